@@ -6,12 +6,11 @@ import gc
 import os
 import subprocess
 import sys
-import typing
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
-from typing import IO
+from typing import Any
 
 _MODULES = (
     "matplotlib.backends.backend_agg",
@@ -28,13 +27,12 @@ _CODE = "from bsdsbench.plotting.beside import _draw_from_stdin; _draw_from_stdi
 def plots_beside(out: str | None) -> Iterator[Callable[[], None]]:
     """Start a child process that will draw the plots of the run to be saved in `out`.
 
-    Yields a function without arguments, to be called once the run is saved. The child, which has
-    imported matplotlib by then, draws pr.png and pr.svg into `out`. The `with` statement ends when
-    the plots are complete.
+    Yields a function to be called once the run is saved. The child, which has imported matplotlib
+    by then, draws pr.png and pr.svg into `out`. The `with` statement ends when the plots are
+    complete. If the child fails, this process draws them at the end.
 
-    - If `out` is None, no child is started and the function does nothing.
-    - If the child fails, this process draws the plots at the end.
-    - If the block raises an exception before the function is called, the child is killed.
+    If `out` is None, no child is started and the function does nothing. If the block raises an
+    exception before the function is called, the child is killed.
     """
     if not out:
         yield lambda: None
@@ -42,14 +40,11 @@ def plots_beside(out: str | None) -> Iterator[Callable[[], None]]:
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     # -P: modules in the current folder must not be imported
     command = [sys.executable, "-P", "-c", _CODE]
+    quiet = subprocess.DEVNULL
     with subprocess.Popen(
-        command,
-        env=env,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        command, env=env, stdin=subprocess.PIPE, stdout=quiet, stderr=quiet
     ) as child:
-        child_stdin = typing.cast(IO[bytes], child.stdin)
+        child_stdin: Any = child.stdin
 
         def start_drawing() -> None:
             with suppress(BrokenPipeError), child_stdin:
@@ -68,8 +63,8 @@ def plots_beside(out: str | None) -> Iterator[Callable[[], None]]:
 def _draw_from_stdin() -> None:
     """Draw the plots of a run whose folder is read from standard input, and exit.
 
-    This is the program of the child process of `plots_beside`. It first imports the modules, while
-    the parent process evaluates, and then waits for the parent to write the path of the folder.
+    This is the program of the child process of `plots_beside`, which imports what it needs while
+    the parent process evaluates, and then waits until the parent writes the path of the folder.
     """
     gc.disable()  # imports allocate many long-lived objects
     for module in _MODULES:

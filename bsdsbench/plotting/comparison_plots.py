@@ -18,13 +18,14 @@ from bsdsbench.comparison.ranks import indistinguishable_groups
 from bsdsbench.comparison.slices import score_drawn, slices_of
 from bsdsbench.errors import DataError
 from bsdsbench.plotting.style import (
-    MEAN_LETTER_WIDTH,
     PALETTE,
     curve_lines,
     figure_notes,
     figure_width,
     font_size,
+    letters_in,
     new_axes,
+    new_figure,
     save,
     style,
 )
@@ -94,22 +95,18 @@ def plot_ranks(
     if not comparisons:
         raise DataError(f"score {ranked_score}: undefined for all runs, expected one to rank by")
     with style(look, path is not None):
-        row_height = _ROW_HEIGHT * font_size() / 72  # inches
         # A row per method, three for the title and the ticks of each axes, four for the caption
         n_rows = 4 + sum(len(c.ranks[ranked_score].names) + 3 for c in comparisons.values())
-        height = row_height * n_rows
-        figure = new_axes(height, figure_width() / height).figure.figure
-        figure.clear()  # only the figure is needed, for several axes
-        if look != "slide":  # a slide has a fixed size
-            figure.set_size_inches(figure_width(), height)
-        row_scale = figure.get_size_inches()[1] / height  # 1, or less on a slide with many rows
+        height = n_rows * _ROW_HEIGHT * font_size() / 72  # inches
+        figure = new_figure(height)
+        row_scale = figure.get_size_inches()[1] / height  # below 1 on a slide with many rows
         column = figure.subplots(len(comparisons), 1, squeeze=False)[:, 0]
         for ax, (name, comparison) in zip(column, comparisons.items(), strict=True):
             _draw_ranks(ax, comparison, ranked_score, row_scale)
             if name:
                 ax.set_title(f"{name} ({comparison.n_images} images)", parse_math=False)
         caption = _caption(main)
-        letters = int(figure.get_size_inches()[0] * 72 / (MEAN_LETTER_WIDTH * font_size()))
+        letters = letters_in(figure.get_size_inches()[0])
         lines = [f"Rank by {heading(ranked_score)}", *textwrap.wrap(caption, letters)]
         figure.supxlabel("\n".join(lines), fontsize=font_size(), parse_math=False)
         figure_notes[figure] = caption
@@ -119,10 +116,10 @@ def plot_ranks(
 def _score_to_rank_by(comparison: Comparison | MethodComparison, score: str | None) -> str:
     """Return the full name, METRIC.SCORE, of the score by which `plot_ranks` ranks methods.
 
-    score : a score name; or the name of a metric, for its first score; or None, for the first score
-        of all. Scores that the comparison shows come before those that it merely contains
+    score : a score, or a metric for its first score, or None for the first score of all
 
-    Raises DataError if the comparison does not contain the score.
+    Scores that the comparison shows come before those that it merely contains. Raises DataError if
+    the comparison does not contain the score.
     """
     for candidate in (*comparison.shown, *comparison.scores):
         metric = candidate.partition(".")[0]
@@ -154,8 +151,7 @@ def _draw_ranks(
     """Draw the ranks of methods in one axes, a row per method, with the best method at the top.
 
     score     : the score to rank by, METRIC.SCORE
-    row_scale : the height of a row divided by _ROW_HEIGHT font sizes; below 1 if a figure of fixed
-        size has many rows
+    row_scale : the height of a row, in units of _ROW_HEIGHT font sizes
     """
     ranks = comparison.ranks[score]
     # (first row, last row) of methods that do not differ significantly
@@ -165,16 +161,17 @@ def _draw_ranks(
     rank_width = figure_width() * 72 * 0.7 / (n + 0.4 * len(groups))
     max_area = (0.9 * min(_ROW_HEIGHT * row_scale * font_size(), rank_width)) ** 2
     for k, shares in enumerate(ranks.shares):
-        area_of_rank = {rank: max_area * share for rank, share in enumerate(shares, 1) if share > 0}
+        reached = np.flatnonzero(shares)  # rank - 1 of each rank that occurs
+        areas = max_area * np.asarray(shares)[reached]
         dots: Any = {"color": PALETTE[0], "alpha": 0.35, "linewidths": 0}
-        ax.scatter(list(area_of_rank), [k] * len(area_of_rank), list(area_of_rank.values()), **dots)
+        ax.scatter(reached + 1, np.full(reached.size, k), areas, **dots)
         ax.plot([ranks.low[k], ranks.high[k]], [k, k], color="black", linewidth=1)
         ax.plot([ranks.median[k]], [k], "x", color="black", markersize=0.6 * font_size())
     for k, (top_row, bottom_row) in enumerate(groups):
         x = n + 0.7 + 0.4 * k
         ax.plot([x, x], [top_row - 0.25, bottom_row + 0.25], color="black", linewidth=2)
     value_of = {i.run: i.value for i in comparison.intervals if i.score == score}
-    letters = int(_MAX_LABEL_WIDTH * figure_width() * 72 / (MEAN_LETTER_WIDTH * font_size()))
+    letters = letters_in(_MAX_LABEL_WIDTH * figure_width())
     labels = [
         textwrap.fill(f"{rank}  {name} {short(value_of[name])}", letters)
         for rank, name in zip(ranks.rank, ranks.names, strict=True)

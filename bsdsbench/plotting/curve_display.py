@@ -1,9 +1,7 @@
 """The base class of displays. A display holds one curve and can draw it, as in scikit-learn.
 
 The constructor of a display takes arrays. `plot(ax=None)` draws the curve and returns the display;
-`from_predictions` and `from_evaluation` draw at once. Drawing sets the attributes in ARTISTS.
-Several displays on the same axes get different colours. Empty axes get limits and labels; other
-axes keep theirs.
+`from_predictions` and `from_evaluation` draw at once.
 """
 
 from __future__ import annotations
@@ -42,19 +40,13 @@ ARTISTS = ("ax_", "figure_", "line_", "point_", "chance_")  # the attributes tha
 
 
 class Drawing(NamedTuple):
-    """The content of a plot, in the coordinates of its axes.
+    """The content of a plot, in the coordinates of its axes."""
 
-    x, y   : the points of the curve, float64 (K,)
-    chance : the line of a random ranking, as two sequences (x, y), or None
-    point  : (x, y) of the marked point, or None
-    dots   : the dots on the curve, as two float64 arrays (x, y). None means all points of the curve
-    """
-
-    x: F8
-    y: F8
-    chance: tuple[Any, Any] | None = None
-    point: tuple[float, float] | None = None
-    dots: tuple[F8, F8] | None = None
+    x: F8  # (K,): the points of the curve
+    y: F8  # (K,)
+    chance: tuple[Any, Any] | None = None  # x and y of the line of a random ranking
+    point: tuple[float, float] | None = None  # x and y of the marked point
+    dots: tuple[F8, F8] | None = None  # x and y of dots on the curve, by default all its points
 
 
 class CurveDisplay:
@@ -86,14 +78,14 @@ class CurveDisplay:
 
     def __post_init__(self) -> None:
         """Convert the two arrays to float64 (K,). Raises DataError if their lengths differ."""
-        sizes = []
-        for name in self.arrays:
-            values = np.asarray(getattr(self, name), np.float64).ravel()
-            setattr(self, name, values)
-            sizes.append(str(values.size))
-        if len({*sizes}) > 1:
-            lengths = f"{', '.join(self.arrays)}: {' and '.join(sizes)} values"
+        x_name, y_name = self.arrays
+        x = np.asarray(getattr(self, x_name), np.float64).ravel()
+        y = np.asarray(getattr(self, y_name), np.float64).ravel()
+        if x.size != y.size:
+            lengths = f"{x_name}, {y_name}: {x.size} and {y.size} values"
             raise DataError(f"{lengths}, expected as many")
+        setattr(self, x_name, x)
+        setattr(self, y_name, y)
 
     @classmethod
     def from_predictions(
@@ -112,8 +104,7 @@ class CurveDisplay:
         - options: fields of the display, and options of the function in `bsdsbench.curves` that
           computes the curve, such as `pr`
         """
-        display_keys = {f.name for f in fields(cls)} & options.keys()  # type: ignore[arg-type]
-        arguments = {key: options.pop(key) for key in display_keys}
+        arguments = {key: options.pop(key) for key in cls._field_names() if key in options}
         curve = cls.curve_of(labels, scores, **options)
         return cls.from_curve(curve, name, **arguments)._draw_now(ax)
 
@@ -124,8 +115,8 @@ class CurveDisplay:
         name   : text in the legend, by default the run's name
         metric : by default the run's first metric with this kind of curve
 
-        Raises DataError if there is no such curve. Subclasses that do not override this method draw
-        rankings (labels and scores), which runs do not have.
+        Raises DataError if there is no such curve. Displays of rankings alone, which runs do not
+        have, keep this method.
         """
         raise DataError(f"{cls.__name__}: not of runs, expected labels and scores")
 
@@ -139,11 +130,7 @@ class CurveDisplay:
         ax: Axes | None = None,
         **line: object,
     ) -> Self:
-        """Draw the curve of a run, and return the display.
-
-        name     : text in the legend, by default the run's name
-        metric   : by default the run's first metric with a curve
-        ax, line : as for `plot`
+        """Draw the curve of a run, and return the display; see `of_run` and `plot`.
 
         Raises DataError if the run or the metric has no curve.
         """
@@ -163,26 +150,32 @@ class CurveDisplay:
         """Return the display of any curve of the package without drawing it.
 
         `arguments` set fields of the display. Other fields take the attributes of the curve with
-        the same names. If the curve is given by points (`CurvePoints`), they get dots if there are
-        at most _MAX_DOTS, and no line if they form no curve. Raises DataError if `curve` is not a
-        curve of the package, or if it lacks the numbers of positives and negatives and these axes
-        need them.
+        the same names. Points (`CurvePoints`) get dots if they are few, and no line if they form no
+        curve. Raises DataError if `curve` is not a curve of the package, or if it lacks the numbers
+        of positives and negatives and these axes need them.
         """
         converted = to_space(curve, cls.space)
-        names = [f.name for f in fields(cls)]  # type: ignore[arg-type]
-        shared = {key: getattr(converted, key) for key in names if hasattr(converted, key)}
-        display = cls(**{**shared, "name": name, **arguments})
+        values = {}
+        for field_name in cls._field_names():
+            if hasattr(converted, field_name):
+                values[field_name] = getattr(converted, field_name)
+        display = cls(**{**values, "name": name, **arguments})
         if isinstance(converted, CurvePoints):
             display.dotted = converted.thresholds.size <= _MAX_DOTS
             display.joined = converted.is_curve
         return display
+
+    @classmethod
+    def _field_names(cls) -> list[str]:
+        """Return the names of the fields of the display, which is a dataclass."""
+        return [field.name for field in fields(cls)]  # type: ignore[arg-type]
 
     def _drawing(self) -> Drawing:
         """Return the points and lines that `plot` draws. Each subclass defines it."""
         raise NotImplementedError
 
     def _prepare(self, ax: Axes) -> None:
-        """Set the limits of `ax`, which is empty. Some subclasses also set its scales."""
+        """Set the limits of empty axes. Some subclasses also set their scales."""
         ax.set(xlim=(-self.room, 1 + self.room), ylim=(-self.room, 1 + self.room))
 
     @property
@@ -204,8 +197,7 @@ class CurveDisplay:
         line   : arguments of `Axes.plot` for the curve, which override its style
 
         Sets the attributes in ARTISTS; `point_` and `chance_` are None if they are not drawn. Axes
-        that already have content keep their limits, scales and labels. A figure that was made by a
-        constructor of this display, such as `from_predictions`, is closed.
+        that already have content keep their limits, scales and labels.
         """
         if self._first_figure is not None:
             import matplotlib.pyplot as plt
@@ -232,10 +224,7 @@ class CurveDisplay:
         return self
 
     def _draw_artists(self, ax: Axes, chance: bool, line: Mapping[str, Any]) -> None:
-        """Draw the chance line, curve, dots and marked point; set `chance_`, `line_` and `point_`.
-
-        chance, line : as for `plot`
-        """
+        """Draw the chance line, curve, dots and marked point; `chance` and `line` as for `plot`."""
         line_style = {**next_style(ax), "label": self.label or None}
         if not self.joined:
             line_style |= {"linestyle": "none", "marker": ".", "markersize": 4}

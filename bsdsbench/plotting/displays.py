@@ -21,7 +21,7 @@ from bsdsbench.metrics.boundary import tolerance_key
 from bsdsbench.plotting.curve_display import ROOM, CurveDisplay, Drawing
 from bsdsbench.plotting.style import draw_iso_f
 from bsdsbench.results.evaluation import Evaluation
-from bsdsbench.scores.counts import OperatingPoint
+from bsdsbench.scores.counts import OperatingPoint, Score
 from bsdsbench.scores.curve import PRCurve
 from bsdsbench.scores.ratios import f_beta, ratio
 
@@ -87,11 +87,10 @@ class PRCurveDisplay(CurveDisplay):
     def of_run(cls, run: Evaluation, name: str | None = None, metric: str | None = None) -> Self:
         """Return the display of a run's curve with its ODS point, without drawing it.
 
-        By default, `metric` is the run's first with a curve. Raises DataError if there is none.
+        `metric` is by default the run's first with a curve. Raises DataError if there is none.
         """
         score = run.score(metric_with_curve(run, metric))
-        curve = score["curve"]
-        best = OperatingPoint(**{"threshold": None, **score["ods"]})
+        curve, best = score["curve"], _best_point(score)
         display = cls(curve.recall, curve.precision, name=name or run.name, best=best)
         display.joined = run.reference is None or run.reference.ordered
         display.beta2 = _beta2(run, metric)
@@ -109,13 +108,9 @@ class PRCurveDisplay(CurveDisplay):
     def from_curve(cls, curve: AnyCurve, name: str = "", **arguments: object) -> Self:
         """Return the display of any curve of the package without drawing it.
 
-        - Points with known numbers of positives and negatives that form a curve: counts are
-          interpolated between the points, and title and legend show the area.
-        - The curve of a ranking: see `_ranking_fields`. The title shows AP, area and 11-point AP.
-        - Any other curve is drawn as it is.
-
-        `arguments` set fields of the display. Raises DataError for the reasons that the base class
-        gives.
+        The curve of a ranking, and points with known numbers of positives and negatives, are
+        interpolated; the title then shows areas. `arguments` set fields of the display. Raises
+        DataError as in the base class.
         """
         converted = to_space(curve, "pr")
         if isinstance(converted, PRResult):
@@ -129,25 +124,20 @@ class PRCurveDisplay(CurveDisplay):
             converted.tp * scale, converted.fp * scale, converted.positives * scale
         )
         title = f"AUC (counts interpolated) {100 * converted.area:.1f} %"
-        display = super().from_curve(
-            converted, name, **{**interpolated._asdict(), "title": title, **arguments}
-        )
+        shown = {**interpolated._asdict(), "title": title, "auc": converted.area, **arguments}
+        display = super().from_curve(converted, name, **shown)
         display.original_points = converted.recall, converted.precision
         display.number = "auc"
-        display.auc = converted.area
         return display
 
     def _drawing(self) -> Drawing:
-        """Return the curve with its marks.
+        """Return the curve of a run with its best point, or that of a ranking with a chance line.
 
-        - The curve of a run (`best` is set) has its best point marked. Points at (0, 0), where no
-          pixel matches, are left out.
-        - The curve of a ranking (`chance` is set) has a chance line. If its highest scores are
-          negatives, the marked point is (0, 0).
+        A ring at (0, 0) marks a ranking whose highest scores are negatives.
         """
         recall, precision, best = self.recall, self.precision, self.best
         if best is not None:
-            matched = (precision > 0) | (recall > 0)
+            matched = (precision > 0) | (recall > 0)  # no pixel matches at (0, 0)
             point = best.recall, best.precision
             return Drawing(recall[matched], precision[matched], point=point)
         if self.chance is None:
@@ -167,23 +157,22 @@ class PRCurveDisplay(CurveDisplay):
 def _ranking_fields(curve: PRResult) -> dict[str, object]:
     """Return the fields "title", "recall" and "precision" for the display of a ranking.
 
-    The arrays are the curve with counts interpolated linearly between its points. The title has AP,
-    the area under this curve, and 11-point AP, in percent. If there are no positives, or if
-    precision does not follow from the counts because it is an envelope or for another prior, both
-    arrays are missing and the area is computed from trapezoids.
+    The arrays are the curve with counts interpolated between its points. They are missing if there
+    are no positives, or if precision does not follow from the counts, because it is an envelope or
+    for another prior. The title has AP, area and 11-point AP, in percent.
     """
-    interpolated = {}
-    rule, area = "trapezoids", curve.auc
-    has_predictions = curve.tp + curve.fp > 0
-    precision = ratio(curve.tp, curve.tp + curve.fp)
-    is_of_counts = np.allclose(curve.precision[has_predictions], precision[has_predictions])
+    predicted = curve.tp + curve.fp
+    precision = ratio(curve.tp, predicted)
+    is_of_counts = np.allclose(curve.precision[predicted > 0], precision[predicted > 0])
     if curve.positives and is_of_counts:
-        interpolated = interpolate_pr(curve.tp, curve.fp, curve.positives)._asdict()
+        points = interpolate_pr(curve.tp, curve.fp, curve.positives)._asdict()
         rule = "counts interpolated"
         area = davis_goadrich_area(curve.tp, curve.fp, curve.positives)
+    else:
+        points, rule, area = {}, "trapezoids", curve.auc
     areas = {"AP": curve.ap, f"AUC ({rule})": area, "AP11": curve.ap_11}
     texts = [f"{k} -" if np.isnan(v) else f"{k} {100 * v:.1f} %" for k, v in areas.items()]
-    return {**interpolated, "title": ", ".join(texts)}
+    return {**points, "title": ", ".join(texts)}
 
 
 @dataclass(eq=False, repr=False)
@@ -204,24 +193,21 @@ class FThresholdDisplay(CurveDisplay):
 
     @classmethod
     def of_run(cls, run: Evaluation, name: str | None = None, metric: str | None = None) -> Self:
-        """Return a display of a run's F-measure at each threshold, with its ODS point; not drawn.
+        """Return the display of a run's F over the threshold, with its ODS point, not drawn yet.
 
-        `metric` defaults to the run's first metric that has a precision-recall curve. Raises
-        DataError if there is none, or if the run is a reference run made from segmentations: its
-        curve runs over some other parameter, not over thresholds.
+        `metric` is by default the run's first with a curve. Raises DataError if there is none, or
+        if the curve of a reference run is not over thresholds.
         """
         if run.reference and run.reference.form == "segmentations":
             parameter = run.reference.parameter
             raise DataError(f"{run.name}: {parameter}, expected thresholds for F over threshold")
         score = run.score(metric_with_curve(run, metric))
-        curve = score.curve
+        curve = score["curve"]
         f = f_beta(curve.precision, curve.recall, _beta2(run, metric))
-        # If the ODS point has no threshold, it gets None, and `_drawing` does not mark it
-        best = OperatingPoint(**{"threshold": None, **score["ods"]})
-        return cls(curve.thresholds, f, name=name or run.name, best=best)
+        return cls(curve.thresholds, f, name=name or run.name, best=_best_point(score))
 
     def _drawing(self) -> Drawing:
-        """Return the curve. Its best point is marked if the threshold is known."""
+        """Return the curve, with its best point if the threshold of that is known."""
         point = None
         if self.best and self.best.threshold is not None:
             point = self.best.threshold, self.best.f
@@ -284,14 +270,15 @@ class ROCCurveDisplay(CurveDisplay):
 
     def _drawing(self) -> Drawing:
         """Return the curve on the axes of `kind`, with the chance line and, if known, the EER."""
-        eer = np.nan if self.eer is None else self.eer
-        rates = {"fp": self.fpr, "tp": self.tpr, "tn": 1 - self.fpr, "fn": 1 - self.tpr}
-        rates_at_eer = {"fp": eer, "tp": 1 - eer, "tn": 1 - eer, "fn": eer}
         x_rate, y_rate = self.kind[:2], self.kind[2:]
+        rates = {"fp": self.fpr, "tp": self.tpr, "tn": 1 - self.fpr, "fn": 1 - self.tpr}
+        star = None
+        if self.eer is not None and not np.isnan(self.eer):
+            at_eer = {"fp": self.eer, "tp": 1 - self.eer, "tn": 1 - self.eer, "fn": self.eer}
+            star = at_eer[x_rate], at_eer[y_rate]
         # In a random ranking TPR = FPR, so TNR = FNR; two rates of different pairs add up to 1
         is_rising = self.kind in ("fptp", "tpfp", "tnfn", "fntn")
         diagonal = (0, 1), (0, 1) if is_rising else (1, 0)
-        star = None if np.isnan(eer) else (rates_at_eer[x_rate], rates_at_eer[y_rate])
         return Drawing(rates[x_rate], rates[y_rate], diagonal, star)
 
 
@@ -338,13 +325,12 @@ class DETCurveDisplay(CurveDisplay):
     scale: Literal["normal", "log"] = "normal"
 
     def __post_init__(self) -> None:
-        """Check the fields, and set `kind`, the labels `axes`, and `lowest`.
+        """Check the fields, label the axes, and set `lowest`, the lower limit of both axes.
 
-        `lowest` is the lower limit of both axes: the largest power of ten that is at most every r
-        and 1 - r, where r runs over the rates of the curve strictly between 0 and 1. It is never
-        below 1e-9, and 0.1 if there are no such rates.
+        `lowest` is a power of ten, 1e-9 or more. As far as this allows, the rates of the curve that
+        are not 0 or 1 lie between it and 1 - `lowest`.
         """
-        self.kind = given_word(self.scale, "scale", ("normal", "log"))  # DataError for others
+        self.kind = given_word(self.scale, "scale", ("normal", "log"))
         percent = ", %" if self.scale == "normal" else ""
         self.axes = f"False alarm rate (FPR){percent}", f"Miss rate (FNR){percent}"
         super().__post_init__()  # checks the arrays
@@ -354,10 +340,9 @@ class DETCurveDisplay(CurveDisplay):
         self.lowest = float(max(10.0 ** np.floor(np.log10(smallest)), 1e-9))
 
     def _drawing(self) -> Drawing:
-        """Return the curve, the chance line FNR = 1 - FPR, and the EER as marked point.
+        """Return the curve, the chance line FNR = 1 - FPR, and the EER unless it is 0 or 1.
 
-        Rates of 0 and 1, which the axes cannot show, are moved just outside the limits. An EER of 0
-        or 1 is not marked.
+        Rates of 0 and 1, which the axes cannot show, are moved just outside the limits.
         """
         from scipy.special import ndtr
 
@@ -423,7 +408,7 @@ class ToleranceDisplay(CurveDisplay):
     def of_run(cls, run: Evaluation, name: str | None = None, metric: str | None = None) -> Self:
         """Return the display of a run that was evaluated at several tolerances, without drawing it.
 
-        By default, `metric` is the run's first with scores at several tolerances. Raises DataError
+        `metric` is by default the run's first with scores at several tolerances. Raises DataError
         if there is none.
         """
         keys = [tolerance_key("ods", tolerance) for tolerance in run.protocol.tolerance_names]
@@ -437,11 +422,11 @@ class ToleranceDisplay(CurveDisplay):
         raise DataError(f"{run.name}: counted at the tolerance {tolerances} alone, {expected}")
 
     def _drawing(self) -> Drawing:
-        """Return the curve, without a chance line or a marked point."""
+        """Return the curve alone."""
         return Drawing(self.tolerances, self.f)
 
     def _prepare(self, ax: Axes) -> None:
-        """Set the limits of the y axis to 0 and 1. The x axis keeps matplotlib's limits."""
+        """Set the limits of the y axis to 0 and 1."""
         ax.set_ylim(0, 1)
 
     def plot(self, ax: Axes | None = None, *, chance: bool = True, **line: object) -> Self:
@@ -476,7 +461,7 @@ class ReliabilityDisplay(CurveDisplay):
     def of_run(cls, run: Evaluation, name: str | None = None, metric: str | None = None) -> Self:
         """Return the diagram of all pixels of a run, without drawing it.
 
-        By default, `metric` is the run's first with bins of values. Raises DataError if there is
+        `metric` is by default the run's first with bins of values. Raises DataError if there is
         none.
         """
         for score in map(run.score, [metric] if metric else run.metrics):
@@ -491,8 +476,13 @@ class ReliabilityDisplay(CurveDisplay):
         return Drawing(self.value[filled], self.marked[filled], chance=((0, 1), (0, 1)))
 
 
+def _best_point(score: Score) -> OperatingPoint:
+    """Return the ODS point of a score. Its threshold is None if the score does not store it."""
+    return OperatingPoint(**{"threshold": None, **score["ods"]})
+
+
 def _beta2(run: Evaluation, metric: str | None) -> float:
-    """Return beta^2, the weight of recall in F, for `metric_with_curve`; 1 if it has no option."""
+    """Return beta^2, the weight of recall in the F-measure of a run's metric with a curve."""
     scorer = registry.get(metric_with_curve(run, metric))
     options = scorer.options_of(run.protocol)
     return float(getattr(options, scorer.beta2_option)) if scorer.beta2_option else 1.0
@@ -501,14 +491,12 @@ def _beta2(run: Evaluation, metric: str | None) -> float:
 def metric_with_curve(run: Evaluation, metric: str | None = None) -> str:
     """Return `metric` or, if it is None, the run's first metric with a precision-recall curve.
 
-    First come the metrics of `run.with_curve`, then, in alphabetical order, other metrics whose
-    scores contain a curve. Raises DataError if `metric` is given and has no curve, or if no metric
-    of the run has one.
+    Raises DataError if `metric` has no curve, or if no metric of the run has one.
     """
-    with_pr_curve = {
-        name for name in run.metrics if isinstance(run.score(name).get("curve"), PRCurve)
-    }
-    candidates = (*run.with_curve, *sorted(with_pr_curve.difference(run.with_curve)))
+    candidates = list(run.with_curve)
+    for name in sorted(run.metrics):
+        if name not in candidates and isinstance(run.score(name).get("curve"), PRCurve):
+            candidates.append(name)
     if not candidates or (metric and metric not in candidates):
         wanted = metric or ", ".join(run.metrics)
         expected = ", ".join(candidates) or "a metric with a precision-recall curve"

@@ -47,8 +47,8 @@ from bsdsbench.plotting.style import (
     curve_lines,
     draw_figure,
     figure_notes,
-    font_size,
     legend,
+    letters_in,
     marker_scale,
     new_row,
     save,
@@ -163,23 +163,19 @@ def plot_spaces(
                     dashed: Any = {"color": display.line_.get_color(), "linestyle": (0, (5, 2))}
                     hull_display = make_display(points_of(curve).hull(), name, **options)
                     hull_display.plot(ax, chance=False, **dashed)
-            crossings = _crossings(list(curves.values()), space, plot) if crossed else []
-            if crossings:
-                black: Any = {"color": "black", "markersize": 7, "zorder": 4}
-                ax.plot(*zip(*crossings, strict=True), "X", **black, label="crossing")
+            if crossed:
+                _mark_crossings(ax, list(curves.values()), space, plot)
             if hull or crossed:
                 legend(ax, ax.lines)
         return save(row[0].figure.figure, path)
 
 
-def _crossings(
-    curves: Sequence[AnyCurve], space: AxesKind, plot: Variant
-) -> list[tuple[float, float]]:
-    """Return the points at which any two curves cross, as (x, y) on the axes of a space.
+def _mark_crossings(ax: Axes, curves: Sequence[AnyCurve], space: AxesKind, plot: Variant) -> None:
+    """Mark the points at which any two curves cross, if there are any, on the axes of a space.
 
     plot : the axes of ROC space, as in `plot_spaces`
     """
-    crossings: list[tuple[float, float]] = []
+    xs, ys = [], []
     for a, b in combinations(map(points_of, curves), 2):
         points = meeting(a, b, space).places
         if space == "pr":
@@ -189,8 +185,10 @@ def _crossings(
         else:
             rates = {"fp": points.fpr, "tp": points.tpr, "fn": points.fnr, "tn": 1 - points.fpr}
             x, y = rates[plot[:2]], rates[plot[2:]]
-        crossings += zip(x, y, strict=True)
-    return crossings
+        xs += x.tolist()
+        ys += y.tolist()
+    if xs:
+        ax.plot(xs, ys, "X", color="black", markersize=7, zorder=4, label="crossing")
 
 
 def plot_runs(
@@ -275,14 +273,17 @@ def plot_runs(
     every_run = as_runs([*labelled, *runs_of(methods)])  # with the same AP and ODS rules
     single_runs = [Method(run.name, [run]) for run in labelled]
     all_methods = with_runs([*single_runs, *methods], every_run)
-    rows = published_curves_of(published, labels) if published else []
-    if not (all_methods or rows):
+    published_results = published_curves_of(published, labels) if published else []
+    if not (all_methods or published_results):
         raise DataError("no runs given, expected at least one to plot")
-    _check_comparable(every_run, rows, human, force)
+    _check_comparable(every_run, published_results, human, force)
     if any(method.n_runs > 1 for method in all_methods) and kind not in AVERAGED:
         raise DataError(f"kind {kind!r}: expected one run each, or one of {', '.join(AVERAGED)}")
     if kind == _BOX:
         return _plot_boxes(every_run, metric, path, look)
+    if human is None:
+        is_human_task = not any(why_not_beside(run, HUMAN_TASK) for run in every_run)
+        human = "human" in published or (bool(every_run) and is_human_task)
     band = Spread(spread)
     with style(look, path is not None):
         curves = []
@@ -293,7 +294,8 @@ def plot_runs(
                 scores = [run.score(metric_with_curve(run, metric)) for run in method.runs]
                 aps = [float(score.get("ap", math.nan)) for score in scores]
             curves.append(method_curve(method, displays, aps, band, each_run))
-        published_displays = _published_displays(rows, {r.protocol.ap_rule for r in every_run}, ap)
+        ap_rules = {run.protocol.ap_rule for run in every_run}
+        published_displays = _published_displays(published_results, ap_rules, ap)
         figure = plot_curves([*(curve.display for curve in curves), *published_displays])
         ax = figure.axes[0]
         for curve in curves:
@@ -301,22 +303,19 @@ def plot_runs(
         entries = [(curve.f, curve.display.line_) for curve in curves]  # (F, artist)
         for display in published_displays:
             entries.append((display.best.f if display.best else 0.0, display.line_))
-        if human is None:
-            is_human_task = not any(why_not_beside(run, HUMAN_TASK) for run in every_run)
-            human = "human" in published or (bool(every_run) and is_human_task)
         if human and kind == "pr" and metric in (None, *registry.DEFAULT_METRICS):
             entries.append(_draw_human_point(ax, human))
         entries.sort(key=itemgetter(0), reverse=True)
         legend(ax, [*(artist for _, artist in entries), *spread_entries(curves, kind, band)])
         notes = [_signatures(every_run)]
-        notes += [f"{row.label}: {row.curve.describe()}" for row in rows if row.curve]
+        notes += [f"{p.label}: {p.curve.describe()}" for p in published_results if p.curve]
         figure_notes[figure] = "\n".join(filter(None, notes))
         return save(figure, path)
 
 
 def _check_comparable(
     runs: Sequence[Evaluation],
-    rows: Sequence[PublishedResult],
+    published: Sequence[PublishedResult],
     human: bool | Evaluation | None,
     force: bool,
 ) -> None:
@@ -326,7 +325,7 @@ def _check_comparable(
     True, must all belong to one task (a data set and a metric), and so must the runs.
     """
     problems = forbidden(runs)
-    tasks = dict.fromkeys(row.tasks[0] for row in rows)
+    tasks = dict.fromkeys(result.tasks[0] for result in published)
     if human is True:
         tasks[HUMAN_TASK] = None
     if len(tasks) > 1:
@@ -338,20 +337,20 @@ def _check_comparable(
 
 
 def _published_displays(
-    rows: Sequence[PublishedResult], ap_rules: set[str], ap: bool
+    published: Sequence[PublishedResult], ap_rules: set[str], ap: bool
 ) -> list[PRCurveDisplay]:
     """Return a display of each published curve.
 
     ap_rules : the AP rules of all runs
-    ap       : True to show an AP in the name if all runs use its rule or, without runs, if its rule
-        is the only known one among the published results
+    ap       : show an AP if all runs use its rule or, without runs, if its rule is the only known
+        one among the published results
     """
-    shown_rules = ap_rules or {str(row.ap_rule) for row in rows} & set(AP_RULES)
+    shown_rules = ap_rules or {str(result.ap_rule) for result in published} & set(AP_RULES)
     displays = []
-    for row in rows:
-        display = PRCurveDisplay.from_published(row)
-        if ap and shown_rules == {row.ap_rule}:
-            display.name += f", AP {short(row.boundary['ap'])}"
+    for result in published:
+        display = PRCurveDisplay.from_published(result)
+        if ap and shown_rules == {result.ap_rule}:
+            display.name += f", AP {short(result.boundary['ap'])}"
         displays.append(display)
     return displays
 
@@ -376,7 +375,7 @@ def _draw_human_point(ax: Axes, human: bool | Evaluation) -> tuple[float, Any]:
 
 
 def _signatures(runs: Sequence[Evaluation]) -> str:
-    """Return a line "NAME: SIGNATURE" for each run with a signature (its settings in one line)."""
+    """Return a line "NAME: SIGNATURE" for each run that has a signature (all its settings)."""
     return "\n".join(f"{run.name}: {run.signature_line}" for run in runs if run.signature_line)
 
 
@@ -419,13 +418,21 @@ def _plot_boxes(
             dots: Any = {"markersize": 2.5, "alpha": 0.45, "markeredgewidth": 0}
             ax.plot(position + offsets, values, "o", color=line.color, zorder=1.5, **dots)
             box: Any = {"color": line.color, "linewidth": 1.4}
-            look_of: Any = dict.fromkeys(("boxprops", "whiskerprops", "capprops"), box)
-            look_of["medianprops"] = {**box, "linewidth": 2.4}
             diamond = {"marker": "D", "markerfacecolor": "white", "markeredgecolor": line.color}
-            look_of |= {"showmeans": True, "meanprops": diamond, "showfliers": False}
-            ax.boxplot([values], positions=[position], widths=0.62, **look_of)
-        points_per_run = ax.figure.figure.get_size_inches()[0] * 72 / max(3.0, len(runs))
-        letters = max(int(points_per_run / (LETTER_WIDTH * font_size())), 6)
+            ax.boxplot(
+                [values],
+                positions=[position],
+                widths=0.62,
+                boxprops=box,
+                whiskerprops=box,
+                capprops=box,
+                medianprops={**box, "linewidth": 2.4},
+                showmeans=True,
+                meanprops=diamond,
+                showfliers=False,
+            )
+        width_per_run = ax.figure.figure.get_size_inches()[0] / max(3.0, len(runs))
+        letters = max(letters_in(width_per_run, LETTER_WIDTH), 6)
         names = [textwrap.fill(run.name, letters) for run in runs]
         ax.set_xticks(range(1, len(names) + 1), names, parse_math=False)
         ax.grid(axis="x", visible=False)
@@ -435,12 +442,11 @@ def _plot_boxes(
 
 
 def _image_values(run: Evaluation, metric: str) -> Mapping[str, Sequence[float]]:
-    """Return the scores of single images: METRIC.SCORE or METRIC.PART.SCORE -> a value per image.
+    """Return the scores of single images, METRIC.SCORE -> a value per image, NaN if undefined.
 
-    PART is a class, or whatever else the metric scores separately. An undefined value is NaN. A run
-    that was read from official result files has no records, but the values in the files.
+    A score of a class, or of whatever else the metric scores separately, is METRIC.PART.SCORE.
     """
-    if not run.records:
+    if not run.records:  # the run was read from official result files, which have these values
         rows = run.image_scores(metric).values()
         keys = dict.fromkeys(key for row in rows for key in row)
         return {f"{metric}.{key}": [row.get(key, np.nan) for row in rows] for key in keys}
@@ -468,13 +474,13 @@ def published_curves_of(
     The key "human" is skipped, because human agreement is a point without a curve. Raises DataError
     if a key is unknown, or if the package stores no curve for it.
     """
-    rows = [row for row in find_published(keys, labels) if row.key != "human"]
+    published = [result for result in find_published(keys, labels) if result.key != "human"]
     expected = ", ".join(published_curves())
     errors = [
-        DataError(f"published {row.key!r}: no curve is stored, expected {expected}")
-        for row in rows
-        if row.curve is None
+        DataError(f"published {result.key!r}: no curve is stored, expected {expected}")
+        for result in published
+        if result.curve is None
     ]
     if errors:
         raise DataError.collect(errors)
-    return rows
+    return published

@@ -11,20 +11,16 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from bsdsbench.plotting.style import LETTER_WIDTH, figure_width, font_size, save, style
+from bsdsbench.plotting.style import LETTER_WIDTH, figure_width, font_size, letters_in, save, style
 
 _PAGE_HEIGHT = 9.0  # inches of text on a page
 
 
 class PictureRow(NamedTuple):
-    """A row of a grid of pictures.
+    """A row of a grid of pictures."""
 
-    label    : the text at the left of the row, such as the image id
-    pictures : (pixels, caption) for each column, with pixels uint8 (H, W, 3)
-    """
-
-    label: str
-    pictures: Sequence[tuple[NDArray[np.uint8], str]]
+    label: str  # the text at the left of the row, such as the image id
+    pictures: Sequence[tuple[NDArray[np.uint8], str]]  # (H, W, 3) and caption, for each column
 
 
 def draw_grid(
@@ -33,7 +29,7 @@ def draw_grid(
     """Draw a grid of pictures, and write it to the file `path`. Pixels are not interpolated.
 
     headings : the text above each column
-    rows     : the rows from top to bottom, each with one picture per heading
+    rows     : from top to bottom, each with one picture per heading
     look     : the width of the grid: "page" or "column" of a paper
 
     Raises DataError if the suffix of `path` is unknown or its folder is missing.
@@ -45,7 +41,7 @@ def draw_grid(
         left_margin = 1.6 * em
         caption_height = 1.5 * em
         cell_width = (width - left_margin) / len(headings)
-        letters = max(int(cell_width / (LETTER_WIDTH * em)), 4)
+        letters = max(letters_in(cell_width, LETTER_WIDTH), 4)
         wrapped_headings = [textwrap.fill(heading, letters) for heading in headings]
         n_heading_lines = 1 + max(heading.count("\n") for heading in wrapped_headings)
         top_margin = n_heading_lines * 1.4 * em

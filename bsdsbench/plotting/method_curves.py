@@ -39,16 +39,11 @@ _BANDS = {
 
 
 class MethodCurve(NamedTuple):
-    """The curve of a method: its only run's, the mean over several runs, or every run's own curve.
+    """The curve of a method: of its only run, the mean over several runs, or one of each run."""
 
-    display      : the curve of the only run; the mean curve; or the curve of the first run
-    run_displays : the curves of all runs, or [] if there is only one run
-    band         : the mean curve and its band, or None if no mean is drawn
-    """
-
-    display: CurveDisplay
-    run_displays: list[CurveDisplay]
-    band: _MeanCurve | None = None
+    display: CurveDisplay  # the curve of the only run, the mean curve, or the first run's curve
+    run_displays: list[CurveDisplay]  # the curves of all runs, or [] if there is only one run
+    band: _MeanCurve | None = None  # the mean curve and its band, if the mean is drawn
 
     @property
     def f(self) -> float:
@@ -58,7 +53,7 @@ class MethodCurve(NamedTuple):
         return sum(best) / len(best) if best else 0.0
 
     def draw_runs(self) -> None:
-        """Add the band or the other runs' curves to the plot of `display`, which is already drawn.
+        """Add the band or the other runs' curves to the axes on which `display` has been drawn.
 
         If every run has its own curve, all of them become thin. On precision-recall axes a small
         dot marks the best point of each run. If there is only one run, nothing is added.
@@ -98,11 +93,10 @@ def method_curve(
     """Combine the curves of a method's runs to their mean with a band.
 
     displays : the curve of each run. A single one is renamed in place
-    aps      : the AP of each run, for the legend, or () to show none
+    aps      : the AP of each run, to show their mean in the legend, unless one is NaN; or ()
     spread   : the kind of band
-    each_run : True to keep the curve of every run instead of the mean
+    each_run : keep the curve of every run instead of the mean
 
-    The legend shows the mean F and AP over the runs. AP is left out if it is NaN for any run.
     Raises DataError if the runs are not comparable, such as runs of different images, or if a curve
     whose points have no order would have to be averaged.
     """
@@ -154,12 +148,9 @@ def _average_curves(curves: Sequence[_Points], spread: Spread) -> _MeanCurve:
 
 
 def spread_entries(curves: Sequence[MethodCurve], kind: str, spread: Spread) -> list[Artist]:
-    """Return the legend entry that explains the curves of methods with several runs.
+    """Return the legend entry that explains bands or thin lines, or [] if there are none.
 
     kind : the kind of plot, see `plot_runs`
-
-    It is a grey patch that explains the bands or, if every run has its own curve, a thin line.
-    Returns [] if no method has several runs.
     """
     y, x = AVERAGED.get(kind, ("", ""))  # other kinds have no bands
     if any(curve.band for curve in curves):
@@ -174,7 +165,7 @@ def spread_entries(curves: Sequence[MethodCurve], kind: str, spread: Spread) -> 
 def _mean_text(values: Sequence[float], spread: Spread) -> str:
     """Format the mean over runs with its spread: "0.780 ± 0.004", "0.780, 0.776 to 0.784" (RANGE).
 
-    A single value has no spread: "0.780".
+    A single value has no spread, as in "0.780".
     """
     scores = ScoresOfRuns(tuple(values))
     if len(values) == 1:

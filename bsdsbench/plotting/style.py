@@ -2,9 +2,7 @@
 
 The colour of a curve depends on its position in the call, the colour of a pixel on whether it is
 matched. Plots, the report and overlays use the same colours. The report needs colours only, so
-matplotlib is imported inside functions. Figures are made with pyplot, so that `plt.show()` and
-notebooks show them, but without pyplot if they are for a file, made in another thread, or if there
-is no display.
+matplotlib is imported inside functions.
 """
 
 from __future__ import annotations
@@ -77,22 +75,14 @@ class CurveLine(NamedTuple):
 
 
 class _Sizes(NamedTuple):
-    """The sizes of a look. A look is a style for one use of figures, such as a column of a paper.
+    """The sizes of a look, which is a style for one use of figures, such as a column of a paper."""
 
-    width    : width of all figures in inches, or None if each kind of figure has its own width
-    font     : font size in points
-    line     : width of lines in points
-    aspect   : width / height of all figures, or None if each kind of figure has its own
-    n_colors : number of colours before the dashes change
-    letters  : how many characters fit in a line of the legend
-    """
-
-    width: float | None
-    font: float
-    line: float
-    aspect: float | None = None
-    n_colors: int = len(PALETTE)
-    letters: int = 44
+    width: float | None  # of all figures in inches, or None if each kind has its own
+    font: float  # in points
+    line: float  # width of lines in points
+    aspect: float | None = None  # width / height of all figures, or None if each kind has its own
+    n_colors: int = len(PALETTE)  # before the dashes change
+    letters: int = 44  # in a line of the legend
 
 
 # For the screen, one column of a paper, its full width, or a slide of 16:9 read from afar
@@ -128,21 +118,20 @@ class _Style(NamedTuple):
 
     look: str = "screen"  # a key of `_SIZES`
     for_file: bool = False
-    settings_made: bool = False  # True if matplotlib's rc settings fit the look
+    settings_made: bool = False  # matplotlib's rc settings are those of the look
 
 
-_NO_STYLE = _Style()
-_STYLE: ContextVar[_Style] = ContextVar("style", default=_NO_STYLE)
+_STYLE: ContextVar[_Style] = ContextVar("style", default=_Style())  # noqa: B039 - immutable
 #: Figures of `new_axes`, with their (width, height) in inches without a legend beside the axes
 _own_sizes: WeakKeyDictionary[Figure, tuple[float, float]] = WeakKeyDictionary()
-#: Axes -> for each curve, ((name, title), text of the axes' title once this curve was added)
-_titles: WeakKeyDictionary[Axes, list[tuple[tuple[str, str], str]]] = WeakKeyDictionary()
+#: Axes -> (name, title) of each curve, and the title of the axes that was made of them
+_titles: WeakKeyDictionary[Axes, tuple[list[tuple[str, str]], str]] = WeakKeyDictionary()
 #: Figure -> text, such as signatures of runs, that `save` writes into the metadata of the file
 figure_notes: WeakKeyDictionary[Figure, str] = WeakKeyDictionary()
 
 
 def curve_lines(n_curves: int, n_colors: int = len(PALETTE)) -> list[CurveLine]:
-    """Return the colour and dashes of each curve. The dashes change after `n_colors` curves."""
+    """Return the colours and dashes of curves. The dashes change after `n_colors` curves."""
     return [
         CurveLine(PALETTE[k % n_colors], DASHES[k // n_colors % len(DASHES)])
         for k in range(n_curves)
@@ -217,7 +206,7 @@ def new_axes(height: float = 4.4, ratio: float = 1.0) -> Axes:
     size = (ratio * height, height)
     if sizes.width is not None:
         size = sizes.width, sizes.width / (sizes.aspect or ratio)
-    figure = _new_figure(size)
+    figure = _empty_figure(size)
     _own_sizes[figure] = size
     ax = figure.add_subplot()
     if ratio == 1 and sizes.aspect is None:
@@ -230,17 +219,23 @@ def new_row(n: int) -> list[Axes]:
     if n == 1:
         return [new_axes()]
     width = _SIZES[_STYLE.get().look].width or n * 4.7
-    row = _new_figure((width, width / n - 0.05)).subplots(1, n)
+    row = _empty_figure((width, width / n - 0.05)).subplots(1, n)
     for ax in row:
         ax.set_box_aspect(1)
     return list(row)
 
 
-def _new_figure(size: tuple[float, float]) -> Figure:
+def new_figure(height: float) -> Figure:
+    """Make a figure without axes, `height` inches high, but always of 16:9 in the look "slide"."""
+    width = figure_width()
+    return _empty_figure((width, width * 9 / 16 if _STYLE.get().look == "slide" else height))
+
+
+def _empty_figure(size: tuple[float, float]) -> Figure:
     """Make a figure of this (width, height) in inches.
 
-    It is made with pyplot, which can show it, unless it is for a file (see `style`), this is not
-    the main thread, or pyplot needs a display and there is none.
+    It is made with pyplot, so that `plt.show()` and notebooks show it, unless it is for a file (see
+    `style`), this is not the main thread, or there is no display.
     """
     from matplotlib.figure import Figure
 
@@ -248,7 +243,7 @@ def _new_figure(size: tuple[float, float]) -> Figure:
     if not _STYLE.get().for_file and threading.current_thread() is threading.main_thread():
         import matplotlib.pyplot as plt
 
-        with suppress(ImportError):  # the backend needs a display, and there is none
+        with suppress(ImportError):  # the backend needs a display
             return plt.figure(**arguments)
     return Figure(**arguments)
 
@@ -279,18 +274,22 @@ def add_title(ax: Axes, name: str, title: str) -> None:
 
     The text is TITLE for a single curve, and a line "NAME: TITLE" per curve for several.
     """
-    titles = _titles.setdefault(ax, [])
-    current = ax.get_title()
-    if current and (not titles or current != titles[-1][1]):
+    earlier, text = _titles.get(ax, ([], ""))
+    if ax.get_title() not in ("", text):
         return  # the user's title
-    lines = [title]
-    if titles:
-        curves = [curve for curve, _ in titles] + [(name, title)]
-        lines = [f"{n}: {t}" if n else t for n, t in curves]
-    width_in_points = ax.get_window_extent().width / ax.figure.figure.dpi * 72
-    letters = max(int(width_in_points / (MEAN_LETTER_WIDTH * font_size())), 16)
+    curves = [*earlier, (name, title)]
+    lines = [f"{n}: {t}" if n and earlier else t for n, t in curves]
+    letters = max(letters_in(ax.get_window_extent().width / ax.figure.figure.dpi), 16)
     ax.set_title("\n".join(textwrap.fill(line, letters) for line in lines), parse_math=False)
-    titles.append(((name, title), ax.get_title()))
+    _titles[ax] = curves, ax.get_title()
+
+
+def letters_in(width: float, letter_width: float = MEAN_LETTER_WIDTH) -> int:
+    """Return how many letters of the current look fit in a width, given in inches.
+
+    letter_width : the width of a letter in font sizes
+    """
+    return int(width * 72 / (letter_width * font_size()))
 
 
 def figure_width() -> float:
@@ -336,20 +335,20 @@ def legend(ax: Axes, handles: Sequence[Artist]) -> None:
 
     If several handles have the same label, only the last one gets an entry. Labels that begin with
     "_" get none. The legend stands inside the axes if it covers no line there, except in the look
-    "page". Otherwise it stands to the right of axes that the user made. For axes of `new_axes` it
-    stands outside as well, and the figure may grow.
+    "page", and otherwise outside; a figure of `new_axes` may grow for it.
     """
     entries: dict[str, Artist] = {}
     for handle in handles:
         label = str(handle.get_label())
         if label[0] != "_":
-            entries.pop(label, None)
+            entries.pop(label, None)  # so that the last handle also comes last
             entries[label] = handle
     figure: Any = ax.figure.figure  # the whole figure, also if the axes lie in a subfigure
     size = _own_sizes.get(figure)  # None if the user made the axes
     old_legends = [ax.get_legend(), *(figure.legends if size else ())]
     for old_legend in filter(None, old_legends):
         old_legend.remove()
+    # The legend is drawn once to learn its size
     trial = _wrap_texts(ax.legend(entries.values(), entries, loc="lower left"))
     location = None if _STYLE.get().look == "page" else _free_location(ax, trial)
     trial.remove()
@@ -372,13 +371,13 @@ def legend(ax: Axes, handles: Sequence[Artist]) -> None:
 def _draw_outside_legend(
     figure: Any, size: tuple[float, float], entries: dict[str, Artist]
 ) -> None:
-    """Draw a legend of label -> artist outside the axes of a figure that `new_axes` made.
+    """Draw a legend, label -> artist, outside the axes of a figure that `new_axes` made.
 
     size : (width, height) of the figure in inches without the legend
 
     In the look "column" the legend stands below the axes, and the figure becomes higher. In other
-    looks it stands beside the axes, in a smaller font if it is higher than the figure. In the look
-    "screen" the figure becomes wider.
+    looks it stands beside the axes, in a smaller font if necessary, and in the look "screen" the
+    figure becomes wider.
     """
     look = _STYLE.get().look
     arguments: Any = {"handles": entries.values(), "labels": entries, "frameon": False}
@@ -400,7 +399,7 @@ def _draw_outside_legend(
 def _wrap_texts(legend: Legend, letters: int = 0) -> Legend:
     """Wrap the texts of a legend in place, and return the legend.
 
-    letters : how many letters fit in a line; 0 takes the number of the current look
+    letters : how many letters fit in a line, by default as many as the current look has
     """
     letters = letters or _SIZES[_STYLE.get().look].letters
     for text in legend.get_texts():
@@ -412,10 +411,9 @@ def _wrap_texts(legend: Legend, letters: int = 0) -> Legend:
 def _free_location(ax: Axes, legend: Legend) -> Any:
     """Return the first location in _LOCATIONS at which a legend would cover no line of `ax`.
 
-    legend : the legend, which has been drawn somewhere on `ax` so that its size is known
+    legend : a legend drawn anywhere on `ax`, so that its size is known
 
-    Returns None if there is no such location, or if the legend takes more than 95 % of the width or
-    75 % of the height of the axes.
+    Returns None if there is no such location, or if the legend takes most of the axes.
     """
     margin = 1.5 * font_size() * ax.figure.figure.dpi / 72  # in pixels
     # Width and height of the legend as fractions of the axes
@@ -461,7 +459,7 @@ def save(fig: Figure, path: str | Path | None) -> Figure:
 
 
 def drawn_bytes(fig: Figure, kind: str) -> bytes:
-    """Return a figure as the content of a file. `kind` is "pdf", "svg" or "png"."""
+    """Return the content of a file of a figure. `kind` is "pdf", "svg" or "png"."""
     metadata, note_field = _FILES[kind]
     if figure_notes.get(fig):
         metadata = {**metadata, note_field: figure_notes[fig]}
