@@ -12,12 +12,13 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.arguments import F8, Bool, given_word
+from bsdsbench.arguments import F8, given_word
 from bsdsbench.curves.geometry import PRPoints, achievable_pr, interpolate_pr, roc_convex_hull
 from bsdsbench.curves.ranked import pr_from_ranking, roc_from_ranking, trapezoids
 from bsdsbench.curves.samples import (
     LabelReading,
     Ranking,
+    Samples,
     above_zero,
     check_columns,
     rank,
@@ -355,7 +356,7 @@ def area_table(
     >>> len(area_table([1, 0, 1], [0.9, 0.5, 0.4]))
     17
     """
-    values = _compute_areas(*read_samples(labels, scores, reading))
+    values = _compute_areas(read_samples(labels, scores, reading))
     rows = []
     for name, description in _DESCRIPTIONS.items():
         space = "ROC" if "roc" in name else "PR"  # "ROC hull" names a PR area
@@ -396,13 +397,11 @@ def point_areas(
     return tuple(rows)
 
 
-def _compute_areas(positive: Bool, negative: Bool, scores: F8) -> dict[str, float]:
-    """Compute the areas of `area_table`, by name; areas that a program does not give are missing.
-
-    positive, negative, scores (n,): the fields of `Samples`.
-    """
-    merged = rank(positive, negative, scores, "merge")
-    by_sample = rank(positive, negative, scores, "sample")
+def _compute_areas(samples: Samples) -> dict[str, float]:
+    """Compute the areas of `area_table` by name, without those that a program does not give."""
+    merged = rank(samples, "merge")
+    by_sample = rank(samples, "sample")
+    scores = samples.scores
     p, n = merged.positives, merged.negatives
     if not p:
         return {}
@@ -412,11 +411,11 @@ def _compute_areas(positive: Bool, negative: Bool, scores: F8) -> dict[str, floa
         merged_curve = pr_from_ranking(merged)
         areas["scikit-learn average_precision_score"] = merged_curve.ap
         areas["scikit-learn precision_recall_curve + auc"] = merged_curve.auc
-    areas |= _torchmetrics_areas(positive, negative, scores)
+    areas |= _torchmetrics_areas(samples)
     curve = pr_from_ranking(by_sample)
     areas |= {"VLFeat ap": curve.ap, "VLFeat auc": curve.auc, "VLFeat ap_interp_11": curve.ap_11}
     areas["VLFeat ap, Interpolate"] = pr_from_ranking(by_sample, interpolate=True).ap
-    areas |= _development_kit_areas(positive, negative, scores)
+    areas |= _development_kit_areas(samples)
     areas["Davis-Goadrich, count-linear"] = davis_goadrich_area(merged.tp, merged.fp, p)
     if n:
         best = achievable_pr(merged.fp / n, merged.tp / p, p, n)
@@ -437,18 +436,17 @@ def _is_in_unit_range(scores: F8) -> bool:
     return bool(scores.size and scores.min() >= 0 and scores.max() <= 1)
 
 
-def _torchmetrics_areas(positive: Bool, negative: Bool, scores: F8) -> dict[str, float]:
+def _torchmetrics_areas(samples: Samples) -> dict[str, float]:
     """Compute average precision as torchmetrics does, in its exact and its binned form, by name.
 
-    positive, negative, scores (n,): the fields of `Samples`. Like torchmetrics, this passes all
-    scores through a sigmoid in single precision if any of them is outside [0, 1].
+    Like torchmetrics, this passes all scores through a sigmoid in single precision if any of them
+    is outside [0, 1].
     """
-    probabilities = scores
-    if not _is_in_unit_range(scores):
+    if not _is_in_unit_range(samples.scores):
         with np.errstate(over="ignore"):
-            sigmoid = 1 / (1 + np.exp(-scores.astype(np.float32)))
-        probabilities = sigmoid.astype(np.float64)
-    ranking = rank(positive, negative, probabilities)
+            sigmoid = 1 / (1 + np.exp(-samples.scores.astype(np.float32)))
+        samples = samples._replace(scores=sigmoid.astype(np.float64))
+    ranking = rank(samples)
     # The binned form, here with 100 thresholds evenly spaced in [0, 1]
     precision, recall = _pr_at_thresholds(ranking, np.linspace(0, 1, 100))
     # Recall falls as the threshold rises, and is 0 beyond the last threshold
@@ -459,12 +457,9 @@ def _torchmetrics_areas(positive: Bool, negative: Bool, scores: F8) -> dict[str,
     }
 
 
-def _development_kit_areas(positive: Bool, negative: Bool, scores: F8) -> dict[str, float]:
-    """Compute the average precisions of the PASCAL VOC and COCO development kits, by name.
-
-    positive, negative, scores (n,): the fields of `Samples`. A score of -inf ranks last.
-    """
-    ranking = rank(positive, negative, scores, "sample", include_inf=True)
+def _development_kit_areas(samples: Samples) -> dict[str, float]:
+    """Compute the average precisions of the PASCAL VOC and COCO development kits, by name."""
+    ranking = rank(samples, "sample", include_inf=True)  # a score of -inf ranks last
     tp, fp = ranking.tp[1:], ranking.fp[1:]  # the curve starts with the first prediction
     precision, recall = ratio(tp, tp + fp), tp / ranking.positives
     envelope = np.maximum.accumulate(precision[::-1])[::-1]

@@ -428,10 +428,10 @@ def _polyline(curve: Curve, space: Space, lines: LineShape) -> _Polyline:
     above 0, or if the precision of such a point is 0.
     """
     if space == "roc":  # conversion to ROC space may leave FPR undefined at an end
-        x, y = without_undefined_ends(*curve, "fpr")
+        x, y = without_undefined_ends(curve[0], curve[1], "fpr")
         x, y = check_columns("number", fpr=x, tpr=y)
     else:  # conversion to PR space may leave precision undefined at an end
-        y, x = without_undefined_ends(*curve, "precision")
+        y, x = without_undefined_ends(curve[0], curve[1], "precision")
         x, y = check_columns("number", recall=x, precision=y)
     if x.size and x[0] > x[-1]:
         x, y = x[::-1], y[::-1]

@@ -203,8 +203,8 @@ def pr(
     >>> pr([1, 0, 1], [0.9, 0.5, 0.4]).recall.tolist()
     [0.0, 0.5, 0.5, 1.0]
     """
-    positive, negative, s = read_samples(labels, scores, reading)
-    ranking = rank(positive, negative, s, ties, include_inf, stable, num_positives, num_negatives)
+    samples = read_samples(labels, scores, reading)
+    ranking = rank(samples, ties, include_inf, stable, num_positives, num_negatives)
     return pr_from_ranking(ranking, interpolate, normalize_prior)
 
 
@@ -245,8 +245,8 @@ def roc(
     >>> roc([1, 0, 1], [0.9, 0.5, 0.4]).tpr.tolist()
     [0.0, 0.5, 0.5, 1.0]
     """
-    positive, negative, s = read_samples(labels, scores, reading)
-    ranking = rank(positive, negative, s, ties, include_inf, stable, num_positives, num_negatives)
+    samples = read_samples(labels, scores, reading)
+    ranking = rank(samples, ties, include_inf, stable, num_positives, num_negatives)
     return roc_from_ranking(ranking, plot)
 
 
@@ -278,8 +278,8 @@ def det(
     >>> det([1, 0, 1], [0.9, 0.5, 0.4]).fnr.tolist()
     [1.0, 0.5, 0.5, 0.0]
     """
-    positive, negative, s = read_samples(labels, scores, reading)
-    ranking = rank(positive, negative, s, ties, include_inf, stable, num_positives, num_negatives)
+    samples = read_samples(labels, scores, reading)
+    ranking = rank(samples, ties, include_inf, stable, num_positives, num_negatives)
     return roc_from_ranking(ranking)
 
 

@@ -176,9 +176,7 @@ class Ranking(NamedTuple):
 
 
 def rank(
-    positive: Bool,
-    negative: Bool,
-    scores: F8,
+    samples: Samples,
     ties: Ties = "merge",
     include_inf: bool | None = None,
     stable: bool = False,
@@ -187,7 +185,7 @@ def rank(
 ) -> Ranking:
     """Count the predicted positives and negatives while the threshold falls from inf.
 
-    positive, negative, scores (n,): the fields of `Samples`.
+    samples: the classes and scores of n samples, from `read_samples`.
     ties: "merge" makes a point per distinct score, "sample" a point per sample (equal scores in
         input order).
     include_inf: if False, points with threshold -inf are cut off. None means True for "merge" and
@@ -196,6 +194,7 @@ def rank(
     num_positives, num_negatives: class totals to use instead of the numbers of samples. A warning
         is given if one is smaller than the number of samples.
     """
+    positive, negative, scores = samples
     n_positives = _class_total(positive, num_positives, "num_positives")
     n_negatives = _class_total(negative, num_negatives, "num_negatives")
     given_word(ties, "ties", get_args(Ties))

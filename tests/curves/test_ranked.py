@@ -10,7 +10,7 @@ from sklearn import metrics as sk
 
 from bsdsbench import curves
 from bsdsbench.curves.ranked import roc_of_counts
-from bsdsbench.curves.samples import rank
+from bsdsbench.curves.samples import Samples, rank
 from bsdsbench.errors import DataError
 from tests.curves.test_curves_properties import assert_merged_is_sklearn
 from tests.reference import curves as slow
@@ -155,7 +155,7 @@ def test_samples_are_counted_one_by_one(kind, include_inf, ties):
     rng = np.random.default_rng(4)
     scores = KINDS[kind](rng)
     labels = rng.integers(-1, 2, scores.size)
-    found = rank(labels > 0, labels < 0, scores, ties, include_inf, stable=True)
+    found = rank(Samples(labels > 0, labels < 0, scores), ties, include_inf, stable=True)
     expected = slow.counts(labels, scores, merge=ties == "merge", include_inf=include_inf)
     assert list(zip(found.thresholds, found.tp, found.fp, strict=True)) == expected
     assert not np.signbit(found.thresholds[found.thresholds == 0]).any()
@@ -172,9 +172,9 @@ def test_many_scores_are_counted_as_few_are(kind):
     rng = np.random.default_rng(5)
     scores = KINDS[kind](rng)
     labels = rng.integers(-1, 2, scores.size)
-    few = rank(labels > 0, labels < 0, scores)
+    few = rank(Samples(labels > 0, labels < 0, scores))
     labels, many = np.pad(labels, (0, 10_001)), np.pad(scores, (0, 10_001))  # of neither class
-    found = rank(labels > 0, labels < 0, many)
+    found = rank(Samples(labels > 0, labels < 0, many))
     for name in ("thresholds", "tp", "fp"):
         np.testing.assert_array_equal(getattr(found, name), getattr(few, name))
     assert (found.positives, found.negatives) == (few.positives, few.negatives)
