@@ -281,9 +281,6 @@ def plot_runs(
         raise DataError(f"kind {kind!r}: expected one run each, or one of {', '.join(AVERAGED)}")
     if kind == _BOX:
         return _plot_boxes(every_run, metric, path, look)
-    if human is None:
-        is_human_task = not any(why_not_beside(run, HUMAN_TASK) for run in every_run)
-        human = "human" in published or (bool(every_run) and is_human_task)
     band = Spread(spread)
     with style(look, path is not None):
         curves = []
@@ -303,6 +300,8 @@ def plot_runs(
         entries = [(curve.f, curve.display.line_) for curve in curves]  # (F, artist)
         for display in published_displays:
             entries.append((display.best.f if display.best else 0.0, display.line_))
+        if human is None:
+            human = "human" in published or _are_of_human_task(every_run)
         if human and kind == "pr" and metric in (None, *registry.DEFAULT_METRICS):
             entries.append(_draw_human_point(ax, human))
         entries.sort(key=itemgetter(0), reverse=True)
@@ -325,7 +324,7 @@ def _check_comparable(
     True, must all belong to one task (a data set and a metric), and so must the runs.
     """
     problems = forbidden(runs)
-    tasks = dict.fromkeys(result.tasks[0] for result in published)
+    tasks = dict.fromkeys(entry.tasks[0] for entry in published)
     if human is True:
         tasks[HUMAN_TASK] = None
     if len(tasks) > 1:
@@ -345,14 +344,19 @@ def _published_displays(
     ap       : show an AP if all runs use its rule or, without runs, if its rule is the only known
         one among the published results
     """
-    shown_rules = ap_rules or {str(result.ap_rule) for result in published} & set(AP_RULES)
+    shown_rules = ap_rules or {str(entry.ap_rule) for entry in published} & set(AP_RULES)
     displays = []
-    for result in published:
-        display = PRCurveDisplay.from_published(result)
-        if ap and shown_rules == {result.ap_rule}:
-            display.name += f", AP {short(result.boundary['ap'])}"
+    for entry in published:
+        display = PRCurveDisplay.from_published(entry)
+        if ap and shown_rules == {entry.ap_rule}:
+            display.name += f", AP {short(entry.boundary['ap'])}"
         displays.append(display)
     return displays
+
+
+def _are_of_human_task(runs: Sequence[Evaluation]) -> bool:
+    """Return True if there are runs, all of the images for which human agreement is published."""
+    return bool(runs) and not any(why_not_beside(run, HUMAN_TASK) for run in runs)
 
 
 def _draw_human_point(ax: Axes, human: bool | Evaluation) -> tuple[float, Any]:
@@ -474,12 +478,12 @@ def published_curves_of(
     The key "human" is skipped, because human agreement is a point without a curve. Raises DataError
     if a key is unknown, or if the package stores no curve for it.
     """
-    published = [result for result in find_published(keys, labels) if result.key != "human"]
+    published = [entry for entry in find_published(keys, labels) if entry.key != "human"]
     expected = ", ".join(published_curves())
     errors = [
-        DataError(f"published {result.key!r}: no curve is stored, expected {expected}")
-        for result in published
-        if result.curve is None
+        DataError(f"published {entry.key!r}: no curve is stored, expected {expected}")
+        for entry in published
+        if entry.curve is None
     ]
     if errors:
         raise DataError.collect(errors)
