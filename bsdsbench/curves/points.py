@@ -159,7 +159,7 @@ class CurvePoints(TabularCurve):
 
         Raises DataError if the totals are unknown.
         """
-        to_pr_curve(self)  # checks the totals
+        to_pr_form(self)  # checks the totals
         tp, fp = insert_whole_tp(self.tp, self.fp)
         return CurvePoints.of_counts(tp, fp, self.positives, self.negatives)
 
@@ -173,10 +173,10 @@ def to_space(curve: AnyCurve, axes: AxesKind) -> PRResult | ROCResult | CurvePoi
     The points are put in the order of the curve. Raises DataError if `curve` is not a single curve
     of this package, or lacks the class totals that the conversion needs.
     """
-    return to_pr_curve(curve) if axes == "pr" else _to_roc_curve(curve)
+    return to_pr_form(curve) if axes == "pr" else _to_roc_form(curve)
 
 
-def to_pr_curve(curve: AnyCurve) -> PRResult | CurvePoints | PRCurve:
+def to_pr_form(curve: AnyCurve) -> PRResult | CurvePoints | PRCurve:
     """Convert a curve to a type with precision and recall, as `to_space` does."""
     if isinstance(curve, PRResult):
         return along_curve(curve)
@@ -194,7 +194,7 @@ def to_pr_curve(curve: AnyCurve) -> PRResult | CurvePoints | PRCurve:
     return points
 
 
-def _to_roc_curve(curve: AnyCurve) -> ROCResult | CurvePoints:
+def _to_roc_form(curve: AnyCurve) -> ROCResult | CurvePoints:
     """Convert a curve to a type with TPR and FPR, as `to_space` does."""
     if isinstance(curve, ROCResult):
         return along_curve(curve)
@@ -257,7 +257,7 @@ def _defined_pr_points(curve: CurvePoints) -> PRPoints:
 
 def points_of(curve: AnyCurve) -> CurvePoints:
     """Convert a curve to CurvePoints. Raises DataError if it only has precision and recall."""
-    roc = _to_roc_curve(curve)
+    roc = _to_roc_form(curve)
     if isinstance(roc, CurvePoints):
         return roc
     precision = read_only(defined_ratio(roc.tp, roc.tp + roc.fp))
