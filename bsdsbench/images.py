@@ -383,9 +383,10 @@ class GroundTruth(ImageParts):
             if array is None:
                 continue
             digest.update(f"{number} {array.shape}\n".encode())
-            digest.update(array.astype("<f8" if array.dtype.kind == "f" else "<i4").tobytes())
-            is_wide = array.dtype.kind in "iu" and array.itemsize >= 4
-            if is_wide and _narrowest_dtype(array) in ("<i8", "<u8"):  # does not fit into "<i4"
+            dtype = "<f8" if array.dtype.kind == "f" else "<i4"
+            digest.update(array.astype(dtype, order="C", copy=False).data)
+            may_wrap = array.dtype.kind in "iu" and not np.can_cast(array.dtype, np.int32)
+            if may_wrap and _narrowest_dtype(array) in ("<i8", "<u8"):
                 only_in_version_2.append((number, array))
         listed = digest.hexdigest()[:16]
         if not whole:
@@ -395,7 +396,7 @@ class GroundTruth(ImageParts):
         for number, array in only_in_version_2:
             dtype = _narrowest_dtype(array)
             digest.update(f"{number} {array.shape} {dtype[1:]}\n".encode())
-            digest.update(array.astype(dtype).tobytes())
+            digest.update(array.astype(dtype, order="C", copy=False).data)
         return Fingerprints(listed, digest.hexdigest()[:16])
 
     def replace(self, **parts: object) -> GroundTruth:

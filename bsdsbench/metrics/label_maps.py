@@ -63,9 +63,7 @@ class Overlaps(NamedTuple):
 
 def find_overlaps(pred: Map, gt: Map) -> Overlaps:
     """Find the pairs of values that occur at a pixel of two maps (H, W) of integers or bool."""
-    pred_values = np.ascontiguousarray(pred, np.int64).ravel()
-    gt_values = np.ascontiguousarray(gt, np.int64).ravel()
-    (pred_of_pair, gt_of_pair, pixels), of_pixel = value_pairs(pred_values, gt_values)
+    (pred_of_pair, gt_of_pair, pixels), of_pixel = value_pairs(pred.ravel(), gt.ravel())
     return Overlaps(pred_of_pair, gt_of_pair, pixels, of_pixel.reshape(pred.shape))
 
 
@@ -432,9 +430,11 @@ def refuse_other_numbering(
     """
     if pred.shape != gt.shape:
         return
-    is_known = ~np.isin(gt, list(ignored))
-    n_known = int(is_known.sum())
-    n_right = int((pred == gt)[is_known].sum())
+    is_known = np.ones(gt.shape, np.bool_)
+    for label in ignored:
+        is_known &= gt != label
+    n_known = np.count_nonzero(is_known)
+    n_right = np.count_nonzero((pred == gt) & is_known)
     if 4 * n_right >= n_known:
         return
     overlaps = find_overlaps(pred[is_known], gt[is_known])
