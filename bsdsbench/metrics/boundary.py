@@ -1,16 +1,11 @@
 """Boundaries: how many predicted boundary pixels are right, and how many annotated ones are found?
 
-Definition. At each threshold the prediction becomes a binary boundary map, thinned to lines one
-pixel wide. This map is matched one to one with each annotator's boundaries, within max_dist_px
-pixels, at the least cost (bsdsbench.kernels.matching.matching). Recall is the share of annotated
-pixels that are matched, summed over annotators; precision is the share of predicted pixels that
-are matched with at least one annotator. ODS is the best F at one threshold for all images, OIS the
-F at each image's best threshold, AP the area under the curve, R50 the recall at precision 0.5.
-
-Conventions. Counts are summed over images before they are divided, and 0/0 is 0. Void pixels are
-removed from both maps before matching, so they are not counted and match nothing. The matching is
-optimal, whereas the official program's is randomised. ODS may be interpolated between thresholds
-(`ods_rule`), and there are several rules for AP (bsdsbench.scores.curve).
+At each threshold the prediction becomes a binary map, thinned to lines one pixel wide, and is
+matched one to one with each annotator's boundaries, within max_dist_px pixels, at the least cost
+(bsdsbench.kernels.matching.matching). Recall is the share of annotated pixels that are matched,
+summed over annotators; precision is the share of predicted pixels that are matched with at least
+one annotator. Counts are summed over images before they are divided. Void pixels are removed from
+both maps before matching. The matching is optimal, whereas the official program's is randomised.
 
 Source. Arbelaez, Maire, Fowlkes and Malik, "Contour detection and hierarchical image segmentation",
 PAMI 2011; BSDS500's evaluation_bdry_image.m and collect_eval_bdry.m; the edges toolbox (R50).

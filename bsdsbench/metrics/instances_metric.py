@@ -1,15 +1,10 @@
 """Objects that touch: is each nucleus, cell or lesion found, and only once?
 
-Definition. Every score comes from the table of overlaps of the objects. AJI pairs each annotated
-object with the predicted object of largest IoU; AJI+ pairs objects one to one so that the sum of
-IoU is largest. Both divide the intersections of the pairs by their unions plus the pixels of
-unpaired objects. Precision, recall and F count the objects that overlap by a rule (option
-`overlap`). Sorted AP is the area under TP / (TP + FP + FN) as the required IoU grows from 0 to 1.
-
-Conventions. A map has a number for each object, and 0 elsewhere. Void pixels are removed from both
-maps, and with them objects that lie on void only. AJI and sorted AP are means over the images with
-objects; precision, recall and F count the objects of all images together. `pooled` and `mean_f1`
-are the opposite.
+Every score comes from the table of overlaps of the objects. AJI and AJI+ divide the intersections
+of pairs of objects by their unions plus the pixels of unpaired objects. Precision, recall and F
+count the objects that overlap by a rule (option `overlap`). Sorted AP is the area under
+TP / (TP + FP + FN) as the required IoU grows from 0 to 1. A map has a number for each object, and 0
+elsewhere. Void pixels are removed from both maps, and with them objects that lie on void only.
 
 Source. Kumar et al., TMI 2017 (AJI); Graham et al., HoVer-Net, MedIA 2019 (AJI+); Chen et al.,
 SortedAP, 2023 (arXiv 2309.04887); cellpose.
@@ -31,7 +26,7 @@ from numpy.typing import ArrayLike
 from bsdsbench.arguments import F8, I8, Bool
 from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.metrics.base import IMAGES, Column, ScoreTree, ValuesMetric
-from bsdsbench.metrics.contour.pairs import region_pixels
+from bsdsbench.metrics.contour.pairs import draw_regions
 from bsdsbench.metrics.label_maps import (
     COMPONENTS,
     SIDES,
@@ -314,8 +309,8 @@ COUNTED_OBJECTS = tuple(
 class InstancesMetric(LabelMetric[InstancesOptions], ValuesMetric[InstancesOptions]):
     """Objects of label maps: aggregated Jaccard index, F of found objects, sorted AP.
 
-    AJI and sorted AP are means over the images with objects; the other scores count the objects of
-    all images together.
+    AJI and sorted AP are means over the images with objects; precision, recall and F count the
+    objects of all images together. `pooled` and `mean_f1` are the opposite.
     """
 
     name, title, options = "instances", "Objects", InstancesOptions
@@ -343,7 +338,7 @@ class InstancesMetric(LabelMetric[InstancesOptions], ValuesMetric[InstancesOptio
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: InstancesOptions
     ) -> DrawnSteps:
         """Return the right, false and missed pixels, pairing objects whose IoU is above 0.5."""
-        return region_pixels(pred, gt, opt).steps()
+        return draw_regions(pred, gt, opt)
 
     def values(self, counts: Stack, opt: InstancesOptions) -> dict[str, F8]:
         """Compute the columns (N,) from the counts of N images, or from N sums over images."""

@@ -1,12 +1,9 @@
 """Segmentation: are the labels right?
 
-Definition. The confusion matrix of all pixels gives IoU, Dice and accuracy of each class, their
-means, and IoU weighted by the classes' annotated pixels. Instances paired by overlap give panoptic
-quality: PQ, SQ and RQ (`class_scores`).
-
-Conventions. Confusion matrices and counts of instances are summed over images; scores come from the
-sums, and then from a mean over the classes that occur in either map. Ignored pixels of the ground
-truth are not counted. Masks have two classes: the object and the ground.
+The confusion matrix of all pixels gives IoU, Dice and accuracy of each class, their means, and IoU
+weighted by the classes' annotated pixels. Instances paired by overlap give panoptic quality. Both
+are summed over images; scores come from the sums, and then from a mean over the classes that occur
+in either map. Ignored pixels of the ground truth are not counted.
 
 Source. Long, Shelhamer and Darrell, CVPR 2015 (IoU and accuracies); Kirillov et al., "Panoptic
 segmentation", CVPR 2019, and panopticapi.
@@ -27,9 +24,9 @@ from bsdsbench.metrics.contour.pairs import (
     Instances,
     as_masks,
     as_pair,
+    draw_regions,
     find_instances,
     match_regions,
-    region_pixels,
 )
 from bsdsbench.metrics.instances_metric import COUNTED_OBJECTS
 from bsdsbench.metrics.label_maps import (
@@ -207,9 +204,8 @@ _MEANS = {"iou": "mean_iou", "dice": "mean_dice", "accuracy": "mean_accuracy"}
 class SegmentationMetric(LabelMetric[LabelOptions]):
     """Label maps: IoU per class and its means, pixel accuracy, Dice, panoptic quality.
 
-    Scores come from the pixels and instances of all images together and are averaged over the
-    classes that occur in either map. If no classes are given there are two, the object (or all
-    instances) and the ground. PQ, SQ and RQ exist only for instances (option `unit`).
+    Without classes there are two, the object (or all instances) and the ground. PQ, SQ and RQ exist
+    only for instances (option `unit`).
     """
 
     name = "segmentation"
@@ -244,12 +240,10 @@ class SegmentationMetric(LabelMetric[LabelOptions]):
     ) -> ScoreTree:
         """Return the scores for S weightings of the images, (S,) each.
 
-        mean_iou, mean_dice : means over the classes that occur in either map
-        mean_accuracy : mean over the annotated classes
+        mean_iou, mean_dice, mean_accuracy : means over the classes in which they are defined
         fw_iou : mean IoU, with each class weighted by its annotated pixels
         pixel_accuracy : right pixels / annotated pixels, of all classes together
-        pq, sq, rq : means over classes; only for instances
-        found, missed, false : numbers of instances; only for instances
+        pq, sq, rq, found, missed, false : means and numbers of instances; only for instances
         per_class : class -> its scores and `gt_pixels`; {} if there is one class
         over : how many classes each mean includes, and how many there are
         """
@@ -291,7 +285,7 @@ class SegmentationMetric(LabelMetric[LabelOptions]):
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: LabelOptions
     ) -> DrawnSteps:
         """Return the right, false and missed pixels of each class, without the ground."""
-        return region_pixels(pred, gt, opt).steps()
+        return draw_regions(pred, gt, opt)
 
     def parts(self, protocol: Protocol, opt: LabelOptions) -> dict[str, tuple[str, ...]]:
         """Map each class to the path of its scores; without classes, the object and the ground."""

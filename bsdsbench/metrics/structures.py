@@ -33,7 +33,7 @@ from bsdsbench.images import GroundTruth, Prediction, without_void
 from bsdsbench.kernels.distances.limits import with_tolerance
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, ValuesMetric
 from bsdsbench.metrics.contour.measures import cldice, skeleton_pixels
-from bsdsbench.metrics.contour.pairs import mask_pixels
+from bsdsbench.metrics.contour.pairs import draw_masks
 from bsdsbench.metrics.label_maps import SPACING, MapPair
 from bsdsbench.metrics.pixel_steps import (
     FALSE_PIXEL,
@@ -206,7 +206,7 @@ class TopologyMetric(ValuesMetric[TopologyOptions]):
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: TopologyOptions
     ) -> DrawnSteps:
         """Return the right, false and missed pixels of the two foregrounds."""
-        return mask_pixels(*_foregrounds(pred, gt, protocol, opt.threshold)).steps()
+        return draw_masks(*_foregrounds(pred, gt, protocol, opt.threshold))
 
     def values(self, counts: Stack, opt: TopologyOptions) -> dict[str, F8]:
         """Compute the mean errors over patches and clDice, (N,) each, NaN if undefined."""

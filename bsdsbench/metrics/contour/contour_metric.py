@@ -1,14 +1,9 @@
 """Contours of masks: how near is the outline of a mask to the annotated one?
 
-Definition. IoU, Dice, Boundary IoU, DAVIS' F, BF score, Hausdorff and average surface distances,
-NSD, figure of merit, trimap IoU and clDice, in each form that libraries have (`measures.measure`
-defines them).
-
-Conventions. Two means of each measure are in use and both are kept: over the images (or instances)
-of each class and then over classes, and `pooled`, of the pixels of all images together. What empty
-masks give is an option (`CONVENTIONS`). Void is cleared on both sides before anything is drawn.
-Instances are paired by IoU above 0.5 or by number; `mean = "sequences"` averages over the frames of
-each object first, as DAVIS.
+`measures.measure` defines the measures, in each form that libraries have. Two means of each are in
+use and both are kept: over the images (or instances) of each class and then over classes, and
+`pooled`, of the pixels of all images together. What empty masks give is an option (`CONVENTIONS`).
+Void is cleared in both maps before anything is drawn.
 
 Source. Cheng et al., CVPR 2021 (Boundary IoU); Perazzi et al., CVPR 2016, and davis2017-evaluation
 (F); Csurka et al., BMVC 2013 (BF); DeepMind's surface-distance, MONAI, medpy and panoptica
@@ -37,7 +32,7 @@ from bsdsbench.metrics.contour.measures import (
     iou,
     label_values,
 )
-from bsdsbench.metrics.contour.pairs import CONVENTIONS, pair_masks, region_pixels
+from bsdsbench.metrics.contour.pairs import CONVENTIONS, draw_regions, pair_masks
 from bsdsbench.metrics.contour.sequences import (
     OBJECT_COUNTS,
     check_sequences,
@@ -353,7 +348,7 @@ class ContourMetric(LabelMetric[ContourOptions]):
     ) -> DrawnSteps:
         """Return the right, false and missed pixels, with the largest error of distances."""
         spacing = opt.spacing if {"distance", "nsd"} & {*opt.groups} else None
-        return region_pixels(pred, gt, opt, spacing).steps()
+        return draw_regions(pred, gt, opt, spacing)
 
     def image_scores(self, stack: Stack, protocol: Protocol) -> Iterator[ScoreTree]:
         """Yield the scores of each image; a frame is scored for the objects of its sequence."""
@@ -372,14 +367,12 @@ class ContourMetric(LabelMetric[ContourOptions]):
     ) -> ScoreTree:
         """Return the scores for S weightings of the images; arrays are (S,).
 
-        There is one entry for each measure in `opt.measures()`: the mean over a class's pairs of
-            masks, averaged over the classes. If means are over sequences, `_sequence_scores`
-            replaces these entries.
+        key of a measure : the mean over a class's pairs of masks, averaged over the classes; means
+            over sequences are those of `_sequence_scores`
         over : measure -> unit ("pairs" or "classes") -> (S, 2), the number of values in the mean,
             and the number that there could have been
         pooled : the measures of `_pooled_scores`, averaged over the classes
-        pairs : number of masks in both maps ("both"), only in the prediction ("pred_only"), and
-            only in the ground truth ("gt_only")
+        pairs : number of masks in both maps, only in the prediction, and only in the ground truth
         per_class : class -> the measures, "over" and "pooled" of this class alone, and "n_images",
             the largest number of values of a measure; only with two or more classes
         """

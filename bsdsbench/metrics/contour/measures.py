@@ -1,7 +1,6 @@
 """Every measure of two masks, or of every label of two label maps, in the table `TABLE`.
 
-Measures compare pixels, inner boundaries, skeletons or outlines. Three kinds of outline are in use,
-and give different numbers:
+Three kinds of outline are in use, and give different numbers:
 
 - "rim": pixels of the mask with one of the four neighbours outside the mask or the image
   (scipy, medpy, MONAI, torchmetrics, panoptica).
@@ -10,8 +9,7 @@ and give different numbers:
 - "corner": corners of pixels where 2 x 2 of them are neither all in nor all out, each with the
   length of contour that crosses there (DeepMind's surface-distance).
 
-Distances are Euclidean, to the outline of the same label in the other map, in the unit of
-`spacing` = (row, column) steps.
+Distances are Euclidean, to the outline of the same label in the other map.
 """
 
 from __future__ import annotations
@@ -163,12 +161,9 @@ class Compared:
 def _find_outlines(pair: LabelPair, kind: str, steps: Spacing) -> BothOutlines:
     """Find the outlines of both maps, and the distance of each point to the other map's outline.
 
-    steps: the distances between rows and between columns. kind: one of
-
-    - "rim": pixels of a label with one of four neighbours outside it. Beyond the image is outside.
-    - "side": windows of 2 x 2 pixels, some inside and some outside the label. Beyond the right and
-      the lower end of the image, its edge pixels are repeated.
-    - "corner": windows of 2 x 2 pixels as well, but beyond all four ends of the image is outside.
+    kind: "rim", "side" or "corner", see the top of this module. For "rim" and "corner" all beyond
+    the image is outside; for "side" the edge pixels are repeated below and to the right of it.
+    steps: the distances between rows and between columns.
     """
     traced = []  # of pred, of gt
     for labels in (pair.pred.astype(np.int32), pair.gt.astype(np.int32)):

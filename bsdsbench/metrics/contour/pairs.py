@@ -412,105 +412,109 @@ def match_regions(instances: Instances, by_number: bool = False) -> Matching:
     return Matching(pred_new, gt_new, class_of, iou, instances.excused[pred_only])
 
 
-class RegionPixels(NamedTuple):
-    """Both maps of an image with the same numbering of objects."""
+def draw_masks(pred: Bool, gt: Bool, spacing: tuple[float, float] | None = None) -> DrawnSteps:
+    """Return the outcome of each pixel (right, false or missed) of two masks (H, W).
 
-    pred: Map  # int32 (H, W), the object at each pixel, or -1
-    gt: Map
-    class_of: I8  # (objects,), the class of each object
-    names: tuple[str, ...]  # of the classes
-    spacing: tuple[float, float] | None = None  # row, column step; None: distances are not measured
-
-    def steps(self) -> DrawnSteps:
-        """Return the outcome of each pixel (right, false, missed or other) for each class.
-
-        The classes are the `parts` of the result. If there are several, the first part is "all
-        classes". Pixels are counted so that the F of a part is its Dice.
-        """
-        parts: dict[str, int | None] = {"all classes": None} if len(self.names) > 1 else {}
-        parts |= {name: k for k, name in enumerate(self.names)}
-        outcomes = np.stack([self._outcomes(k).ravel() for k in parts.values()], axis=1)
-        n_right, n_false, n_missed, n_other = (  # (parts,) each
-            (outcomes == code).sum(axis=0)
-            for code in (MATCHED_PIXEL, FALSE_PIXEL, MISSED_PIXEL, OTHER_PIXEL)
-        )
-        # "Other" pixels are in different objects of the two maps, so they are missed and false
-        n_gt, n_pred = n_right + n_missed + n_other, n_right + n_false + n_other
-        errors = self._largest_errors()
-        return DrawnSteps(
-            np.arange(float(len(parts))),
-            np.stack([n_right, n_gt, n_right, n_pred], axis=-1),
-            *changes_of(outcomes, self.pred.shape),
-            parts=tuple(parts),
-            measure="Dice",
-            marks=tuple(errors.get(number) for number in parts.values()),
-        )
-
-    def _outcomes(self, number: int | None) -> Map:
-        """Return the outcome of each pixel for the objects of one class, uint8 (H, W).
-
-        `number` is the class; None takes all. A pixel is MATCHED_PIXEL if both maps have the same
-        object there, OTHER_PIXEL if they have different ones, FALSE_PIXEL or MISSED_PIXEL if only
-        `pred` or only `gt` has one, and else 0.
-        """
-        is_wanted = (self.class_of == number) | (number is None)
-        is_wanted = np.append(is_wanted, False)  # for the index -1 (no object)
-        in_pred, in_gt = is_wanted[self.pred], is_wanted[self.gt]
-        is_right = in_pred & (self.pred == self.gt)
-        conditions = [is_right, in_pred & in_gt, in_pred, in_gt]  # the first that holds decides
-        codes = [MATCHED_PIXEL, OTHER_PIXEL, FALSE_PIXEL, MISSED_PIXEL]
-        return np.select(conditions, np.array(codes, np.uint8), np.uint8(0))
-
-    def _largest_errors(self) -> dict[int | None, LargestError]:
-        """Find the largest Hausdorff distance in each class and, under None, in all of them.
-
-        Objects that only one map has are left out. Returns {} if `spacing` is None.
-        """
-        if self.spacing is None:
-            return {}
-        n, largest = self.class_of.size, dict[int | None, LargestError]()
-        pred_rims, gt_rims = (
-            distances.rims(np.pad(labels.astype(np.int32), 1, constant_values=-1), n)
-            for labels in (self.pred, self.gt)
-        )
-        for rims, other in ((pred_rims, gt_rims), (gt_rims, pred_rims)):
-            squared = distances.nearest(rims, other, *self.spacing)
-            for label in range(n):
-                points = slice(*rims.start[label : label + 2])
-                if not np.isfinite(squared[points]).any():  # one map has no such object
-                    continue
-                farthest = points.start + int(squared[points].argmax())
-                row, col = rims.rows[farthest], rims.cols[farthest]
-                opposite = slice(*other.start[label : label + 2])
-                down = (other.rows[opposite] - row) * self.spacing[0]
-                right = (other.cols[opposite] - col) * self.spacing[1]
-                nearest = opposite.start + int((down**2 + right**2).argmin())
-                error = LargestError(
-                    row=int(row),
-                    col=int(col),
-                    to_row=int(other.rows[nearest]),
-                    to_col=int(other.cols[nearest]),
-                    distance=float(np.sqrt(squared[farthest])),
-                )
-                for number in (None, int(self.class_of[label])):
-                    if number not in largest or error.distance > largest[number].distance:
-                        largest[number] = error
-        return largest
+    If `spacing` (row, column step) is given, the largest distance of the outlines is marked.
+    """
+    pair = LabelPair(pred.astype(np.int32) - 1, gt.astype(np.int32) - 1, 1, pred.shape)
+    return _draw_classes(pair, np.zeros(1, np.int64), ("mask",), spacing)
 
 
-def mask_pixels(pred: Bool, gt: Bool, spacing: tuple[float, float] | None = None) -> RegionPixels:
-    """Convert two bool masks (H, W) to maps of one object, whose class is named "mask"."""
-    pred_labels, gt_labels = (mask.astype(np.int32) - 1 for mask in (pred, gt))
-    return RegionPixels(pred_labels, gt_labels, np.zeros(1, np.int64), ("mask",), spacing)
-
-
-def region_pixels(
+def draw_regions(
     pred: Prediction, gt: GroundTruth, opt: MapContents, spacing: tuple[float, float] | None = None
-) -> RegionPixels:
-    """Read both maps of an image as `opt` says, and pair their objects for drawing."""
+) -> DrawnSteps:
+    """Return the outcome of each pixel of an image's maps, which `opt` describes, for each class.
+
+    If `spacing` (row, column step) is given, the largest distance of the outlines is marked.
+    """
     with name_file_in_errors(pred, gt):
         pred_map, gt_map, opt = read_maps(pred, gt, opt)
         if opt.unit == "class" and not opt.classes:
-            return mask_pixels(*as_masks(pred_map, gt_map, opt.ignored), spacing)
+            masks = as_masks(pred_map, gt_map, opt.ignored)
+            return draw_masks(masks.pred, masks.gt, spacing)
         pair, class_of, _ = pair_masks(pred_map, gt_map, opt)
-    return RegionPixels(pair.pred, pair.gt, class_of, opt.class_names, spacing)
+    return _draw_classes(pair, class_of, opt.class_names, spacing)
+
+
+def _draw_classes(
+    pair: LabelPair, class_of: I8, names: Sequence[str], spacing: tuple[float, float] | None
+) -> DrawnSteps:
+    """Return the outcome of each pixel (right, false, missed or other) for each class.
+
+    class_of (n,): the class of each label in `pair`, an index of `names`.
+
+    The classes are the `parts` of the result. If there are several, the first part is "all
+    classes". Pixels are counted so that the F of a part is its Dice.
+    """
+    parts: dict[str, int | None] = {"all classes": None} if len(names) > 1 else {}
+    parts |= {name: k for k, name in enumerate(names)}
+    outcomes = np.stack([_outcomes(pair, class_of, k).ravel() for k in parts.values()], axis=1)
+    n_right, n_false, n_missed, n_other = (  # (parts,) each
+        (outcomes == code).sum(axis=0)
+        for code in (MATCHED_PIXEL, FALSE_PIXEL, MISSED_PIXEL, OTHER_PIXEL)
+    )
+    # "Other" pixels are in different objects of the two maps, so they are missed and false
+    n_gt, n_pred = n_right + n_missed + n_other, n_right + n_false + n_other
+    errors = {} if spacing is None else _largest_errors(pair, class_of, spacing)
+    return DrawnSteps(
+        np.arange(float(len(parts))),
+        np.stack([n_right, n_gt, n_right, n_pred], axis=-1),
+        *changes_of(outcomes, pair.shape),
+        parts=tuple(parts),
+        measure="Dice",
+        marks=tuple(errors.get(number) for number in parts.values()),
+    )
+
+
+def _outcomes(pair: LabelPair, class_of: I8, number: int | None) -> Map:
+    """Return the outcome of each pixel for the objects of one class, uint8 (H, W).
+
+    `number` is the class; None takes all. A pixel is MATCHED_PIXEL if both maps have the same
+    object there, OTHER_PIXEL if they have different ones, FALSE_PIXEL or MISSED_PIXEL if only
+    `pred` or only `gt` has one, and else 0.
+    """
+    is_wanted = (class_of == number) | (number is None)
+    is_wanted = np.append(is_wanted, False)  # for the index -1 (no object)
+    in_pred, in_gt = is_wanted[pair.pred], is_wanted[pair.gt]
+    is_right = in_pred & (pair.pred == pair.gt)
+    conditions = [is_right, in_pred & in_gt, in_pred, in_gt]  # the first that holds decides
+    codes = [MATCHED_PIXEL, OTHER_PIXEL, FALSE_PIXEL, MISSED_PIXEL]
+    return np.select(conditions, np.array(codes, np.uint8), np.uint8(0))
+
+
+def _largest_errors(
+    pair: LabelPair, class_of: I8, spacing: tuple[float, float]
+) -> dict[int | None, LargestError]:
+    """Find the largest Hausdorff distance in each class and, under None, in all of them.
+
+    Objects that only one map has are left out.
+    """
+    largest: dict[int | None, LargestError] = {}
+    pred_rims, gt_rims = (
+        distances.rims(np.pad(labels.astype(np.int32), 1, constant_values=-1), pair.n)
+        for labels in (pair.pred, pair.gt)
+    )
+    for rims, other in ((pred_rims, gt_rims), (gt_rims, pred_rims)):
+        squared = distances.nearest(rims, other, *spacing)
+        for label in range(pair.n):
+            points = slice(*rims.start[label : label + 2])
+            if not np.isfinite(squared[points]).any():  # one map has no such object
+                continue
+            farthest = points.start + int(squared[points].argmax())
+            row, col = rims.rows[farthest], rims.cols[farthest]
+            opposite = slice(*other.start[label : label + 2])
+            down = (other.rows[opposite] - row) * spacing[0]
+            right = (other.cols[opposite] - col) * spacing[1]
+            nearest = opposite.start + int((down**2 + right**2).argmin())
+            error = LargestError(
+                row=int(row),
+                col=int(col),
+                to_row=int(other.rows[nearest]),
+                to_col=int(other.cols[nearest]),
+                distance=float(np.sqrt(squared[farthest])),
+            )
+            for number in (None, int(class_of[label])):
+                if number not in largest or error.distance > largest[number].distance:
+                    largest[number] = error
+    return largest

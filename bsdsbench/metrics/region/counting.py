@@ -1,17 +1,16 @@
-"""Measures between a segmentation and the annotators of an image.
+"""Measures between a segmentation and the annotators of an image, from their table of overlaps.
 
 n(i,j) is the number of pixels in region i of the segmentation and region j of the annotator, a_i
 and b_j are the areas of the regions, and N is the number of pixels. Every distinct label is one
-region, connected or not. Label 0 is special only in the adapted Rand error, where programs treat it
-differently (`RULES`). All measures are computed from `OverlapTable`, which holds n(i,j).
-
-Sources: Arbelaez et al., PAMI 2011, and the official program (covering, PRI, VOI); Pont-Tuset and
-Marques, CVPR 2013 and PAMI 2016, and SEISM (the other measures).
+region, connected or not. Label 0 is special only in the adapted Rand error (`RULES`).
 
 For an ultrametric contour map the table is computed once, at the finest threshold, and its rows are
 merged up the hierarchy. The official measures use the 8-connected regions of ucm2 <= t, SEISM's
-measures the pixels that are 4-connected across the contour grid. On a well-formed ucm2 both are the
-same regions and are computed once.
+measures the pixels that are 4-connected across the contour grid; on a well-formed ucm2 these are
+the same.
+
+Sources: Arbelaez et al., PAMI 2011, and the official program (covering, PRI, VOI); Pont-Tuset and
+Marques, CVPR 2013 and PAMI 2016, and SEISM (the other measures).
 """
 
 from __future__ import annotations
@@ -396,9 +395,8 @@ def _tables_of_ucm(ucm2: F8, gts: Annotators, thresholds: F8) -> Iterator[_Table
 def _measure_official(table: OverlapTable) -> dict[str, float | F8]:
     """Compute the official program's measures, and others from the same regions.
 
-    N is the number of pixels, a_i and b_j are the areas of the regions of the segmentation and of
-    an annotator, and n(i,j) are their overlaps. All but the first three measures are means over the
-    annotators:
+    Measures without further words are means over the annotators. n, a, b and N are explained at the
+    top of this module.
 
     best_gt : float64 (G,), the best IoU of each annotated region, n(i,j) / (a_i + b_j - n(i,j))
     covered_gt : sum of b_j times this IoU over the regions of all annotators; divided by the sum of
@@ -407,8 +405,7 @@ def _measure_official(table: OverlapTable) -> dict[str, float | F8]:
     pri : Rand index, the share of the pairs of pixels that are in one region in both maps, or in
         different regions in both: 1 - (sum a^2 + sum b^2 - 2 sum n^2) / (N (N - 1)); 1 for a single
         pixel. PAMI 2011, eq. 7
-    voi : variation of information in bits, H(seg) + H(gt) - 2 I(seg, gt), a metric, 0 is best.
-        Meila, COLT 2003
+    voi : variation of information in bits, H(seg) + H(gt) - 2 I(seg, gt). Meila, COLT 2003
     voi_split, voi_merge : H(seg | gt) and H(gt | seg) in bits; they sum to voi
     are_region, are_skimage, are_cremi : adapted Rand errors, see `_adapted_rand`
     """
@@ -438,21 +435,19 @@ def _measure_seism(table: OverlapTable) -> dict[str, float]:
     Distances in pixels are sums over annotators, `fop` values compare the segmentation with all
     annotators together, and all other values are means over annotators.
 
-    hamming_gt, hamming_pred : directional Hamming distances in pixels, 0 is best. N - sum_j max_i n
-        counts the pixels of annotated regions outside the region they overlap most, and grows with
-        over-segmentation; N - sum_i max_j n grows with under-segmentation. Half the sum of both is
-        van Dongen's distance. Huang and Dom, ICIP 1995; van Dongen, CWI report INS-R0012, 2000
+    hamming_gt, hamming_pred : directional Hamming distances in pixels, N - sum_j max_i n (grows
+        with over-segmentation) and N - sum_i max_j n (grows with under-segmentation). Half their
+        sum is van Dongen's distance. Huang and Dom, ICIP 1995; van Dongen, CWI report INS-R0012
     pair_precision, pair_recall : pairs of pixels that share a region in both maps, divided by those
         that do in the segmentation and in the annotator's map; 0/0 = 0. Martin, PhD thesis 2003
-    bce, gce, lce : bidirectional, global and local consistency error, in [0, 1], 0 is best.
+    bce, gce, lce : bidirectional, global and local consistency error, in [0, 1].
         bce = (1/N) sum n max(1 - n/a, 1 - n/b).
         gce = (1/N) min(sum n (1 - n/a), sum n (1 - n/b)), 0 if one map refines the other.
         lce = (1/N) sum n min(1 - n/a, 1 - n/b), 0 if at each place one map refines the other.
         Martin et al., ICCV 2001; Martin 2003
-    nvoi : 1 - VOI / (2 log2 max(regions of seg, regions of gt)), 1 is best; 1 if both maps are one
-        region. Published program of PAMI 2016
-    bgm : bipartite graph matching distance in pixels, 0 is best: N minus the largest total
-        intersection of a one-to-one assignment of regions. Jiang et al., EURASIP JASP 2006
+    nvoi : 1 - VOI / (2 log2 max(regions of seg, regions of gt)); 1 if both maps are one region
+    bgm : bipartite graph matching distance in pixels: N minus the largest total intersection of a
+        one-to-one assignment of regions. Jiang et al., EURASIP JASP 2006
     fop_pred, fop_gt : credit of the objects and parts in the segmentation and in all annotations,
         among the candidates of `_select_candidates`. In a pair with recall r = n/b and precision
         p = n/a, both are objects if r >= 0.9 and p >= 0.9; else the segmentation's region

@@ -1,26 +1,12 @@
 """Regions: how well does a segmentation agree with the annotated ones?
 
-Definition. Covering, PRI, VOI, objects and parts, and more; `region.counting` defines each for one
-image. The official rules (collect_eval_reg.m) are:
-
-- covering: sums of covered and of total area over images. ODS uses the best single threshold (the
-  first if several are equal), OIS each image's best threshold (the last if several are equal). Best
-  covers each annotated region by the best region of any threshold.
-- PRI and VOI: means over images. ODS is the best value of the mean curve (at the first if several
-  are equal), OIS the mean of each image's best value.
-
-The rules of SEISM are: objects and parts, and pairs of pixels, have a mean precision and a mean
-recall over images at each threshold, and F of these means. ODS is the largest F; OIS is F of the
-means at each image's best threshold (the first if several are equal). AP is the mean precision at
-101 recall levels, without levels that the curve does not reach.
-
-Conventions. All other measures are means over images, with ODS and OIS as for VOI; distances are
-shares of the image. `similarities` are 1 - error under SEISM's names, and its normalised VOI. VOI
-split and merge are taken at the thresholds that are best in VOI, so that they add up to its ODS and
-OIS. A measure that only falls or only rises with the threshold has its ODS at an end of the
-thresholds, which says nothing about the method; `at_grid_end` marks it. The published human
-agreement (precision 0.6724, recall 0.4739) is a mean over left-out annotators; sums of counts, in
-`fop.summed`, give less, as annotators with many regions agree less.
+`region.counting` defines the measures of one image; docs/metrics/region.md lists who computes each.
+The official rules (collect_eval_reg.m) are those of covering, PRI and VOI: ODS is the best value at
+one threshold for all images, OIS takes each image's best threshold. SEISM's are those of objects
+and parts, and of pairs of pixels: precision and recall are averaged over images before F is taken.
+All other measures are means over images, with ODS and OIS as for VOI, and distances are shares of
+the image. If a measure only falls or only rises with the threshold, its ODS lies at an end of the
+thresholds, which says nothing about the method; `at_grid_end` marks it.
 
 Source. Arbelaez et al., PAMI 2011, and collect_eval_reg.m; Unnikrishnan et al., PAMI 2007 (PRI);
 Meila, 2007 (VOI); Pont-Tuset and Marques, PAMI 2016, and SEISM.
@@ -60,7 +46,8 @@ SIMILAR_TO = {name: error for error, name in ERRORS.items() if name}  # SEISM's 
 SIMILARITIES = {name: f"1 - {error} ({name})" for name, error in SIMILAR_TO.items()}
 SIMILARITIES["nvoi"] = "nvoi"
 MEANS = ("pri", "voi", "bce", "gce", "lce", "nvoi", "voi_split", "voi_merge", *ADAPTED_RAND)
-# For humans these are means over left-out annotators; all other counts are sums
+# For humans these are means over left-out annotators, as in the published agreement (precision
+# 0.6724, recall 0.4739 of objects and parts); all other counts are sums
 _RATIOS = (*MEANS, "fop_precision", "fop_recall", "pair_precision", "pair_recall")
 
 
@@ -84,8 +71,8 @@ def _mean_scores(
     weights (S, N): how often each image occurs in each of S data sets.
     thresholds (T,), values (N, T): the value of each image at each threshold.
     highest: True if high values are good, False if low ones are.
-    deciding (N, T): another measure, by which the thresholds are chosen; by default, `values`. If
-        several thresholds are equally good, the first is chosen.
+    deciding (N, T): the measure by which the thresholds are chosen; by default, `values`. Of
+        equally good thresholds the first is chosen.
 
     Returns `ods`, `ods_threshold` and `ois` (S,); `curve` (S, T), the means; and `at_grid_end`
     (S,), True if there are several thresholds and the first or the last is as good as the best.
@@ -112,8 +99,8 @@ def _f_scores(weights: Weights, thresholds: F8, precision: F8, recall: F8) -> Sc
 
     Precision and recall are averaged over images before F is computed: at the best threshold for
     all images (ODS), or at the threshold where each image has its largest F (OIS). The first of
-    equally good thresholds is taken. Returns arrays (S,) for S data sets, which `weights` (S, N)
-    define, and the curve of the means.
+    equally good thresholds is taken. Returns arrays (S,) for S weightings (S, N) of the images, and
+    the curve of the means.
     """
     images, best_step = np.arange(len(recall)), f_measure(precision, recall).argmax(axis=1)
     ois_precision = weighted_mean(weights, precision[images, best_step])
@@ -234,10 +221,10 @@ class RegionMetric(Metric[None]):
         return {**sums, **means, "thresholds": np.ones(1), "n_pixels": counts[0]["n_pixels"]}
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: None) -> ScoreTree:
-        """Return the scores for S weightings of the images: measure -> dict of its scores.
+        """Return the scores for S weightings of the images: measure -> its ODS, OIS and so on.
 
-        The dict of covering is from `_covering_scores`, the dicts of fop and pair_f are from
-        `_f_scores`, all others from `_mean_scores`. `similarities` holds more such dicts, by name.
+        VOI split and merge are taken at the thresholds that are best in VOI, so that they add up to
+        it: alone, each would be least at an end of the thresholds.
         """
         thresholds, curves = stack["thresholds"], _image_curves(stack)
         mean_scores = partial(_mean_scores, weights, thresholds)
@@ -278,9 +265,9 @@ class RegionMetric(Metric[None]):
     ) -> Texts:
         """Yield (file name, text) for five tables of the official program, and a CSV of all curves.
 
-        `ids` are the N image ids, in the order of the `stack`. Three eval_cover tables hold the
-        best covering, covering by threshold and by image; two eval_RI_VOI tables hold the best PRI
-        and VOI, and both by threshold.
+        Three eval_cover tables hold the best covering, covering by threshold and by image; two
+        eval_RI_VOI tables hold the best PRI and VOI, and both by threshold. `ids` are the N image
+        ids, in the order of the `stack`.
         """
         cover, pri, voi, thresholds = score.covering, score.pri, score.voi, stack["thresholds"]
         images = np.arange(len(ids))
