@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -38,9 +38,8 @@ _FEW_IMAGES = 20
 class WeightedRun:
     """The counts of N images as arrays, to be scored with any weights of the images.
 
-    The images of `run` come first, then the images of the runs `beside`, which have the same
-    protocol. `more_pairs` matched pairs of pixels are added to the counts of each map, or as many
-    as its unmatched pixels allow.
+    The images of the runs `beside`, which have the same protocol, follow those of `run`.
+    `more_pairs` matched pairs of pixels are added to each map, as far as unmatched pixels allow.
     """
 
     def __init__(
@@ -85,7 +84,8 @@ class WeightedRun:
             tree = metric.all_scores(stack, self._every_image_once, self._protocol)
             parts = metric.parts(self._protocol, metric.options_of(self._protocol))
             for part, path in {"": (), **parts}.items():
-                for key, units in (part_of(tree, path) or {}).get("over", {}).items():
+                scores_of_part = part_of(tree, path) or {}
+                for key, units in scores_of_part.get("over", {}).items():
                     score = ".".join(filter(None, (metric.name, part, key)))
                     # n (1, 2): the number of defined values, and of all
                     numbers[score] = {unit: int(n[0, 0]) for unit, n in units.items()}
@@ -93,9 +93,9 @@ class WeightedRun:
 
 
 def _add_pairs(stack: Stack, n_pairs: int) -> Stack:
-    """Return counts with `n_pairs` more matched pairs of pixels in each map.
+    """Return counts with `n_pairs` more matched pairs of pixels in each map, or all that are left.
 
-    Fewer are added to a map with fewer unmatched pixels in the prediction or in the ground truth.
+    A pair takes an unmatched pixel of the prediction and one of the ground truth.
     """
     increased = dict(stack)
     for name in {"matches", OTHER_MATCHES} & stack.keys():
@@ -107,9 +107,9 @@ def _add_pairs(stack: Stack, n_pairs: int) -> Stack:
 
 
 def sample_counter(progress: Progress | None, total: int) -> ReportSamples:
-    """Return a function that takes the size of a finished block, and reports to `progress`.
+    """Return a function that takes the size of each finished block, and calls `progress`.
 
-    `progress` is called with (samples done so far, `total`, "").
+    `progress` gets (samples done so far, `total`, "").
     """
     n_done = 0
 
@@ -125,10 +125,10 @@ def sample_counter(progress: Progress | None, total: int) -> ReportSamples:
 def scores_of(
     runs: Sequence[WeightedRun], weights: Iterable[Weights], report: ReportSamples = lambda _: None
 ) -> list[dict[str, F8]]:
-    """Score each run under B weightings of its N images; return {"METRIC.SCORE": (B,)} for each.
+    """Score each run under B weightings of its N images: METRIC.SCORE -> (B,).
 
-    weights : the weightings in blocks of shape (S, N), B rows in all
-    report : called after each run and block with S, the number of weightings just scored
+    `weights` has the weightings in blocks (S, N). `report` is called with S whenever a run has been
+    scored on a block.
     """
     scores_of_runs: list[list[dict[str, F8]]] = [[] for _ in runs]
     for block in weights:
@@ -168,19 +168,18 @@ class Sampling(NamedTuple):
     def over(self, runs: Sequence[Evaluation], cluster: str | None) -> Sampling:
         """Return the settings for drawing the images of the runs, or clusters of these images.
 
-        `cluster` is the column of groups that has the clusters; None draws images. Runs without
-        groups take the clusters of the others. Raises DataError if two runs have different
-        clusters, or if no run has the column.
+        `cluster` is the column of groups that has the clusters. Runs without groups take the
+        clusters of the others. Raises DataError if two runs have different clusters, or if no run
+        has the column.
         """
         if cluster is None:
             return self._replace(n=len(runs[0].records))
         grouped = [run for run in runs if group_columns(run.records)] or [runs[0]]
-        partitions = [image_clusters(run.records, cluster) for run in grouped]
-        for run, other in zip(grouped, partitions, strict=True):
-            if other.members.tolist() != partitions[0].members.tolist():
+        clusters = image_clusters(grouped[0].records, cluster)
+        for run in grouped[1:]:
+            if image_clusters(run.records, cluster).members.tolist() != clusters.members.tolist():
                 pair = f"{grouped[0].name}, {run.name}"
                 raise DataError(f"{pair}: other groups by {cluster}, expected one")
-        clusters = partitions[0]
         n_clusters = len(clusters.names)
         return self._replace(n=n_clusters, column=clusters.column, clusters=clusters.members)
 
@@ -226,29 +225,27 @@ def _bootstrap_weights(
     rng = np.random.default_rng(seed)
     probabilities = np.full(n_units, 1 / n_units)
 
-    def draw(rows: range) -> Weights:
-        """Draw a block with a sample for each of `rows`."""
-        block = np.empty((len(rows), n_units), np.int8)
+    def draw(n_samples: int) -> Weights:
+        block = np.empty((n_samples, n_units), np.int8)
         for part in np.array_split(block, 16):  # multinomial returns int64, so few rows at a time
             part[:] = rng.multinomial(n_units, probabilities, size=len(part))
         return block if clusters is None else block[:, clusters]
 
-    def generate() -> Iterator[Any]:
-        """Start to draw, yield once without a block, and then yield the blocks in order."""
+    def drawn_blocks() -> Iterator[Weights]:
         pool = ThreadPoolExecutor(1)
-        rows = iter(blocks(n_boot, n_images))
-        pending = deque(pool.submit(draw, samples) for samples in islice(rows, 4))
+        sizes = iter([len(samples) for samples in blocks(n_boot, n_images)])
+        pending = deque(pool.submit(draw, n) for n in islice(sizes, 4))
         try:
-            yield
+            yield np.empty((0, n_images), np.int8)  # taken below
             while pending:
                 block = pending.popleft().result()
-                pending.extend(pool.submit(draw, samples) for samples in islice(rows, 1))
+                pending.extend(pool.submit(draw, n) for n in islice(sizes, 1))
                 yield block
         finally:  # after an interrupt nothing more is drawn
             pool.shutdown(wait=False, cancel_futures=True)
 
-    weights = generate()
-    next(weights)  # runs to the bare yield, so that drawing starts now and `finally` applies
+    weights = drawn_blocks()
+    next(weights)  # runs to the first yield, so that drawing starts now and `finally` applies
     return weights
 
 
@@ -271,9 +268,8 @@ def sample_runs(
 ) -> list[SampledRun]:
     """Score runs of the same images on all images and on bootstrap samples.
 
-    Every run is scored on the same samples, so that differences between runs are paired. The
-    samples are processed in blocks. Whenever a run has been scored on a block, `report` is called
-    with the number of samples in this block.
+    Every run is scored on the same samples, so that differences between runs are paired. `report`
+    is called as by `scores_of`.
     """
     n_images = len(runs[0].records)
     # A background thread starts to draw the samples now, while the runs are prepared
@@ -292,8 +288,8 @@ def shared_scores(runs: Sequence[SampledRun]) -> tuple[str, ...]:
 def jackknife_weights(units: I8) -> Iterator[Weights]:
     """Yield int8 blocks (S, N) of jackknife weights, each row of which leaves out one unit.
 
-    `units` (N,) has the number, from 0 on, of the unit that each image belongs to: a cluster, or
-    the image itself. Over all blocks, row k is 0 at the images of unit k and 1 elsewhere.
+    units (N,): the number from 0 of the unit that each image belongs to, a cluster or the image
+    itself. Row k of all blocks together is 0 at the images of unit k, and 1 elsewhere.
     """
     for rows in blocks(int(units.max()) + 1, len(units)):
         yield (units != np.array(rows)[:, None]).astype(np.int8)

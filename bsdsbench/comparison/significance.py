@@ -40,13 +40,12 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def letters(order: Sequence[str], different: set[frozenset[str]]) -> dict[str, str]:
-    """Assign letters to names so that two names share one if they do not differ significantly.
+    """Return the letters of each name, such as "ab"; names that share one do not differ.
 
     order : names, best first
-    different : pairs of names that differ significantly; these share no letter
+    different : pairs of names that differ significantly
 
-    Returns name -> its letters, such as "ab" (the compact letter display of Piepho, by insertion
-    and absorption).
+    This is the compact letter display of Piepho, by insertion and absorption.
     """
     groups = [frozenset(order)]  # a letter each
     for pair in sorted(different, key=sorted):
@@ -55,7 +54,7 @@ def letters(order: Sequence[str], different: set[frozenset[str]]) -> dict[str, s
             split += [group - {name} for name in pair] if pair <= group else [group]
         # Drop groups that are contained in a larger one
         groups = [g for g in dict.fromkeys(split) if not any(g < larger for larger in split)]
-    groups.sort(key=lambda group: [name not in group for name in order])
+    groups.sort(key=lambda group: [name not in group for name in order])  # the best name first
     symbols = [chr(ord("a") + i) if i < 26 else f"({i + 1})" for i in range(len(groups))]
     letters_of_name = dict.fromkeys(order, "")
     for symbol, group in zip(symbols, groups, strict=True):
@@ -67,12 +66,10 @@ def letters(order: Sequence[str], different: set[frozenset[str]]) -> dict[str, s
 def p_value(draws: F8, n_images: float) -> float:
     """Return the two-sided p-value of a difference from its bootstrap draws (B,).
 
-    The share of draws that are <= 0 or that are >= 0, whichever is smaller, is converted to a
-    normal deviate z; one is added to both counts of the share, which is at most 0.5. The p-value is
-    2 P(T <= z sqrt((n-1)/n)), where T is Student's t with n - 1 degrees of freedom, for n =
-    `n_images` images, clusters, or an effective number of them.
-
-    Returns NaN if a draw is undefined, and 1 if all draws are 0 or if n is below 2.
+    The share of draws on the smaller side of 0 is turned into a normal deviate, and p into that of
+    Student's t with n - 1 degrees of freedom, because the bootstrap varies too little if n is
+    small. `n_images` is the number n of images or clusters, or an effective number. Returns NaN if
+    a draw is undefined, and 1 if all draws are 0 or if n is below 2.
     """
     from scipy.special import ndtri, stdtr
 
@@ -81,7 +78,7 @@ def p_value(draws: F8, n_images: float) -> float:
     if n_images < 2:
         return 1.0
     n_below, n_above = int((draws <= 0).sum()), int((draws >= 0).sum())
-    share = min(0.5, (min(n_below, n_above) + 1) / (draws.size + 1))
+    share = min(0.5, (min(n_below, n_above) + 1) / (draws.size + 1))  # one more, so that p is not 0
     shrink = np.sqrt((n_images - 1) / n_images)
     return float(2 * stdtr(n_images - 1, ndtri(share) * shrink))
 
@@ -94,11 +91,9 @@ def least_p(n_images: int, n_boot: int, n_tests: int) -> float:
 def _tails(level: float, n_images: float) -> F8:
     """Return the z-scores (low, high) whose normal probabilities are an interval's percentiles.
 
-    Plain bootstrap percentiles for a level of 95 % are at z = -1.96 and 1.96. With few images such
-    an interval is too narrow. The z-scores here are therefore the quantiles of Student's t with
-    n - 1 degrees of freedom, times sqrt(n / (n - 1)), where n is `n_images`: a number of images or
-    clusters, or an effective number, which need not be whole. With n below 2 there is no t
-    distribution, and the plain normal quantiles are returned.
+    For 95 % they are -1.96 and 1.96, which makes intervals too narrow if there are few images. They
+    are expanded to the quantiles of Student's t with n - 1 degrees of freedom, times sqrt(n / (n -
+    1)), unless n = `n_images` is below 2. n may be an effective number, which need not be whole.
 
     Source: Hesterberg, What Teachers Should Know About the Bootstrap (2015), expanded percentiles.
     """
@@ -113,12 +108,9 @@ def _tails(level: float, n_images: float) -> F8:
 def detectable(draws: F8, level: float, n_images: float) -> float:
     """Return the smallest true difference that would be significant with probability `POWER`.
 
-    Significant means that p, before correction for several tests, is below 1 - `level`. The
-    difference is the standard deviation of the draws times the sum of two quantiles of Student's t,
-    at (1 + `level`) / 2 and at `POWER`, for `n_images` images or clusters (see `_tails`).
-
-    draws (B,): bootstrap draws of a difference. Returns NaN for fewer than two draws, or if any of
-    them is NaN.
+    Significant means that p, before correction for several tests, is below 1 - `level`. `draws`
+    (B,) are bootstrap draws of the difference; returns NaN if one is undefined, or for fewer than
+    two.
     """
     if draws.size < 2:
         return math.nan
@@ -135,10 +127,9 @@ class Ends(NamedTuple):
 
 
 def percentile_interval(draws: F8, level: float, n_images: float) -> Ends:
-    """Return the percentile interval of bootstrap draws (B,), expanded for few images.
+    """Return the percentile interval of bootstrap draws (B,), expanded for few images (`_tails`).
 
-    See `_tails` for the expansion. Undefined draws are ignored. The ends are NaN if fewer than
-    `level` of the draws are defined.
+    Undefined draws are ignored. The ends are NaN if fewer than `level` of the draws are defined.
     """
     from scipy.special import ndtr
 
@@ -163,12 +154,10 @@ def permutation_p(
 ) -> dict[str, float]:
     """Return METRIC.SCORE -> two-sided p-value of a permutation test of two runs.
 
-    A permutation exchanges the counts of some images, or of whole clusters, between the runs. The
-    p-value is the share of permutations whose difference is at least as far from 0 as the observed
-    one. It is NaN if the difference is undefined in any permutation. All permutations are tried if
-    there are at most `sampling.n_boot`; otherwise the observed one and `n_boot` random ones are.
+    A permutation exchanges the counts of some images, or of whole clusters, between the runs. All
+    are tried if there are at most `sampling.n_boot`; otherwise the observed one and `n_boot` random
+    ones. `_share_as_far` gives p. `report_samples` is called as by `scores_of`, for each run.
 
-    `report_samples` is called with the number of permutations of each finished block, for each run.
     Raises DataError if the protocols of the runs differ so that their scores are not comparable.
     """
     for difference in comparability(a, b):
@@ -191,7 +180,7 @@ def permutation_p(
 
 
 def _share_as_far(differences: F8) -> float:
-    """Return the share of differences that are at least as far from 0 as the first one.
+    """Return the share of differences that are at least as far from 0 as the first, observed one.
 
     Returns NaN if a difference is undefined.
     """
@@ -204,22 +193,22 @@ def _share_as_far(differences: F8) -> float:
 def sign_flip_p(differences: F8, seed: int = 0) -> float:
     """Return the two-sided p-value of a sign-flip test of paired differences (R,).
 
-    The p-value is the share of sign assignments, the observed one included, whose mean is at least
-    as far from 0 as the observed mean. All 2^R assignments are tried; beyond 16 pairs, as many
-    random ones are drawn with `seed`. Returns NaN if a difference is undefined.
+    It is the share of sign assignments whose mean is at least as far from 0 as the observed mean.
+    All 2^R assignments are tried; beyond 16 pairs, as many random ones are drawn with `seed`.
+    Returns NaN if a difference is undefined.
 
     >>> sign_flip_p(np.array([0.1, 0.2, 0.3]))
     0.25
     """
     swaps = np.vstack([*_swaps(len(differences), _MAX_SIGNS, seed)])  # (assignments, R)
-    return _share_as_far((1 - 2 * swaps) @ differences)  # the first one is observed
+    return _share_as_far((1 - 2 * swaps) @ differences)
 
 
 def _swaps(n: int, count: int, seed: int) -> Iterator[I8]:
     """Yield blocks (S, n) of the ways to swap n pairs: 1 for a pair that is swapped, else 0.
 
-    All 2^n ways are yielded if there are at most `count`; otherwise `count` random ones, drawn with
-    `seed`, follow the way that swaps no pair, which always comes first.
+    The first way swaps no pair. All 2^n ways are yielded if there are at most `count`; otherwise
+    `count` random ones follow the first.
     """
     if 2**n <= count:
         for rows in blocks(2**n, n):
