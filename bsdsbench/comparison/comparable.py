@@ -38,14 +38,10 @@ def comparable(
     """Check that runs are comparable, and restrict them to the images that all of them have.
 
     common : True drops every image that some run lacks. False drops only images that a run was
-        allowed to leave out. None drops nothing, and is for callers without an option `common`,
-        which errors then do not suggest.
+        allowed to leave out, or nothing if `strict`. None drops nothing, and is for callers without
+        such an option, which errors then do not suggest.
     force : True turns differences of protocol and ground truth into notes. None is as False, but
-        for callers without an option `force`.
-    strict : if True, common=False drops nothing either
-
-    The notes are, in this order: images that were dropped, differences that a reader must know,
-    runs read from official files, sources of reference runs and shared runs, forced differences.
+        for callers without such an option.
 
     Raises DataError if there are no runs, if a run has no counts of images, if images differ that
     may not be dropped, or if protocols or ground truth differ.
@@ -90,9 +86,9 @@ def _restrict_to_shared_images(
 ) -> ComparableRuns:
     """Drop the images that some run lacks, from runs whose images differ.
 
-    A dropped image is listed in `Evaluation.failed` with the runs that lack it. Raises DataError,
-    which lists the images that each run lacks, if `may_drop` is False or if no image is in all
-    runs. The error suggests the option `common` if the caller has it (`has_option`).
+    `Evaluation.failed` lists a dropped image with the runs that lack it. Raises DataError if
+    `may_drop` is False, or if no image is in all runs; it suggests the option `common` if the
+    caller has it (`has_option`).
     """
     ids_of_runs = [set(run.image_ids) for run in runs]
     shared = set.intersection(*ids_of_runs)
@@ -102,23 +98,24 @@ def _restrict_to_shared_images(
     if not shared or not may_drop:
         lines = []
         for run, ids in zip(runs, ids_of_runs, strict=True):
-            if absent := {i: run.left_out.get(i, "no counts") for i in not_shared if i not in ids}:
-                lines.append(f"{run.name} lacks {summarize_reasons(absent)}")
+            reasons = {i: run.left_out.get(i, "no counts") for i in not_shared if i not in ids}
+            if reasons:
+                lines.append(f"{run.name} lacks {summarize_reasons(reasons)}")
         message = f"{problem}; {'; '.join(lines)}; expected the same images in all"
         if shared and has_option:
             raise DataError(message, fix=Setting("common", True, "compares the shared images"))
         if shared:
             message += " (`compare` can use the shared images)"
         raise DataError(message)
-    reasons = {}
-    for image_id in not_shared:
-        lacking = [r.name for r, ids in zip(runs, ids_of_runs, strict=True) if image_id not in ids]
-        reasons[image_id] = f"not in {', '.join(lacking)}"
     restricted = []
     for run, ids in zip(runs, ids_of_runs, strict=True):
-        dropped = {i: reason for i, reason in reasons.items() if i in ids}
+        failed = {**run.failed}
+        for image_id in sorted(ids - shared):
+            pairs = zip(runs, ids_of_runs, strict=True)
+            lacking = [other.name for other, other_ids in pairs if image_id not in other_ids]
+            failed[image_id] = f"not in {', '.join(lacking)}"
         records = [record for record in run.records if record.image_id in shared]
-        restricted.append(replace(run, records=records, failed={**run.failed, **dropped}))
+        restricted.append(replace(run, records=records, failed=failed))
     n_shared = counted(len(shared), "shared image")
     return ComparableRuns(restricted, [f"{problem}; compared on the {n_shared}"])
 
@@ -137,8 +134,8 @@ def fewer_values(
 ) -> dict[str, str]:
     """Describe the scores that are means over unequal numbers of values in the runs.
 
-    `labels` are the names of the runs. Returns METRIC.SCORE -> text, such as "9 images in A, 10
-    images in B". Scores that are means over equally many values in all runs have no key.
+    Returns METRIC.SCORE -> text, such as "9 images in A, 10 images in B". Other scores have no key.
+    `labels` are the names of the runs.
     """
     defined_of_runs = [run.defined() for run in runs]  # score -> unit -> number of values
     texts = dict[str, str]()

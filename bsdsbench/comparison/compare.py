@@ -1,9 +1,7 @@
 """Significance of differences: a paired bootstrap over images, on the counts behind every score.
 
-Images are drawn with replacement, with the same draw for every run. The metric computes each
-sample's scores from summed counts. The share of samples on either side of zero gives the p-value of
-a difference. Holm's step-down method corrects the p-values of one score over all pairs of runs. The
-formulas and their sources are in `bsdsbench.comparison.significance`.
+Images are drawn with replacement, the same for every run, and each sample's scores come from its
+summed counts. The formulas and their sources are in `bsdsbench.comparison.significance`.
 """
 
 from __future__ import annotations
@@ -126,11 +124,9 @@ def _compare_runs(
     test: str,
     progress: Progress | None,
 ) -> Comparison:
-    """Compare runs by the scores that all of them have.
+    """Compare runs of the same images, which `sampling` draws, by the scores that all of them have.
 
-    The runs are comparable and have the same images, which `sampling` draws. `notes` come from
-    earlier steps; one is added if no difference can be significant. `test` and `progress` are the
-    parameters of `compare`.
+    `notes` come from earlier steps. `test` and `progress` are the parameters of `compare`.
     """
     metrics = shared_metrics(runs)
     n_pairs = len(runs) * (len(runs) - 1) // 2
@@ -187,10 +183,7 @@ def _compare_runs(
 def _late_starts(
     runs: Sequence[Evaluation], metrics: Sequence[str], scores: Sequence[str]
 ) -> dict[str, str]:
-    """Return METRIC.SCORE -> note for each AP whose metric has curves that start above recall 0.
-
-    The note comes from `late_starts_note`. Other scores have no key.
-    """
+    """Return METRIC.SCORE -> note for each AP whose metric has curves that start above recall 0."""
     note_of_score = dict[str, str]()
     for metric in metrics:
         if note := late_starts_note(runs, metric):
@@ -202,8 +195,7 @@ def _late_starts(
 def _nothing_significant(sampling: Sampling, n_pairs: int) -> list[str]:
     """Return a note if not even the smallest possible p-value is significant, else [].
 
-    Significant means below 1 - level after Holm's correction over `n_pairs` pairs of runs, which
-    few images, few samples or many pairs can make impossible.
+    Few images, few samples or many pairs of runs (Holm's correction) can be the reason.
     """
     least_p = significance.least_p(sampling.n, sampling.n_boot, n_pairs)
     if n_pairs == 0 or least_p < 1 - sampling.level:
@@ -218,7 +210,7 @@ def _nothing_significant(sampling: Sampling, n_pairs: int) -> list[str]:
 def _max_score_changes_by_solver(
     runs: Sequence[SampledRun], metrics: Sequence[str]
 ) -> dict[str, dict[str, float]]:
-    """Return how much each score would change if the official solver had missed no pairs.
+    """Return by how much each score would change if the official solver had missed no pairs.
 
     The solver misses about PAIRS_LOST pairs of pixels in each map. Returns run name ->
     METRIC.SCORE -> absolute change. Runs matched by another solver have no key.
@@ -245,9 +237,9 @@ def _compare_scores(
     permutation_p : names of a pair -> score -> p-value; {} for p-values from the bootstrap
     solver_moves : run -> score -> change, see `_max_score_changes_by_solver`
 
-    Holm's method corrects the p-values of a family of scores together, over all pairs of runs. Each
-    overall score is a family by itself; a score of all parts of a metric, such as the Dice of all
-    classes, is one family. An undefined difference has p NaN, and does not count as a test.
+    Holm's method corrects the p-values of a family over all pairs of runs: of one overall score, or
+    of a score of all parts of a metric, such as the Dice of all classes. An undefined difference
+    has p NaN.
     """
     families = dict[tuple[str, str, bool], list[ScoreDifference]]()
     for score, (a, b) in product(scores, pairs):
@@ -289,21 +281,16 @@ def _assign_letters(
     differences: Sequence[ScoreDifference],
     level: float,
 ) -> dict[str, tuple[str, ...]]:
-    """Return score -> letters of each run, such as "ab", in the order of `runs`.
+    """Return score -> letters of each run, such as "ab"; runs that share one do not differ.
 
-    Runs that share a letter do not differ significantly at 1 - level (see `significance.letters`).
     The best run has an "a". A run that has no p-value in any of its differences has "".
     """
     letters = {}
     for score in scores:
         tested = [d for d in differences if d.score == score and not np.isnan(d.p)]
-        value_of = {run.name: run.values[score] for run in runs}
-        names = {name for d in tested for name in (d.a, d.b)}
-        best_first = sorted(
-            (name for name in value_of if name in names),
-            key=value_of.__getitem__,
-            reverse=not lower_is_better(score),
-        )
+        tested_names = {name for d in tested for name in (d.a, d.b)}
+        value_of = {run.name: run.values[score] for run in runs if run.name in tested_names}
+        best_first = sorted(value_of, key=value_of.__getitem__, reverse=not lower_is_better(score))
         different = {frozenset((d.a, d.b)) for d in tested if d.significant(level)}
         letters_of_run = significance.letters(best_first, different)
         letters[score] = tuple(letters_of_run.get(run.name, "") for run in runs)
@@ -317,10 +304,10 @@ def _compare_images(
 
     Images whose difference (a minus b) is undefined are left out. The influence of an image is how
     much the difference of the metric's first score on all images would fall without the image, or
-    without its cluster. It is 0 if there is only one image or cluster.
+    without its cluster; 0 if there is only one.
     """
     units = sampling.unit_of_images(len(runs[0].run.records))
-    without_each: list[dict[str, F8]] = []  # for each run: score -> (n,) without each unit
+    without_each: list[dict[str, F8]] = []  # for each run: score -> (units,) without each unit
     if sampling.n > 1 and len(runs) > 1:
         without_each = bootstrap.scores_of(
             [run.weighted for run in runs], bootstrap.jackknife_weights(units)
