@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from math import isnan
 from multiprocessing.pool import ThreadPool
 from typing import Any
@@ -19,7 +18,7 @@ from bsdsbench.metrics.error_classes import boundary_errors
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.score_tables import METHOD, table_footer
 from bsdsbench.runs.engine import available_cores
-from bsdsbench.runs.sources import Sources, check_same_counts, find_sources
+from bsdsbench.runs.sources import check_same_counts, find_sources
 from bsdsbench.scores.counts import ImageRecord, checked_counts
 from bsdsbench.scores.error_scores import AGREEMENT, COUNTED, FALSE, MISSED
 from bsdsbench.tables.table import Cell, Estimate, Field, Table
@@ -71,7 +70,15 @@ def with_errors(
     if metric is None:
         raise DataError(f"{run.name}: {', '.join(run.metrics)} matches no pixels")
     sources = find_sources(run, metric=metric.name)
-    count_again = partial(_record_with_errors, run, metric, sources)
+
+    def count_again(record: ImageRecord) -> ImageRecord:
+        """Return the record with counts by error class; the other counts must be as they were."""
+        pred, gt = sources.load(record.image_id, run.protocol)
+        counts = checked_counts(metric.count_image(pred, gt, run.protocol, boundary_errors))
+        matches = {name: counts[name] for name in ("thresholds", "matches")}
+        check_same_counts(run, record.image_id, record.counts[metric.name], matches)
+        return replace(record, counts={**record.counts, metric.name: counts})
+
     records = []
     with ThreadPool(workers or available_cores()) as pool:
         for n_done, record in enumerate(pool.imap(count_again, run.records), 1):
@@ -79,20 +86,6 @@ def with_errors(
             if progress:
                 progress(n_done, len(run.records), record.image_id)
     return replace(run, records=records)
-
-
-def _record_with_errors(
-    run: Evaluation, metric: Metric, sources: Sources, record: ImageRecord
-) -> ImageRecord:
-    """Count an image again from the files, by error class, and return its record with these counts.
-
-    Raises DataError if the other counts differ from the counts in `record`.
-    """
-    pred, gt = sources.load(record.image_id, run.protocol)
-    counts = checked_counts(metric.count_image(pred, gt, run.protocol, boundary_errors))
-    matches = {name: counts[name] for name in ("thresholds", "matches")}
-    check_same_counts(run, record.image_id, record.counts[metric.name], matches)
-    return replace(record, counts={**record.counts, metric.name: counts})
 
 
 def lost_scores(run: Evaluation, n_boot: int = N_BOOT, seed: int = SEED) -> dict[str, Any]:
@@ -150,7 +143,7 @@ def error_slices_table(runs: Sequence[Evaluation], by: str) -> Table:
 def error_table(runs: Sequence[Evaluation], losses: Sequence[dict[str, Any]]) -> Table:
     """Return a table of error classes, with a row for each run and class.
 
-    `losses` has the mapping returned by `lost_scores` for each of the runs.
+    `losses` has the mapping that `lost_scores` returns, for each run.
     """
     rows: list[list[Cell]] = []
     for lost in losses:

@@ -74,7 +74,7 @@ class Method:
     def left_out(self) -> dict[str, str]:
         """Return image id -> reason for each image that any of the runs left out, sorted by id.
 
-        If several runs left an image out, the first of them gives the reason.
+        The first run that left an image out gives the reason.
         """
         reasons: dict[str, str] = {}
         for run in reversed(self.runs):
@@ -153,7 +153,7 @@ class ScoresOfRuns(NamedTuple):
     def cell(self, spread: Spread) -> Estimate:
         """Return the mean over runs with the chosen spread, as a cell of a table.
 
-        RANGE is shown as an interval. A single run has no spread.
+        A range is shown as an interval. A single run has no spread.
         """
         n = len(self.values)
         if n < 2:
@@ -164,10 +164,10 @@ class ScoresOfRuns(NamedTuple):
 
 
 def _differing_parts(names: Sequence[str]) -> tuple[str, ...]:
-    """Return, for each path, the components in which the paths differ, joined by "/".
+    """Return the components in which paths differ, joined by "/", for each path.
 
-    These are "seed0" and "seed1" for out/seed0/ours and out/seed1/ours. If the paths have different
-    depths, or are all equal, the last component of each path is returned.
+    These are "seed0" and "seed1" for out/seed0/ours and out/seed1/ours. Paths of different depths,
+    or that are all equal, give their last component.
     """
     paths = [Path(name).parts or (name,) for name in names]
     if len({len(path) for path in paths}) == 1:
@@ -180,7 +180,7 @@ def _differing_parts(names: Sequence[str]) -> tuple[str, ...]:
 def with_runs(methods: Sequence[Method], runs: Sequence[Evaluation]) -> list[Method]:
     """Return the methods with other runs, as many for each method as before; the seeds stay.
 
-    `runs` has all new runs of the first method, then all of the second, and so on.
+    `runs` are those of the first method, then of the second, and so on.
     """
     remaining = iter(runs)
     return [method._with(islice(remaining, method.n_runs), method.seeds) for method in methods]
@@ -193,16 +193,16 @@ def runs_of(methods: Sequence[Method]) -> list[Evaluation]:
 
 
 def methods_of(specs: Sequence[str]) -> list[Method]:
-    """Load the methods that texts NAME=RUNS,RUNS specify, see `folders_of`."""
+    """Load the methods that texts NAME=RUNS,RUNS name, see `folders_of`."""
     return [Method(name, folders) for name, folders in folders_of(specs)]
 
 
 def folders_of(specs: Sequence[str]) -> list[tuple[str, list[str]]]:
-    """Parse texts NAME=RUNS,RUNS, and return (name of the method, its runs) for each of them.
+    """Parse texts NAME=RUNS,RUNS: return (name of the method, its runs) for each of them.
 
     RUNS is a folder, a pattern of folders (out/ours/seed*), a file written by `share`, a URL or
-    ref:NAME. Raises DataError if a text is not of this form, if a pattern matches no folder, or if
-    a name is repeated.
+    ref:NAME. Raises DataError if a text has another form, if a pattern matches nothing, or if a
+    name is repeated.
     """
     methods = []
     for spec in specs:
@@ -249,12 +249,11 @@ def splits(runs: Sequence[Evaluation], name: str = "") -> Splits:
     """Return the mean scores over the splits of a data set, and the scores of all images pooled.
 
     Papers with random splits (Multicue, cross-validation) report the mean; pooled scores come from
-    the summed counts of all images. `runs` has one run for each split. `name` is the name of the
-    pooled run, by default the name of the first run.
+    the summed counts of all images, where an image counts once for each of its splits. `runs` has
+    one run for each split. `name` is the name of the pooled run, by default that of the first run.
 
-    An image may be in several splits; it then counts once for each. The table has the usual scores
-    that all splits and the pooled run have. Raises DataError if there are no runs, if a run has no
-    counts per image, or if protocols, metrics or kinds of counts differ.
+    Raises DataError if there are no runs, if a run has no counts per image, or if protocols,
+    metrics or kinds of counts differ.
     """
     if not runs:
         raise DataError("no runs given, expected one of each split")

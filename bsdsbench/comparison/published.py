@@ -91,8 +91,8 @@ class PublishedResult:
     def label(self) -> str:
         """Return the text that names the result in tables and plots.
 
-        This is `shown_as` if the user gave it, else the name with year, input and variant in
-        brackets, and with the key if it is not the name in lower case.
+        This is `shown_as` if given, else the name with year, input and variant in brackets, and
+        with the key if it is not the name in lower case.
         """
         if self.shown_as:
             return self.shown_as
@@ -109,11 +109,10 @@ def published_results() -> dict[str, PublishedResult]:
 
 
 def published_with(metric: str, targets: Mapping[str, float | str]) -> tuple[str, ...]:
-    """Return descriptions of the published results that have all target values.
+    """Return descriptions of the published results that have all target values, to their digits.
 
-    `targets` maps score keys of the metric to values. A published score has such a value if it
-    agrees to the digits of the target. Without targets there are no results. A description reads
-    "HED (hed; bsds500-test; AP rule bsds)".
+    `targets` maps score keys of the metric to values; without any there are no results. A
+    description reads "HED (hed; bsds500-test; AP rule bsds)".
     """
     descriptions = []
     for key, published in published_results().items():
@@ -127,10 +126,7 @@ def published_with(metric: str, targets: Mapping[str, float | str]) -> tuple[str
 
 
 def _agrees(value: object, target: float | str) -> bool:
-    """Return True if a score is within half a unit of the target's last decimal.
-
-    The decimals are counted in `target` as text. A missing score does not agree.
-    """
+    """Return True if a score is within half a unit of the last decimal of `target`, as text."""
     n_decimals = len(str(target).partition(".")[2])
     half_unit = max(0.5 * 10.0**-n_decimals, 1e-6)  # the slack below is for rounding errors
     return isinstance(value, int | float) and abs(value - float(target)) <= half_unit * (1 + 1e-9)
@@ -164,8 +160,8 @@ def find_published(
 ) -> list[PublishedResult]:
     """Return the published results of `keys`, in this order. Case and outer spaces are ignored.
 
-    `labels` maps keys to names to show instead. Raises DataError, which lists every unknown key
-    with similar keys.
+    `labels` maps keys to names to show instead. Raises DataError, which lists similar keys, for
+    unknown ones.
 
     Examples
     --------
@@ -197,7 +193,7 @@ def labelled_runs(
     given : the runs as the user gave them, such as folders, in the order of `runs`
     labels : key -> new name. A key is the name of a run, its folder as given, or the last component
         of the folder.
-    published : keys of published results; `labels` may have these too, for `find_published`
+    published : keys of published results, which `labels` may have too
 
     Raises DataError if a key of `labels` is none of these.
     """
@@ -217,10 +213,7 @@ def labelled_runs(
 
 
 def why_not_beside(run: Evaluation, task: str) -> str:
-    """Return the first reason why published results of a task are not comparable with a run.
-
-    Returns "" if they are comparable.
-    """
+    """Return why published results of a task are not comparable with a run, or "" if they are."""
     for difference in comparability(run, tasks()[task]):
         return f"{difference.ours}, but published results are of {difference.theirs}"
     return ""
@@ -239,16 +232,12 @@ def published_beside(
     force: bool = False,
     labels: Mapping[str, str] = MappingProxyType({}),
 ) -> PublishedRows:
-    """Build table rows of published results, to show beside `runs`.
-
-    keys : the keys of the results
-    force : show results that are not comparable with a run, instead of raising DataError
-    labels : key -> the name to show
+    """Build table rows of published results, to show beside `runs`. `labels` maps keys to names.
 
     An AP is marked with its rule (or "unknown") unless all runs use the same one. If a result
-    belongs to another task than a run, and so is not comparable with it, the label names the data
-    set of the result, all of its scores are marked, and a note gives the reason. A marked score is
-    never the best of its column.
+    belongs to another task than a run, it is refused, or shown if `force`: the label then names its
+    data set, all of its scores are marked, and a note gives the reason. A marked score is never the
+    best of its column.
     """
     ap_rules = {run.protocol.ap_rule for run in runs}
     rows: list[Row] = []

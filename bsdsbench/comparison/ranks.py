@@ -61,13 +61,10 @@ class Ranks:
 
 
 def ranks_of(score: str, scores: Mapping[str, tuple[float, F8]], level: float) -> Ranks:
-    """Rank methods by one score, with intervals of this level.
+    """Rank methods by METRIC.SCORE, with intervals of this level.
 
-    score : METRIC.SCORE, which tells whether lower is better
-    scores : method -> (its score on all images, its scores in B bootstrap samples)
-
-    Methods whose score on all images is undefined are left out. A method whose score is undefined
-    in a sample ranks last there.
+    `scores` has each method's score on all images, and its scores in B bootstrap samples. A method
+    is left out if the former is undefined, and ranks last in samples in which the latter is.
     """
     sign = 1 if lower_is_better(score) else -1
     costs = {name: sign * value for name, (value, _) in scores.items() if not math.isnan(value)}
@@ -104,7 +101,7 @@ def indistinguishable_groups(compared: ComparedScores, score: str) -> list[tuple
     """Return the groups of consecutively ranked methods, no two of which differ significantly.
 
     A group is (first, last), the positions from 0 of its best and its worst method in the ranking
-    by `score`. Groups of one method, or within a larger group, are left out. The best come first.
+    by `score`. Groups of one method, or within a larger group, are left out.
     """
     names = compared.ranks[score].names
     different = set[frozenset[str]]()
@@ -132,34 +129,30 @@ def indistinguishable_groups(compared: ComparedScores, score: str) -> list[tuple
 def rank_tables(comparisons: Mapping[str, ComparedScores], by: str = "") -> list[Table]:
     """Return two tables with a row per score, slice and method: ranks, and pairwise wins.
 
-    comparisons : {"": comparison on all images}, or {slice: comparison on its images}
-    by : the column of groups, which are the slices, or "" for all images
-
-    The first table has the rank, the median rank with its interval, P(rank 1) and P(beats the next
-    method). The second table has P(row beats column) for every pair of methods.
+    `comparisons` is {slice: comparison on its images}, where `by` is the column of groups that are
+    the slices, or {"": comparison on all images}.
     """
     first = next(iter(comparisons.values()))
     slice_column = by.partition("=")[0]
-    labels = [Field("score", "Score"), METHOD]
-    if by:
-        labels.insert(1, Field("slice", slice_column))
+    slice_fields = [Field("slice", slice_column)] if by else []
+    labels = [Field("score", "Score"), *slice_fields, METHOD]
     rank_rows = list[list[Cell]]()
     win_rows = list[list[Cell]]()
     for score in first.scores_shown:
         for slice_name, compared in comparisons.items():
             ranks = compared.ranks[score]
             for k, name in enumerate(ranks.names):
-                row_labels: list[Cell] = [heading(score), name]
-                if by:
-                    row_labels.insert(1, slice_name)
+                slice_cells = [slice_name] if by else []
+                row_labels: list[Cell] = [heading(score), *slice_cells, name]
                 median = Estimate(ranks.median[k], ranks.low[k], ranks.high[k])
-                wins: list[float | None] = [*ranks.beats[k], None]
+                beats = dict(zip(ranks.names, ranks.beats[k], strict=True))
+                next_name = ranks.names[k + 1] if k + 1 < len(ranks.names) else ""
+                shares = ranks.shares[k]
                 rank_rows.append(
-                    [*row_labels, ranks.rank[k], median, ranks.shares[k][0], wins[k + 1]]
+                    [*row_labels, ranks.rank[k], median, shares[0], beats.get(next_name)]
                 )
-                wins[k] = None  # no method beats itself
-                wins_against = dict(zip(ranks.names, wins, strict=False))
-                win_rows.append([*row_labels, *map(wins_against.get, first.names)])
+                del beats[name]  # no method beats itself
+                win_rows.append([*row_labels, *map(beats.get, first.names)])
     rank_fields = [
         Field("rank", "Rank", "", "d"),
         Field("median", f"Median rank [{first.percent} interval]", "Median", "g"),

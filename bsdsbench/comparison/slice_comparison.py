@@ -29,9 +29,9 @@ class RunsBySlice(NamedTuple):
 def runs_by_slice(runs: Sequence[Evaluation | str], by: str) -> RunsBySlice:
     """Restrict each run to the images of each slice; a slice is a group of the column `by`.
 
-    The groups come from the first run that has any (from the first run if none has), and apply to
-    all runs; images that this run does not contain are dropped from the others. Raises DataError if
-    this run has no column `by`, or does not store its counts image by image.
+    The groups come from the first run that has any, and apply to all runs; images that this run
+    lacks are dropped from the others. Raises DataError if it has no column `by`, or no counts of
+    single images.
     """
     evaluations = as_runs(runs)
     grouped = next((run for run in evaluations if group_columns(run.records)), evaluations[0])
@@ -94,12 +94,8 @@ def means_by_slice(
 ) -> Table:
     """Return a table of the methods' mean scores over their runs, one row per slice and method.
 
-    by : a column of groups of the images; each group is a slice
-    spread : what is shown beside a mean, such as the standard deviation
-    columns : the scores to show; all of them if it contains "all", the usual ones if None
-
-    Raises DataError if the runs do not have the column, if a score is unknown, or if the runs of a
-    method cannot be compared.
+    `by` is the column of groups, which are the slices; for `spread`, `columns` and errors see
+    `means_table`. Raises DataError also if the runs lack the column.
     """
     group_column, slices = runs_by_slice(runs_of(methods), by)
     rows: list[list[Cell]] = []
@@ -126,16 +122,13 @@ def means_by_slice(
 def compared_table(comparisons: Mapping[str, ComparedScores], by: str) -> Table:
     """Return one table of the comparisons within all slices.
 
-    comparisons : name of a slice -> comparison on its images
-    by : the column of groups, which are the slices
-
-    There is a row for each score, slice and pair of runs. Holm's method corrects the p-values of a
-    score over all pairs and slices. For a single run there is a row for each slice and score, with
-    the interval of the score.
+    There is a row for each score, slice and pair of runs, and Holm's method corrects the p-values
+    of a score over all pairs and slices. For a single run there is a row for each slice and score,
+    with the interval of the score. `by` is the column of groups, which are the slices.
     """
     first = next(iter(comparisons.values()))
-    slice_fields = [Field("slice", by.partition("=")[0]), Field("images", "images", "n", "d")]
-    group_column = slice_fields[0].heading
+    group_column = by.partition("=")[0]
+    slice_fields = [Field("slice", group_column), Field("images", "images", "n", "d")]
     names_by_note: dict[str, list[str]] = {}
     for name, compared in comparisons.items():
         for note in compared.notes:
@@ -161,10 +154,9 @@ def compared_table(comparisons: Mapping[str, ComparedScores], by: str) -> Table:
             slice_names += [name] * len(of_score)
         for name, d in zip(slice_names, correct_p(differences), strict=True):
             star = "*" if d.significant(first.level) else ""
-            row: list[Cell] = [d.a, d.b, heading(score), name, comparisons[name].n_images]
-            rows.append(
-                [*row, Estimate(d.value, d.low, d.high), d.p, Estimate(d.p_holm, mark=star)]
-            )
+            labels: list[Cell] = [d.a, d.b, heading(score), name, comparisons[name].n_images]
+            value = Estimate(d.value, d.low, d.high)
+            rows.append([*labels, value, d.p, Estimate(d.p_holm, mark=star)])
     a, b, score_label, difference, p, p_holm, _ = difference_fields(first.percent)
     fields = [a, b, score_label, *slice_fields, replace(difference, short=""), p, p_holm]
     star_note = (

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -62,14 +61,10 @@ AREAS = {  # AP rule -> programs that use it
 def iterate_readings(
     run: PRCurve, images: PRCurve, whole: PRCurve
 ) -> Iterator[tuple[str, str, str, float]]:
-    """Yield every rule in use for computing ODS, OIS and AP from the counts.
+    """Yield (measure, description, programs, value) for every rule in use for ODS, OIS and AP.
 
-    Items are (measure, description, programs that use the rule, value), where the measure is "ods",
-    "ois" or "ap".
-
-    run : curve of the run, with T thresholds
-    images : curves of its N images, whose arrays are (N, T)
-    whole : curve of the run with the row of threshold 0, or `run` if this row is not known
+    `run` is the curve of the run, `whole` the same with the row of threshold 0 if it is known, and
+    `images` has the curves of the images, (N, T). The measure is "ods", "ois" or "ap".
     """
     sklearn_ap, sklearn_auc = "scikit-learn's average precision", "numpy's and scikit-learn's auc"
     f = images.f
@@ -98,10 +93,8 @@ def iterate_other_columns(
 
     A quantity may have columns of several forms: "mae_mean" and "mae_sum" are the forms "_mean" and
     "_sum" of "mae". Each form that has a score for every target gives (headings of its columns,
-    target -> score). The form of the targets themselves is among them. Yields nothing if the
-    targets belong to several parts (such as classes), or if the column of a target has no quantity.
-
-    The keys of `targets` and of `scores` are column keys. Undefined scores have no key.
+    target -> score), the form of the targets themselves too. Yields nothing if the targets belong
+    to several parts (such as classes), or if the column of a target has no quantity.
     """
     score_names = [score_name(f"{metric.name}.{target}") for target in targets]
     parts = {name.part if name else "" for name in score_names}
@@ -128,12 +121,12 @@ _RULES += [("ODS", *rule) for rule in ODS_RULES.items()]
 
 
 def add_whole_image(files: Sources, protocol: Protocol, grid: F8, matches: F8) -> PRCurve:
-    """Build a run's curve with one more row, for threshold 0, at which every pixel is predicted.
+    """Return a run's curve with one more row, for threshold 0, at which every pixel is predicted.
 
-    The counts of this row come from the ground-truth files, all of which are read.
+    Its counts come from the ground-truth files, all of which are read.
 
-    grid (T,): thresholds above 0, ascending
-    matches (T, 4): counts at these thresholds, summed over the images
+    grid (T,): thresholds above 0, ascending matches (T, 4): counts at these thresholds, summed over
+    the images
     """
     truths = (files.truth(image_id, protocol) for image_id in files.pairs)
     first = sum(whole_image_counts(truth_maps(t, protocol), t.parts.get("valid")) for t in truths)
@@ -141,15 +134,14 @@ def add_whole_image(files: Sources, protocol: Protocol, grid: F8, matches: F8) -
 
 
 def build_rules_tables(runs: Sequence[Evaluation], gt_dir: StrPath | None = None) -> list[Table]:
-    """Build a table of AP and ODS by every rule in use, for each metric with curves.
+    """Return a table of AP and ODS by every rule in use, for each metric with curves.
 
-    There is one column for each run, and one row for each rule and, if parts of a metric (such as
+    There is a column for each run, and a row for each rule and, if parts of a metric (such as
     classes) have curves too, for each part. A cell is None if the run has no such curve, or if the
     rule cannot be applied to it.
 
-    Some rules need the row of threshold 0. It comes from the run's counts, or from its ground truth
-    in `gt_dir`, by default the folder that the run names; a run without counts has its curve only.
-    Raises DataError if no run has a curve.
+    `gt_dir` has the ground truth that some rules need (see `_apply_rules`), by default the folder
+    that the run names. Raises DataError if no run has a curve.
     """
     tables = []
     for metric in dict.fromkeys(metric for run in runs for metric in run.metrics):
@@ -192,11 +184,10 @@ def _apply_rules(
 ) -> Mapping[tuple[str, str], float | None]:
     """Compute AP and ODS of one curve by every rule: ("AP" or "ODS", rule) -> value.
 
-    A value is None if the rule cannot be applied. `part` is "" for the curve of the whole metric.
-    Most rules are applied to `curve`. Some need the row of threshold 0 as well: "edter", and "step"
-    for metrics other than boundary. The row is taken from the curve itself, from the run's counts
-    or, for boundaries, from the ground truth (in `gt_dir`, or in the folder that the run names).
-    Without it "edter" cannot be applied, and "step" is applied to `curve`.
+    `part` is "" for the curve of the whole metric. The rule "edter", and "step" except for
+    boundaries, need the row of threshold 0 as well. It is taken from the curve itself, from the
+    run's counts or, for boundaries, from the ground truth. Without it "edter" gives None, and
+    "step" is applied to `curve`.
     """
     is_boundary = metric in registry.DEFAULT_METRICS
     whole = curve  # with the row of threshold 0
@@ -244,9 +235,7 @@ class CountingChange:
     def differs(self, protocol: Protocol, metric: Metric) -> bool:
         """Return True if a run of a metric with this protocol would be counted differently.
 
-        This is so if the change alters an option of the metric, or anything of the protocol that
-        affects scores, or is not expressed by either (annotators, many-to-one matching). Returns
-        False if other options of the protocol contradict the change.
+        Returns False if other options of the protocol contradict the change.
         """
         try:
             after = self.on(protocol)
@@ -263,10 +252,7 @@ class CountingChange:
         return any(d.severity is not Severity.IGNORED for d in differences)
 
     def truth(self, gt: GroundTruth) -> GroundTruth:
-        """Return the ground truth as this change reads its annotators.
-
-        It has all of them, the first alone, or a single map in which all have drawn.
-        """
+        """Return the ground truth with the annotators that this change reads."""
         if self.annotators == "first":
             drawings = gt.parts.keys() & {"boundaries", "segmentations"}
             return gt.replace(**{name: gt.parts[name][:1] for name in drawings})
@@ -278,11 +264,12 @@ class CountingChange:
     def with_other(self, other: CountingChange) -> CountingChange | None:
         """Combine two changes into one with two causes; return None if they exclude each other.
 
-        They do if they are of the same kind, or if both change the same field of the protocol other
-        than "options".
+        They do if they are of the same kind, or if both change the same field of the protocol.
         """
-        fields, other_fields = ({*chain(*c.changes)} for c in (self, other))
-        if self.kind == other.kind or (fields & other_fields) - {"options"}:
+        fields = {name for change in self.changes for name in change}
+        other_fields = {name for change in other.changes for name in change}
+        shared = (fields & other_fields) - {"options"}  # whose mappings are merged
+        if self.kind == other.kind or shared:
             return None
         return CountingChange(
             kind=f"{self.kind} + {other.kind}",
@@ -298,9 +285,7 @@ class CountingChange:
 def counting_changes(metric: Metric) -> Iterator[CountingChange]:
     """Yield the other ways to count that programs or home-made scripts use for a metric.
 
-    They change options of the metric, the matching (many-to-one), fields of the protocol, NMS, or
-    the annotators, as far as the metric uses these. Some may be what a run does anyway; see
-    `CountingChange.differs`.
+    Some may be what a run does anyway; see `CountingChange.differs`.
     """
     options_in_use = in_use(metric.options, metric.name) if metric.options else ()
     for name, value, who in options_in_use:
@@ -331,8 +316,7 @@ def counting_changes(metric: Metric) -> Iterator[CountingChange]:
             yield CountingChange("nms", label, ", ".join(names), (changes,))
     if metric.reads == "annotators":
         who = "scripts that read one annotation"
-        label = "the first annotator alone"
-        yield CountingChange("annotators", label, who, annotators="first")
+        yield CountingChange("annotators", "the first annotator alone", who, annotators="first")
         label = "all annotators drawn into one map"
         yield CountingChange("annotators", label, who, annotators="union")
 
@@ -345,10 +329,7 @@ def many_to_one_counts(
     In this wrong implementation of the benchmark a predicted pixel is correct if any annotator's
     pixel lies within the tolerance, and an annotated pixel is detected if any predicted pixel does.
     Thick edges and double responses then cost nothing: HED's first 40 maps score 0.8038 instead of
-    0.7657.
-
-    `boundary_counts` describes the arguments, the errors and the counts (T, 4); the ground truth is
-    summed over annotators. Nothing matches if either map has no boundary pixel.
+    0.7657. Nothing matches if either map has no boundary pixel.
     """
     from scipy import ndimage
 
@@ -385,9 +366,9 @@ def many_to_one_counts(
 def find_named_subsets(ids: Sequence[str], place: str | Path | None) -> dict[str, I8]:
     """Find the subsets of a run's images that a known set or a split file lists.
 
-    Split files (.txt, .lst, at most MAX_SPLIT_FILES in a folder) are looked for in the ground-truth
-    folder `place`, if it exists, and in the two folders above it. Empty subsets, and all images
-    together, are left out. Of equal subsets only the first is kept.
+    Split files (.txt, .lst) are looked for in the ground-truth folder `place`, if it exists, and in
+    the two folders above it. Empty subsets, and all images together, are left out. Of equal subsets
+    only the first is kept.
 
     Returns description -> int64 (n,), the ascending indices of the subset's images in `ids`.
     """

@@ -1,12 +1,10 @@
 """Search for the settings that turn a run's score into a published one, on the run's own images.
 
 Trials that need no counting come first: other ways to read scores off the counts, and named subsets
-of the images. Then images are counted under other settings, one setting at a time: the setting that
-is nearest to the target so far is counted on more images. Its score is estimated by adding, to the
-run's score, its difference from the run on the same images. Pairs of settings follow. Only a score
-of all images can meet a target, if it agrees to the given digits. Pairs of causes, and changes that
-no known program makes, are so many that some come within half a hundredth of any number; they count
-only for targets of four digits.
+of the images. Then images are counted under other settings, one at a time and then in pairs: the
+setting that is nearest to the target so far is counted on more images. Only a score of all images
+can meet a target. Pairs of causes, and changes that no known program makes, are so many that some
+come within half a hundredth of any number; they count only for targets of four digits.
 """
 
 from __future__ import annotations
@@ -51,11 +49,9 @@ NO_CHANGE = CountingChange("", "", "")  # the settings of the run itself
 def parse_targets(items: Sequence[str]) -> dict[str, str]:
     """Parse targets: ["boundary.ods=0.788", "ois=0.81"] gives {"ods": "0.788", "ois": "0.81"}.
 
-    An item may hold several targets, separated by commas. Keys of the boundary metric lose its
-    name. Keys become lower case unless they name a class. Values stay texts, to keep their digits.
-
-    Raises DataError for a repeated key, for an item that is not KEY=NUMBER, and for a number above
-    1, which only a key with a dot (METRIC.SCORE of another metric) may have.
+    An item may hold several targets, separated by commas. Keys become lower case unless they name a
+    class. Values stay texts, to keep their digits. Raises DataError for a repeated key, for an item
+    that is not KEY=NUMBER, and for a number above 1, unless it is METRIC.SCORE of another metric.
     """
     targets = {}
     for item in ",".join(items).split(","):
@@ -84,8 +80,8 @@ class MetricTargets(NamedTuple):
 def find_metric(targets: Mapping[str, Number]) -> MetricTargets:
     """Find the metric that all targets belong to, and drop its name from their keys.
 
-    `targets` maps SCORE or METRIC.SCORE to published values. Keys without a metric are scores of
-    the boundary metric. Raises DataError if there are no targets, or targets of several metrics.
+    Keys without a metric are scores of the boundary metric. Raises DataError if there are no
+    targets, or targets of several metrics.
     """
     by_metric: dict[str, dict[str, Number]] = {}
     for target, value in targets.items():
@@ -96,7 +92,8 @@ def find_metric(targets: Mapping[str, Number]) -> MetricTargets:
             by_metric.setdefault(METRIC, {})[target] = value
     if len(by_metric) != 1:
         raise DataError(f"targets {', '.join(targets)}: of several metrics, expected those of one")
-    return MetricTargets(*by_metric.popitem())
+    metric, values = by_metric.popitem()
+    return MetricTargets(metric, values)
 
 
 class RunWithFiles(NamedTuple):
@@ -117,8 +114,8 @@ def load_run_with_files(
     """Load a run with its files, or evaluate a folder of maps, depending on what `run` is.
 
     - ref:NAME, a URL, or a file: a reference run or a shared run is loaded; it has no files.
-    - The folder of a saved run: the run is loaded with the maps that it names and the ground truth
-      in `gt_dir`, or else that it names.
+    - The folder of a saved run: it is loaded with the maps that it names and the ground truth in
+      `gt_dir`, or else that it names.
     - Any other folder: its maps are evaluated with the ground truth in `gt_dir`, the protocol and
       further `options` of `evaluate`.
 
@@ -181,10 +178,9 @@ def explain(
         If a score is unknown, the run has no counts of the metric, or a file cannot be read.
     """
     name, values = find_metric(targets)
-    files = sources
-    if files is None and run.provenance.source is None:
-        files = find_sources(run, metric=name)
-    search = Search(run, name, values, files, seconds, workers or available_cores(), progress)
+    if sources is None and run.provenance.source is None:
+        sources = find_sources(run, metric=name)
+    search = Search(run, name, values, sources, seconds, workers or available_cores(), progress)
     search.record_trial("as it is", "as it is", search.run_scores, n_causes=0)
     search.record_readings(NO_CHANGE, search.run_counts, search.run_scores)
     for label, indices in causes.find_named_subsets(search.ids, run.place("gt")).items():
@@ -194,14 +190,14 @@ def explain(
     changes = [
         c for c in causes.counting_changes(search.metric) if c.differs(run.protocol, search.metric)
     ]
-    if files is None:
+    if sources is None:
         search.not_tried = changes
     else:
         gaps = search.search_settings(changes)
         if not search.reached:
             search.search_settings(_pair_nearest(changes, gaps, search))
     not_tried = [change for change in search.not_tried if change.n_causes == 1]
-    names = [change.kind if files is None else change.label for change in not_tried]
+    names = [change.kind if sources is None else change.label for change in not_tried]
     return Explanation(
         search.targets,
         base={target: search.run_scores[target] for target in values},
@@ -211,7 +207,7 @@ def explain(
         published=tuple(published),
         not_counted=tuple(dict.fromkeys(names)),
         pairs_not_counted=len(search.not_tried) - len(not_tried),
-        files=files is not None,
+        files=sources is not None,
     )
 
 
@@ -220,9 +216,9 @@ def _pair_nearest(
 ) -> list[CountingChange]:
     """Pair each of the STARTS changes that came nearest to the targets with all other changes.
 
-    `gaps` maps the label of a change to its distance from the targets; a change without a gap was
-    not counted, and comes last. Two changes that exclude each other, or that together make no
-    difference to the run, are not paired. Each pair is returned once.
+    `gaps` has the distance of a change from the targets, by its label; a change without one was not
+    counted, and comes last. Two changes that exclude each other, or that together make no
+    difference to the run, are not paired.
     """
     pairs = dict[frozenset[str], CountingChange]()
     for nearest in sorted(changes, key=lambda change: gaps.get(change.label, inf))[:STARTS]:
@@ -244,13 +240,11 @@ class _OtherScores(NamedTuple):
 class Search:
     """A search for the settings under which the scores of a run are the targets.
 
-    - metric, targets: the metric, and column key of the metric -> published value
+    - targets: column key of the metric -> published value
     - sources: the files of the run, or None if it has counts only
-    - seconds, workers, progress: as in `explain`; end_time is when the seconds are over
-    - ids: the ids of the images
-    - run_counts, run_scores: the run's counts of each image, in this order, and its scores by
-      column key
-    - image_order: indices of the images, in an order in which any first n are spread over the run
+    - ids: the ids of the images; run_counts: the run's counts of each, in this order
+    - run_scores: column key -> the run's score
+    - image_order: indices of the images, any first n of which are spread over the run
     - counted: label of a setting -> {index of an image: its counts}
     - trials: label -> the last trial, or one that met the targets
     - not_tried: settings for which there was no time on all images
@@ -298,10 +292,7 @@ class Search:
     def compute_scores(
         self, counts: Sequence[Mapping[str, Any]], protocol: Protocol
     ) -> dict[str, float]:
-        """Compute the scores of images together: column key -> score. Undefined ones have no key.
-
-        `counts` has the counts of each image, name -> array.
-        """
+        """Return the scores of images together by column key. Undefined ones have no key."""
         opt = self.metric.options_of(protocol)
         once = np.ones((1, len(counts)), np.int64)  # one sample, in which each image occurs once
         tree = self.metric.scores(self.metric.stack(counts), once, protocol, opt)
@@ -334,12 +325,9 @@ class Search:
     ) -> None:
         """Record a trial for every other way to compute the targets from the counts of all images.
 
-        Such a reading takes another column of the metric, or another rule for a score of the curve.
-        It is recorded only if it changes the score of a target. Unless `setting` is NO_CHANGE, the
-        trial has two causes: the setting and the reading.
-
-        counts : the counts of each image, made under the setting
-        scores : column key -> the score that these counts have by the run's own rules
+        It takes another column of the metric, or another rule for a score of the curve, and is
+        recorded only if it changes the score of a target. `counts` were made under `setting`, and
+        have `scores` by the run's own rules. A trial has two causes unless `setting` is NO_CHANGE.
         """
         other_columns = causes.iterate_other_columns(self.metric, self.targets, scores)
         readings = [_OtherScores(label, "", changed) for label, changed in other_columns]
@@ -363,9 +351,9 @@ class Search:
     ) -> list[_OtherScores]:
         """Return the scores by every rule in use for ODS, OIS or AP, or [] if there is no curve.
 
-        Each item replaces the one score that its rule is for, and keeps the others of `scores`. For
-        the parameters see `record_readings`. Some rules need the row of threshold 0. If the run's
-        own counts lack it and AP has a target, it is counted from the ground truth.
+        Each item replaces the one score that its rule is for in `scores`. Some rules need the row
+        of threshold 0. If the run's own counts lack it and AP has a target, it is counted from the
+        ground truth.
         """
         protocol = setting.on(self.run.protocol)
         opt = self.metric.options_of(protocol)
@@ -391,13 +379,13 @@ class Search:
     def search_settings(self, settings: Iterable[CountingChange]) -> dict[str, float]:
         """Count images under settings, each time under the one nearest to the targets so far.
 
-        Each setting is counted on more and more images: on SUBSET_SIZES of them, then on all. It is
-        dropped if an image is refused, or if it changes no score with a target on all images. The
-        search ends when no setting is left, when time is up, or when a trial meets the targets and
-        the nearest setting left is farther from them than half a unit of their last digit.
+        Each setting is counted on SUBSET_SIZES of the images, then on all. It is dropped if an
+        image is refused, or if it changes no score with a target. The search ends when no setting
+        is left, when time is up, or when a trial meets the targets and no setting left is within
+        half a unit of their last digit.
 
-        Returns label -> gap to the targets for each setting that was counted, from as many images
-        as it was counted on. Settings for which there was no time are added to `not_tried`.
+        Returns label -> gap to the targets, from as many images as were counted. Settings for which
+        there was no time are added to `not_tried`.
         """
         sizes = [n for n in SUBSET_SIZES if n < len(self.ids)] + [len(self.ids)]
         rounding = max(resolution(target) for target in self.targets.values())
@@ -435,11 +423,10 @@ class Search:
     def _estimate_scores(
         self, setting: CountingChange, counts: Sequence[Any], indices: Sequence[int]
     ) -> dict[str, float]:
-        """Return the scores of all images under a setting, estimated if only some were counted.
+        """Return the scores of all images under a setting, from counts of the images at `indices`.
 
-        `counts` has the counts of each image in `indices`, made under the setting. If some images
-        are missing, the estimate is the run's scores plus the differences that the setting makes to
-        the scores of the images counted.
+        If some images are missing, these are the run's scores plus the differences that the setting
+        makes to the scores of the images counted.
         """
         scores = self.compute_scores(counts, setting.on(self.run.protocol))
         if len(indices) == len(self.ids):
@@ -449,11 +436,11 @@ class Search:
         return {key: self.run_scores[key] + scores[key] - before[key] for key in defined}
 
     def count_images(self, setting: CountingChange, images: Sequence[int]) -> list[Any] | None:
-        """Count images under a setting, and return the counts of each.
+        """Count the images at these indices under a setting, and return the counts of each.
 
-        `images` are indices of `ids`. Images that are already in `counted` are not counted again,
-        and new counts are added there. Counting goes on for a while after the end of the search
-        (LATE). Returns None if an image is refused, or if time was up before all were counted.
+        Counts are kept in `counted`, and not made twice. Counting goes on for a while after the end
+        of the search (LATE). Returns None if an image is refused, or if time was up before all were
+        counted.
         """
         protocol = setting.on(self.run.protocol)
         opt = self.metric.options_of(protocol)
