@@ -68,14 +68,11 @@ class Finding:
     fix: tuple[Fix, ...] = ()
 
     def fixes(self, write: Callable[[Setting], str] | None = None) -> str:
-        """Return the remedy in words; `write` formats options, by default as in Python."""
+        """Return the remedy in words; `write` formats its options, by default as in Python."""
         return Problem(fix=self.fix).fixes(write)
 
     def line(self, limit: int = 3, write: Callable[[Setting], str] | None = None) -> str:
-        """Return one line, "LEVEL: CODE: MESSAGE [FILES] -> REMEDY", with at most `limit` files.
-
-        `write` formats the options of the remedy, by default as in Python.
-        """
+        """Return one line, "LEVEL: CODE: MESSAGE [FILES] -> REMEDY", with at most `limit` files."""
         where = f" [{listed(list(self.files), limit)}]" if self.files else ""
         fix = f" -> {self.fixes(write)}" if self.fix else ""
         return f"{self.level}: {self.code}: {self.message}{where}{fix}"
@@ -187,9 +184,8 @@ class Examination(ExaminedInputs):
     def report_images(self, code: str, images: Sequence[ExaminedImage], **details: object) -> None:
         """Report a problem of these images; do nothing if there are none.
 
-        Its message in CHECKS may also have the placeholders `first` (the first image) and `maps`
-        (the number of images, as "2 maps"). If the problem is an error, the images are no longer
-        `sound`.
+        Its message may also have the placeholders `first` (the first image) and `maps` (the number
+        of images, as "2 maps"). If the problem is an error, the images are no longer `sound`.
         """
         if not images:
             return
@@ -201,11 +197,10 @@ class Examination(ExaminedInputs):
     def report(self, code: str, files: Sequence[str] = (), **details: Any) -> None:
         """Add a finding about these files, or about the whole set if `files` is empty.
 
-        code : a key of CHECKS, which gives the level, the template of the message, and the fix that
-            is suggested
-        details : values for the placeholders of the template. Always available are {n} (number of
-            `files`), {of} (number of all images) and {measured} (number of images whose maps were
-            measured). The special key `fix`, a tuple, replaces the suggested fix.
+        CHECKS has the level, the message and the remedy of `code`; the keyword `fix`, a tuple,
+        replaces the remedy. `details` are values for the placeholders of the message. Always
+        available are {n} (number of `files`), {of} (number of all images) and {measured} (number of
+        measured images).
         """
         level, text, fix = CHECKS[code]
         numbers = {"of": len(self.images), "n": len(files), "measured": len(self.measured)}
@@ -242,8 +237,8 @@ class Examination(ExaminedInputs):
         """Report a problem of images only if its remedy raises their F by GAIN or more.
 
         The remedy is either another `protocol` or, as for `best_f`, a `change` of each soft map. It
-        is tried on the images that were measured further, and nothing is reported without any. The
-        message may also have the placeholder `tried`, F before and after.
+        is tried on the images that were measured. The message may also have the placeholder
+        `tried`, F before and after.
         """
         measured = [image.maps for image in images if image.maps]
         if not measured:
@@ -259,14 +254,10 @@ def check_image_names(examination: Examination) -> None:
     """Report ids that only predictions or only ground truth have, and images with several files.
 
     If fewer than half of the ground truth's ids have a prediction, and predictions with other ids
-    are there, one problem is reported for all of them:
-
-    - "names": these predictions have the missing ids, with the same prefix and suffix added to each
-    - "split": they have not
-
-    Otherwise "missing" lists the ids without a prediction, and "extra" those without ground truth.
-    In both cases "doubled" lists, for either side, the files of ids that differ only in upper and
-    lower case, and of ids with several files that cannot be told to be one image.
+    are there, one problem is reported for all of them: "names" if these have the missing ids with
+    the same prefix and suffix, else "split". "doubled" lists, for either side, the files of ids
+    that differ only in upper and lower case, and of ids with several files that cannot be told to
+    be one image.
     """
     preds, gts = examination.preds, examination.gts
     missing = [image_id for image_id in gts if image_id not in preds]
@@ -296,10 +287,7 @@ def check_image_names(examination: Examination) -> None:
 
 
 def _find_affixes(missing: Sequence[str], extra: Sequence[str]) -> str:
-    """Return "PREFIX*SUFFIX" if PREFIX + id + SUFFIX is among `extra` for every missing id.
-
-    Returns "" if there is no such prefix and suffix.
-    """
+    """Return "PREFIX*SUFFIX" if `extra` has PREFIX + id + SUFFIX for every missing id, else ""."""
     for name in extra:
         prefix, image_id, suffix = name.partition(missing[0])
         if image_id and {prefix + i + suffix for i in missing} <= {*extra}:
@@ -327,14 +315,7 @@ def check_files(examination: Examination) -> None:
 
 
 def check_values(examination: Examination) -> None:
-    """Report the problems of sizes, annotations and values, in this order.
-
-    - "annotators", "transposed", "resized": sizes of single images
-    - "one-annotator": a data set of MANY_ANNOTATORS with a single annotator per image
-    - "gt-polarity": ground truth of single images
-    - "values": values that have no single meaning in the whole set
-    - "zero", "saturated", "few-values": maps of single images
-    """
+    """Report the problems of sizes, annotations and values, errors of single images first."""
     for code in ("annotators", "transposed", "resized"):
         examination.report_images(code, examination.with_code(code))
     name = examination.protocol.name
@@ -355,11 +336,9 @@ def check_values(examination: Examination) -> None:
 def check_fit(examination: Examination) -> None:
     """Report maps that are inverted, mirrored, or exchanged with the map of another image.
 
-    - "inverted": measured maps that are darker near the ground truth, if inverting raises F. Unless
-      they are more than half of the measured maps, only those with a median above 0.5 are tried.
-    - "mirrored": maps that fit the ground truth better when flipped or rotated, with a finding for
-      each orientation
-    - "exchanged": pairs of maps, each of which fits the ground truth of the other image better
+    Inverting is tried on measured maps that are darker near the ground truth. Unless they are more
+    than half of the measured maps, only those with a median above 0.5 are tried. Two maps are
+    exchanged if each fits the ground truth of the other image better.
     """
     protocol = examination.protocol
     measured = examination.measured
@@ -388,11 +367,8 @@ def check_fit(examination: Examination) -> None:
 def check_lines(examination: Examination) -> None:
     """Report lines that are too thick or too thin, odd values, and displaced maps.
 
-    - "raw": lines are thick, and non-maximum suppression raises F
-    - "thinned", "grid-values", "jpeg": the measurements of single maps gave these codes
-    - "scaled": the maps together are displaced by about a pixel or more, and the displacements of
-      their quarters differ by more than SCALED pixels
-    - "shift": they are displaced alike in all quarters, and shifting them back raises F
+    Maps are "scaled" if together they are displaced by about a pixel or more, and their quarters
+    differ by more than SCALED pixels; else they are a "shift" if shifting them back raises F.
     """
     raw_protocol = examination.protocol.replace(nms=True)
     examination.report_remedy("raw", examination.with_code("raw"), raw_protocol)

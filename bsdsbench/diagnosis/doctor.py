@@ -1,11 +1,9 @@
 """The doctor: find errors in the inputs before a long run.
 
-The doctor compares names first. Then it reads every file once and checks sizes, values and the
-polarity of the ground truth. A few images spread over the set are measured further: the
-distribution of values, the thickness of lines, traces of JPEG, displacement. A cause is reported
-only if it was measured, and a remedy that can be applied to the maps (inversion, NMS, shifting
-back) only if it was tried on these images and raised their F by GAIN. An image with an error is not
-examined further. `checks.CHECKS` has the messages, and `examined_images` the measurements.
+Names are compared first. Then every file is read once, for sizes, values and the polarity of the
+ground truth, and a few images spread over the set are measured further. A remedy that can be
+applied to the maps is reported only if it raised the F of these images. `checks.CHECKS` has the
+messages, and `examined_images` the measurements.
 
 The doctor cannot recognise maps that were computed at a lower resolution, or resized and back, as
 they are blurred like other maps.
@@ -114,9 +112,8 @@ def _examine_metric(
     """Examine predictions and ground truth as one metric reads them.
 
     All images that have both are read, and about `looked_at` of them, evenly spread, are measured
-    further. If one of these cannot be measured, the next image takes its place. Returns the
-    findings in the order of the checks. If none is an error, their `note` says whether the curve
-    starts late.
+    further. If one of these cannot be measured, the next image takes its place. Findings are in the
+    order of the checks; if none is an error, their `note` says whether the curve starts late.
     """
     metric = registry.get(name)
     looked_at = int(given_number(looked_at, "looked_at", 1, 10**7, whole=True))
@@ -164,8 +161,8 @@ def _examine_metric(
 def _late_start_note(examination: checks.Examination) -> str:
     """Return a note if the PR curve of the measured images starts at a recall above LATE_START.
 
-    The note states this recall: AP counts the part of the curve below it as zero precision. Returns
-    "" if the curve starts early enough, or if the metric has no AP.
+    AP counts the part of the curve below this recall as zero precision. Returns "" if the curve
+    starts early enough, or if the metric has no AP.
     """
     if not examination.counted_images:  # never filled for boundary metrics
         return _late_boundary_start_note(examination)
@@ -178,12 +175,12 @@ def _late_start_note(examination: checks.Examination) -> str:
 
 
 def _late_boundary_start_note(examination: checks.Examination) -> str:
-    """Return a note if the curve of measured soft maps starts late, at a recall above LATE_START.
+    """Return a note if the curve of measured soft maps starts at a recall above LATE_START.
 
-    To save time, boundaries are counted at the lowest and the highest threshold only. Returns "" if
-    the curve does not start late, if the AP rule does not count 0 below the start, or if there is
-    no curve: no soft map, fewer than two thresholds above 0, the same recall at both ends or, with
-    the AP rule "seism", no predicted pixel at the highest threshold.
+    To save time, boundaries are counted at the lowest and the highest threshold only. Returns
+    "" otherwise, if the AP rule does not count 0 below the start, or if there is no curve: no soft map,
+    fewer than two thresholds above 0, the same recall at both ends or, with the AP rule "seism", no
+    predicted pixel at the highest threshold.
     """
     protocol = examination.protocol
     measured = [image.maps for image in examination.images if image.maps]

@@ -100,8 +100,8 @@ class ExaminedInputs:
         """Read an image as `evaluate` does, and add what the checks need to the fields.
 
         An image that cannot be read is only added to `unread`. If `closely` is True and the sizes
-        fit, the image is measured further: boundary maps are measured for the checks, and for other
-        metrics the image is counted and the metric's own symptoms are collected.
+        fit, a boundary map is measured further; for other metrics the image is counted, and the
+        metric's own symptoms are collected.
         """
         protocol, metric = self.protocol, self.metric
         paths = tuple(self.preds[image_id])
@@ -150,9 +150,8 @@ class ExaminedInputs:
     ) -> None:
         """Measure a boundary map, and add the codes of its problems to `image.codes`.
 
-        The polarity of the ground truth and the values of the map are always measured. Its
-        orientation is measured if it is comparable with the ground truth, and with `closely` also
-        what takes longer (`_measure_closely`). Nothing is measured without a soft map.
+        The orientation is measured if the map is comparable with the ground truth, and with
+        `closely` also what takes longer. Nothing is measured without a soft map.
         """
         image.annotators = len(gt.boundaries)
         look = look_at(pred, gt, self.protocol)
@@ -181,14 +180,8 @@ class ExaminedInputs:
     def _measure_closely(self, file: str, pred: Prediction, soft: F8) -> set[str]:
         """Return the codes of the problems of a map that take longer to find.
 
-        `soft` (H, W) is the map in [0, 1]. A prediction that is not a soft map, such as a ucm2, is
-        judged by the suffix of its file alone.
-
-        - "jpeg": the file is a JPEG, or its values have traces of JPEG
-        - "thinned": lines are thin, but the protocol takes raw maps (it has NMS, or does not thin)
-        - "raw": lines are thick, but the protocol does not take raw maps
-        - "grid-values": many values of a float map are exactly k/100, and the protocol, without
-          NMS, has thresholds that differ from k/100 only in the last bits
+        A prediction that is not a soft map, such as a ucm2, is judged by the suffix of its file
+        alone. `soft` (H, W) is the map in [0, 1].
         """
         protocol = self.protocol
         codes = {"jpeg"} if file.lower().endswith((".jpg", ".jpeg")) else set()
@@ -217,8 +210,7 @@ def is_darker_near_truth(soft: F8, truth: F8) -> bool:
     """Return True if the map is darker, on average, near the ground truth than elsewhere.
 
     `truth` (H, W) is the number of annotators that marked each pixel, here and below. A pixel is
-    near if it is within NEAR rows and NEAR columns of a marked one. Returns False if all pixels
-    are.
+    near if it is within NEAR rows and columns of a marked one. Returns False if all are.
     """
     from scipy import ndimage
 
@@ -229,8 +221,7 @@ def is_darker_near_truth(soft: F8, truth: F8) -> bool:
 def _share_on_hundredths(soft: NDArray[Any]) -> float:
     """Return the share of values that are exactly k/100, among those strictly between 0 and 1.
 
-    soft (H, W): float32 or float64; exact means equal to k/100 rounded to this type. Returns 0 if
-    no value lies between 0 and 1.
+    soft (H, W): float32 or float64; exact means equal to k/100 rounded to this type.
     """
     values = soft[(soft > 0) & (soft < 1)]
     nearest = np.round(values.astype(np.float64), 2).astype(values.dtype)
@@ -240,11 +231,10 @@ def _share_on_hundredths(soft: NDArray[Any]) -> float:
 def _jpeg_ratio(soft: F8) -> float:
     """Measure the traces of JPEG in a map (H, W); 1 means none, and more than JPEG a trace.
 
-    JPEG rounds many high cosine coefficients of 8 x 8 blocks to 0. The share of coefficients that
-    vanish is computed for JPEG's own blocks, and for the blocks of two displaced grids, in which
-    JPEG leaves no zeros. Returns the first share divided by the larger one of the other two. It
-    returns 1 if no coefficient vanishes on one of the grids, or if the first share exceeds one of
-    the other two by less than CHANCE standard errors.
+    JPEG rounds many high cosine coefficients of 8 x 8 blocks to 0. The share that vanishes is
+    computed for JPEG's own blocks, and for two displaced grids, in which JPEG leaves no zeros.
+    Returns the first share divided by the larger one of the other two, or 1 if nothing vanishes on
+    a grid, or if the first share exceeds another by less than CHANCE standard errors.
     """
     on_grid = _compute_vanishing_shares(soft)
     largest = 0.0
@@ -262,9 +252,8 @@ def _jpeg_ratio(soft: F8) -> float:
 def _compute_vanishing_shares(soft: F8) -> F8:
     """Compute the share of high cosine coefficients that vanish in each 8 x 8 block: (blocks,).
 
-    Blocks start at the upper left corner of the map (H, W); incomplete blocks, and blocks whose
-    values span at most 8 of 255, are left out. A coefficient is high if its two frequencies add up
-    to 5 or more, and vanishes if it is below 0.6 of 255.
+    Incomplete blocks, and blocks whose values span at most 8 of 255, are left out. A coefficient is
+    high if its two frequencies add up to 5 or more, and vanishes if it is below 0.6 of 255.
     """
     from scipy.fft import dctn
 
@@ -282,9 +271,9 @@ def _compute_vanishing_shares(soft: F8) -> F8:
 def _correlate_shifts(soft: F8, truth: F8) -> F8:
     """Correlate a map with its ground truth, (H, W) each, for all shifts up to REACH.
 
-    The mean of each is subtracted, and both are blurred. Returns float64 (2 REACH + 1, 2 REACH +
-    1): the entry [REACH + dy, REACH + dx] is the correlation, from -1 to 1, if the map lies dy rows
-    below and dx columns to the right of the ground truth. All entries are 0 if either is constant.
+    Both are centred and blurred. Returns float64 (2 REACH + 1, 2 REACH + 1): the entry [REACH + dy,
+    REACH + dx] is the correlation, from -1 to 1, if the map lies dy rows below and dx columns to
+    the right of the ground truth. All entries are 0 if either is constant.
     """
     from scipy import fft, ndimage
 
@@ -309,8 +298,8 @@ class Displacement(NamedTuple):
 def find_displacement(maps: Sequence[tuple[F8, F8]], least: float) -> Displacement | None:
     """Return the displacement that all maps have in common; None if they do not fit the truth.
 
-    `maps` are (soft, truth) of at least one image, (H, W) each; sizes may differ between images.
-    They fit if their correlation, averaged over the images, is at least `least` at the best shift.
+    `maps` are (soft, truth) of each image, (H, W) each. They fit if their correlation, averaged
+    over the images, is at least `least` at the best shift.
     """
     surface = np.mean([_correlate_shifts(soft, truth) for soft, truth in maps], axis=0)
     return _locate_peak(surface) if surface.max() >= least else None
@@ -320,7 +309,7 @@ def find_quarter_displacements(maps: Sequence[tuple[F8, F8]], least: float) -> l
     """Return the displacement of each quarter of the maps, by `find_displacement`.
 
     The order is upper left, upper right, lower left, lower right; quarters that do not fit the
-    ground truth are left out. `maps` are (soft, truth) of each image, (H, W) each.
+    ground truth are left out.
     """
     displacements = []
     for is_lower, is_right in product((False, True), repeat=2):
@@ -337,15 +326,13 @@ def find_quarter_displacements(maps: Sequence[tuple[F8, F8]], least: float) -> l
 def _locate_peak(surface: F8) -> Displacement:
     """Return the displacement at the peak of correlations, to a fraction of a pixel.
 
-    surface (2 REACH + 1, 2 REACH + 1): correlations for all shifts, see `_correlate_shifts`
-
-    Along either axis the peak is the vertex of the parabola through the largest value and its two
-    neighbours. Half a pixel is subtracted, because boundaries of label maps lie half a pixel above
-    and to the left of the edge. Returns (0, 0) if the largest value is on the rim.
+    Along either axis the peak of `surface` (see `_correlate_shifts`) is the vertex of the parabola
+    through the largest value and its two neighbours. Returns (0, 0) if that is on the rim.
     """
     y, x = np.unravel_index(np.argmax(surface), surface.shape)
     if not (0 < y < 2 * REACH and 0 < x < 2 * REACH):
         return Displacement(0.0, 0.0)
+    # Boundaries of label maps lie half a pixel above and to the left of the edge
     rows = y - REACH - 0.5 + _vertex(*surface[y - 1 : y + 2, x])
     columns = x - REACH - 0.5 + _vertex(*surface[y, x - 1 : x + 2])
     return Displacement(float(rows), float(columns))

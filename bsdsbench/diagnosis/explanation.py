@@ -17,10 +17,7 @@ Number = float | str  # a text shows how many digits were published: "0.760" is 
 
 
 def capitalise(measure: str) -> str:
-    """Return a score's name in capitals, "ODS" for "ods".
-
-    A name with a dot, of a class or of a group of scores, is returned unchanged.
-    """
+    """Return a score's name in capitals, unless it has a dot: "ODS" for "ods"."""
     return measure if "." in measure else measure.upper()
 
 
@@ -60,8 +57,8 @@ class Trial:
 def resolution(value: Number) -> float:
     """Return half a unit of the last digit of a published number, but at least FINEST.
 
-    The digits of a text are counted as they are ("0.760" has three decimals); a float has lost
-    zeros at its end.
+    The digits of a text count as they are ("0.760" has three decimals); a float has lost zeros at
+    its end.
     """
     text = value if isinstance(value, str) else f"{value:.10f}".rstrip("0")
     return max(0.5 * 10.0 ** -len(text.partition(".")[2]), FINEST)
@@ -70,8 +67,7 @@ def resolution(value: Number) -> float:
 def rank_trials(trials: Iterable[Trial]) -> tuple[Trial, ...]:
     """Sort trials: first those that meet the targets, then the others by their gap.
 
-    Trials that meet the targets are sorted by the number of causes, then by their kind (in the
-    order of LIKELY_FIRST), then by their gap.
+    The former are sorted by the number of causes, then by their kind, then by their gap.
     """
 
     def key(trial: Trial) -> tuple[float, ...]:
@@ -137,8 +133,7 @@ class Explanation:
         - If no trial meets the targets, it names the nearest trial counted on all images.
         - If the run meets them as it is, it says so.
         - If several trials meet them, it names them all, since the cause is not identified.
-        - If one trial meets them, it gives the scores before and after, and the programs that
-          count so, if there are any.
+        - If one trial meets them, it gives the scores before and after, and programs that do so.
 
         Published results that have the targets are named first.
         """
