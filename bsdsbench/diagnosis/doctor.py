@@ -177,8 +177,8 @@ def _late_start_note(examination: checks.Examination) -> str:
 def _late_boundary_start_note(examination: checks.Examination) -> str:
     """Return a note if the curve of measured soft maps starts at a recall above LATE_START.
 
-    To save time, boundaries are counted at the lowest and the highest threshold only. Returns
-    "" otherwise, if the AP rule does not count 0 below the start, or if there is no curve: no soft map,
+    To save time, boundaries are counted at the lowest and the highest threshold only. Returns "" if
+    the AP rule does not count 0 below the start, or if there is no curve: no soft map,
     fewer than two thresholds above 0, the same recall at both ends or, with the AP rule "seism", no
     predicted pixel at the highest threshold.
     """
