@@ -58,7 +58,7 @@ AREAS = {  # AP rule -> programs that use it
 }
 
 
-def iterate_readings(
+def iterate_rules(
     run: PRCurve, images: PRCurve, whole: PRCurve
 ) -> Iterator[tuple[str, str, str, float]]:
     """Yield (measure, description, programs, value) for every rule in use for ODS, OIS and AP.

@@ -190,7 +190,7 @@ class Examination(ExaminedInputs):
         if not images:
             return
         details = {"first": images[0], "maps": counted(len(images), "map"), **details}
-        self.report(code, [image.file for image in images], n=len(images), **details)
+        self.report(code, [image.file for image in images], **details)
         if CHECKS[code][0] == ERROR:
             self.faulty.update(image.image_id for image in images)
 
@@ -336,22 +336,20 @@ def check_values(examination: Examination) -> None:
 def check_fit(examination: Examination) -> None:
     """Report maps that are inverted, mirrored, or exchanged with the map of another image.
 
-    Inverting is tried on measured maps that are darker near the ground truth. Unless they are more
-    than half of the measured maps, only those with a median above 0.5 are tried. Two maps are
-    exchanged if each fits the ground truth of the other image better.
+    Two maps are exchanged if each fits the ground truth of the other image better.
     """
     protocol = examination.protocol
     measured = examination.measured
-    dark = [
-        image
-        for image, maps in measured
-        if examined_images.is_darker_near_truth(maps.soft, maps.truth)
-    ]
-    if 2 * len(dark) <= len(measured):
-        dark = [image for image in dark if image.maps and np.median(image.maps.soft) > 0.5]
+    dark = []
+    for image, maps in measured:
+        if examined_images.is_darker_near_truth(maps.soft, maps.truth):
+            dark.append((image, maps))
+    if 2 * len(dark) <= len(measured):  # single maps must also be bright as a whole
+        dark = [(image, maps) for image, maps in dark if np.median(maps.soft) > 0.5]
     fix = Setting("invert", not protocol.invert)
     inverted_protocol = protocol.replace(invert=fix.value)
-    examination.report_remedy("inverted", dark, inverted_protocol, fix=(fix,))
+    images = [image for image, _ in dark]
+    examination.report_remedy("inverted", images, inverted_protocol, fix=(fix,))
     comparable = [image for image in examination.sound if image.thumbnails]
     for orientation in sorted({image.orientation for image in comparable} - {""}):
         turned = [image for image in comparable if image.orientation == orientation]
@@ -379,12 +377,10 @@ def check_lines(examination: Examination) -> None:
     moved = examined_images.find_displacement(maps, CORRELATED) if maps else None
     if not moved or (round(moved.rows), round(moved.columns)) == (0, 0):
         return
-    quarters = examined_images.find_quarter_displacements(maps, CORRELATED)
-    # From (4, 2) to the range over the quarters, of rows and of columns; taken as 0 if a quarter
-    # does not fit the ground truth
-    ranges = np.ptp(quarters, axis=0) if len(quarters) == 4 else np.zeros(2)
     images = [image for image, _ in measured]
-    if ranges.max() > SCALED:
+    quarters = examined_images.find_quarter_displacements(maps, CORRELATED)
+    # The ranges of rows and of columns need all quarters, and some may not fit the ground truth
+    if len(quarters) == 4 and np.ptp(quarters, axis=0).max() > SCALED:
         first, last = quarters[0], quarters[-1]
         ends = {"dy": first.rows, "dx": first.columns, "dy2": last.rows, "dx2": last.columns}
         examination.report_images("scaled", images, **ends)

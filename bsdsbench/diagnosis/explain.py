@@ -42,7 +42,7 @@ from bsdsbench.scores.counts import sample_scores
 METRIC = registry.DEFAULT_METRICS[0]
 SUBSET_SIZES = (2, 6, 25)  # numbers of images on which a setting is counted, before all of them
 STARTS = 4  # number of single settings from which pairs are formed
-LATE = 0.5  # no image is begun later after the end than this share of the time limit
+LATE = 0.5  # images are begun for at most this share of the time limit after its end
 NO_CHANGE = CountingChange("", "", "")  # the settings of the run itself
 
 
@@ -182,7 +182,7 @@ def explain(
         sources = find_sources(run, metric=name)
     search = Search(run, name, values, sources, seconds, workers or available_cores(), progress)
     search.record_trial("as it is", "as it is", search.run_scores, n_causes=0)
-    search.record_readings(NO_CHANGE, search.run_counts, search.run_scores)
+    search.record_other_rules(NO_CHANGE, search.run_counts, search.run_scores)
     for label, indices in causes.find_named_subsets(search.ids, run.place("gt")).items():
         scores = search.compute_scores([search.run_counts[k] for k in indices], run.protocol)
         who = f"a run of {len(indices)} images"
@@ -317,7 +317,7 @@ class Search:
             self.trials[label] = trial
         return trial.gap
 
-    def record_readings(
+    def record_other_rules(
         self,
         setting: CountingChange,
         counts: Sequence[Mapping[str, Any]],
@@ -330,9 +330,9 @@ class Search:
         have `scores` by the run's own rules. A trial has two causes unless `setting` is NO_CHANGE.
         """
         other_columns = causes.iterate_other_columns(self.metric, self.targets, scores)
-        readings = [_OtherScores(label, "", changed) for label, changed in other_columns]
-        readings += self._read_curve(setting, counts, scores)
-        for label, who, changed in readings:
+        others = [_OtherScores(label, "", changed) for label, changed in other_columns]
+        others += self._apply_other_rules(setting, counts, scores)
+        for label, who, changed in others:
             # 1e-12 is more than rounding errors; an undefined score (NaN) counts as no change
             if not any(abs(changed[t] - scores[t]) > 1e-12 for t in self.targets):
                 continue
@@ -343,7 +343,7 @@ class Search:
                 who = "; ".join(filter(None, (setting.who, who)))
                 self.record_trial(label, "setting", changed, n_causes=2, who=who)
 
-    def _read_curve(
+    def _apply_other_rules(
         self,
         setting: CountingChange,
         counts: Sequence[Mapping[str, Any]],
@@ -351,9 +351,7 @@ class Search:
     ) -> list[_OtherScores]:
         """Return the scores by every rule in use for ODS, OIS or AP, or [] if there is no curve.
 
-        Each item replaces the one score that its rule is for in `scores`. Some rules need the row
-        of threshold 0. If the run's own counts lack it and AP has a target, it is counted from the
-        ground truth.
+        Each item replaces the one score that its rule is for in `scores`.
         """
         protocol = setting.on(self.run.protocol)
         opt = self.metric.options_of(protocol)
@@ -365,15 +363,17 @@ class Search:
         run_curves: Any = self.metric.scores(stack, all_once, protocol, opt)["curve"]
         image_curves: Any = self.metric.scores(stack, each_alone, protocol, opt)["curve"]
         curve = run_curves[0]
+        # Some rules need the row of threshold 0. If the run's own counts of boundaries lack it and
+        # AP has a target, it is counted from the ground truth
         whole = whole_curve(self.metric, curve, stack)
         is_matched = self.metric.reads == "annotators" and "matches" in stack  # boundary maps
-        lacks_row = is_matched and 0 < curve.thresholds[0] < 1  # the row of threshold 0
+        lacks_row = is_matched and 0 < curve.thresholds[0] < 1
         if self.sources and "ap" in self.targets and setting is NO_CHANGE and lacks_row:
             matches = stack["matches"].sum(axis=0)
             whole = causes.add_whole_image(self.sources, protocol, curve.thresholds, matches)
         return [
             _OtherScores(label, who, {**scores, measure: float(value)})
-            for measure, label, who, value in causes.iterate_readings(curve, image_curves, whole)
+            for measure, label, who, value in causes.iterate_rules(curve, image_curves, whole)
         ]
 
     def search_settings(self, settings: Iterable[CountingChange]) -> dict[str, float]:
@@ -401,7 +401,7 @@ class Search:
             is_exact = n == len(self.ids)
             indices = sorted(self.image_order[:n])
             counts = self.count_images(setting, indices)
-            if counts is None:
+            if counts is None:  # an image was refused, or time is up
                 if self.seconds_left <= 0:
                     self.not_tried.append(setting)
                 continue
@@ -415,7 +415,7 @@ class Search:
             if not is_exact:
                 heapq.heappush(queue, (gap, next(places), n, setting))
             elif setting.n_causes == 1:
-                self.record_readings(setting, counts, scores)
+                self.record_other_rules(setting, counts, scores)
         if self.seconds_left <= 0:
             self.not_tried += [setting for *_, setting in sorted(queue, key=lambda e: e[1])]
         return gaps

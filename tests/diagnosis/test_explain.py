@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.diagnosis.causes import counting_changes, iterate_readings
+from bsdsbench.diagnosis.causes import counting_changes, iterate_rules
 from bsdsbench.diagnosis.explain import Search, explain, load_run_with_files, parse_targets
 from bsdsbench.diagnosis.explanation import Explanation, Trial, rank_trials
 from bsdsbench.errors import DataError
@@ -137,7 +137,7 @@ def test_readings_by_hand():
     at = np.array([0.1, 0.9])
     both = PRCurve.of_counts(at, counts.sum(axis=0))
     found = {
-        words: v for _, words, _, v in iterate_readings(both, PRCurve.of_counts(at, counts), both)
+        words: v for _, words, _, v in iterate_rules(both, PRCurve.of_counts(at, counts), both)
     }
 
     def f(p, r):
