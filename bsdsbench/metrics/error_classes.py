@@ -48,8 +48,8 @@ def pixel_classes(
     errors: if True, false and missed pixels get their class in `ERROR_CODES`; if False, they get
         FALSE_PIXEL and MISSED_PIXEL.
 
-    A pixel has one class, even if several apply. A pixel that is predicted is matched or false, not
-    missed. If several annotators' pixels are missed at one place, the first class in MISSED wins.
+    A pixel that is predicted is matched or false, not missed. If several annotators' pixels are
+    missed at one place, the first class in MISSED wins.
     """
     from bsdsbench.kernels.bits import unpack
     from bsdsbench.kernels.matching.matching import prepare_truth
@@ -59,7 +59,7 @@ def pixel_classes(
     gt_maps, valid = truth_maps(truth, protocol), truth.parts.get("valid")
     shape, radius = gt_maps.shape[1:], protocol.radius(gt_maps.shape[1:])
     target = prepare_truth(gt_maps, radius)
-    around = prepare_surroundings(target, radius)
+    around = prepare_surroundings(target, radius)  # within 2r of an annotated pixel
     thresholds, events, size = threshold_events(pred, shape, protocol, dropped=dropped, valid=valid)
     n_steps = thresholds.size
     steps = match_by_pixel(events, target, around)
@@ -82,10 +82,12 @@ def pixel_classes(
 
     false_code = np.full(pred_pixel.size, FALSE_PIXEL, np.uint8)
     if errors:  # the class of a false pixel is the same at all steps
-        row, col = np.divmod(pred_pixel, shape[1])
-        within = [unpack(near, shape[1])[row, col] for near in (target.near, around.near)]
         duplicate, near, background = (ERROR_CODES[name] for name in FALSE)
-        false_code = np.select(within, [duplicate, near], background).astype(np.uint8)
+        is_within_radius = unpack(target.near, shape[1]).flat[pred_pixel]
+        is_within_double = unpack(around.near, shape[1]).flat[pred_pixel]
+        false_code[:] = background
+        false_code[is_within_double] = near
+        false_code[is_within_radius] = duplicate
     row_of_pred = np.searchsorted(pixel, pred_pixel)
     is_false = unpack(steps.false[steps.row_of.flat[pred_pixel]], n_steps)
     classes[row_of_pred] = np.where(is_false, false_code[:, None], classes[row_of_pred])
@@ -175,12 +177,14 @@ def boundary_errors(
         thresholds = np.r_[0.0, thresholds]
         counts = whole_image_counts(gt_maps, valid)
         counted = np.ones(shape, bool) if valid is None else valid
-        near, wider = (unpack(bits, shape[1]) & counted for bits in (target.near, around.near))
+        n_within_radius = (unpack(target.near, shape[1]) & counted).sum()
+        n_within_double = (unpack(around.near, shape[1]) & counted).sum()
         first_rows = {
             "matches": counts,
             "missed": np.zeros(3, np.int64),  # every annotated pixel is matched
-            # Unmatched pixels within r of an annotated pixel, within 2r, and farther away
-            "false": np.diff([counts[MATCHED_PRED], near.sum(), wider.sum(), counts[TOTAL_PRED]]),
+            "false": np.diff(
+                [counts[MATCHED_PRED], n_within_radius, n_within_double, counts[TOTAL_PRED]]
+            ),
             "agreement_matched": agreement_pixels,
         }
         tables = {name: np.vstack([first_rows[name], rows]) for name, rows in tables.items()}

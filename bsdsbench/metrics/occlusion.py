@@ -39,7 +39,7 @@ _PARTS = {"edge": "Edge", "orientation": "Orientation", "accuracy": "Accuracy"}
 def _count_right_pairs(
     bmap: Bool, angles: Map, gt_maps: Bool, gt_angles: Sequence[Map], radius: float
 ) -> I8:
-    """Match a boundary map with each annotator's, and count the right pairs, whose angles agree.
+    """Match a boundary map with each annotator's, and count the pairs whose angles agree.
 
     bmap (H, W), gt_maps (A, H, W): boundaries of the prediction, and of A annotators.
     angles, gt_angles: their angles in radians, (H, W) for the prediction and for each annotator.
@@ -56,7 +56,7 @@ def _count_right_pairs(
         pred_at, gt_at = match_maps(bmap, gt_map, radius, annotator)
         difference = np.abs(angles.flat[pred_at].astype(np.float64) - gt_angle.flat[gt_at])
         turn = np.mod(difference, 2 * np.pi)
-        agrees = (turn <= np.pi / 2) | (turn >= 3 * np.pi / 2)
+        agrees = (turn <= np.pi / 2) | (turn >= 3 * np.pi / 2)  # at most a quarter turn apart
         is_matched[pred_at] = True
         right[pred_at[agrees]] = True
         matched_gt += pred_at.size

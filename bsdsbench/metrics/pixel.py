@@ -50,7 +50,7 @@ class PixelOptions(VoidOptions):
 
 
 class _PixelCounts(Metric[Opt]):
-    """A metric that is computed from `pixel_counts`."""
+    """The base of metrics that are computed from `pixel_counts`."""
 
     void = takes_masks = cuts_at_thresholds = True
     void_option = "ignore"
@@ -64,9 +64,7 @@ class _PixelCounts(Metric[Opt]):
     ) -> DrawnSteps:
         """Return the true positive, false positive and missed pixels at each threshold.
 
-        The thresholds are those at which `pixel_counts` counts: the protocol's for a boundary map,
-        or 1 to T for a prediction made of T segmentations, where threshold t selects the boundaries
-        of segmentation t alone.
+        The thresholds are those of `pixel_counts`.
         """
         from bsdsbench.kernels.thresholding import levels
 
@@ -109,8 +107,8 @@ class PixelMetric(_PixelCounts[PixelOptions]):
     ) -> ScoreTree:
         """Return the scores of the precision-recall curve, `auc_roc`, `eer` and `mae`, each (S,).
 
-        S is the number of weightings of the images. With the AP rule "step", the curve is first
-        completed by a row at which every pixel is predicted. AP is NaN if no pixel is annotated.
+        With the AP rule "step", the curve is first completed by a row at which every pixel is
+        predicted. AP is NaN if no pixel is annotated.
         """
         thresholds = stack["thresholds"]
         right, missed, false = stack["tp"], stack["fn"], stack["fp"]
@@ -119,8 +117,6 @@ class PixelMetric(_PixelCounts[PixelOptions]):
         tp, fp, fn, tn = (weighted_sum(weights, stack[k]) for k in ("tp", "fp", "fn", "tn"))
         # From (S, T) to (S,): these sums are the same at every threshold
         annotated, other = (tp + fn)[:, 0], (fp + tn)[:, 0]
-        totals = zip(tp, fp, annotated.tolist(), other.tolist(), strict=True)
-        rocs = [roc_of_counts(thresholds, *sample) for sample in totals]
         annotated_share = ratio(annotated, annotated + other)  # precision if all are predicted
 
         def ap(curve: PRCurve) -> F8:
@@ -128,12 +124,15 @@ class PixelMetric(_PixelCounts[PixelOptions]):
             completed = curve.with_whole_image(annotated_share) if opt.ap_rule == "step" else curve
             return np.where(annotated_share > 0, average_precision(completed, opt.ap_rule), np.nan)
 
-        error = weighted_sum(weights, stack["abs_error_sum"])
+        rocs = [
+            roc_of_counts(thresholds, tp[k], fp[k], int(annotated[k]), int(other[k]))
+            for k in range(len(weights))
+        ]
         return {
             **curve_scores(thresholds, matches, weights, protocol, ap=ap),
             "auc_roc": np.array([roc.auc for roc in rocs]),
             "eer": np.array([roc.eer for roc in rocs]),
-            "mae": defined_ratio(error, annotated + other),
+            "mae": defined_ratio(weighted_sum(weights, stack["abs_error_sum"]), annotated + other),
         }
 
 
@@ -245,7 +244,7 @@ def pixel_counts(
         thresholds = np.arange(1.0, len(boundaries) + 1)
     if valid is not None:  # keep the valid pixels, as maps of one row
         soft, maps, gt_maps = (m[..., valid][..., None, :] for m in (soft, maps, gt_maps))
-    # Each map gives (4, cuts); side by side they are (4, T)
+    # (4, T): tp, fp, fn and tn, summed over annotators
     table = np.hstack([np.sum([confusion(m, gt, cuts) for gt in gt_maps], axis=0) for m in maps])
     counts = dict(zip(("tp", "fp", "fn", "tn"), table, strict=True))
     # Errors of integer maps are summed in units of 1 / full_scale, so only the division rounds

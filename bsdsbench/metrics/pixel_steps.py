@@ -1,9 +1,7 @@
-"""The outcome of each pixel of an image (right, false, missed), for overlays and the viewer.
+"""The class of each pixel of an image (right, false, missed), for overlays and the viewer.
 
-A pixel's outcome (called its class here) is stored for a series of steps. A step is a threshold, or
-a part: a class of objects or whatever else the metric reports separately. The pixels are those that
-the metric counts: matched boundaries, thresholded soft maps, masks, centre lines. Void pixels have
-no class.
+It is stored for a series of steps. A step is a threshold, or a part: a class of objects or whatever
+else the metric reports separately. Void pixels have no class.
 """
 
 from __future__ import annotations
@@ -58,19 +56,17 @@ class DrawnSteps(NamedTuple):
     marks: tuple[LargestError | None, ...] = ()  # one for each part, if distances are measured
 
     def at(self, k: int) -> NDArray[np.uint8]:
-        """Return the class of each pixel at step `k`, uint8 (H, W), where 0 means no class.
-
-        `self.steps` and `self.classes` list all changes, grouped by pixel in flat order and
-        ascending in step; `self.n_changes` (H, W) says how many belong to each pixel.
-        """
-        # The changes of a pixel are the entries starts .. ends - 1 of the list
+        """Return the class of each pixel at step `k`, uint8 (H, W), where 0 means no class."""
+        # Of the list of changes, starts .. ends - 1 belong to a pixel, in flat order
         ends = np.cumsum(self.n_changes, dtype=np.int64)
         starts = ends - self.n_changes.ravel()
-        n_before = np.concatenate([[0], np.cumsum(self.steps <= k)])  # changes made so far
+        n_before = np.concatenate([[0], np.cumsum(self.steps <= k)])  # changes made up to step k
         n_made = n_before[ends] - n_before[starts]
-        last_change = np.where(n_made > 0, starts + n_made - 1, self.classes.size)
-        classes = np.append(self.classes, np.uint8(0))  # pixels without a change get the last entry
-        return classes[last_change].reshape(self.n_changes.shape)
+        classes = np.zeros(starts.size, np.uint8)
+        has_changed = n_made > 0
+        last_change = (starts + n_made - 1)[has_changed]
+        classes[has_changed] = self.classes[last_change]
+        return classes.reshape(self.n_changes.shape)
 
     @property
     def scores(self) -> StepScores:
@@ -99,7 +95,7 @@ def changes_of(
 ) -> Changes:
     """Convert the class of each pixel at each step to a list of changes of class.
 
-    A pixel that has a class at the first step changes there, from no class.
+    A pixel that has a class at the first step changes there.
 
     classes: uint8 (P, T), 0 for no class.
     shape: (rows, columns) of the image.
@@ -147,11 +143,11 @@ def steps_of_soft(
     if reached.ndim == 3:
         classes = np.where(reached, class_if_on, class_if_off).reshape(n_steps, -1).T
         changes = changes_of(classes, is_marked.shape)
-    else:  # a pixel is on at the steps before reached[pixel] and off from there: at most 2 changes
-        start_class = np.where(reached > 0, class_if_on, class_if_off)
+    else:  # a pixel is on until the step that it no longer reaches, so it changes at most twice
+        first_class = np.where(reached > 0, class_if_on, class_if_off)
         turns_off = (reached > 0) & (reached < n_steps)
-        is_change = np.stack([start_class > 0, turns_off], axis=-1)  # (H, W, 2)
+        is_change = np.stack([first_class > 0, turns_off], axis=-1)  # (H, W, 2)
         steps = np.stack([np.zeros_like(reached), reached], axis=-1)[is_change].astype(np.uint16)
-        new_classes = np.stack([start_class, class_if_off], axis=-1)[is_change]
+        new_classes = np.stack([first_class, class_if_off], axis=-1)[is_change]
         changes = Changes(is_change.sum(axis=-1, dtype=np.uint16), steps, new_classes)
     return DrawnSteps(thresholds, matches, *changes, n_annotators=len(masks), beta2=beta2)
