@@ -66,8 +66,7 @@ def _find_bins(values: F8, dtype: np.dtype[Any], bins: int, closed: str) -> I8:
     closed: the end that belongs to a bin. With "left", a value on the edge between two bins falls
         into the upper one; with "right", into the lower one.
 
-    Values of a map of `dtype` carry rounding error. The edges are shifted by that error (down for
-    "left", up for "right"), so that a value that should lie on an edge counts as being on it.
+    A value within the rounding error of `dtype` from an edge counts as being on it.
     """
     error = _FLOAT32 if dtype == np.float32 else RELATIVE_TOLERANCE
     edges = np.arange(1, bins) / bins
@@ -79,7 +78,6 @@ def _find_bins(values: F8, dtype: np.dtype[Any], bins: int, closed: str) -> I8:
 class CalibrationMetric(ValuesMetric[CalibrationOptions]):
     """Calibration errors of soft maps against one or several annotators: ECE, ACE, MCE.
 
-    ECE, ACE and MCE come from the pixels of all images together; `*_mean` are means over images.
     For each bin, `reliability` holds the mean `value` of its pixels, the share of them that is
     `marked`, and the share of all `pixels` that falls into the bin.
     """
@@ -113,9 +111,9 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
         masks, valid = annotated_masks(gt), gt.parts.get("valid")
         soft = prepare(pred.soft, protocol, valid)
         same_shape(soft.shape, masks.shape[1:], pred.where)
-        p, n_marked, n_annotators = unit(soft).ravel(), masks.sum(axis=0).ravel(), len(masks)
-        if valid is not None:
-            p, n_marked = p[valid.ravel()], n_marked[valid.ravel()]
+        p, n_marked, n_annotators = unit(soft), masks.sum(axis=0), len(masks)
+        counted = np.ones(p.shape, bool) if valid is None else valid
+        p, n_marked = p[counted], n_marked[counted]
         if opt.of == "decision":
             n_marked = np.where(p >= 0.5, n_marked, n_annotators - n_marked)
             p = np.maximum(p, 1 - p)
@@ -140,7 +138,8 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
 
         Each error has two keys: `ece` for the pooled column, `ece_mean` for the mean over images.
         """
-        n, difference = counts["pixels"], np.abs(counts["value"] - counts["marked"])
+        n = counts["pixels"]
+        difference = np.abs(counts["value"] - counts["marked"])
         gap = defined_ratio(difference, n)  # (N, B), NaN for an empty bin
         errors = {
             "ece": defined_ratio(difference.sum(axis=1), n.sum(axis=1)),
@@ -153,11 +152,10 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: CalibrationOptions
     ) -> ScoreTree:
         """Return the errors, (S,) each, and `reliability`, a mapping of arrays (S, B)."""
-        sums = {name: weighted_sum(weights, stack[name]) for name in ("value", "marked", "pixels")}
-        n = sums["pixels"]
+        n = weighted_sum(weights, stack["pixels"])
         reliability = {
-            "value": defined_ratio(sums["value"], n),
-            "marked": defined_ratio(sums["marked"], n),
+            "value": defined_ratio(weighted_sum(weights, stack["value"]), n),
+            "marked": defined_ratio(weighted_sum(weights, stack["marked"]), n),
             "pixels": defined_ratio(n, n.sum(axis=1, keepdims=True)),
         }
         return {**super().scores(stack, weights, protocol, opt), "reliability": reliability}

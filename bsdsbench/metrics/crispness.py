@@ -97,7 +97,7 @@ def _crispness_sums(soft: Map) -> F8:
     """
     raw = as_float32(soft)
     thin = nms(raw, radius=2, border=5, multiplier=1.01, smooth=False)
-    return np.array([strength.sum(dtype=np.float64) for strength in (thin, raw)])
+    return np.array([thin.sum(dtype=np.float64), raw.sum(dtype=np.float64)])
 
 
 def image_crispness(soft: Map) -> float:

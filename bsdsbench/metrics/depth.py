@@ -4,20 +4,17 @@ Definition. The option `measures` selects some of these.
 
 - "si", scale-invariant boundary F1: two neighbouring pixels form an edge in one of four directions
   if their inverse depths differ by more than a ratio. An edge is right if the other map has it at
-  the same pair of pixels. At each ratio, recall is the mean over the directions of common / true
-  edges, precision the mean of common / predicted edges.
+  the same pair of pixels.
 - "matte": the recall of a matte's outline by the predicted edges. In each run of edges along a row
   (column) only the largest is kept; "si" keeps all of them, so do not compare the two.
-- "dbe", depth boundary error in pixels, by Canny edges: accuracy is the distance of predicted edges
-  from true ones, completeness the distance of true edges from predicted ones.
+- "dbe", depth boundary error in pixels: the distance of predicted Canny edges from true ones
+  (accuracy), and of true edges from predicted ones (completeness).
 - "edges": soft edges of the predicted depth, matched one to one with the true edges as in
   `boundary`.
 
-Conventions. Columns are means over images and over the ratios, weighted by the ratio. In `*_plain`
-all ratios have the same weight; `*_pooled` are computed from sums over the images. Everything is
-computed in float64. Depths below 1e-6 are taken as 1e-6; a NaN makes no edge. If "edges" is not
-among the measures, the curve of a run is the one of "si" over the ratios, from summed pairs. The
-options cover the choices in which programs differ.
+Conventions. Columns are means over images and over the ratios, weighted by the ratio (`*_plain`:
+not weighted); `*_pooled` are computed from sums over the images. Depths below 1e-6 are taken as
+1e-6; a NaN makes no edge. The options cover the choices in which programs differ.
 
 Source. Bochkovskii et al., Depth Pro, ICLR 2025, boundary_metrics.py ("si", "matte"); Koch et al.,
 iBims-1, ECCV workshops 2018, and SharpDepth ("dbe"); Talker et al., Mind the Edge, CVPR 2024,

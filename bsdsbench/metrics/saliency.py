@@ -1,17 +1,15 @@
 """Salient objects: how well does a soft map mark the pixels of a mask?
 
 Definition. MAE, IoU, Dice, balanced error rate, F (beta^2 = 0.3), the structure measure S, the
-alignment measure E and weighted F, each as its function below defines it. Thresholds are the levels
-0 .. 255 of the map as an 8-bit image; a pixel is on if it is at or above the threshold. `max_*` is
-the largest value of the mean curve over the levels, `mean_*` the mean of that curve, `adaptive_*`
-the value at the image's own threshold, min(2 mean, 1). IoU, Dice and BER without such a prefix use
-the pixels above one half.
+alignment measure E and weighted F. Thresholds are the levels 0 .. 255 of the map as an 8-bit image;
+a pixel is on if it is at or above the threshold. `max_*` is the largest value of the mean curve
+over the levels, `mean_*` the mean of that curve, `adaptive_*` the value at the image's own
+threshold, min(2 mean, 1). IoU, Dice and BER without such a prefix use the pixels above one half.
 
-Conventions. Three ways of averaging are in use and give different numbers, so they have different
-names: `*_mean` is the mean over images of each image's value (for `max_*`, the largest value of the
-mean curve), `*_sum` is one ratio of the summed counts, `max_f_pr` is F of the mean precision and
-mean recall. Void pixels are neither object nor ground: they do not count in sums, means, the
-stretch or the regions of S. Weighted F treats them like pixels outside the image.
+Conventions. Three ways of averaging are in use and give different numbers: `*_mean` is the mean
+over images of each image's value (for `max_*`, the largest value of the mean curve), `*_sum` is one
+ratio of the summed counts, `max_f_pr` is F of the mean precision and mean recall. Void pixels are
+neither object nor ground, and weighted F treats them like pixels outside the image.
 
 Source. PySODMetrics, the source of most published tables; Achanta et al., CVPR 2009 (F); Fan et
 al., ICCV 2017 (S) and IJCAI 2018 (E); Margolin, Zelnik-Manor and Tal, CVPR 2014 (weighted F). All

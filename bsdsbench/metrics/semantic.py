@@ -5,13 +5,9 @@ that occur in the ground truth.
 
 Conventions. Label maps and instance maps are (H, W) integers; 0 in an instance map is no instance.
 Boundaries of all classes are (C, H, W), bool in the ground truth and soft or bool in a prediction.
-They are prepared as the published programs do it, in this order: add a frame of ignored labels,
-scale the labels, draw the boundaries (of classes and of each instance), thin and scale the
-boundaries, resize predictions to the ground truth, crop both. The tolerance is a fraction of the
-diagonal of the prepared maps. `interior = "kill"` removes predictions inside a region of their
-class that are further from its boundary than the tolerance: after thinning, as the SBD programs do;
-"kill_first" removes them before thinning, as SEISM does. `absent = "skip"` ignores an image for the
-classes that it does not have. `protocol.thin` selects the thin or the raw form.
+They are prepared as the published programs do it, in this order: overwrite the border with an
+ignored label, scale the labels, draw the boundaries, thin and scale them, resize predictions to the
+ground truth, crop both. The tolerance is a fraction of the diagonal of the prepared maps.
 
 Source. Hariharan et al., "Semantic contours from inverse detectors", ICCV 2011 (SBD); Yu et al.,
 "Simultaneous Edge Alignment and Learning" (SEAL), ECCV 2018; the programs of SBD, SEAL, SEISM and

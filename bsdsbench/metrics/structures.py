@@ -1,17 +1,15 @@
 """Structures of masks: are vessels, roads and cracks connected, and is their length found?
 
-Definition. Topology compares Betti numbers, Euler characteristics and skeletons (clDice). b0 is the
-number of components of the foreground, b1 the number of its holes, that is, of components of the
-background that do not reach the outside; the Euler characteristic is b0 - b1. Completeness and
-correctness are the shares of annotated and of predicted centre line pixels with a pixel of the
-other line within a buffer; several pixels may share one partner. Quality is the number of matched
-predicted pixels divided by the number of predicted pixels plus unmatched annotated pixels.
+Definition. Topology compares skeletons (clDice), numbers of components (b0) and of holes (b1), and
+the Euler characteristic b0 - b1. A hole is a component of the background that does not reach the
+outside. Completeness and correctness are the shares of annotated and of predicted centre line
+pixels with a pixel of the other line within a buffer; several pixels may share one partner. Quality
+is the number of matched predicted pixels divided by that of predicted or unmatched annotated ones.
 
 Conventions. Foreground and background have opposite connectivities, and everything outside an image
-or a patch is background. Void pixels are removed from both masks before components, holes and
-skeletons are found; a hole that void makes counts in both masks. Patches of void only are left out.
-Lines end at void: its pixels are not counted and are no partners. Errors of topology are means over
-patches, then over images; centre lines are pooled over all images.
+or a patch is background. Void pixels are removed from both masks first; a hole that void makes
+counts in both. Patches of void only are left out. Errors of topology are means over patches, then
+over images; centre lines are pooled over all images.
 
 Source. Shit et al., clDice, CVPR 2021; Berger et al., 2024 (arXiv 2412.14619); Wiedemann, Heipke,
 Mayer and Jamet, "Empirical evaluation of automatically extracted road axes", 1998; Mnih and Hinton,

@@ -1,21 +1,13 @@
 """Wireframes: are the straight lines and the junctions of a building found?
 
-Definition. F^H and AP^H count pixels. At each threshold of the score, the lines that reach it are
-drawn and matched one to one with the annotated lines (loaders.formats.line_files,
-metrics.boundary). TP is the number of matched predicted pixels, summed over images; precision is
-TP / predicted pixels, recall TP / annotated pixels. As in L-CNN's program, recalls in ascending and
-precisions in descending order are then paired by rank, regardless of their thresholds. F^H is the
-largest F of these pairs. AP^H is the area under the interpolated curve (at each recall the largest
-precision at this or a higher recall), with precision 0 at recall 0 and at recall 1.
-
-sAP compares end points on a grid of 128 x 128. The distance between two lines is the sum of the
-squared distances between their ends, which are paired in the better of the two ways. Predictions
-are taken in the order of the file. A prediction is true if its nearest annotated line (the first of
-equally near lines) is nearer than 5, 10 or 15 and was not taken by an earlier prediction. The
-predictions of all images are then ranked by score; equal scores keep the order of images and files.
-sAP is the area under the interpolated curve, and msAP the mean of the three sAP. mAP^J is the same
-for junctions, with the mean over the distances 0.5, 1 and 2; an image's junctions are taken by
-falling score, not in the order of the file.
+Definition. F^H and AP^H count the pixels of drawn lines, matched one to one with the annotated
+lines. As in L-CNN's program, recalls in ascending and precisions in descending order are paired by
+rank, regardless of their thresholds. F^H is the largest F of these pairs, AP^H the area under the
+interpolated curve, with precision 0 at recall 0 and at recall 1. sAP compares the ends of lines on
+a grid of 128 x 128: the distance of two lines is the sum of the squared distances between their
+ends, paired in the better way. The predictions of all images are ranked by score; equal scores keep
+the order of images and files. sAP is the area under the interpolated curve, msAP the mean over the
+limits 5, 10 and 15. mAP^J is the same for junctions, with the mean over the distances 0.5, 1 and 2.
 
 Conventions. Junctions in an image without annotated junctions are neither true nor false. Networks
 pad their output by repeating its first lines. Therefore F^H and AP^H use the lines of a file up to
@@ -106,9 +98,13 @@ class WireframeMetric(Metric[WireframeOptions]):
             if grid not in (pred.lines.grid, GRID):  # reading the file has drawn them as on GRID
                 soft = draw_lines(pred.lines, gt.shape, grid)
                 drawn = Prediction(pred.image_id, pred.path, soft=soft)
-        counts: dict[str, Any] = {**counter(drawn, gt, protocol)}
-        counts |= dict.fromkeys(self.ragged, np.zeros((0, 4)))
-        counts |= dict.fromkeys(("n_lines", "n_junctions"), np.nan)
+        counts: dict[str, Any] = {
+            **counter(drawn, gt, protocol),
+            "lines": np.zeros((0, 4)),
+            "junctions": np.zeros((0, 4)),
+            "n_lines": np.nan,
+            "n_junctions": np.nan,
+        }
         if "lines" not in pred.parts or "lines" not in gt.parts:
             return counts
         lines, gt_lines, gt_grid = pred.lines, gt.lines, gt.lines.grid or GRID
@@ -133,20 +129,17 @@ class WireframeMetric(Metric[WireframeOptions]):
         sap5, sap10, sap15, msap : sAP of the lines at each distance, and the mean of the three
         map_j : mAP^J of the junctions, the mean over three distances
         """
-        pixels = curve_scores(stack["thresholds"], stack["matches"], weights, protocol)
-        curve = pixels["curve"]
+        scores = curve_scores(stack["thresholds"], stack["matches"], weights, protocol)
+        curve = scores["curve"]
         # (S, T); as precision now falls while recall rises, it needs no interpolation
         recall, precision = np.sort(curve.recall), np.sort(curve.precision)[:, ::-1]
+        scores["fh"] = f_measure(precision, recall).max(axis=1)
+        scores["aph"] = np.sum(np.diff(recall, prepend=0.0) * precision, axis=1)
         sap = _pooled_ap(stack["lines"], stack["n_lines"], weights)  # (S, 3)
+        for k, limit in enumerate(SQUARED):
+            scores[f"sap{limit:g}"] = sap[:, k]
         junction_ap = _pooled_ap(stack["junctions"], stack["n_junctions"], weights)
-        return {
-            **pixels,
-            "fh": f_measure(precision, recall).max(axis=1),
-            "aph": np.sum(np.diff(recall, prepend=0.0) * precision, axis=1),
-            **{f"sap{limit:g}": sap[:, k] for k, limit in enumerate(SQUARED)},
-            "msap": sap.mean(axis=1),
-            "map_j": junction_ap.mean(axis=1),
-        }
+        return {**scores, "msap": sap.mean(axis=1), "map_j": junction_ap.mean(axis=1)}
 
 
 def _match_lines(drawn: Lines, pred_ends: F8, gt_ends: F8) -> F8:
@@ -157,8 +150,8 @@ def _match_lines(drawn: Lines, pred_ends: F8, gt_ends: F8) -> F8:
 
     Returns float64 (L, 4) for the L lines before the first repetition of the first line.
     """
-    repeats_first = (drawn.ends[1:] == drawn.ends[:1]).all(axis=1)
-    n = int(repeats_first.argmax()) + 1 if repeats_first.any() else len(pred_ends)
+    repeats_first = np.flatnonzero((drawn.ends[1:] == drawn.ends[:1]).all(axis=1)) + 1
+    n = repeats_first[0] if repeats_first.size else len(pred_ends)
     pred = pred_ends[:n].reshape(-1, 1, 2, 2)  # (L, 1, end, row and column)
     gt = gt_ends.reshape(1, -1, 2, 2)  # (1, M, end, row and column)
     straight = ((pred - gt) ** 2).sum(axis=(2, 3))
@@ -184,10 +177,10 @@ def _match_junctions(junctions: F8, grid: tuple[int, int], annotated: F8) -> F8:
 
 
 def _check_coordinates(lines: Lines, grid: tuple[int, int], where: str) -> None:
-    """Raise DataError if coordinates are not measured in cells of `grid` (rows, columns).
+    """Raise DataError if coordinates seem not to be measured in cells of `grid` (rows, columns).
 
-    Either all coordinates lie within 0 .. 1, though not all ends are 0; or one of them exceeds the
-    grid by more than SLACK. `where` names the file in the message.
+    All lie within 0 .. 1, though not all ends are 0; or one exceeds the grid by more than SLACK.
+    `where` names the file in the message.
     """
     junctions = np.zeros((0, 3)) if lines.junctions is None else lines.junctions
     points = np.concatenate([lines.ends.reshape(-1, 2), junctions[:, :2]])
@@ -210,8 +203,10 @@ def _check_coordinates(lines: Lines, grid: tuple[int, int], where: str) -> None:
 
 def _to_grid(coordinates: F8, grid: tuple[int, int]) -> F8:
     """Scale rows and columns, alternating in (N, 2) or (N, 4), from `grid` to 128 x 128 (GRID)."""
-    factor = np.resize(np.divide(GRID, grid), coordinates.shape[1])
-    return coordinates if grid == GRID else np.asarray(coordinates * factor)
+    if grid == GRID:
+        return coordinates
+    scale = np.divide(GRID, grid)  # of rows and of columns
+    return coordinates * np.resize(scale, coordinates.shape[1])
 
 
 def _hits(distance: F8, limits: tuple[float, ...]) -> Bool:
@@ -223,12 +218,13 @@ def _hits(distance: F8, limits: tuple[float, ...]) -> Bool:
     near) is nearer than the limit and was not taken by an earlier prediction.
     """
     hits = np.zeros((len(distance), len(limits)), bool)
-    if distance.size:
-        nearest, least = distance.argmin(axis=1), distance.min(axis=1)
-        for k, limit in enumerate(limits):
-            near = np.flatnonzero(least < limit)
-            first = np.unique(nearest[near], return_index=True)[1]  # at each line or junction
-            hits[near[first], k] = True
+    if not distance.size:
+        return hits
+    nearest, least = distance.argmin(axis=1), distance.min(axis=1)
+    for k, limit in enumerate(limits):
+        near = np.flatnonzero(least < limit)
+        first = np.unique(nearest[near], return_index=True)[1]  # at each line or junction
+        hits[near[first], k] = True
     return hits
 
 
