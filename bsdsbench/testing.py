@@ -91,10 +91,7 @@ class MetricCase:
     def streamed(
         self, images: Iterable[tuple[Prediction, GroundTruth]], protocol: Protocol | None = None
     ) -> Evaluation:
-        """Return the run of images that are counted one after the other.
-
-        The default protocol is the case's.
-        """
+        """Return the run of images that are counted one after the other."""
         stream = StreamingEvaluator(protocol or self.protocol, self.metric.name)
         for pred, gt in images:
             stream.update(pred, gt, image_id=pred.image_id)
@@ -105,31 +102,26 @@ class MetricCase:
         return [r.counts[self.metric.name] for r in self.run.records]
 
     def tree(self, weights: ArrayLike, protocol: Protocol | None = None) -> ScoreTree:
-        """Compute the scores of S samples of the N images, by default with the run's protocol.
+        """Return the metric's nested scores of S samples of the N images, arrays (S,) or (S, T).
 
-        weights (S, N): how often each image occurs in each sample. Returns the metric's nested
-        mapping of scores, which ends in arrays (S,) and curves (S, T).
+        weights (S, N): how often each image occurs in each sample.
         """
-        proto = protocol or self.run.protocol
-        opt = self.metric.options_of(proto)
-        return self.metric.scores(self.metric.stack(self.counted()), np.array(weights), proto, opt)
+        metric, protocol = self.metric, protocol or self.run.protocol
+        stack, opt = metric.stack(self.counted()), metric.options_of(protocol)
+        return metric.scores(stack, np.array(weights), protocol, opt)
 
     def repeated(self, times: Iterable[int]) -> dict[str, float]:
-        """Return column -> score for a data set in which image k occurs times[k] times.
-
-        The copies of an image get different ids. Columns without a score have no key.
-        """
-        rows = [r for r, n in zip(self.run.records, times, strict=True) for _ in range(n)]
-        renamed = [replace(r, image_id=f"{k:04d}") for k, r in enumerate(rows)]
+        """Return column -> score for a data set in which image k occurs times[k] times."""
+        repeated = [r for r, n in zip(self.run.records, times, strict=True) for _ in range(n)]
+        renamed = [replace(record, image_id=f"{k:04d}") for k, record in enumerate(repeated)]
         return _columns(self.metric, self.metric.score(renamed, self.run.protocol))
 
 
 def _assert_same(first_tree: object, second_tree: object) -> None:
     """Check that two trees of scores are equal, with NaN equal to NaN.
 
-    A tree is a mapping of trees, a curve (with a method `equals`), an array or a number. Keys that
-    only one tree has are skipped, because a run has no score of a class that is absent from it, but
-    two mappings must have a key in common.
+    Keys that only one mapping has are skipped, because a run has no score of a class that is absent
+    from it, but two mappings must have a key in common.
     """
     if isinstance(first_tree, Mapping) and isinstance(second_tree, Mapping):
         shared_keys = first_tree.keys() & second_tree.keys()
@@ -160,10 +152,9 @@ class MetricContract:
                 assert counts[name] == pytest.approx(np.array(values, float), **_CLOSE), name
 
     def test_scores_are_the_plain_ones_by_every_rule_of_a_curve(self, case: MetricCase) -> None:
-        """The scores equal the scores by the plain definition.
+        """The scores equal those by the plain definition, with every ODS and AP rule for curves.
 
-        A metric with curves is tested with every ODS and AP rule. A column of the plain definition
-        that the metric does not have is skipped.
+        A column of the plain definition that the metric does not have is skipped.
         """
         if case.scores is None:
             pytest.skip("no plain definition of the scores")
@@ -178,10 +169,9 @@ class MetricContract:
                     assert value == pytest.approx(plain, **_CLOSE), (key, ods, ap)
 
     def test_a_sample_has_the_scores_of_its_images_repeated(self, case: MetricCase) -> None:
-        """A weighted sample has the scores of a data set that repeats the images.
+        """A weighted sample, drawn as for a bootstrap, has the scores of the repeated images.
 
-        The samples are drawn as for a bootstrap. They are scored all at once, when compiled code
-        sums their counts, and then two alone, when it does not.
+        All samples are scored at once, when compiled code sums their counts, then two without it.
         """
         n = len(case.images)
         weights = np.random.default_rng(3).multinomial(n, [1 / n] * n, _DRAWS)  # (samples, images)
@@ -192,10 +182,9 @@ class MetricContract:
                 assert scores == pytest.approx(case.repeated(times), **_CLOSE)
 
     def test_an_images_values_are_the_scores_of_it_alone(self, case: MetricCase) -> None:
-        """The row of an image has the scores of a data set with this image alone.
+        """The row of an image in the table has the scores of a data set with this image alone.
 
-        The table has a row for each image. If the metric has parts (such as classes), there is also
-        a row for each image and part, unless the parts have no values for single images.
+        There may be a row for each image and part (such as a class) too.
         """
         metric, protocol = case.metric, case.run.protocol
         table = case.run.per_image(metric.name)
@@ -216,7 +205,7 @@ class MetricContract:
     def test_a_slice_is_a_run_of_its_images_bit_for_bit(self, case: MetricCase) -> None:
         """A group of images has exactly the scores of a run of these images.
 
-        Four copies of the images are distributed at random over three groups, none of them empty.
+        Four copies of the images are distributed at random over three groups.
         """
         records = case.run.records
         fourfold = [replace(r, image_id=f"{k}_{r.image_id}") for k in range(4) for r in records]
@@ -231,10 +220,7 @@ class MetricContract:
             _assert_same({**sample_scores(tree, number), "n_images": len(members)}, alone)
 
     def test_perfect_is_perfect(self, case: MetricCase) -> None:
-        """A perfect prediction scores 1, or 0 where lower is better.
-
-        Undefined scores, and those in `imperfect`, are skipped; at least one must be left.
-        """
+        """A perfect prediction scores 1, or 0 where lower is better; some score must be defined."""
         if case.perfect is None:
             pytest.skip("no perfect prediction")
         protocol = case.run.protocol.replace(thresholds=(0.3, 0.6), thin=False)
@@ -252,10 +238,7 @@ class MetricContract:
         assert n_checked
 
     def test_empty_is_defined_or_said(self, case: MetricCase) -> None:
-        """Ground truth without annotations gives scores, or an error or warning of one line.
-
-        It is tested with the predictions of the case and, if the case can make them, perfect ones.
-        """
+        """Ground truth without annotations gives scores, or an error or warning of one line."""
         blank_pairs = [(pred, _blank(gt)) for pred, gt in case.images]
         attempts = [blank_pairs]
         if case.perfect:
@@ -307,8 +290,7 @@ class MetricContract:
     ) -> None:
         """A run stays equal when it is saved and loaded, merged from two shards, or pickled.
 
-        If the case can write its images as files, a run of these files has the same counts and
-        scores, even if it is interrupted after the first image and resumed.
+        A run of the same images as files is equal too, even if it is interrupted and resumed.
         """
         run = case.run
         shards = [
@@ -340,10 +322,7 @@ class MetricContract:
                 assert record.counts[case.metric.name].equals(counts)
 
     def test_humans_are_counted_in_any_order_or_refused(self, case: MetricCase) -> None:
-        """A single annotator cannot be scored, and several have the same counts in any order.
-
-        A metric that does not compare annotators refuses to score any.
-        """
+        """A single annotator cannot be scored, and several have the same counts in any order."""
         gt = case.images[0][1]
         metric, protocol = case.metric, case.run.protocol
         drawings = {n: gt.parts[n] for n in ("boundaries", "segmentations") if n in gt.parts}
@@ -361,7 +340,7 @@ def _blank(gt: GroundTruth) -> GroundTruth:
     """Return a copy of the ground truth in which nothing is annotated.
 
     Boundaries, mask and class labels are 0 everywhere, depth is 1, segmentations have a single
-    region, and there are no lines. Other parts are unchanged.
+    region, and there are no lines.
     """
     zeros = {n: np.zeros_like(gt.parts[n]) for n in ("mask", "labels") if n in gt.parts}
     ones = {n: np.ones_like(gt.parts[n]) for n in ("segmentations", "depth") if n in gt.parts}

@@ -1,8 +1,7 @@
 """Call a detector on every image of a folder, save its maps, time it and evaluate the maps.
 
-The detector is any Python function from an (H, W, 3) uint8 image to a soft map or to labels. Its
-maps are written into OUT/maps, with a run.json that describes the detector. If the folder already
-holds maps, the user must choose to keep them (`resume`) or to make them again (`fresh`).
+The maps are written into OUT/maps, with a run.json that describes the detector. If the folder
+already holds maps, the user must choose to keep them (`resume`) or to make them again (`fresh`).
 """
 
 from __future__ import annotations
@@ -104,10 +103,7 @@ class DetectorRun(TabularResult):
         return score_tables([self.evaluation]) if self.evaluation else []
 
     def to_mapping(self) -> dict[str, object]:
-        """Return the fields, the median time and the number of timed images, for JSON.
-
-        The median time is None if no call succeeded, and the scores are None without ground truth.
-        """
+        """Return the fields, the median time (None without any call) and the scores, for JSON."""
         return {
             "name": self.name,
             "maps": str(self.maps),
@@ -181,24 +177,29 @@ def run(
         raise DataError("out: None, expected a folder for the maps")
     if plan.fresh and plan.resume:
         raise DataError("fresh, resume: expected one of them")
-    plan = attrs.evolve(plan, out=plan.out.resolve(), missing="skip")
+    out = plan.out.resolve()
+    plan = attrs.evolve(plan, out=out, missing="skip")
     with contextlib.ExitStack() as modules:
         if isinstance(function, str) and ":" in function:
             modules.enter_context(fresh_modules(function.partition(":")[0]))
         detector = _load_function(function) if isinstance(function, str) else function
-        return _run(detector, function, images, gt, plan)
+        record = _new_record(detector, function, plan)
+        return _run(detector, record, images, gt, out, plan)
 
 
 def _run(
-    detector: Detector, function: Detector | str, images: StrPath, gt: StrPath | None, plan: Plan
+    detector: Detector,
+    record: MapsRecord,
+    images: StrPath,
+    gt: StrPath | None,
+    out: Path,
+    plan: Plan,
 ) -> DetectorRun:
     """Run the detector on the images of a folder, and evaluate its maps if `gt` is given.
 
-    detector: the function to call. function: what the user passed to `run`, possibly its name; the
-        names in run.json come from it.
-    plan: the checked options of `run`. With a shard K/N only every N-th image is processed,
-        starting with the K-th, in the order of ids. The detector is not called on images whose maps
-        are kept from an earlier run.
+    record: describes the detector. plan: the checked options of `run`. With a shard K/N only every
+    N-th image is processed, starting with the K-th, in the order of ids. Images whose maps are kept
+    from an earlier run are not processed.
 
     Raises DataError if there are no images; if an image of the split or an annotation is missing;
     or if the detector failed on all images of the shard (with on_error="fail": on any of them).
@@ -211,11 +212,8 @@ def _run(
         gt = Path(gt).resolve()
         plan.refuse_out_in(gt=gt)
         ground_truths(gt, ids)  # raises if one is missing, before the detector is called
-    if plan.out is None:
-        raise DataError("out: None, expected a folder for the maps")
-    record = _new_record(detector, function, plan)
-    with locked(plan.out):
-        maps = plan.out / "maps"
+    with locked(out):
+        maps = out / "maps"
         kept_ids = open_maps(maps, record, resume=plan.resume, fresh=plan.fresh)
         if plan.multi_scale:
             detector = plan.multi_scale.of(detector)
@@ -239,10 +237,9 @@ def _run(
 
 
 def _photos_of_split(images: StrPath, split_file: StrPath | None) -> dict[str, Path]:
-    """Return the photos in a folder: image id -> absolute path.
+    """Return the photos in a folder, or only those that a split file lists: image id -> path.
 
-    If there is a `split_file`, only the photos whose ids it lists are returned. Raises DataError if
-    one of them is missing, or if there are no photos.
+    Raises DataError if a listed photo is missing, or if there are no photos.
     """
     wanted_ids = None if split_file is None else read_split(split_file)
     photos = {i: path.resolve() for i, path in find_photos(images, wanted_ids).items()}
@@ -265,8 +262,8 @@ def _evaluate(
     """Score the detector's maps of a shard against the ground truth in the folder `gt`.
 
     detected: the run so far. Images on which the detector failed are not scored.
-    ids: ids of all images; the header of the evaluation (its description of the data) covers them.
-    shard_ids: ids of the images of this shard, which are scored.
+    ids, shard_ids: ids of all images, which the description of the data covers, and of those that
+        are scored.
     record: describes the detector, and is stored with the scores.
     """
     plan = attrs.evolve(plan, name=record.name, pred_kind=detected.kind, split_file=None)
@@ -289,8 +286,7 @@ def _new_record(detector: Detector, function: Detector | str, plan: Plan) -> Map
     """Return the record of a detector that has no maps yet.
 
     function: what the user passed to `run`: MODULE:FUNCTION, the name of a baseline, or the
-        detector itself. The detector is recorded as MODULE:FUNCTION too, but the hash of its file
-        is recorded only if the user named it in this form.
+        detector itself. The hash of its file is recorded only for MODULE:FUNCTION.
     """
     callee: Any = detector if hasattr(detector, "__qualname__") else type(detector)
     path = function if isinstance(function, str) else f"{callee.__module__}:{callee.__qualname__}"
@@ -314,12 +310,11 @@ def _detect(
     maps: folder for the maps and run.json.
     record: receives the kind of the maps and the time of each call, in place. It is written to
         run.json before the first map, then about once a second, and at the end even after an error.
-    plan: its `progress` is called as progress(photos done, number of photos, image id).
 
     The first call that succeeds is a warm-up: it is not timed, and the detector is called again on
-    the same image. An exception from the detector, or an unreadable photo or map, is recorded as a
-    failure of that image. Raises DataError if the detector returns soft maps for some images and
-    labels for others. KeyboardInterrupt is raised again with advice on how to continue.
+    the same image. An exception from the detector, or an unreadable photo or map, is a failure of
+    that image. Raises DataError if the detector returns soft maps for some images and labels for
+    others. KeyboardInterrupt is raised again with advice on how to continue.
     """
     failed = {}
     is_warm = False
@@ -390,9 +385,9 @@ def _undisturbed() -> Iterator[None]:
 def fresh_modules(name: str) -> Iterator[None]:
     """Make imports in the `with` block load the module `name` from its file, even after an edit.
 
-    The module is imported anew, and so are all modules of its package if the package lies in the
-    current folder. Installed modules and those of bsdsbench are never reloaded. The current folder
-    is searched first, and no bytecode is written.
+    The current folder is searched first, and no bytecode is written. If the module's package lies
+    there, all its modules are imported anew. Installed modules and those of bsdsbench are never
+    reloaded.
 
     Afterwards modules that were imported from the current folder are removed, and the earlier
     modules and `sys.path` are restored, so that another folder may hold a module of the same name.
@@ -429,10 +424,7 @@ def _is_installed(module: ModuleType) -> bool:
 
 
 def _is_from(module: ModuleType, folder: Path) -> bool:
-    """Return True if a module, or its top-level package, lies directly in a folder.
-
-    Returns False for a module that has neither a file nor, as a namespace package, folders.
-    """
+    """Return True if a module, or its top-level package, lies directly in a folder."""
     package = getattr(module, "__name__", "").partition(".")[0]
     file = getattr(module, "__file__", None)
     files = [file] if file else list(getattr(module, "__path__", ()))
@@ -444,10 +436,7 @@ def _is_from(module: ModuleType, folder: Path) -> bool:
 
 
 def _file_of(detector: Detector) -> dict[str, str] | None:
-    """Return the "name" (without folder) and "blake2b" hash of the file that defines a function.
-
-    Returns None if the function's module has no file.
-    """
+    """Return the "name" and "blake2b" hash of the file that defines a function, or None."""
     file = getattr(sys.modules.get(detector.__module__), "__file__", None)
     if file is None:
         return None
@@ -479,10 +468,7 @@ def _load_function(spec: str) -> Detector:
 
 
 def _reason_of(error: BaseException) -> str:
-    """Return the reason for a failure as one line, at most 300 characters long.
-
-    The text of a DataError is returned whole.
-    """
+    """Return the reason for a failure as one line, cut to 300 characters if it is not ours."""
     if isinstance(error, DataError):
         return str(error)
     return visible(f"{type(error).__name__}: {error}")[:300]

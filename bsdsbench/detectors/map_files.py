@@ -59,9 +59,9 @@ def open_maps(maps: Path, record: MapsRecord, *, resume: bool, fresh: bool) -> s
         and the times of their calls, in place.
     resume: keep the maps in the folder. fresh: delete them.
 
-    Raises DataError if the folder holds maps that bsdsbench did not write; if it holds maps and
-    neither option is set (the message names both); or, with `resume`, if they come from another
-    function, tag or scales. Warns if the detector's file has changed since the maps were made.
+    Raises DataError if the folder holds maps that bsdsbench did not write, maps although neither
+    option is set, or, with `resume`, maps of another function, tag or scales. Warns if the
+    detector's file has changed since the maps were made.
     """
     maps.mkdir(parents=True, exist_ok=True)
     remove_leftovers(maps)
@@ -96,13 +96,10 @@ def open_maps(maps: Path, record: MapsRecord, *, resume: bool, fresh: bool) -> s
 
 
 class MapFile(NamedTuple):
-    """The content of a map's file.
+    """The content of a map's file."""
 
-    A .mat file of several label maps has the kind "soft": readers recognise its labels by
-    themselves, so only PNG files of labels need the kind "labels".
-    """
-
-    kind: str  # "soft" or "labels"
+    # "labels" only for PNG files of labels: readers recognise those in a .mat file, so it is "soft"
+    kind: str
     suffix: str  # ".png" or ".mat"
     content: bytes
 
@@ -145,7 +142,7 @@ def encode_map(answer: object, shape: tuple[int, ...]) -> MapFile:
 
 
 def _renumber(labels: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.uint16]:
-    """Return a label map of `shape` with its n labels replaced with 1 .. n, in ascending order.
+    """Replace the n labels of a map of `shape` with 1 .. n, in ascending order.
 
     Raises DataError for another shape, for values that are not integers, and for more than 65535
     labels.

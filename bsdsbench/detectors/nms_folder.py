@@ -28,9 +28,8 @@ def nms_files(
 ) -> int:
     """Apply NMS to the soft maps in a folder, write one PNG per image, and return their number.
 
-    source: a folder, or several folders with maps of the same images. The maps of an image are
-        averaged before NMS.
-    target: folder for the PNGs. It is created if necessary; files of the same names are replaced.
+    source: a folder, or several with maps of the same images, which are averaged before NMS.
+    target: folder for the PNGs; files of the same names are replaced.
     protocol: its invert, normalise and nms_params are applied. The PNGs have nms_params.bits bits,
         or 8 if that is 0.
     progress: called after each image as progress(images done, number of images, image id).
@@ -66,10 +65,7 @@ def nms_files(
 
 
 def refuse_maps_in(folder: StrPath) -> None:
-    """Raise DataError if a folder for results already holds maps.
-
-    The user may have meant it as a further input; the message names the option `out`.
-    """
+    """Raise DataError if a folder for results holds maps: it may be meant as a further input."""
     if Path(folder).is_dir() and find_files(Path(folder), FORMATS):
         raise DataError(
             f"{show(folder)}: holds maps, expected a new folder for the result",
@@ -78,10 +74,9 @@ def refuse_maps_in(folder: StrPath) -> None:
 
 
 def _maps_by_id(folder: Path, errors: list[DataError]) -> dict[str, Path]:
-    """Return the maps that lie directly in a folder: image id -> path.
+    """Return the maps that lie directly in a folder, by image id. Raises DataError without any.
 
-    If two maps have the same id, the first is returned and an error is appended to `errors`. Raises
-    DataError if there are no maps.
+    Of two maps with the same id the first is returned, and an error is appended to `errors`.
     """
     files = [path for path in find_files(folder, FORMATS) if path.parent == folder]
     if not files:
@@ -95,15 +90,13 @@ def _maps_by_id(folder: Path, errors: list[DataError]) -> dict[str, Path]:
 
 
 def _mean_map(paths: Sequence[Path]) -> Map:
-    """Read the maps (H, W) of one image and return their mean, in [0, 1].
+    """Return the mean of the maps of one image, in [0, 1]; a single map is returned unchanged.
 
-    A single map is returned unchanged, in its own dtype. Raises DataError if the sizes differ or a
-    file cannot be read.
+    Raises DataError if the sizes differ or a file cannot be read.
     """
     maps = [load_prediction(path).soft for path in paths]
     for path, soft in zip(paths, maps, strict=True):
         if soft.shape != maps[0].shape:
             sizes = f"{soft.shape}, {show(paths[0])} has {maps[0].shape}"
             raise DataError(f"{show(path)}: {sizes}, expected maps of one size to average")
-    mean: Map = np.mean([unit(soft) for soft in maps], axis=0) if len(maps) > 1 else maps[0]
-    return mean
+    return maps[0] if len(maps) == 1 else np.asarray(np.mean([unit(m) for m in maps], axis=0))

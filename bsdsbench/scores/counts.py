@@ -106,23 +106,21 @@ class Counts(_Named[NDArray[Any]]):
 class MatchCounts(Counts):
     """Matched and total boundary pixels of an image at every threshold, in one array.
 
-    The columns of `matches` are also items and attributes, such as `counts["matched_gt"]` and
-    `counts.matched_gt`, each int64 (..., T).
-
     Parameters
     ----------
     thresholds : array_like
         float64 (T,).
     matches : array_like
         int64 (..., T, 4). The columns are numbers of pixels: `matched_gt` and `total_gt` of the
-        ground truth, `matched_pred` and `total_pred` of the prediction.
+        ground truth, `matched_pred` and `total_pred` of the prediction. They are also items and
+        attributes, such as `counts["matched_gt"]` and `counts.matched_gt`, int64 (..., T).
     **arrays : array_like
         Further counts.
 
     Raises
     ------
     DataError
-        For the same reasons as in `Counts`, and if more pixels are matched than there are.
+        As for `Counts`, and if more pixels are matched than there are.
 
     Examples
     --------
@@ -133,20 +131,23 @@ class MatchCounts(Counts):
 
     thresholds: F8
     matches: I8
-    matched_gt: I8  # the columns of `matches`, (..., T)
+    matched_gt: I8
     total_gt: I8
     matched_pred: I8
     total_pred: I8
 
     def __init__(self, thresholds: ArrayLike, matches: ArrayLike, **arrays: object) -> None:
-        """Store the arrays as `Counts` does, then check `matches` against the thresholds."""
+        """Store the arrays as `Counts` does, then check `matches`."""
         grid = np.asarray(thresholds, np.float64)
         super().__init__(thresholds=grid, matches=matches, **arrays)
-        rows = self["matches"]
-        if rows.shape[-2:] != (*grid.shape, len(MATCH_COLUMNS)):
-            raise ShapeError(f"matches: shape {rows.shape}, expected (..., {grid.size}, 4)")
-        # Columns 0 and 2 are matched pixels, columns 1 and 3 all pixels of the same map
-        if (rows[..., ::2] > rows[..., 1::2]).any():
+        pixels = self["matches"]
+        if pixels.shape[-2:] != (*grid.shape, len(MATCH_COLUMNS)):
+            raise ShapeError(f"matches: shape {pixels.shape}, expected (..., {grid.size}, 4)")
+        matched, total = (
+            pixels[..., [MATCHED_GT, MATCHED_PRED]],
+            pixels[..., [TOTAL_GT, TOTAL_PRED]],
+        )
+        if (matched > total).any():
             raise DataError("more matched than there are, expected at most the total")
 
     def __missing__(self, name: str) -> I8:
@@ -324,7 +325,7 @@ class ImageRecord:
     fingerprint : str
         Hash of prediction, ground truth, protocol and kernel version.
     seconds : float
-        Computing time. Ignored by `equals`.
+        Computing time.
     truth : str
         Fingerprint of the annotations, version 1 (loaders.sets.identity); "" if not known.
     form : str
@@ -333,10 +334,9 @@ class ImageRecord:
         Fingerprint of all annotated parts, version 2; "" if no metric reads more than boundaries,
         and in runs of earlier versions.
     pred, gt : Evidence
-        The evidence of the files of both sides, for the first metric.
+        The evidence in the files of prediction and ground truth, for the first metric.
     groups : dict of str to str, float or None
-        Column of a table of groups, such as scene or patient -> value of the image. Ignored by
-        `equals`.
+        Column of a table of groups, such as scene or patient -> value of the image.
     others : dict of str to Sides
         Name of a metric -> its evidence, if it differs from that of the first metric.
 
@@ -450,17 +450,14 @@ class Score(TabularResult, _Named[Any]):
 
 
 class OperatingPoint(Score):
-    """A point of a precision-recall curve: its threshold, and recall, precision and F in [0, 1].
-
-    `threshold` is None if each image has its own threshold (OIS). In a stack of S curves all four
-    are arrays float64 (S,).
+    """A point of a precision-recall curve; for a stack of S curves, all four fields are (S,).
 
     Parameters
     ----------
     threshold : float or None
-        The threshold of the point.
+        The threshold, None if each image has its own (OIS).
     recall, precision, f : float
-        The scores of the point.
+        In [0, 1].
 
     Examples
     --------

@@ -47,10 +47,10 @@ class PRCurve(TabularCurve):
     thresholds : array
         Increasing, float64 (T,).
     precision, recall : array
-        At each threshold, float64 (T,) or (S, T). Raises ShapeError for other shapes.
+        At each threshold, float64 (T,) or (S, T).
     blank : array or None
         Bool, of the same shape. True at thresholds without any predicted pixel although there is
-        ground truth. None if that is not known. Only the AP rule seism needs it.
+        ground truth; None if that is not known. Only the AP rule seism needs it.
     whole_image : bool
         True if the first threshold is 0 and every pixel of the image is on there.
 
@@ -90,11 +90,9 @@ class PRCurve(TabularCurve):
 
     @classmethod
     def of_counts(cls, thresholds: ArrayLike, matches: ArrayLike, operator: str = ">=") -> PRCurve:
-        """Compute a curve, or a stack of S curves, from numbers of pixels.
+        """Compute a curve, or a stack of S curves, from the MATCH_COLUMNS, (T, 4) or (S, T, 4).
 
-        - thresholds (T,): in ascending order.
-        - matches (T, 4) or (S, T, 4): the columns matched_gt, total_gt, matched_pred, total_pred.
-        - operator: ">=" or ">", how a pixel's value was compared with the threshold.
+        The thresholds (T,) ascend. `operator`, ">=" or ">", compared a pixel's value with them.
         """
         matched_gt, total_gt, matched_pred, total_pred = np.moveaxis(np.asarray(matches), -1, 0)
         grid = np.asarray(thresholds, np.float64)
@@ -107,10 +105,10 @@ class PRCurve(TabularCurve):
         )
 
     def with_whole_image(self, precision: ArrayLike) -> PRCurve:
-        """Return the curve with a new first row: threshold 0, every pixel on, recall 1.
+        """Return the curve with a new first row at threshold 0, with every pixel on and recall 1.
 
-        `precision` is the precision of this row: a number, or (S,) for a stack. A curve that
-        already has such a row is returned unchanged.
+        `precision` is that of this row, a number, or (S,) for a stack. A curve that has such a row
+        is returned unchanged.
         """
         if self.whole_image:
             return self
@@ -272,9 +270,9 @@ def average_precision(curve: PRCurve, rule: str = "bsds") -> F8:
     It is the `area` under the curve, but NaN if all thresholds have the same recall above 0: such a
     curve is a single point, which has no area. The rule "step" gives an area even then.
     """
-    recall = curve.recall
     if rule == "step":
         return area(curve, rule)
+    recall = curve.recall
     is_point = (recall[..., 0] > 0) & (recall == recall[..., :1]).all(axis=-1)
     return np.where(is_point, np.nan, area(curve, rule))
 

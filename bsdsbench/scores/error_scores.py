@@ -26,8 +26,8 @@ AGREEMENT = ("alone", "some", "all")
 def error_scores(stack: Stack, weights: Weights, protocol: Protocol) -> dict[str, Any]:
     """Return the scores of error classes in S samples of N images: group -> class -> float64 (S,).
 
-    "error": missed pixels of each class in MISSED, divided by all annotated pixels; false pixels of
-        each class in FALSE, divided by all predicted pixels
+    "error": missed pixels of each class divided by all annotated pixels, false pixels of each class
+        divided by all predicted pixels
     "error_share": the same pixels divided by all missed pixels, or by all false pixels
     "agreement": recall of the pixels that one, some or all annotators drew
     "delta_ods": how much ODS rises if the errors of one class alone are repaired
@@ -56,15 +56,11 @@ def error_scores(stack: Stack, weights: Weights, protocol: Protocol) -> dict[str
     annotated, predicted = matches[:, [TOTAL_GT]], matches[:, [TOTAL_PRED]]
     all_missed, all_false = missed.sum(axis=1, keepdims=True), false.sum(axis=1, keepdims=True)
     agreement = defined_ratio(totals["agreement_matched"], totals[COUNTED])
+    error = np.hstack([defined_ratio(missed, annotated), defined_ratio(false, predicted)])
+    error_share = np.hstack([defined_ratio(missed, all_missed), defined_ratio(false, all_false)])
     return {
-        "error": {
-            **_by_class(MISSED, defined_ratio(missed, annotated)),
-            **_by_class(FALSE, defined_ratio(false, predicted)),
-        },
-        "error_share": {
-            **_by_class(MISSED, defined_ratio(missed, all_missed)),
-            **_by_class(FALSE, defined_ratio(false, all_false)),
-        },
+        "error": _by_class(MISSED + FALSE, error),
+        "error_share": _by_class(MISSED + FALSE, error_share),
         "agreement": _by_class(AGREEMENT, agreement),
         "delta_ods": _by_class(MISSED + FALSE + AGREEMENT, defined_mean(np.array(rises), axis=0)),
     }

@@ -1,7 +1,7 @@
 """Preparing maps (H, W) for thresholds: edge non-maximum suppression, scaling, thinning.
 
-Networks produce edges several pixels thick. Published results thin them with the same small program
-before the benchmark. Its steps (E is the soft map (H, W), all maps are float32):
+Published results thin the maps of networks with one small program before the benchmark. Its steps
+(E is the soft map (H, W), all maps are float32):
 
 1. With `smooth` (as HED and later networks; structured edges do not) E is filtered with the
    triangle kernel [1 2 1] / 4 in rows and columns, mirrored at the border.
@@ -12,10 +12,10 @@ before the benchmark. Its steps (E is the soft map (H, W), all maps are float32)
    normal, for any d in -radius .. radius but 0. Coordinates are clamped to the image.
 4. The k-th row and column from each border, k = 0 .. border-1, is multiplied by k / border.
 
-Two side effects of these steps are kept. A ridge that is exactly horizontal, straight and equally
-high everywhere has Gxy = 0, hence O = 0, and is not thinned. A pixel and its neighbour both stay if
-they differ by less than the multiplier requires. Maps are rounded to float32 after each step, so
-where a comparison is a tie within about 1e-6, other implementations may decide differently.
+Two side effects are kept. A ridge that is exactly horizontal, straight and equally high everywhere
+has Gxy = 0, hence O = 0, and is not thinned. A pixel and its neighbour both stay if they differ by
+less than the multiplier requires. As maps are rounded to float32 after each step, other
+implementations may decide ties within about 1e-6 differently.
 """
 
 from __future__ import annotations
@@ -54,12 +54,8 @@ def nms(
 
     Raises
     ------
-    ShapeError
-        If prob is not 2-D.
     DataError
-        If values are NaN or outside [0, 1].
-    ProtocolError
-        If a parameter is out of range.
+        If prob is not 2-D, values are NaN or outside [0, 1], or a parameter is out of range.
 
     Examples
     --------
@@ -82,7 +78,7 @@ def as_float32(soft: Map) -> NDArray[np.float32]:
 
 def _quantise(prob: Map, bits: int) -> Map:
     """Convert a map in [0, 1] to integers of 8 or 16 bits (`bits`). Halves are rounded up."""
-    dtype = np.dtype(f"u{bits // 8}")
+    dtype = np.uint8 if bits == 8 else np.uint16
     return np.floor(np.asarray(prob, np.float64) * np.iinfo(dtype).max + 0.5).astype(dtype)
 
 
@@ -136,10 +132,8 @@ def thin(bmap: Map) -> Bool:
 
     Raises
     ------
-    ShapeError
-        If the map is not 2-D.
     DataError
-        If the map has other values.
+        If the map is not 2-D or has other values.
 
     Examples
     --------

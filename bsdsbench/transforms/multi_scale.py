@@ -45,26 +45,25 @@ class MultiScale:
     def given(
         cls, scales: str | float | Sequence[float] | None, flip: bool, resize: str
     ) -> MultiScale | None:
-        """Build the settings from a user's options.
-
-        Returns None if the options ask for a single call on the image as it is.
+        """Build the settings from a user's options; None if they ask for a single call as usual.
 
         scales: a number, several numbers, text such as ".5,1,1.5", a key of SCALES, or None for 1.
 
         Raises DataError unless there are 1 to MAX_SCALES different scales, each above 0 and at most
         MAX_SCALE, and `resize` is one of the values of `Resize`.
         """
-        values: Any = [1.0] if scales is None else scales
+        values: Any = 1.0 if scales is None else scales
         if isinstance(values, str):
             values = SCALES.get(values.strip().lower(), values.split(","))
         elif is_number(values):
             values = [values]
         try:
-            numbers = tuple(map(float, values))
+            numbers = tuple(float(value) for value in values)
         except (TypeError, ValueError):
             numbers = ()
         in_range = all(0 < scale <= MAX_SCALE for scale in numbers)
-        if not in_range or not 1 <= len({*numbers}) == len(numbers) <= MAX_SCALES:
+        are_different = len(set(numbers)) == len(numbers)
+        if not in_range or not are_different or not 1 <= len(numbers) <= MAX_SCALES:
             raise DataError(
                 f"scales {scales!r}: expected 1 to {MAX_SCALES} different numbers up to "
                 f"{MAX_SCALE}, such as .5,1,1.5, or one of {', '.join(SCALES)}"
@@ -93,7 +92,7 @@ class MultiScale:
         """
 
         def mean_map(image: NDArray[np.uint8]) -> F8:
-            """Return the mean of the maps at all scales, float64 (H, W) in [0, 1]."""
+            """Return the mean of the maps at all scales."""
             shape = image.shape[:2]
             maps = list[F8]()
             for scale in self.scales:
@@ -101,8 +100,9 @@ class MultiScale:
                 scaled_maps = [_detect(detector, scaled)]
                 if self.flip:
                     scaled_maps.append(_detect(detector, scaled[:, ::-1])[:, ::-1])
-                for soft in scaled_maps:
-                    maps.append(resample(soft, shape, self.resize) if scale != 1 else soft)
+                if scale != 1:
+                    scaled_maps = [resample(soft, shape, self.resize) for soft in scaled_maps]
+                maps += scaled_maps
             return np.clip(np.mean(maps, axis=0), 0.0, 1.0)
 
         return mean_map

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
@@ -28,8 +28,8 @@ def bicubic(soft: Map, shape: tuple[int, int]) -> F8:
     The kernel overshoots, so the map is clipped to [0, 1]. This changes no comparison with a
     threshold in (0, 1].
     """
-    resized = _resize(np.asarray(unit(check_soft_map(soft)), np.float64), shape, _cubic, 4)
-    return np.clip(resized, 0.0, 1.0)
+    values = np.asarray(unit(check_soft_map(soft)), np.float64)
+    return np.clip(_resize(values, shape, _cubic, 4), 0.0, 1.0)
 
 
 def bilinear(values: Map, shape: tuple[int, int]) -> F8:
@@ -42,17 +42,16 @@ def resample(
 ) -> F8:
     """Resize an image (H, W) or (H, W, C) to `shape` (rows, columns), without antialiasing.
 
-    kernel: "bilinear"; or "cubic", with a = -0.75 (see `_cubic`). Neither is widened when the image
-        shrinks.
     scale: the exact scale factor, if `shape` was rounded from it. By default rows and columns are
         scaled by the ratio of the new and the old size.
     """
     array = np.asarray(image, np.float64)
-    planes = [array] if array.ndim == 2 else np.moveaxis(array, -1, 0)
     weight, support = (partial(_cubic, a=-0.75), 4) if kernel == "cubic" else (_triangle, 2)
-    options: dict[str, Any] = {"scale": scale, "antialias": False}
-    resized = [_resize(plane, shape, weight, support, **options) for plane in planes]
-    return resized[0] if array.ndim == 2 else np.stack(resized, axis=-1)
+    if array.ndim == 2:
+        return _resize(array, shape, weight, support, scale, antialias=False)
+    channels = np.moveaxis(array, -1, 0)
+    resized = [_resize(c, shape, weight, support, scale, antialias=False) for c in channels]
+    return np.stack(resized, axis=-1)
 
 
 def _resize(
@@ -63,7 +62,7 @@ def _resize(
     scale: float | None = None,
     antialias: bool = True,
 ) -> F8:
-    """Resize a map (H, W) to `shape`. The other parameters are explained in `_resize_matrix`."""
+    """Resize a map (H, W) to `shape`; the other parameters are those of `_resize_matrix`."""
     rows, cols = (
         _resize_matrix(old, new, kernel, support, scale, antialias)
         for old, new in zip(image.shape, shape, strict=True)
@@ -98,17 +97,18 @@ def _resize_matrix(
     from scipy.sparse import csr_array
 
     scale = scale or new_size / size
-    frequency = min(scale, 1.0) if antialias else 1.0  # the kernel is 1 / frequency times wider
+    narrowing = min(scale, 1.0) if antialias else 1.0  # the kernel is 1 / narrowing times wider
     centre = (np.arange(new_size) + 0.5) / scale - 0.5  # of each new sample, in old samples
-    first = np.floor(centre - support / 2 / frequency)
-    sample = first[:, None] + np.arange(math.ceil(support / frequency) + 2)  # (new_size, samples)
-    weight = kernel(np.abs((centre[:, None] - sample) * frequency))
+    first = np.floor(centre - support / 2 / narrowing)
+    sample = first[:, None] + np.arange(math.ceil(support / narrowing) + 2)  # (new_size, samples)
+    weight = kernel(np.abs((centre[:, None] - sample) * narrowing))
     weight /= weight.sum(axis=1, keepdims=True)
-    if antialias:  # mirror
-        column = sample.astype(np.int64) % (2 * size)
-        column = np.minimum(column, 2 * size - 1 - column)
+    column = sample.astype(np.int64)
+    if antialias:
+        column %= 2 * size
+        column = np.minimum(column, 2 * size - 1 - column)  # mirrored
     else:
-        column = np.clip(sample.astype(np.int64), 0, size - 1)
+        column = np.clip(column, 0, size - 1)
     row = np.broadcast_to(np.arange(new_size)[:, None], sample.shape)
     # Sparse, because the order of sums in BLAS depends on the number of its threads
     return csr_array((weight.ravel(), (row.ravel(), column.ravel())), (new_size, size))
