@@ -8,8 +8,6 @@ tolerances are comparable, because `pixel` does not use the tolerance.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import reduce
-from operator import or_
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -19,7 +17,7 @@ from bsdsbench.loaders.reading import Kind
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.signature import WORDS, Difference, Severity
 from bsdsbench.protocol.tasks import Task
-from bsdsbench.scores.counts import NO_EVIDENCE, ImageRecord, Values
+from bsdsbench.scores.counts import ImageRecord, Values
 
 if TYPE_CHECKING:
     from bsdsbench.results.evaluation import Evaluation
@@ -128,15 +126,19 @@ def _reading_differences(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
     with two values do not depend on it. Nothing is yielded unless both runs predict masks and the
     values of every file are known.
     """
-    kinds = {run.readings.pred.kind for run in (a, b) if run.readings}
-    # `maps` is the number of maps whose values were looked at; 0 means that nothing is known
-    are_known = all(record.pred.maps for run in (a, b) for record in run.records)
-    if kinds != {Kind.MASK} or not are_known:
-        return
     contents = []
     for run in (a, b):
-        values = reduce(or_, (record.pred for record in run.records), NO_EVIDENCE).values
-        contents.append("gray, cut" if values & Values.GRAY else "two values")
+        reader = registry.readers(run.metrics)[0]
+        readings = reader.readings(run.protocol, run.provenance.pred_kind or "")
+        if readings.pred.kind is not Kind.MASK:
+            return
+        content = "two values"
+        for record in run.records:
+            if not record.pred.maps:  # no map was looked at
+                return
+            if record.pred.values & Values.GRAY:
+                content = "gray, cut"
+        contents.append(content)
     if contents[0] != contents[1]:
         cost = "gray masks were resized or are soft: where they are cut moves their outline"
         yield Difference("reading", contents[0], contents[1], Severity.SAID, cost)

@@ -170,8 +170,9 @@ class Evaluation(TabularResult):
             return self
         self.require_records()
         origin = self.provenance
-        is_partial = bool(origin.shard or origin.split or origin.task)  # the table may cover more
-        extra_ids = None if others is None or is_partial else {*others, *self.left_out}
+        extra_ids = None
+        if others is not None and not (origin.shard or origin.split or origin.task):
+            extra_ids = {*others, *self.left_out}
         rows = group_rows(self.image_ids, groups, group_by, extra_ids)
         return replace(self, records=records_with_groups(rows, self.records, self.name))
 
@@ -224,11 +225,6 @@ class Evaluation(TabularResult):
             if is_set and has_protocol and task.metric in self.metrics:
                 completed.append(task)
         return tuple(completed)
-
-    @property
-    def readings(self) -> Readings | None:
-        """Return how the first metric reads the files, or None if there are no metrics."""
-        return next(iter(self._readings_of_metrics()), None)
 
     def _readings_of_metrics(self) -> list[Readings]:
         """Return how the files are interpreted for each of the metrics that decide it."""
@@ -394,15 +390,6 @@ class Evaluation(TabularResult):
         """Return a table of all scores of every image, with a row per image and class (or part).
 
         Undefined values are None. Raises DataError if the run does not have the metric.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from bsdsbench import evaluate_items
-        >>> run = evaluate_items([("a", np.eye(20), [np.eye(20)])], workers=1)
-        >>> table = run.per_image("boundary")
-        >>> table.columns[1].key, table.rows[0][:2]
-        ('ods', ['a', 1.0])
         """
         from bsdsbench.results.image_tables import per_image
 
@@ -445,9 +432,6 @@ class Evaluation(TabularResult):
     def save(self, folder: str | Path, progress: Progress | None = None) -> Path:
         """Write result.json, counts.npz, timing.json and the metrics' own files into a folder.
 
-        An earlier result.json is removed first, and the new one is written last: a folder without
-        it is not a result.
-
         Parameters
         ----------
         folder : str or path
@@ -472,8 +456,7 @@ class Evaluation(TabularResult):
     def share(self, path: str | Path, licence: str = "", citation: str = "") -> Path:
         """Write the run into one small file that others can compare with their runs.
 
-        The file has the counts, protocol, readings, signature and the fingerprint of the ground
-        truth, and none of your folders. `load` reads it back bit for bit, also from a URL.
+        The file names none of your folders. `load` reads it back bit for bit, also from a URL.
 
         Parameters
         ----------

@@ -315,10 +315,10 @@ def score_tables(
         columns are shown. Raises DataError for a name that no table has.
     """
     n_rows = len(runs) + len(extra)
-    is_single = n_rows == 1
+    is_single, has_chosen = n_rows == 1, columns is not None
+    contents = _describe_contents(runs, n_rows)
     footer = table_footer(runs)
     common_notes = [*footer["notes"], *notes]
-    shared = _Shared(is_single, columns is not None, _describe_contents(runs, n_rows), footer)
     tables = []
     for name in dict.fromkeys(metric for run in runs for metric in run.metrics):
         metric = registry.get(name)
@@ -327,28 +327,21 @@ def score_tables(
         for label, by_metric, marks in extra:
             if name in by_metric:
                 rows.append(_ScoreRow((label,), by_metric[name], marks))
-        number_lines = []
-        for row in rows:
-            present = [column.key for column in metric.numbers if column.key in row.scores]
-            if present:
-                numbers = ", ".join(f"{row.scores[key]:,.0f} {key}" for key in present)
-                number_lines.append(f"{row.name}: {numbers}.")
-        keys = list(dict.fromkeys(key for row in rows for key in row.scores))
-        columns_of_metric = metric.columns_of(keys)  # with those of further tolerances
-        overall_notes = [*number_lines, *common_notes]
-        overall = _Content(name, metric.title, columns_of_metric, [METHOD], rows, overall_notes)
-        table = _score_table(overall, metric, with_metric, shared)
-        tables.append(_add_times(table, with_metric))
+        table = _score_table(metric, with_metric, [METHOD], rows, is_single, has_chosen)
+        table.notes = [*table.notes, *_number_lines(metric, rows), *common_notes]
+        of_metric = [_add_times(table, with_metric)]
         if part_rows := _part_rows(metric, with_metric, is_single):
-            title = f"{metric.title}, part by part"
-            has_mark = any(row.marks for row in part_rows)
-            part_notes = [*common_notes, AT_GRID_END] if has_mark else common_notes
             labels = [PART] if is_single else [PART, METHOD]
-            columns_of_parts = metric.part_columns
-            by_part = _Content(
-                f"{name}-parts", title, columns_of_parts, labels, part_rows, part_notes
-            )
-            tables.append(_score_table(by_part, metric, with_metric, shared))
+            table = _score_table(metric, with_metric, labels, part_rows, is_single, has_chosen)
+            has_mark = any(row.marks for row in part_rows)
+            table.notes = [*table.notes, *common_notes, *([AT_GRID_END] if has_mark else [])]
+            of_metric.append(table)
+        for table in of_metric:
+            table.caption = footer["caption"]
+            table.reading = footer["reading"]
+            table.signatures = footer["signatures"]
+            table.sentence = f"{table.title}: {contents}"
+        tables += of_metric
     return select(tables, columns) if columns and "all" not in columns else tables
 
 
@@ -366,15 +359,6 @@ def _describe_contents(runs: Sequence[Evaluation], n_rows: int) -> str:
     return f"{contents}, protocol {runs[0].protocol.name}"
 
 
-class _Shared(NamedTuple):
-    """The properties that all tables of one call to `score_tables` have in common."""
-
-    is_single: bool  # the tables have a single row
-    has_all_columns: bool  # the user chose columns, so that `select` leaves out the others later
-    contents: str  # what the tables show, in words
-    footer: TableFooter
-
-
 class _ScoreRow(NamedTuple):
     """A row of a table of scores."""
 
@@ -388,62 +372,66 @@ class _ScoreRow(NamedTuple):
         return ", ".join(self.labels)
 
 
-class _Content(NamedTuple):
-    """The rows of one table, and the columns of its metric that may be shown."""
-
-    key: str  # the table's name for programs
-    title: str
-    columns: Sequence[Column]
-    label_fields: Sequence[Field]  # the columns in front of the scores
-    rows: Sequence[_ScoreRow]
-    notes: Sequence[str | Note]  # printed after the notes on columns
-
-
 def _score_table(
-    content: _Content, metric: Metric, runs: Sequence[Evaluation], shared: _Shared
+    metric: Metric,
+    runs: Sequence[Evaluation],
+    labels: Sequence[Field],
+    rows: Sequence[_ScoreRow],
+    is_single: bool,
+    has_chosen: bool,
 ) -> Table:
     """Make the table of a metric's overall scores, or of the scores of its parts.
 
-    A column is shown if any row has its score, even an undefined one. Unless the user chose the
-    columns, it must also be a usual one, and suit the number of rows (`Column.shown`).
+    A column is shown if any row has its score, even an undefined one. If the user has not chosen
+    columns (to which `select` restricts the table later), it must also be a usual one.
 
     runs : the runs that have the metric; the first rows of a table of overall scores belong to them
+    labels : the columns in front of the scores, with PART in a table of parts
+    is_single : the table of overall scores has a single row, which is shown with more columns
     """
     usual = metric.usual(metric.options_of(runs[0].protocol))
-    kinds = ("always", "own" if shared.is_single else "several")  # of `Column.shown`
-    measured = {key for row in content.rows for key in row.scores}
+    kinds = ("always", "own" if is_single else "several")  # of `Column.shown`
+    measured = list(dict.fromkeys(key for row in rows for key in row.scores))
+    has_parts = PART in labels
     columns: dict[str, Column] = {}  # key in the table -> column of the metric
-    for column in content.columns:
+    for column in metric.part_columns if has_parts else metric.columns_of(measured):
         is_usual = column.shown in kinds and (usual is None or column.key in usual)
-        if column.key.partition(".")[0] in measured and (shared.has_all_columns or is_usual):
+        if column.key.partition(".")[0] in measured and (has_chosen or is_usual):
             columns[column.key.replace(".", "_")] = column
-    rows: list[list[Cell]] = []
+    cells_of_rows: list[list[Cell]] = []
     row_notes = []
-    has_parts = PART in content.label_fields
-    for k, row in enumerate(content.rows):
+    for k, row in enumerate(rows):
         cells = _fill_row(row, columns)
         is_published = not has_parts and k >= len(runs)
         notes_on_gaps = [] if is_published else undefined_notes(columns, cells)
-        rows.append([*row.labels, *cells.values()])
+        cells_of_rows.append([*row.labels, *cells.values()])
         row_notes.append(notes_on_gaps + _partial_mean_notes(row, columns))
-    notes: list[str | Note] = [*content.notes]
+    notes = []
     area_keys = tuple(key for key, column in columns.items() if is_area(column.key))
     if area_keys and (line := late_starts_note(runs, metric.name)):
-        notes.insert(0, Note(f"{line}.", area_keys, names_columns=True))
-    fewer = 0 if shared.is_single else 1  # one decimal less when rows are compared
-    fields = [table_column(c, max(0, c.digits - fewer)) for c in columns.values()]
-    footer: TableFooter = {**shared.footer, "notes": notes}
+        notes.append(Note(f"{line}.", area_keys, names_columns=True))
+    fewer = 0 if is_single else 1  # one decimal less when rows are compared
     return Table(
-        content.key,
-        content.title,
-        [*content.label_fields, *fields],
-        rows,
-        **footer,
+        f"{metric.name}-parts" if has_parts else metric.name,
+        f"{metric.title}, part by part" if has_parts else metric.title,
+        [*labels, *[table_column(c, max(0, c.digits - fewer)) for c in columns.values()]],
+        cells_of_rows,
+        notes=notes,
         row_notes=row_notes,
-        sentence=f"{content.title}: {shared.contents}",
-        n_labels=len(content.label_fields),
+        n_labels=len(labels),
         ranked_within=PART.key if has_parts else "",
     )
+
+
+def _number_lines(metric: Metric, rows: Sequence[_ScoreRow]) -> list[str]:
+    """Return a line with the metric's numbers of objects for each row that has some."""
+    lines = []
+    for row in rows:
+        present = [column.key for column in metric.numbers if column.key in row.scores]
+        if present:
+            numbers = ", ".join(f"{row.scores[key]:,.0f} {key}" for key in present)
+            lines.append(f"{row.name}: {numbers}.")
+    return lines
 
 
 def _fill_row(row: _ScoreRow, columns: Mapping[str, Column]) -> dict[str, Cell]:

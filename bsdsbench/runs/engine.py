@@ -134,7 +134,7 @@ def evaluate_humans(
     Parameters
     ----------
     gt_dir : path
-        Folder of ground truth. Every image needs two or more annotators.
+        Folder of ground truth with two or more annotators of every image.
     protocol : Protocol or str or None
         A Protocol or the name of a preset. Default: the protocol of the first metric.
     metrics : str or sequence of str
@@ -244,11 +244,9 @@ def _count_all(
 ) -> _CountedImages:
     """Count every image, store each new record, and warn about problems of the first LOOKS images.
 
-    An image whose stored record is still valid is not counted again. The first LOOKS images are
-    read in any case, to compare their maps with the ground truth.
-
-    stored: the records of earlier calls, to which new ones are added; None without a folder.
-    total: the number of images, 0 if unknown. batch: images that a worker gets at a time.
+    An image whose stored record is still valid is not counted again. `stored` are the records of
+    earlier calls, None without a folder. `total` is the number of images, 0 if unknown, and `batch`
+    the number that a worker gets at a time.
     """
     images = _CountedImages()
     looks = list[Look]()  # measurements of the first images
@@ -314,11 +312,8 @@ def _warn_of_first(looks: Sequence[Look], plan: Plan) -> bool:
 def _build_evaluation(images: _CountedImages, plan: Plan, header: RunHeader) -> Evaluation:
     """Build the evaluation of the counted images, and warn about problems of the whole set.
 
-    Raises DataError
-
-    - with the errors of all images, if bad images are not skipped or no other image is left
-    - if no image has boundaries in its ground truth, except for a shard
-    - if the files cannot be interpreted in one consistent way
+    Raises DataError with the errors of all images, unless bad images are skipped; if no image of
+    the whole set can be counted; and if the files cannot be interpreted in one consistent way.
     """
     errors = dict(sorted(images.errors.items()))
     if errors and (plan.on_error == "fail" or not images.records):
@@ -539,11 +534,10 @@ def _map_in_order(
     ahead: int,
     batch: int = 1,
 ) -> Generator[tuple[C, R], None, None]:
-    """Lazily yield (call, function(*call)) for every call, in order.
+    """Yield (call, function(*call)) for every call, in order, while further calls are under way.
 
-    calls: the arguments of each call; the first argument is an Item.
-    executor: makes the calls; None makes them in this thread. ahead: the largest number of batches
-        under way. batch: the number of calls in a batch.
+    calls: the arguments of each call; the first is an Item. executor: makes the calls; None makes
+    them in this thread. ahead: the largest number of batches (of `batch` calls) under way.
 
     Raises BrokenExecutor, which names the images under way, if a worker dies.
     """

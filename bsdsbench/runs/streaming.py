@@ -1,12 +1,5 @@
 """Evaluation inside a training loop: update with arrays, merge over ranks, compute.
 
->>> import numpy as np
->>> ev = StreamingEvaluator("bsds500")
->>> for image_id in ("a", "b"):
-...     ev.update(np.eye(20), [np.eye(20)], image_id=image_id)
->>> ev.compute().boundary_score().ods.f
-1.0
-
 `compute` gives the same scores, bit for bit, as `evaluate` on the same arrays, however the images
 were split over updates, batches and ranks.
 """
