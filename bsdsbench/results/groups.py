@@ -179,13 +179,15 @@ def _read_groups(groups: Any, images: Collection[str]) -> _GroupTable:
     values = list(groups.values())
     keys = list(map(str, groups))
     if all(isinstance(value, Mapping) for value in values):
-        if any(_resolve_id(key, images) in images for key in keys):
-            columns_of_rows = dict.fromkeys(name for row in values for name in row)
-            columns = {str(name): [row.get(name) for row in values] for name in columns_of_rows}
-            return _GroupTable("groups", keys, columns)
-        by_id = [{str(image_id): value for image_id, value in c.items()} for c in values]
-        ids = list(dict.fromkeys(image_id for column in by_id for image_id in column))
-        columns = {key: list(map(c.get, ids)) for key, c in zip(keys, by_id, strict=True)}
+        ids, rows = keys, values
+        if not any(_resolve_id(key, images) in images for key in keys):  # {column: {id: value}}
+            row_of_id: dict[str, dict[Any, Any]] = {}
+            for column, value_by_id in groups.items():
+                for image_id, value in value_by_id.items():
+                    row_of_id.setdefault(str(image_id), {})[column] = value
+            ids, rows = list(row_of_id), list(row_of_id.values())
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        columns = {str(name): [row.get(name) for row in rows] for name in names}
         return _GroupTable("groups", ids, columns)
     if all(hasattr(value, "__len__") and not isinstance(value, str | Mapping) for value in values):
         return _split_off_ids("groups", dict(zip(keys, map(list, values), strict=True)))
@@ -379,7 +381,7 @@ def _divide(
         numbers.append(None if value is None else float(value))
     known = [v for v in numbers if v is not None]
     low, high = (-math.inf, math.inf) if open_ended else (min(known), max(known))
-    inner_edges = [edge for edge in edges if edge > low]
+    inner_edges = [edge for edge in edges if edge > low]  # the lowest quartile may be the minimum
     all_edges = [low, *inner_edges, high]
     names = [f"[{text_of(a)}, {text_of(b)})" for a, b in pairwise(all_edges)]
     if open_ended:

@@ -96,11 +96,10 @@ def reference_run(name: str) -> RunArguments:
     with np.load(BytesIO(data)) as file:
         ids, total_gt = file["ids"].tolist(), file["total_gt"]
         parameter = file[f"{key}.parameter"]
-        # Planes (3, T, N) of bytes become counts (N, T)
-        matched_gt, unmatched_pred, total_pred = (
-            unpack_counts(file[f"{key}.{kind}"].transpose(0, 2, 1))
-            for kind in ("matched_gt", "unmatched_pred", "total_pred")
-        )
+        counts = {}  # (N, T)
+        for kind in ("matched_gt", "unmatched_pred", "total_pred"):
+            counts[kind] = unpack_counts(file[f"{key}.{kind}"].transpose(0, 2, 1))
+    matched_pred = counts["total_pred"] - counts["unmatched_pred"]
     thresholds = _thresholds_of(parameter)
     protocol = Protocol.preset("bsds500").replace(
         ods_rule=reference.ods_rule, ap_rule=reference.ap_rule
@@ -111,11 +110,11 @@ def reference_run(name: str) -> RunArguments:
     records = []
     for i, image_id in enumerate(ids):
         gt_totals = np.full(len(parameter), total_gt[i], np.int64)
-        matched_pred = total_pred[i] - unmatched_pred[i]
-        matches = np.column_stack([matched_gt[i], gt_totals, matched_pred, total_pred[i]])
-        counts = {registry.DEFAULT_METRICS[0]: MatchCounts(thresholds, matches)}
+        columns = [counts["matched_gt"][i], gt_totals, matched_pred[i], counts["total_pred"][i]]
+        match_counts = MatchCounts(thresholds, np.column_stack(columns))
+        by_metric = {registry.DEFAULT_METRICS[0]: match_counts}
         form = _FORMS[reference.form]
-        records.append(ImageRecord(image_id, (0, 0), counts, truth=truths[image_id], form=form))
+        records.append(ImageRecord(image_id, (0, 0), by_metric, truth=truths[image_id], form=form))
     source = f"{reference.source}, matched by {SOLVER}"
     description = f"{reference.form}, {len(parameter)} {reference.parameter}; {source}"
     if reference.note:

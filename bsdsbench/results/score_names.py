@@ -113,12 +113,11 @@ def _class_scores(run: Evaluation, metric: str) -> dict[str, float]:
     definition, score = registry.get(metric), run.score(metric)
     paths = definition.parts(run.protocol, definition.options_of(run.protocol))
     scores_of_part = {part: part_of(score, path) or {} for part, path in paths.items()}
-    columns = [c for c in (*definition.part_columns, *definition.columns) if c.score]
-    keys_with_values = [
-        key
-        for key in dict.fromkeys(c.key for c in columns)
-        if any(value_at(part_scores, key) is not None for part_scores in scores_of_part.values())
-    ]
+    keys_with_values = dict[str, None]()
+    for column in (*definition.part_columns, *definition.columns):
+        values = [value_at(part_scores, column.key) for part_scores in scores_of_part.values()]
+        if column.score and any(value is not None for value in values):
+            keys_with_values[column.key] = None
     scores = {}
     for part, part_scores in scores_of_part.items():
         for key in keys_with_values:

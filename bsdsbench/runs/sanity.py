@@ -122,9 +122,10 @@ def _find_misplaced_maps(looks: Sequence[Look]) -> dict[_Finding, list[str]]:
         if orientation := best_orientation(*images[1:]):
             flipped = (f"fit their ground truth only {orientation}", None)
             ids_by_finding.setdefault(flipped, []).append(look.pred.image_id)
-    swaps = [f"{a} looks like {b}" for a, b in find_swaps(thumbnails)]
-    if swaps and not ids_by_finding:
-        ids_by_finding["fit the ground truth of another image", None] = swaps
+    if not ids_by_finding:
+        swaps = [f"{a} looks like {b}" for a, b in find_swaps(thumbnails)]
+        if swaps:
+            ids_by_finding["fit the ground truth of another image", None] = swaps
     return ids_by_finding
 
 
