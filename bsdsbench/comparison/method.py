@@ -19,7 +19,6 @@ from bsdsbench.comparison.comparable import refuse_equal_names
 from bsdsbench.comparison.comparison_tables import score_field
 from bsdsbench.errors import DataError
 from bsdsbench.loaders.pairing import natural_sort_key
-from bsdsbench.metrics import registry
 from bsdsbench.protocol.signature import Severity
 from bsdsbench.results.comparability import comparability
 from bsdsbench.results.evaluation import Evaluation
@@ -290,7 +289,7 @@ def splits(runs: Sequence[Evaluation], name: str = "") -> Splits:
         f"{pooled.name}: scores over splits",
         [Field("scores", "Scores"), *fields],
         [means, pooled_row],
-        caption=f"protocol {registry.describe(first.metrics, first.protocol)}",
+        caption=f"protocol {first.described}",
         reading=pooled.read_as,
         notes=[f"{note} Pooled: the counts of all images are summed."],
     )

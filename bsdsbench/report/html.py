@@ -451,7 +451,7 @@ def _facts(runs: Sequence[Evaluation]) -> list[str]:
     data_sets = [
         run.identity.describe() if run.identity else f"{len(run.records)} images" for run in runs
     ]
-    protocols = [f"protocol {registry.describe(run.metrics, run.protocol)}" for run in runs]
+    protocols = [f"protocol {run.described}" for run in runs]
     return ["; ".join(dict.fromkeys(data_sets)), date, "; ".join(dict.fromkeys(protocols))]
 
 

@@ -266,6 +266,11 @@ class Evaluation(TabularResult):
         return self.reference is not None or self.provenance.official is not None
 
     @property
+    def described(self) -> str:
+        """Describe the protocol and the rules by which scores are computed."""
+        return registry.describe(self.metrics, self.protocol)
+
+    @property
     def with_curve(self) -> tuple[str, ...]:
         """Return the metrics that have a precision-recall curve."""
         return registry.with_curve(self.metrics, self.protocol)

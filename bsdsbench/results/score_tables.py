@@ -57,7 +57,7 @@ def table_footer(runs: Sequence[Evaluation]) -> TableFooter:
     for run in runs:
         names.append(run.name)
         left_out[run.name] = (len(run.records), run.left_out)
-        protocols.append(f"protocol {registry.describe(run.metrics, run.protocol)}")
+        protocols.append(f"protocol {run.described}")
         signatures.append(run.signature_line)
         if scales := run.signature.ms:
             lines.append(f"{run.name}: each map is the mean over the scales {scales}.")
@@ -519,9 +519,6 @@ def at_threshold_of(run: Evaluation, other: Evaluation) -> list[Table]:
         is_essential = difference.of_protocol or difference.field in ("pred", "reading")
         if is_essential and difference.severity is not Severity.IGNORED:
             raise DataError(f"{pair.line()}; {only_alike}")
-    columns = [METHOD, Field("threshold", f"threshold of {other.name}", "threshold", ".3f")]
-    columns += [Field(key, key.upper(), "", ".4f") for key in ("p", "r", "f", "ods")]
-    columns.append(Field("ods_threshold", "ODS threshold", "threshold", ".3f"))
     text = f"P, R, F: at the ODS threshold of {other.name}; ODS: at the best threshold of this run."
     notes: list[str | Note] = [Note(text, ("p", "r", "f", "ods"))]
     if shared := {*run.image_ids} & {*other.image_ids}:
@@ -529,8 +526,13 @@ def at_threshold_of(run: Evaluation, other: Evaluation) -> list[Table]:
             f"{len(shared)} images are also in {other.name}, so its threshold was not chosen "
             "independently."
         )
+    columns = [METHOD, Field("threshold", f"threshold of {other.name}", "threshold", ".3f")]
+    columns += [Field(key, key.upper(), "", ".4f") for key in ("p", "r", "f", "ods")]
+    columns.append(Field("ods_threshold", "ODS threshold", "threshold", ".3f"))
     tables = []
-    for metric in [name for name in run.with_curve if name in other.with_curve]:
+    for metric in run.with_curve:
+        if metric not in other.with_curve:
+            continue
         score = run.score(metric)
         other_score = other.score(metric)
         spans = ["{:g} to {:g}".format(*s.curve.thresholds[[0, -1]]) for s in (other_score, score)]
@@ -539,12 +541,12 @@ def at_threshold_of(run: Evaluation, other: Evaluation) -> list[Table]:
             differing = f"{other.name}, {run.name}: thresholds from {' / '.join(spans)}"
             raise DataError(f"{differing}; {only_alike}")
         point = score.curve.at(other_score.ods.threshold)
-        at_threshold = [point.threshold, point.precision, point.recall, point.f]
+        row = [run.name, point.threshold, point.precision, point.recall, point.f]
         table = Table(
             f"{metric}-at-threshold",
             f"{registry.get(metric).title}, at the threshold that was best on {other.name}",
             columns,
-            [[run.name, *at_threshold, score.ods.f, score.ods.threshold]],
+            [[*row, score.ods.f, score.ods.threshold]],
             notes=notes,
             reading=reading_line([run, other]),
             signatures=[f"Signature of {other.name}: {other.signature}"],

@@ -171,23 +171,12 @@ def save_run(run: Evaluation, out: Path, progress: Progress | None = None) -> No
     """Write a run, with its metrics' own files, into the folder OUT, replacing an earlier result.
 
     The new result.json is first written under another name, and gets its name after all other files
-    are there. If it would be too large to read back, it lists no images. Its places are relative to
-    OUT, so that everything can be moved together. `progress` is called with (files written,
-    approximate total, name). Raises RunLockedError if another run holds the lock.
+    are there. `progress` is called with (files written, approximate total, name). Raises
+    RunLockedError if another run holds the lock.
     """
     stacks = {metric: run.stack(metric) for metric in run.metrics}
     counts = npz_bytes(arrays_of_records(run.records, stacks))
-    content = run.to_mapping()
-    if run.places:
-        relative = dict(run.places)
-        for side, path in run.places.items():
-            with suppress(ValueError):  # on another drive, where the path stays absolute
-                relative[side] = Path(os.path.relpath(path, out.resolve())).as_posix()
-        content["places"] = relative
-    content["files"] = {COUNTS: digest(counts)}
-    data = _encode_result(content)
-    if too_much_json(data):  # nothing is lost: counts.npz has all images
-        data = _encode_result({**content, "images": []})
+    data = _result_bytes(run, out, counts)
     with locked(out, wait=60):
         # `is_run` recognises a call that was killed after this line by this file
         write_atomic(out / UNFINISHED, data)
@@ -212,6 +201,25 @@ def save_run(run: Evaluation, out: Path, progress: Progress | None = None) -> No
         write_atomic(out / "timing.json", as_json({"seconds": times}), durable=False)
         write_atomic(out / COUNTS, counts)
         os.replace(out / UNFINISHED, out / RESULT)
+
+
+def _result_bytes(run: Evaluation, out: Path, counts: bytes) -> bytes:
+    """Return the bytes of result.json for a run in the folder OUT, beside these of counts.npz.
+
+    The run's places are relative to OUT, so that everything can be moved together.
+    """
+    content = run.to_mapping()
+    if run.places:
+        relative = dict(run.places)
+        for side, path in run.places.items():
+            with suppress(ValueError):  # on another drive, where the path stays absolute
+                relative[side] = Path(os.path.relpath(path, out.resolve())).as_posix()
+        content["places"] = relative
+    content["files"] = {COUNTS: digest(counts)}
+    data = _encode_result(content)
+    if too_much_json(data):  # to read back; nothing is lost, as counts.npz has all images
+        data = _encode_result({**content, "images": []})
+    return data
 
 
 def _encode_result(content: Mapping[str, Any]) -> bytes:

@@ -206,26 +206,21 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
         _check_same_images(first_run, tables[0], run, table)
     records = []
     times_chosen = np.zeros(len(runs), np.int64)
+    form = f"best-of-{len(runs)}"
     for record in first_run.records:
-        candidates = [table[record.image_id] for table in tables]  # the image in every run
-        matches = np.stack([counts["matches"] for counts in candidates])  # (M, T, 4)
+        counts_of_runs = [table[record.image_id] for table in tables]
+        matches = np.stack([counts["matches"] for counts in counts_of_runs])  # (M, T, 4)
         steps = np.arange(matches.shape[1])
         chosen = _find_best_runs(matches)
         times_chosen += np.bincount(chosen, minlength=len(runs))
         others: dict[str, Any] = {}
-        if OTHER_MATCHES in candidates[0]:
+        if OTHER_MATCHES in counts_of_runs[0]:
             # At each further tolerance the matches (M, T, 4)
-            further = np.stack([counts[OTHER_MATCHES] for counts in candidates], axis=1)
+            further = np.stack([counts[OTHER_MATCHES] for counts in counts_of_runs], axis=1)
             others[OTHER_MATCHES] = [m[_find_best_runs(m), steps] for m in further]
-        counts = MatchCounts(record.counts[_METRIC].thresholds, matches[chosen, steps], **others)
+        best = MatchCounts(record.counts[_METRIC].thresholds, matches[chosen, steps], **others)
         records.append(
-            replace(
-                record,
-                counts={_METRIC: counts},
-                fingerprint="",
-                seconds=0.0,
-                form=f"best-of-{len(runs)}",
-            )
+            replace(record, counts={_METRIC: best}, fingerprint="", seconds=0.0, form=form)
         )
     provenance = Provenance(
         gt=first_run.provenance.gt,

@@ -147,7 +147,7 @@ def test_a_right_order_has_an_ap_of_1(dtype, thresholds, metrics):
     run = bb.evaluate_items(items, protocol, metrics=metrics, workers=1)
     assert run.score("pixel").ap == pytest.approx(1, abs=1e-12)
     assert 'pixel.ap_rule="step"' in str(run.signature)
-    assert "AP rule step" in registry.describe(run.metrics, run.protocol)
+    assert "AP rule step" in run.described
     again = registry.complete_options(Signature.parse(str(run.signature)).protocol)
     assert run.protocol.replace(name="x") == again.replace(name="x")
 
