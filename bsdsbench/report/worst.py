@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import accumulate, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,13 +38,13 @@ def worst_figure(
 ) -> None:
     """Write a figure with a row per image: photo, ground truth, and an overlay for each run.
 
-    runs : runs of the same images. Overlays are drawn at the image's best threshold
     path : the .pdf, .svg or .png file
     look : the width of the figure, "page" or "column"
 
-    Photos and ground truth come from the first run. If it has no photo of any of the images, there
-    is no column of photos; a single missing photo is white. Raises DataError if `image_ids` is
-    empty, if files of a run are missing, or if a run has no metric that can be drawn.
+    Overlays are drawn at the image's best threshold. Photos and ground truth are those of the first
+    run. A missing photo is white; if all are missing, there is no column of photos. Raises
+    DataError if `image_ids` is empty, if files of a run are missing, or if a run has no metric that
+    can be drawn.
     """
     from bsdsbench.plotting.grid import PictureRow, draw_grid
 
@@ -93,16 +93,19 @@ def _values_of_images(
     values: dict[Field, dict[str, float | None]] = {}
     for table_of_score in tables:
         cells = table_of_score.plain()  # key of a column -> a cell per row
-        # The part of a row is a class, or whatever else the metric scores separately
-        parts = {*cells.get("part", [None])}
-        part = parts.pop() if len(parts) == 1 else None
-        prefix = f"{part}: " if part else ""
+        classes = {*cells.get("part", [None])}
+        only_class = classes.pop() if len(classes) == 1 else None
+        prefix = f"{only_class}: " if only_class else ""
         for field in table_of_score.columns:
-            if field.format:  # not a column of text
-                # Each image has its own row first, then rows of its parts. In reverse order the
-                # image's own row comes last, so its value is the one that the dict keeps.
-                backwards = zip(cells["image"][::-1], cells[field.key][::-1], strict=True)
-                values.setdefault(replace(field, heading=prefix + field.heading), dict(backwards))
+            if not field.format:  # a column of text
+                continue
+            column = replace(field, heading=prefix + field.heading)
+            if column in values:  # the same score under another name
+                continue
+            values[column] = {}
+            for image_id, number in zip(cells["image"], cells[field.key], strict=True):
+                # The first row of an image is of the whole image, and the others are of classes
+                values[column].setdefault(image_id, number)
     return values
 
 
@@ -130,9 +133,8 @@ def worst_table(
     a method with several runs, the score of an image is the mean over the runs.
 
     runs    : one or two runs or methods
-    folders : the folder of every run, method by method, or () if there are none. The subfolder
-        `overlays` is for the overlays of the run. The table has the paths of the overlays of each
-        method's first run
+    folders : the folder of every run, method by method, or () if there are none. Overlays are in
+        its subfolder `overlays`. The table has the paths of those of each method's first run
     metric  : by default the first metric that all runs have
     draw    : True to draw the overlays of the listed images first
     progress : called after each drawn image
@@ -141,9 +143,8 @@ def worst_table(
     of_each : a column of groups. The `n` worst images of each group are listed, group by group
     spread  : the kind of spread that is shown beside a mean over runs
 
-    The columns are: image, groups, scores of each run or method, the difference if there are two,
-    and paths of overlays. Raises DataError if there are more than two runs or methods, if they are
-    not comparable, or if any of them lacks the metric.
+    Raises DataError if there are more than two runs or methods, if they are not comparable, or if
+    any of them lacks the metric.
     """
     methods = _as_methods(runs)
     names = [method.name for method in methods]
@@ -170,7 +171,7 @@ def worst_table(
     if is_pair:
         table_columns.append(_Column(Field("difference", "A - B", "", "+.4f"), differences))
     overlays = []
-    if all(drawn_metric(run) and run.place("pred") for run in shared_runs):
+    if folders and all(drawn_metric(run) and run.place("pred") for run in shared_runs):
         overlays = _overlay_columns(methods, folders, listed)
     table_columns += overlays
     rows = [[column.cells[image_id] for column in table_columns] for image_id in listed]
@@ -191,9 +192,7 @@ def worst_table(
 def _shared_metric(runs: Sequence[Evaluation], names: Sequence[str], metric: str | None) -> str:
     """Return `metric`, by default the first metric that all runs have.
 
-    names : the names of the methods, for the message
-
-    Raises DataError if not all runs have it.
+    Raises DataError, with the `names` of the methods, if not all runs have it.
     """
     shared = [m for m in runs[0].metrics if all(m in run.metrics for run in runs)]
     if not shared or (metric is not None and metric not in shared):
@@ -234,10 +233,8 @@ def _score_columns(
     fields         : the scores that all runs have
 
     For a method with several runs, a cell is the mean over the runs, or None if the score is
-    undefined in any of them. The key of a column is the key of the score and the number of the
-    method, such as "ods_1". If an earlier score, of another class, has the same key, the position
-    of the score comes between them, as in "ods_2_1". If there are two methods, a heading begins
-    with the name of the method.
+    undefined in any of them. The key of a column ends with the number of the method, as in "ods_1".
+    If two scores, of different classes, have the same key, the second becomes "ods_2_1".
     """
     remaining = iter(values_of_runs)
     columns = []
@@ -267,17 +264,15 @@ def _overlay_columns(
 ) -> list[_Column]:
     """Return a column per method with the paths of overlays of its first run, "" if missing.
 
-    folders : the folders of the runs, method by method. If it is empty, no columns are returned
+    folders : the folders of the runs, method by method
     """
-    if not folders:
-        return []
     columns = []
-    # The position of each method's first run among all runs
-    first_runs = accumulate([0, *(method.n_runs for method in methods[:-1])])
-    for number, position in enumerate(first_runs, 1):
+    position = 0  # of the method's first run among all runs
+    for number, method in enumerate(methods, 1):
         folder = folders[position] / "overlays"
         cells = {image_id: str(overlay_path(folder, image_id) or "") for image_id in listed}
         columns.append(_Column(Field(f"overlay_{number}", "Overlay"), cells))
+        position += method.n_runs
     return columns
 
 
@@ -296,10 +291,9 @@ def _as_methods(runs: Sequence[Evaluation | Method]) -> list[Method]:
 
 
 def _score_differences(columns: Sequence[_Column]) -> dict[str, float]:
-    """Return the score of each image in one column, or its difference between two columns.
+    """Return the score of each image in one column, or the first minus the second of two columns.
 
-    The result maps image ids to scores, or to the first score minus the second. For a mean with its
-    spread, the mean is used. Images with an undefined score are left out.
+    For a mean with its spread, the mean is used. Images with an undefined score are left out.
     """
     differences = {}
     for image_id in columns[0].cells:
