@@ -11,61 +11,43 @@ import json
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from importlib import resources
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from bsdsbench import __version__
 from bsdsbench.comparison.bootstrap import N_BOOT, SEED
 from bsdsbench.comparison.compare import compare
 from bsdsbench.comparison.comparison import Comparison
-from bsdsbench.comparison.comparison_tables import heading
-from bsdsbench.comparison.lost_scores import (
-    ERROR_SIDES,
-    error_table,
-    lost_scores,
-    metric_with_errors,
-)
+from bsdsbench.comparison.lost_scores import error_table, lost_scores, metric_with_errors
 from bsdsbench.comparison.published import (
     HUMAN_POINT,
     HUMAN_TASK,
-    PublishedCurve,
     find_published,
     labelled_runs,
     published_beside,
     why_not_beside,
 )
-from bsdsbench.comparison.slices import Slices, score_drawn, slice_tables, slices_of
+from bsdsbench.comparison.slices import slice_tables, slices_of
 from bsdsbench.errors import DataError
 from bsdsbench.io import PathLike, write_atomic
-from bsdsbench.metrics import registry
-from bsdsbench.metrics.base import Column
 from bsdsbench.plotting import style
+from bsdsbench.report.image_table import build_image_table, image_groups
 from bsdsbench.report.overlays import COLORS, chosen_threshold, drawn_metric
 from bsdsbench.report.pictures import ImagePictures, by_interest, draw_pictures
+from bsdsbench.report.plot_data import curve_data, error_bars, slice_plot
 from bsdsbench.report.verdict import merge_intervals, verdict_lines
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.given_runs import as_runs
-from bsdsbench.results.groups import group_columns, partition
 from bsdsbench.results.image_tables import summary_tables
 from bsdsbench.results.score_tables import score_tables
 from bsdsbench.runs.sources import Sources, fault_of, find_sources
-from bsdsbench.scores.counts import OperatingPoint
-from bsdsbench.scores.curve import PRCurve
-from bsdsbench.scores.ratios import f_measure
 from bsdsbench.tables.forms import html_figures, to_csv
 from bsdsbench.tables.table import Table
 from bsdsbench.text import listed
 
-_WRONG_PIXELS = ("false_pixels", "missed_pixels")
-_MAX_CLASSES = 20  # runs with more classes get no column per class; counts the whole image as one
-_MAX_GROUPS = 100  # the table of images cannot be filtered by a column with more groups
-_DIFFERENCE = -1  # stands for the difference of two runs where a run's number is expected
 _SCRIPTS = ("1_base", "2_curves", "3_pairs", "4_table", "5_viewer", "6_start")
 
 
@@ -132,7 +114,7 @@ def write_report(
         if pictures:
             named = page.find_files(folders, gt_dir, images_dir)
             maker = ImagePictures(evaluations, page.sources, full=False)
-            order = by_interest(page.ids, page.mains)
+            order = by_interest(page.ids, page.table.main_scores)
             drawing = draw_pictures(maker, named, page.notes, order, full_pictures, progress)
             for image_id, pictures_of_image in drawing:
                 page.add_pictures(image_id, pictures_of_image)
@@ -149,9 +131,8 @@ class Page:
 
     published_rows, table_notes : rows of published results for tables, and notes on them
     published_curves : published results with a stored curve
-    columns, mains, ids : see `_ImageColumns`
-    images   : image id -> its row in the table of images, for the page's scripts: "id", "values" (a
-        number or None per column), and "thumb" and "paper" if the image has pictures
+    table    : the table of images. Its rows also have "thumb" and "paper" if the image has pictures
+    ids      : the images of all runs, beginning with the images of the first run
     sources  : run name -> the files of the run, if they were found
     notes    : a line for everything that the page lacks
     pictures : position of an image in `ids` -> its pictures, see `add_pictures`
@@ -174,11 +155,8 @@ class Page:
         self.title = title or listed([run.name for run in runs])
         self.published_rows, self.table_notes = published_beside(published, runs, force, labels)
         self.published_curves = [r for r in find_published(published, labels) if r.curve]
-        self.columns, values, self.mains, self.ids = _image_columns(runs)
-        self.images: dict[str, dict[str, Any]] = {
-            i: {"id": i, "values": [value_of_image.get(i) for value_of_image in values]}
-            for i in self.ids
-        }
+        self.table = build_image_table(runs)
+        self.ids = list(self.table.rows)
         self.sources: dict[str, Sources] = {}
         self.notes: list[str] = []
         self.pictures: dict[int, dict[str, Any]] = {}
@@ -220,7 +198,7 @@ class Page:
         """
         for name in ("thumb", "paper"):
             if name in pictures:
-                self.images[image_id][name] = pictures.pop(name)
+                self.table.rows[image_id][name] = pictures.pop(name)
         self.pictures[self.ids.index(image_id)] = pictures
 
     def render(
@@ -257,7 +235,7 @@ class Page:
         except DataError as error:
             self.notes.append(f"no comparison: {error.problems[0]}")
         if served and self.sources:
-            n_pictures = len(self.images)  # the server can draw every image
+            n_pictures = len(self.ids)  # the server can draw every image
         else:
             n_pictures = sum("gt" in pictures for pictures in self.pictures.values())
         files = resources.files("bsdsbench.report").joinpath("page")
@@ -273,9 +251,9 @@ class Page:
             tables=list(zip(tables, html_figures(tables), strict=True)),
             notes=self.notes,
             error_colors=style.ERROR_COLORS if losses or served else {},
-            error_bars=_error_bars(losses),
-            slice_plots=[_slice_plot(runs, slices) for slices in slices_by_column.values()],
-            n_images=len(self.images),
+            error_bars=error_bars(losses),
+            slice_plots=[slice_plot(runs, slices) for slices in slices_by_column.values()],
+            n_images=len(self.ids),
             several=len(runs) > 1,
             other_color=style.OTHER_COLOR,
             buffer_colors=style.BUFFER_COLORS,
@@ -293,13 +271,13 @@ class Page:
     def _script_data(self, tables: Sequence[Table], served: bool) -> dict[str, object]:
         """Return the data that the page's scripts draw, to be written as JSON. The keys are:
 
-        runs, published : a curve for each run and each published result, see `_curve_data`. A run
+        runs, published : a curve for each run and each published result, see `curve_data`. A run
             also has "level", the ODS threshold of the metric whose pixels are drawn, unless it has
             none
         human   : [recall, precision] of human agreement on BSDS500, or None if any run is of other
             images
-        columns, images : the table of images, see `_ImageColumns` and `Page`
-        groups  : the groups by which the table can be filtered, see `_groups`
+        columns, images : the table of images, see `ImageTable` and `Page`
+        groups  : the groups by which the table can be filtered, see `image_groups`
         csv     : table key -> the table as CSV
         colors  : "#rrggbb" for each class of pixels, in the order of `overlays.COLORS`; class 0,
             which is not drawn, has None
@@ -311,13 +289,13 @@ class Page:
         for run in runs:
             score = run.score(run.with_curve[0]) if run.with_curve else None
             curve, best = (score.curve, score.ods) if score else (None, None)
-            data = _curve_data(run.name, next(lines), curve, best)
+            data = curve_data(run.name, next(lines), curve, best)
             threshold = chosen_threshold(run)
             if threshold is not None:
                 data["level"] = round(threshold, 5)
             curves.append(data)
         published = [
-            _curve_data(row.label, next(lines), row.curve, row.curve.ods)
+            curve_data(row.label, next(lines), row.curve, row.curve.ods)
             for row in self.published_curves
             if row.curve
         ]
@@ -326,121 +304,13 @@ class Page:
             "runs": curves,
             "published": published,
             "human": [*HUMAN_POINT] if is_human_task else None,
-            "columns": self.columns,
-            "images": list(self.images.values()),
-            "groups": _groups(runs, self.by, self.images),
+            "columns": self.table.columns,
+            "images": list(self.table.rows.values()),
+            "groups": image_groups(runs, self.by, self.table.rows),
             "csv": {table.key: to_csv(table) for table in tables},
             "colors": [None, *(f"#{bytes(color).hex()}" for color in COLORS[1:])],
             "served": served,
         }
-
-
-class _ImageColumns(NamedTuple):
-    """The columns of numbers in the table of images.
-
-    columns : a dict per column for the page's scripts: "label", "run" (number of the run, or -1 for
-        the difference of two runs), "main" (True if shown on a phone), "whole" (True if the numbers
-        are integers)
-    values  : for each column, image id -> number; undefined numbers are left out
-    mains   : the same for the main column of each run, which is its first score
-    ids     : the images of all runs, beginning with the images of the first run
-    """
-
-    columns: list[dict[str, Any]]
-    values: list[dict[str, float]]
-    mains: list[dict[str, float]]
-    ids: list[str]
-
-
-def _image_columns(runs: Sequence[Evaluation]) -> _ImageColumns:
-    """Build the columns of the table of images, run by run and metric by metric.
-
-    Numbers are rounded to five decimals. A column without any number is left out, unless it is the
-    first column of its metric. If there are two runs, the last column is the difference between
-    their main columns (first run minus second run).
-    """
-    columns: list[dict[str, Any]] = []
-    values = []
-    mains = []
-    ids = dict[str, None]()
-    for number, run in enumerate(runs):
-        ids |= dict.fromkeys(run.image_ids)
-        for metric in run.metrics:
-            rows = run.image_scores(metric)  # image id -> key -> score
-            ids |= dict.fromkeys(rows)
-            shown = [*_add_usual_columns(run, metric, rows), *_add_wrong_pixels(run, metric, rows)]
-            for k, column in enumerate(shown):
-                numbers = {i: row[column.key] for i, row in rows.items() if column.key in row}
-                defined = {i: round(v, 5) for i, v in numbers.items() if not np.isnan(v)}
-                if not defined and k > 0:
-                    continue
-                is_main = metric == run.metrics[0] and k == 0
-                is_whole = column.key in _WRONG_PIXELS or column.digits == 0
-                columns.append(
-                    {"label": column.heading, "run": number, "main": is_main, "whole": is_whole}
-                )
-                values.append(defined)
-                if is_main:
-                    mains.append(defined)
-    if len(runs) == len(mains) == 2:
-        a, b = mains
-        label = f"{columns[0]['label']} difference"
-        columns.append({"label": label, "run": _DIFFERENCE, "main": True})
-        values.append({i: round(a[i] - b[i], 5) for i in a if i in b})
-    return _ImageColumns(columns, values, mains, list(ids))
-
-
-def _add_usual_columns(
-    run: Evaluation, metric: str, rows: dict[str, dict[str, float]]
-) -> list[Column]:
-    """Return the columns of a metric to show, and add scores of single classes to `rows`.
-
-    rows : image id -> key of a score -> number, changed in place
-
-    The columns are those that tables show by default. If the run has at most _MAX_CLASSES classes,
-    the first score of each class is added to `rows` under the key CLASS.KEY, and gets a column. All
-    columns of the metric are returned if it shows all by default, or if the run was read from
-    official result files and so has no records.
-    """
-    scorer = registry.get(metric)
-    usual = scorer.usual(scorer.options_of(run.protocol))
-    if usual is None or not run.records:
-        return list(scorer.image_columns)
-    columns = [c for c in scorer.image_columns if c.key in usual]
-    values_by_part = run.image_values(metric)
-    part_column = next(c for c in scorer.part_columns if c.key in usual)
-    for part, values_by_key in values_by_part.items():  # the part "" is the whole image
-        if part and len(values_by_part) <= _MAX_CLASSES and part_column.key in values_by_key:
-            key = f"{part}.{part_column.key}"
-            columns.append(replace(part_column, key=key, heading=f"{part}: {part_column.heading}"))
-            for image_id, value in zip(run.image_ids, values_by_key[part_column.key], strict=True):
-                rows[image_id] = {**rows[image_id], key: value}
-    return columns
-
-
-def _add_wrong_pixels(
-    run: Evaluation, metric: str, rows: dict[str, dict[str, float]]
-) -> list[Column]:
-    """Add the numbers of false and missed pixels to `rows`, and return columns for them.
-
-    rows : image id -> key -> number. The keys in _WRONG_PIXELS are added in place
-
-    Pixels are counted at the threshold nearest to the ODS threshold. Nothing is added, and [] is
-    returned, if the metric has no curve or the records hold no matched pixels.
-    """
-    records = [r for r in run.records if "matches" in r.counts.get(metric, ())]
-    if not records or metric not in run.with_curve:
-        return []
-    ods_threshold = run.score(metric).ods.threshold or 0.0
-    for record in records:
-        counts: Any = record.counts[metric]
-        k = int(np.abs(counts.thresholds - ods_threshold).argmin())
-        matched_gt, total_gt, matched_pred, total_pred = counts.matches[k].tolist()
-        row = rows.setdefault(record.image_id, {})
-        row["false_pixels"] = total_pred - matched_pred
-        row["missed_pixels"] = total_gt - matched_gt
-    # Their headings are "false" and "missed"
-    return [Column(key, key.split("_")[0], score=False) for key in _WRONG_PIXELS]
 
 
 def _facts(runs: Sequence[Evaluation]) -> list[str]:
@@ -453,131 +323,6 @@ def _facts(runs: Sequence[Evaluation]) -> list[str]:
     ]
     protocols = [f"protocol {run.described}" for run in runs]
     return ["; ".join(dict.fromkeys(data_sets)), date, "; ".join(dict.fromkeys(protocols))]
-
-
-def _error_bars(losses: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[tuple[str, float]]]]:
-    """Return the bars of the plot of error classes: (name of a run, [(error class, width)]).
-
-    losses : the result of `lost_scores` for each run
-
-    The width of a class is the rise of ODS if its errors alone were repaired, in percent of the
-    longest bar. An undefined rise has the width 0.
-    """
-    bars = []
-    for lost in losses:
-        rises = [
-            (error_class, lost[side][key]["delta_ods"] or 0.0)
-            for side in ("missed", "false")
-            for key, error_class in ERROR_SIDES[side][1].items()
-        ]
-        bars.append((lost["name"], rises))
-    # If no error costs anything, any divisor will do: all widths are 0
-    longest = max((sum(rise for _, rise in rises) for _, rises in bars), default=0.0) or 1.0
-    return [(name, [(key, 100 * rise / longest) for key, rise in rises]) for name, rises in bars]
-
-
-def _slice_plot(runs: Sequence[Evaluation], slices: Sequence[Slices]) -> dict[str, object]:
-    """Return the data from which the template plots a score for each slice (group of images).
-
-    `slices` has one entry for each run, all made from the same column of groups. The result has
-    these keys; each x is a percentage of the width of the plot.
-
-    title  : text
-    rows   : for each slice of each run, (label, color, x of the score, x of the lower end of its
-        interval, x of the upper end, text). Slices with an undefined score are omitted. If the
-        interval is undefined, both of its ends are at the score
-    wholes : for each run, (x of its score on all images, color)
-    ends   : the smallest and the largest value on the axis, as text
-    """
-    score = score_drawn(runs, slices)
-    colors = [line.color for line in style.curve_lines(len(runs))]
-    # The axis must cover the scores, the ends of their intervals, and the scores on all images
-    values = [v for of_run in slices for scored in of_run.scores[score] for v in scored.score]
-    values += [of_run.whole[score] for of_run in slices]
-    lowest, highest = np.nanmin(values), np.nanmax(values)
-
-    def percent(value: float) -> float:
-        """Return the x of a score, leaving a margin of 4 % on each side of the plot."""
-        return round(4 + 92 * float((value - lowest) / ((highest - lowest) or 1.0)), 2)
-
-    rows, wholes = [], []
-    for of_run, color in zip(slices, colors, strict=True):
-        wholes.append((percent(of_run.whole[score]), color))
-        run_name = f"{of_run.name}: " if len(slices) > 1 else ""
-        names, scores, sizes = of_run.parts.names, of_run.scores[score], of_run.sizes
-        for name, scored, n in zip(names, scores, sizes, strict=True):
-            value, low, high = scored.score
-            if np.isnan(value):
-                continue
-            if np.isnan(low):
-                low = high = value
-            text = f"{value:.3f} [{low:.3f}, {high:.3f}]"
-            rows.append((f"{run_name}{name} ({n})", color, *map(percent, (value, low, high)), text))
-    return {
-        "title": f"{heading(score)} by {slices[0].parts.column}",
-        "rows": rows,
-        "wholes": wholes,
-        "ends": (f"{lowest:.3f}", f"{highest:.3f}"),
-    }
-
-
-def _groups(
-    runs: Sequence[Evaluation], by: Sequence[str], images: Mapping[str, Any]
-) -> list[dict[str, Any]]:
-    """Return the groups by which the table of images can be filtered, each with "label" and "ids".
-
-    by     : columns of groups, possibly with limits, as in "size=0,1024". They come first, followed
-        by the runs' other columns
-    images : image id -> row of the table. Other images are in no group
-
-    A column with more than _MAX_GROUPS groups is left out.
-    """
-    groups = []
-    done = set[str]()  # names of columns
-    record_of = {r.image_id: r for run in runs for r in run.records if r.image_id in images}
-    records = list(record_of.values())
-    for column in (*by, *group_columns(records)):
-        parts = partition(records, column)
-        if parts.column in done or len(parts.names) > _MAX_GROUPS:
-            continue
-        done.add(parts.column)
-        for number, name in enumerate(parts.names):
-            ids = [records[i].image_id for i in parts.images_of(number)]
-            groups.append({"label": f"{parts.column}: {name}", "ids": ids})
-    return groups
-
-
-def _curve_data(
-    name: str,
-    line: style.CurveLine,
-    curve: PRCurve | PublishedCurve | None,
-    best: OperatingPoint | None,
-) -> dict[str, object]:
-    """Return a curve for the page's scripts. The keys are:
-
-    name, color : the text of the legend, and "#rrggbb"
-    dash  : lengths of dashes and gaps for SVG, or "" for a solid line
-    curve : points [threshold, recall, precision, F]. An unknown threshold is None. Points with a
-        recall and a precision of 0 are left out
-    ods   : the best point, as a list of the same four numbers
-
-    "curve" and "ods" are missing if `curve` or `best` is None.
-    """
-    dash = " ".join(f"{2 * length:g}" for length in line.dashes)  # the lines are 2 wide
-    data: dict[str, object] = {"name": name, "color": line.color, "dash": dash}
-    if curve is None or best is None:
-        return data
-    thresholds = [None] * curve.recall.size if curve.thresholds is None else curve.thresholds
-    f = f_measure(curve.precision, curve.recall)
-    points = zip(thresholds, curve.recall, curve.precision, f, strict=True)
-    data["curve"] = [_round_point(point) for point in points if point[1] > 0 or point[2] > 0]
-    data["ods"] = _round_point((best.threshold, best.recall, best.precision, best.f))
-    return data
-
-
-def _round_point(point: Sequence[float | None]) -> list[float | None]:
-    """Round the numbers of a point to five decimals. None stays None."""
-    return [None if number is None else round(float(number), 5) for number in point]
 
 
 def _script_json(data: object) -> str:

@@ -1,0 +1,145 @@
+"""The table of images on a page of runs: its columns, its rows, and groups to filter it by."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bsdsbench.metrics import registry
+from bsdsbench.metrics.base import Column
+from bsdsbench.results.evaluation import Evaluation
+from bsdsbench.results.groups import group_columns, partition
+
+_MAX_CLASSES = 20  # runs with more classes get no column per class; counts the whole image as one
+_MAX_GROUPS = 100  # the table cannot be filtered by a column with more groups
+_DIFFERENCE = -1  # stands for the difference of two runs where a run's number is expected
+
+
+class ImageTable(NamedTuple):
+    """The table of images, for the page's scripts.
+
+    columns : a dict per column: "label", "run" (number of the run, or -1 for the difference of two
+        runs), "main" (True if shown on a phone), "whole" (True if the numbers are integers)
+    rows    : image id -> {"id": the image id, "values": a number per column, or None}
+    main_scores : for each run, image id -> its first score
+    """
+
+    columns: list[dict[str, Any]]
+    rows: dict[str, dict[str, Any]]
+    main_scores: list[dict[str, float]]
+
+
+def build_image_table(runs: Sequence[Evaluation]) -> ImageTable:
+    """Build the table of the images of all runs, with columns run by run and metric by metric.
+
+    Numbers are rounded to five decimals. A column without any number is left out, unless it is the
+    first column of its metric. If there are two runs, the last column is the difference between
+    their main columns (first run minus second run).
+    """
+    columns: list[dict[str, Any]] = []
+    numbers_of_columns = []  # for each column, image id -> number
+    main_scores = []
+    ids = dict[str, None]()  # without values: a set that keeps the order
+    for number, run in enumerate(runs):
+        ids |= dict.fromkeys(run.image_ids)
+        for metric in run.metrics:
+            scores = _usual_scores(run, metric) | _wrong_pixels(run, metric)
+            for k, (column, values) in enumerate(scores.items()):
+                ids |= dict.fromkeys(values)
+                numbers = {i: round(v, 5) for i, v in values.items() if not np.isnan(v)}
+                if not numbers and k > 0:
+                    continue
+                is_main = metric == run.metrics[0] and k == 0
+                is_whole = column.digits == 0
+                columns.append(
+                    {"label": column.heading, "run": number, "main": is_main, "whole": is_whole}
+                )
+                numbers_of_columns.append(numbers)
+                if is_main:
+                    main_scores.append(numbers)
+    if len(runs) == len(main_scores) == 2:
+        a, b = main_scores
+        label = f"{columns[0]['label']} difference"
+        columns.append({"label": label, "run": _DIFFERENCE, "main": True})
+        numbers_of_columns.append({i: round(a[i] - b[i], 5) for i in a if i in b})
+    rows = {i: {"id": i, "values": [numbers.get(i) for numbers in numbers_of_columns]} for i in ids}
+    return ImageTable(columns, rows, main_scores)
+
+
+def _usual_scores(run: Evaluation, metric: str) -> dict[Column, dict[str, float]]:
+    """Return the scores of a metric to show: column -> image id -> number.
+
+    They are those that tables show by default and, if the run has at most _MAX_CLASSES classes, the
+    first score of each class. All scores are returned if the metric shows all by default, or if the
+    run was read from official result files and so has no records.
+    """
+    scorer = registry.get(metric)
+    usual = scorer.usual(scorer.options_of(run.protocol))
+    scores = run.image_scores(metric)  # image id -> key of a score -> number
+    every_column = {
+        column: {i: row[column.key] for i, row in scores.items() if column.key in row}
+        for column in scorer.image_columns
+    }
+    if usual is None or not run.records:
+        return every_column
+    columns = {column: every_column[column] for column in every_column if column.key in usual}
+    values_by_class = run.image_values(metric)  # the class "" is the whole image
+    if len(values_by_class) <= _MAX_CLASSES:
+        class_column = next(c for c in scorer.part_columns if c.key in usual)
+        for name, values in values_by_class.items():
+            if name and class_column.key in values:
+                heading = f"{name}: {class_column.heading}"
+                column = replace(class_column, key=f"{name}.{class_column.key}", heading=heading)
+                columns[column] = dict(zip(run.image_ids, values[class_column.key], strict=True))
+    return columns
+
+
+def _wrong_pixels(run: Evaluation, metric: str) -> dict[Column, dict[str, float]]:
+    """Return the numbers of false and missed pixels: column -> image id -> number.
+
+    Pixels are counted at the threshold nearest to the ODS threshold. The result is empty if the
+    metric has no curve or the records hold no matched pixels.
+    """
+    records = [r for r in run.records if "matches" in r.counts.get(metric, ())]
+    if not records or metric not in run.with_curve:
+        return {}
+    ods_threshold = run.score(metric).ods.threshold or 0.0
+    false, missed = {}, {}
+    for record in records:
+        counts: Any = record.counts[metric]
+        k = int(np.abs(counts.thresholds - ods_threshold).argmin())
+        matched_gt, total_gt, matched_pred, total_pred = counts.matches[k].tolist()
+        false[record.image_id] = total_pred - matched_pred
+        missed[record.image_id] = total_gt - matched_gt
+    return {
+        Column("false_pixels", "false", digits=0): false,
+        Column("missed_pixels", "missed", digits=0): missed,
+    }
+
+
+def image_groups(
+    runs: Sequence[Evaluation], by: Sequence[str], image_ids: Collection[str]
+) -> list[dict[str, Any]]:
+    """Return the groups by which the table can be filtered, each with "label" and "ids".
+
+    by : columns of groups, possibly with limits, as in "size=0,1024". They come first, followed by
+        the runs' other columns
+
+    A column with more than _MAX_GROUPS groups is left out.
+    """
+    record_of = {r.image_id: r for run in runs for r in run.records if r.image_id in image_ids}
+    records = list(record_of.values())
+    groups = []
+    done = set[str]()  # names of columns
+    for column in (*by, *group_columns(records)):
+        parts = partition(records, column)
+        if parts.column in done or len(parts.names) > _MAX_GROUPS:
+            continue
+        done.add(parts.column)
+        for number, name in enumerate(parts.names):
+            ids = [records[i].image_id for i in parts.images_of(number)]
+            groups.append({"label": f"{parts.column}: {name}", "ids": ids})
+    return groups

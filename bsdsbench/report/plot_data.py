@@ -1,0 +1,117 @@
+"""The data of the plots on a page of runs: curves, classes of errors, and slices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from bsdsbench.comparison.comparison_tables import heading
+from bsdsbench.comparison.lost_scores import ERROR_SIDES
+from bsdsbench.comparison.published import PublishedCurve
+from bsdsbench.comparison.slices import Slices, score_drawn
+from bsdsbench.plotting import style
+from bsdsbench.results.evaluation import Evaluation
+from bsdsbench.scores.counts import OperatingPoint
+from bsdsbench.scores.curve import PRCurve
+from bsdsbench.scores.ratios import f_measure
+
+
+def error_bars(losses: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[tuple[str, float]]]]:
+    """Return the bars of the plot of error classes: (name of a run, [(error class, width)]).
+
+    losses : the result of `lost_scores` for each run
+
+    The width of a class is the rise of ODS if its errors alone were repaired, in percent of the
+    longest bar. An undefined rise has the width 0.
+    """
+    bars = []
+    for lost in losses:
+        rises = [
+            (error_class, lost[side][key]["delta_ods"] or 0.0)
+            for side in ("missed", "false")
+            for key, error_class in ERROR_SIDES[side][1].items()
+        ]
+        bars.append((lost["name"], rises))
+    # If no error costs anything, any divisor will do: all widths are 0
+    longest = max((sum(rise for _, rise in rises) for _, rises in bars), default=0.0) or 1.0
+    return [(name, [(key, 100 * rise / longest) for key, rise in rises]) for name, rises in bars]
+
+
+def slice_plot(runs: Sequence[Evaluation], slices: Sequence[Slices]) -> dict[str, object]:
+    """Return the data from which the template plots a score for each slice (group of images).
+
+    `slices` has one entry for each run, all made from the same column of groups. The result has
+    these keys; each x is a percentage of the width of the plot.
+
+    title  : text
+    rows   : for each slice of each run, (label, color, x of the score, x of the lower end of its
+        interval, x of the upper end, text). Slices with an undefined score are omitted. If the
+        interval is undefined, both of its ends are at the score
+    wholes : for each run, (x of its score on all images, color)
+    ends   : the smallest and the largest value on the axis, as text
+    """
+    score = score_drawn(runs, slices)
+    colors = [line.color for line in style.curve_lines(len(runs))]
+    # The axis must cover the scores, the ends of their intervals, and the scores on all images
+    values = [v for of_run in slices for scored in of_run.scores[score] for v in scored.score]
+    values += [of_run.whole[score] for of_run in slices]
+    lowest, highest = np.nanmin(values), np.nanmax(values)
+
+    def percent(value: float) -> float:
+        """Return the x of a score, leaving a margin of 4 % on each side of the plot."""
+        return round(4 + 92 * float((value - lowest) / ((highest - lowest) or 1.0)), 2)
+
+    rows, wholes = [], []
+    for of_run, color in zip(slices, colors, strict=True):
+        wholes.append((percent(of_run.whole[score]), color))
+        run_name = f"{of_run.name}: " if len(slices) > 1 else ""
+        names, scores, sizes = of_run.parts.names, of_run.scores[score], of_run.sizes
+        for name, scored, n in zip(names, scores, sizes, strict=True):
+            value, low, high = scored.score
+            if np.isnan(value):
+                continue
+            if np.isnan(low):
+                low = high = value
+            text = f"{value:.3f} [{low:.3f}, {high:.3f}]"
+            rows.append((f"{run_name}{name} ({n})", color, *map(percent, (value, low, high)), text))
+    return {
+        "title": f"{heading(score)} by {slices[0].parts.column}",
+        "rows": rows,
+        "wholes": wholes,
+        "ends": (f"{lowest:.3f}", f"{highest:.3f}"),
+    }
+
+
+def curve_data(
+    name: str,
+    line: style.CurveLine,
+    curve: PRCurve | PublishedCurve | None,
+    best: OperatingPoint | None,
+) -> dict[str, object]:
+    """Return a curve for the page's scripts. The keys are:
+
+    name, color : the text of the legend, and "#rrggbb"
+    dash  : lengths of dashes and gaps for SVG, or "" for a solid line
+    curve : points [threshold, recall, precision, F]. An unknown threshold is None. Points with a
+        recall and a precision of 0 are left out
+    ods   : the best point, as a list of the same four numbers
+
+    "curve" and "ods" are missing if `curve` or `best` is None.
+    """
+    dash = " ".join(f"{2 * length:g}" for length in line.dashes)  # the lines are 2 wide
+    data: dict[str, object] = {"name": name, "color": line.color, "dash": dash}
+    if curve is None or best is None:
+        return data
+    thresholds = [None] * curve.recall.size if curve.thresholds is None else curve.thresholds
+    f = f_measure(curve.precision, curve.recall)
+    points = zip(thresholds, curve.recall, curve.precision, f, strict=True)
+    data["curve"] = [_round_point(point) for point in points if point[1] > 0 or point[2] > 0]
+    data["ods"] = _round_point((best.threshold, best.recall, best.precision, best.f))
+    return data
+
+
+def _round_point(point: Sequence[float | None]) -> list[float | None]:
+    """Round the numbers of a point to five decimals. None stays None."""
+    return [None if number is None else round(float(number), 5) for number in point]
