@@ -1,9 +1,8 @@
 """Functions that declare arguments and options, and the options that several commands share.
 
-Every parameter of a command's function has a default value that declares the argument or option
-with its name. `add_argument` and `add_option` make such values. `options_of` makes one for an attrs
-class, whose fields all become arguments or options; their default values are made in the same way.
-These classes have no `eq` and `repr`: attrs would compile them whenever a help page is printed.
+The default value of a parameter of a command's function declares an argument or option. It is made
+by `add_argument`, `add_option`, or `options_of`: an attrs class whose fields all are arguments or
+options. These classes have no `eq` and `repr`, which attrs would compile for every help page.
 """
 
 from __future__ import annotations
@@ -92,12 +91,8 @@ def run_option(name: str, **changes: object) -> Any:
     """Declare the option for the keyword `name` of `RunKeywords`, with the keyword's help text.
 
     Its settings are in the keyword's metadata "flag", and `changes` override them. They are
-    keywords of `click.Option`, and four of our own:
-
-    - names: the flags, by default as in `add_option`
-    - path: True if the value is a path
-    - number: True if the value is a whole number of at least 1
-    - choices: the accepted values
+    keywords of `click.Option`, "names" (the flags, as in `add_option`), and three that stand for a
+    type: "path" (True), "number" (True for a whole number of at least 1) and "choices".
     """
     field = attrs.fields_dict(RunKeywords)[name]
     settings: dict[str, Any] = {"default": field.default, **field.metadata["flag"], **changes}

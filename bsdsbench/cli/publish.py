@@ -110,14 +110,10 @@ def report_command(args: _ReportArguments = opt.options_of(_ReportArguments)) ->
 
 
 def _show_run_tables(runs: Sequence[Evaluation], args: _ReportArguments) -> None:
-    """Show the tables of runs, in this order:
+    """Show the tables of scores, error classes, slices (groups of images) and single images.
 
-    - scores, together with the published results of --published
-    - classes of errors, for runs that counted them, unless --columns is given
-    - slices (groups of images), for each column of --by
-    - with --summary, summaries of the scores of single images
-
-    In CSV, the tables of runs get a column of the images that were left out.
+    Error classes are shown for runs that counted them, unless --columns is given. In CSV, the
+    tables of runs get a column of the images that were left out.
     """
     from bsdsbench.comparison.lost_scores import error_table, lost_scores, metric_with_errors
     from bsdsbench.comparison.published import published_beside
@@ -147,22 +143,20 @@ def _write_page(runs: Sequence[Evaluation], out: str, args: _ReportArguments) ->
 
     refuse_given(("columns", "summary"), "a page (-o FILE.html), which has all of them")
     options = keywords_of(args, (*_PAGE_OPTIONS, "gt_dir", "published", "force", "by", "cluster"))
-    options["pred_dirs"] = list(args.pred_dirs) or None
-    # Keep only the labels of published results: the runs have been renamed already
+    # Only the labels of published results: the runs have been renamed already
     published_keys = {key.lower() for key in args.published}
-    labels = {key: text for key, text in args.labels.items() if key in published_keys}
+    options["labels"] = {key: args.labels[key] for key in args.labels if key in published_keys}
     with progress("report") as report:
-        notes = write_report(runs, out, labels=labels, progress=report, **options)
+        notes = write_report(runs, out, progress=report, **options)
     for note in notes:
         say(note)
     print(out)
 
 
 def _show_methods(args: _ReportArguments) -> None:
-    """Show the mean scores of methods beside published results, then one table per column of --by.
+    """Show the mean scores of methods (sets of runs), then those by the groups of --by.
 
-    A method is a set of runs that differ in the seed, fold or split. In CSV, the tables also have a
-    column that lists the images left out of each method's runs.
+    In CSV, the tables get a column of the images that were left out.
     """
     from bsdsbench.comparison.method import Spread, methods_of, runs_of, with_runs
     from bsdsbench.comparison.methods import means_table
@@ -185,25 +179,22 @@ def _show_methods(args: _ReportArguments) -> None:
 
 
 def _show_history(args: _ReportArguments) -> None:
-    """Show the scores of the runs of --history as a table, a page or a figure, depending on -o.
-
-    Raises UsageError for options that a history does not take.
-    """
+    """Show the scores of the runs of --history as a table, a page or a figure, depending on -o."""
     from bsdsbench.io import write_atomic
     from bsdsbench.report.history import history_of, history_page, history_table, plot_history
 
     unsupported = ("gt_dir", "rules", "published", "method", "labels", "groups", "group_by")
     refuse_given((*_PAGE_OPTIONS, *unsupported, "by", "cluster", "summary"), "--history")
-    history = history_of([*args.history, *args.runs], args.names, args.force)
+    runs = history_of([*args.history, *args.runs], args.names, args.force)
     out, output_format, columns = args.tables.out, args.tables.output_format, args.tables.columns
     if out and output_format == "figure":
-        plot_history(history, columns, path=out)
+        plot_history(runs, columns, path=out)
         print(out)
     elif out and output_format == "html":
-        write_atomic(Path(out), history_page(history, columns))
+        write_atomic(Path(out), history_page(runs, columns))
         print(out)
     else:
-        show_tables([history_table(history, columns)], out, output_format)
+        show_tables([history_table(runs, columns)], out, output_format)
 
 
 @command
