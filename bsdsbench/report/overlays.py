@@ -1,8 +1,8 @@
 """Colour the pixels of a run's images: matched green, false orange, missed blue.
 
-If a run has counted classes of errors, each class has a shade of its own. A pixel of another class
-or object is pink. The numbers of pixels agree with the counts behind the scores. Colour-blind
-people can distinguish the colours (Okabe and Ito). The last functions write overlays to files.
+Classes of errors, if a run has counted them, are shades of orange and blue. A pixel of another
+class or object is pink. The numbers of pixels agree with the counts behind the scores. Colour-blind
+people can distinguish the colours (Okabe and Ito).
 """
 
 from __future__ import annotations
@@ -27,23 +27,17 @@ from bsdsbench.metrics.base import Metric
 from bsdsbench.metrics.error_classes import pixel_classes
 from bsdsbench.metrics.optional import DrawsPixels
 from bsdsbench.metrics.pixel_steps import DrawnSteps, LargestError
-from bsdsbench.plotting.style import (
-    BUFFER_COLORS,
-    ERROR_COLORS,
-    OTHER_COLOR,
-    PIXEL_COLORS,
-    VOID_COLOR,
-)
+from bsdsbench.plotting import style
 from bsdsbench.protocol.fields import listed_values
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.runs.sources import find_sources
 from bsdsbench.scores.ratios import short
 
-# The colours of the pixel classes of `DrawnSteps`, in the order of the classes
-_EVERY_COLOR = ("#FFFFFF", *PIXEL_COLORS.values(), *ERROR_COLORS.values(), OTHER_COLOR)
-_EVERY_COLOR += (*BUFFER_COLORS.values(), VOID_COLOR)
+# The colours of the pixel classes of `DrawnSteps`, in the order of the classes, as "#rrggbb"
+_EVERY_COLOR = ("#FFFFFF", *style.PIXEL_COLORS.values(), *style.ERROR_COLORS.values())
+_EVERY_COLOR += (style.OTHER_COLOR, *style.BUFFER_COLORS.values(), style.VOID_COLOR)
 COLORS = tuple(tuple(bytes.fromhex(color[1:])) for color in _EVERY_COLOR)
-VOID_STATE = len(COLORS) - 1
+VOID_CLASS = len(COLORS) - 1
 PALE = 0.62  # share of white in an image below an overlay
 OPACITY = 0.6  # of coloured areas over a photo
 _RING = 0.02  # radius of the ring around the largest error, as a fraction of the diagonal
@@ -62,10 +56,9 @@ def drawn_metric(run: Evaluation) -> Metric | None:
         if metric.has_errors:
             return metric
     pred_kind = run.provenance.pred_kind or registry.get(run.metrics[0]).pred_kinds[0]
-    # The metrics that read the files in the same way as the first one
-    candidates = registry.group_by_reading(run.metrics, run.protocol, pred_kind)[0].metrics
+    reads_alike = registry.group_by_reading(run.metrics, run.protocol, pred_kind)[0].metrics
     for metric in map(registry.get, run.metrics):
-        if metric in candidates and isinstance(metric, DrawsPixels):
+        if metric in reads_alike and isinstance(metric, DrawsPixels):
             return metric
     return None
 
@@ -73,10 +66,10 @@ def drawn_metric(run: Evaluation) -> Metric | None:
 def pixel_steps(
     pred: Prediction, gt: GroundTruth, run: Evaluation, errors: bool | None = None
 ) -> DrawnSteps:
-    """Compute the class of each pixel of an image (matched, false, missed) at every threshold.
+    """Classify each pixel of an image as matched, false or missed at every threshold.
 
-    A metric without thresholds has a step for each part instead: for each class, or whatever else
-    it scores separately. The metric is `drawn_metric(run)`, which must not be None.
+    If the metric, `drawn_metric(run)`, has no thresholds, the pixels are classified for each class
+    of a label map instead (or whatever else the metric scores separately).
 
     errors : True to distinguish classes of errors, which only metrics that match boundaries have.
         None distinguishes them if the run has counted them
@@ -142,14 +135,12 @@ def _paint(
     """
     from skimage.draw import circle_perimeter, line
 
-    colors = np.array(COLORS, np.uint8)
-    states = classes
     if void is not None:
-        states = np.where(void & (classes == 0), np.uint8(VOID_STATE), classes)
-    pixels = colors[states]
+        classes = np.where(void & (classes == 0), np.uint8(VOID_CLASS), classes)
+    pixels = np.array(COLORS, np.uint8)[classes]
     if photo is not None:
         pale_photo = np.rint(255 * PALE + photo.mean(axis=2, keepdims=True) * (1 - PALE))
-        alpha = np.where(states == 0, 0, opacity)[..., None]  # (H, W, 1)
+        alpha = np.where(classes == 0, 0, opacity)[..., None]  # (H, W, 1)
         pixels = np.rint(alpha * pixels + (1 - alpha) * pale_photo).astype(np.uint8)
     if mark is not None and mark.distance > 0:
         radius = max(3, round(_RING * float(np.hypot(*classes.shape))))

@@ -31,7 +31,7 @@ from bsdsbench.metrics.pixel_steps import DrawnSteps
 from bsdsbench.report.overlays import (
     COLORS,
     OPACITY,
-    VOID_STATE,
+    VOID_CLASS,
     drawn_metric,
     pixel_steps,
     void_stripes,
@@ -84,7 +84,7 @@ def _gt_pictures(
         "truth": f"ground truth, {caption}",
     }
     if void is not None:
-        void_palette = (0, 0, 0, 0), (*COLORS[VOID_STATE], round(255 * OPACITY))
+        void_palette = (0, 0, 0, 0), (*COLORS[VOID_CLASS], round(255 * OPACITY))
         pictures["void"] = _data_url("png", png_bytes(void.astype(np.uint8), void_palette))
     if photo is None:
         return {**pictures, "thumb": gt_url, "paper": True}

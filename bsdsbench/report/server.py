@@ -37,9 +37,7 @@ _NOT_THERE = "not there"
 class ViewServer(ThreadingHTTPServer):
     """A server for the report page of runs, and for the pictures of their images in full size.
 
-    runs : runs or their folders. Maps and annotations are read from the folders stored in the runs
-    port : 0 takes any free port
-
+    Maps and annotations are read from the folders stored in the runs. Port 0 takes any free port.
     Attributes:
 
     address : the URL to open
@@ -53,12 +51,7 @@ class ViewServer(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(self, runs: Sequence[Evaluation | PathLike], port: int = 0) -> None:
-        """Build the page and bind the port; nothing is answered before `serve_forever`.
-
-        Other users of the machine, and web pages open in a browser, can reach the port too.
-        Therefore only requests with the secret token in the path and one of `hosts` as Host header
-        are answered.
-        """
+        """Build the page and bind the port. Nothing is answered before `serve_forever`."""
         evaluations = as_runs(runs)
         page = Page(evaluations)
         page.find_files([None] * len(evaluations))  # None: the folder stored in the run
@@ -100,7 +93,8 @@ class _Handler(BaseHTTPRequestHandler):
         The status is 403 unless there is exactly one Host header and it names this server. It is
         404 for any other path, a wrong token, or a number that no image has.
         """
-        if self.headers.get_all("Host", []) not in [[host] for host in self.server.hosts]:
+        hosts = self.headers.get_all("Host", [])
+        if len(hosts) != 1 or hosts[0] not in self.server.hosts:
             return self.send_error(403, _NOT_THERE)
         wanted = re.fullmatch(r"/([\w-]{1,64})/(?:pictures/([0-9]{1,9}))?", self.path, re.ASCII)
         if wanted is None:

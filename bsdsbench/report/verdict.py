@@ -19,14 +19,12 @@ _MAX_COMPARED = 4  # how many runs the verdict compares with the best run
 def verdict_lines(comparison: Comparison) -> list[str]:
     """Say in sentences which run is best, by the first score that the comparison shows.
 
-    The first line is about the best run. Each of the next _MAX_COMPARED runs has a line that
-    compares it with the best, and a last line gives the number of remaining runs. Runs with an
-    undefined score are left out; if no run has a score, [] is returned.
+    The next _MAX_COMPARED runs are compared with the best one, a line for each, and a last line
+    gives the number of remaining runs. Runs with an undefined score are left out.
     """
     score = comparison.scores_shown[0]
     has_one_metric = len({s.partition(".")[0] for s in comparison.scores}) == 1
     title = heading(score, score if has_one_metric else "")
-    percent = comparison.percent
     ranked = [i for i in comparison.intervals if i.score == score and not np.isnan(i.value)]
     ranked.sort(key=lambda i: i.value, reverse=not lower_is_better(score))
     if not ranked:
@@ -34,7 +32,7 @@ def verdict_lines(comparison: Comparison) -> list[str]:
     best, *worse = ranked
     best_text = f"{title} {best.value:.3f}"
     if not np.isnan(best.low):
-        best_text += f" ({percent} interval {best.low:.3f} to {best.high:.3f})"
+        best_text += f" ({comparison.percent} interval {best.low:.3f} to {best.high:.3f})"
     if not worse:
         return [f"{best.run}: {best_text}."]
     lines = [f"{best.run} is best: {best_text}."]

@@ -17,7 +17,7 @@ from bsdsbench.metrics.pixel_steps import NEAR_BOTH, NEAR_GT, NEAR_PRED
 from bsdsbench.report import write_report
 from bsdsbench.report.overlays import (
     COLORS,
-    VOID_STATE,
+    VOID_CLASS,
     chosen_threshold,
     drawn_metric,
     pixel_steps,
@@ -165,8 +165,8 @@ def test_the_verbs_draw_every_metric_of_masks(tmp_path, metric):
     call("worst", tmp_path / "out", "--figure", tmp_path / "grid.svg", "--quiet")
     (first, *_) = sorted((tmp_path / "out" / "overlays").glob("i0_*"))
     pixels = iio.imread(first)
-    assert (pixels[:5] == COLORS[VOID_STATE]).all(axis=2).any()
-    assert not (pixels[5:] == COLORS[VOID_STATE]).all(axis=2).any()
+    assert (pixels[:5] == COLORS[VOID_CLASS]).all(axis=2).any()
+    assert not (pixels[5:] == COLORS[VOID_CLASS]).all(axis=2).any()
     names = [path.name for path in write_overlays(run, tmp_path / "x", image_ids=["i1"])]
     of_set = chosen_threshold(run) is not None
     at_levels = ["i1_best.png", *["i1_ods.png"] * of_set]
