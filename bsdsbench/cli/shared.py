@@ -156,8 +156,8 @@ def command(function: Callable[..., object], name: str | None = None) -> Command
 def _declarations(owner: Callable[..., object]) -> dict[str, Mapping[str, Any]]:
     """Return the declarations of a function's parameters, or of the fields of a class of options.
 
-    The result maps names to the metadata that the functions of `cli.options` make: either
-    "make_parameter" (name -> argument or option of click) or "options_of" (another class).
+    A declaration is made by `cli.options`. It has the key "make_parameter" (a function that returns
+    click's argument or option of a name) or "options_of" (another class).
     """
     if isinstance(owner, type):
         return {field.name: field.metadata for field in attrs.fields(owner)}
@@ -179,8 +179,8 @@ def _make_parameters(owner: Callable[..., object]) -> list[click.Parameter]:
 def _nest(owner: Callable[..., object], values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments with which to call a function, or a class of options.
 
-    values: name -> value, for all parameters of the command. Values that belong to a class of
-        options are collected into an instance of the class.
+    values: name -> value, for all parameters of the command. Those that belong to a class of
+        options become an instance of it.
     """
     arguments = {}
     for name, metadata in _declarations(owner).items():
@@ -190,10 +190,9 @@ def _nest(owner: Callable[..., object], values: Mapping[str, Any]) -> dict[str, 
 
 
 def keywords_of(args: object, names: Iterable[str] | None = None) -> dict[str, Any]:
-    """Return the values in an instance of a class of options, as keywords of a call.
+    """Return the values in an instance of a class of options, and in those nested in it, by name.
 
-    Values in nested instances are included under their own names. `names` are the keywords to
-    return, by default all; names that do not occur are ignored.
+    names: the values to return, by default all. Unknown names are ignored.
     """
     keywords: dict[str, Any] = {}
     for name, metadata in _declarations(type(args)).items():
@@ -236,9 +235,8 @@ def protocol_from(
 ) -> Protocol:
     """Return the protocol that the options describe.
 
-    It starts from the protocol of --signature or --protocol. Without these, it starts from the
-    default protocol of the first of `metrics`, or from bsds500 if there are no metrics. The other
-    options then replace single fields.
+    It is that of --signature or --protocol, else the default protocol of the first of `metrics`,
+    else bsds500. The other options replace single fields.
 
     Raises ProtocolError for a value that a field does not accept. Raises UsageError if two options
     exclude each other, and if a signature says that only pixels in a field of view were counted but
@@ -279,12 +277,7 @@ def protocol_from(
 
 
 class RunInputs(NamedTuple):
-    """The inputs and settings of a run, as its options give them.
-
-    images, gt: the folder of images for a detector, and the ground-truth folder. None if a folder
-        is neither given nor needed.
-    metrics: the names of the metrics, in the order of tables.
-    """
+    """The inputs and settings of a run. A folder is None if it is neither given nor needed."""
 
     images: str | os.PathLike[str] | None
     gt: str | os.PathLike[str] | None
@@ -304,12 +297,11 @@ def resolve_inputs(
     valid_dir, images: the values of --valid and of the argument IMAGES.
     takes_images: True for a command that runs a detector on images. Ground truth is then optional.
 
-    A task sets the metric and the protocol. Folders that are not given are taken from its data set,
-    which must have been downloaded. Without a task the default metrics are DEFAULT_METRICS.
+    A task sets the metric and the protocol. Folders that are not given are those of its data set.
 
     Raises UsageError if the task forbids an option, if options exclude each other, or if the ground
-    truth is needed but neither --gt nor --task is given. Raises DataError if the data set is not
-    there.
+    truth is needed but neither --gt nor --task is given. Raises DataError if the data set was not
+    downloaded.
     """
     from bsdsbench.cli.options import PROTOCOL
     from bsdsbench.loaders.sets.public_sets import set_folder
@@ -317,7 +309,7 @@ def resolve_inputs(
 
     gt: str | os.PathLike[str] | None = options.gt
     image_folder: str | os.PathLike[str] | None = images
-    metrics: Sequence[str] = options.metrics or registry.DEFAULT_METRICS
+    metrics = options.metrics or registry.DEFAULT_METRICS
     protocol_options = options.protocol
     task = None
     if options.task:
@@ -325,7 +317,7 @@ def resolve_inputs(
             {*PROTOCOL, "metrics", "humans"} - {"nms", "invert"}, "--task, which fixes them"
         )
         task = Task.load(options.task)
-        metrics = [task.metric]
+        metrics = (task.metric,)
         protocol_options = attrs.evolve(protocol_options, protocol=task.protocol)
         gt = gt or set_folder(task.set)
         if takes_images:
@@ -374,10 +366,9 @@ def say(line: str, progress: bool = False) -> None:
 def progress(title: str, unit: str = "images") -> Iterator[Callable[[int, int, str], None] | None]:
     """Show the progress of the work in the `with` block.
 
-    Yields a function to call with (done, total, image id), or None if --quiet is given. `unit` says
-    in the plural what is counted. A terminal shows a bar. Otherwise a line is printed every
-    PLAIN_SECONDS (less often in a long run), and at the end if the work took more than BRIEF
-    seconds.
+    Yields a function to call with (done, total, image id), or None if --quiet is given. A terminal
+    shows a bar. Otherwise a line is printed every PLAIN_SECONDS (less often in a long run), and at
+    the end if the work took more than BRIEF seconds. `unit` is the plural of what is counted.
     """
     if click.get_current_context().meta.get("quiet"):
         yield None
@@ -429,7 +420,7 @@ def print_json(value: object) -> None:
 def print_run(run: Evaluation, out: str | None, columns: Sequence[str] | None = None) -> None:
     """Print the tables of a run, then its data set, its tasks, and the folder `out` of its results.
 
-    columns: the scores to show, by default those that tables usually show.
+    columns: the scores to show, or None for the usual ones.
     """
     from bsdsbench.results.score_tables import score_tables
 
@@ -466,7 +457,7 @@ def show_tables(
     left_out: name of a run -> {id of an image that it left out: reason}. CSV, which has no notes,
         gets them as a last column of the tables of runs.
 
-    In the format "table" (plain text), only the titles of tables marked `aside` are printed.
+    Of tables marked `aside`, plain text has only the titles.
     """
     from bsdsbench.results.score_tables import with_left_out
     from bsdsbench.tables.forms import render, write_tables
@@ -488,8 +479,7 @@ def show_tables(
 def as_flag(setting: Setting, command_name: str) -> str:
     """Return a setting as the user writes it on the command line of a command.
 
-    - A setting of True or False with an option of its name: "--nms", or "without --nms".
-    - Any other setting with an option of its name: "--flag VALUE".
+    - If the command has an option of its name: "--nms", "without --nms" (False), "--flag VALUE".
     - A field of the protocol or an option of a metric, if the command has --set: "--set
       FIELD=VALUE".
     - Anything else as in Python: "name=value".
