@@ -35,9 +35,9 @@ from bsdsbench.errors import DataError
 from bsdsbench.io import PathLike, write_atomic
 from bsdsbench.plotting import style
 from bsdsbench.report.image_table import build_image_table, image_groups
-from bsdsbench.report.overlays import COLORS, chosen_threshold, drawn_metric
+from bsdsbench.report.overlays import COLORS, drawn_metric
 from bsdsbench.report.pictures import ImagePictures, by_interest, draw_pictures
-from bsdsbench.report.plot_data import curve_data, error_bars, slice_plot
+from bsdsbench.report.plot_data import curves_data, error_bars, slice_plot
 from bsdsbench.report.verdict import merge_intervals, verdict_lines
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.given_runs import as_runs
@@ -126,8 +126,8 @@ def write_report(
 class Page:
     """The content of a report: runs with their curves, tables and pictures.
 
-    For a page with pictures, call `find_files`, then `add_pictures` for each image. Then call
-    `render`. The constructor takes arguments of `write_report`. Further attributes:
+    For a page with pictures, call `find_files`, then `add_pictures` for each image, then `render`.
+    The constructor takes arguments of `write_report`. Further attributes:
 
     published_rows, table_notes : rows of published results for tables, and notes on them
     published_curves : published results with a stored curve
@@ -206,9 +206,8 @@ class Page:
     ) -> str:
         """Return the page as HTML.
 
-        compared     : returns the comparison of the runs, or raises DataError if they cannot be
-            compared; the page then has a note instead of the verdict and the intervals. The note
-            is appended to `self.notes`, so call this once
+        compared     : returns the comparison of the runs. If it raises DataError, the page has a
+            note instead of the verdict and the intervals
         n_boot, seed : number of bootstrap samples and seed, for the intervals of error classes
         served       : True if a server delivers the pictures of an image when it is opened; False
             if the page contains the pictures
@@ -255,9 +254,7 @@ class Page:
             slice_plots=[slice_plot(runs, slices) for slices in slices_by_column.values()],
             n_images=len(self.ids),
             several=len(runs) > 1,
-            other_color=style.OTHER_COLOR,
-            buffer_colors=style.BUFFER_COLORS,
-            void_color=style.VOID_COLOR,
+            style=style,
             annotators=any(m is not None and m.has_errors for m in map(drawn_metric, runs)),
             css=f":root {{{colors} }}\n" + files.joinpath("report.css").read_text("utf-8"),
             # In a function, so that the scripts define no global names
@@ -271,9 +268,7 @@ class Page:
     def _script_data(self, tables: Sequence[Table], served: bool) -> dict[str, object]:
         """Return the data that the page's scripts draw, to be written as JSON. The keys are:
 
-        runs, published : a curve for each run and each published result, see `curve_data`. A run
-            also has "level", the ODS threshold of the metric whose pixels are drawn, unless it has
-            none
+        runs, published : the curves of runs and of published results, see `curves_data`
         human   : [recall, precision] of human agreement on BSDS500, or None if any run is of other
             images
         columns, images : the table of images, see `ImageTable` and `Page`
@@ -283,30 +278,15 @@ class Page:
             which is not drawn, has None
         served  : as in `render`
         """
-        runs = self.runs
-        lines = iter(style.curve_lines(len(runs) + len(self.published_curves)))
-        curves = []
-        for run in runs:
-            score = run.score(run.with_curve[0]) if run.with_curve else None
-            curve, best = (score.curve, score.ods) if score else (None, None)
-            data = curve_data(run.name, next(lines), curve, best)
-            threshold = chosen_threshold(run)
-            if threshold is not None:
-                data["level"] = round(threshold, 5)
-            curves.append(data)
-        published = [
-            curve_data(row.label, next(lines), row.curve, row.curve.ods)
-            for row in self.published_curves
-            if row.curve
-        ]
-        is_human_task = not any(why_not_beside(run, HUMAN_TASK) for run in runs)
+        curves = curves_data(self.runs, self.published_curves)
+        is_human_task = not any(why_not_beside(run, HUMAN_TASK) for run in self.runs)
         return {
-            "runs": curves,
-            "published": published,
+            "runs": curves[: len(self.runs)],
+            "published": curves[len(self.runs) :],
             "human": [*HUMAN_POINT] if is_human_task else None,
             "columns": self.table.columns,
             "images": list(self.table.rows.values()),
-            "groups": image_groups(runs, self.by, self.table.rows),
+            "groups": image_groups(self.runs, self.by, self.table.rows),
             "csv": {table.key: to_csv(table) for table in tables},
             "colors": [None, *(f"#{bytes(color).hex()}" for color in COLORS[1:])],
             "served": served,

@@ -9,9 +9,10 @@ import numpy as np
 
 from bsdsbench.comparison.comparison_tables import heading
 from bsdsbench.comparison.lost_scores import ERROR_SIDES
-from bsdsbench.comparison.published import PublishedCurve
+from bsdsbench.comparison.published import PublishedCurve, PublishedResult
 from bsdsbench.comparison.slices import Slices, score_drawn
 from bsdsbench.plotting import style
+from bsdsbench.report.overlays import chosen_threshold
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.scores.counts import OperatingPoint
 from bsdsbench.scores.curve import PRCurve
@@ -26,17 +27,20 @@ def error_bars(losses: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[tupl
     The width of a class is the rise of ODS if its errors alone were repaired, in percent of the
     longest bar. An undefined rise has the width 0.
     """
-    bars = []
+    rises_of_runs = []  # for each run, error class -> rise of ODS
     for lost in losses:
-        rises = [
-            (error_class, lost[side][key]["delta_ods"] or 0.0)
-            for side in ("missed", "false")
-            for key, error_class in ERROR_SIDES[side][1].items()
-        ]
-        bars.append((lost["name"], rises))
+        rises = {}
+        for side in ("missed", "false"):
+            for key, error_class in ERROR_SIDES[side][1].items():
+                rises[error_class] = lost[side][key]["delta_ods"] or 0.0
+        rises_of_runs.append(rises)
     # If no error costs anything, any divisor will do: all widths are 0
-    longest = max((sum(rise for _, rise in rises) for _, rises in bars), default=0.0) or 1.0
-    return [(name, [(key, 100 * rise / longest) for key, rise in rises]) for name, rises in bars]
+    longest = max((sum(rises.values()) for rises in rises_of_runs), default=0.0) or 1.0
+    bars = []
+    for lost, rises in zip(losses, rises_of_runs, strict=True):
+        widths = [(error_class, 100 * rise / longest) for error_class, rise in rises.items()]
+        bars.append((lost["name"], widths))
+    return bars
 
 
 def slice_plot(runs: Sequence[Evaluation], slices: Sequence[Slices]) -> dict[str, object]:
@@ -84,32 +88,46 @@ def slice_plot(runs: Sequence[Evaluation], slices: Sequence[Slices]) -> dict[str
     }
 
 
-def curve_data(
-    name: str,
-    line: style.CurveLine,
-    curve: PRCurve | PublishedCurve | None,
-    best: OperatingPoint | None,
-) -> dict[str, object]:
-    """Return a curve for the page's scripts. The keys are:
+def curves_data(
+    runs: Sequence[Evaluation], published: Sequence[PublishedResult]
+) -> list[dict[str, object]]:
+    """Return a mapping for each run, then for each published result, for the plot of curves:
 
     name, color : the text of the legend, and "#rrggbb"
     dash  : lengths of dashes and gaps for SVG, or "" for a solid line
-    curve : points [threshold, recall, precision, F]. An unknown threshold is None. Points with a
-        recall and a precision of 0 are left out
-    ods   : the best point, as a list of the same four numbers
+    curve : points [threshold, recall, precision, F], except those with a recall and precision of 0
+    ods   : the best point of the curve, as a list of the same four numbers
+    level : the ODS threshold of the metric whose pixels are drawn for a run, if it has one
 
-    "curve" and "ods" are missing if `curve` or `best` is None.
+    An unknown threshold is None. Without a curve, "curve" and "ods" are missing.
     """
-    dash = " ".join(f"{2 * length:g}" for length in line.dashes)  # the lines are 2 wide
-    data: dict[str, object] = {"name": name, "color": line.color, "dash": dash}
-    if curve is None or best is None:
-        return data
+    names = [*(run.name for run in runs), *(result.label for result in published)]
+    data: list[dict[str, object]] = []
+    for name, line in zip(names, style.curve_lines(len(names)), strict=True):
+        dash = " ".join(f"{2 * length:g}" for length in line.dashes)  # the lines are 2 wide
+        data.append({"name": name, "color": line.color, "dash": dash})
+    for run, mapping in zip(runs, data, strict=False):
+        if run.with_curve:
+            score = run.score(run.with_curve[0])
+            mapping |= _points_of(score.curve, score.ods)
+        threshold = chosen_threshold(run)
+        if threshold is not None:
+            mapping["level"] = round(threshold, 5)
+    for result, mapping in zip(published, data[len(runs) :], strict=True):
+        if result.curve:
+            mapping |= _points_of(result.curve, result.curve.ods)
+    return data
+
+
+def _points_of(curve: PRCurve | PublishedCurve, best: OperatingPoint) -> dict[str, object]:
+    """Return "curve", all points of a curve, and "ods", the best one, as in `curves_data`."""
     thresholds = [None] * curve.recall.size if curve.thresholds is None else curve.thresholds
     f = f_measure(curve.precision, curve.recall)
     points = zip(thresholds, curve.recall, curve.precision, f, strict=True)
-    data["curve"] = [_round_point(point) for point in points if point[1] > 0 or point[2] > 0]
-    data["ods"] = _round_point((best.threshold, best.recall, best.precision, best.f))
-    return data
+    return {
+        "curve": [_round_point(point) for point in points if point[1] > 0 or point[2] > 0],
+        "ods": _round_point((best.threshold, best.recall, best.precision, best.f)),
+    }
 
 
 def _round_point(point: Sequence[float | None]) -> list[float | None]:
