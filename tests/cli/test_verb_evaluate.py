@@ -42,7 +42,7 @@ def test_results_on_stdout(tiny, tmp_path):
 def test_a_first_run_compiles_what_its_metrics_need(tiny, monkeypatch, tmp_path):
     pred, gt = tiny
     compiled = []
-    monkeypatch.setattr("bsdsbench.cli.shared.never_compiled", lambda: True)
+    monkeypatch.setattr("bsdsbench.kernels.never_compiled", lambda: True)
     monkeypatch.setattr("bsdsbench.kernels.warm.compile_once", lambda: compiled.append(True))
     words = ("evaluate", pred, "--gt", gt, *FEW)
     assert "compiling" not in command(*words, "--metrics", "pixel,region").stderr
