@@ -101,7 +101,7 @@ def curves_data(
 
     An unknown threshold is None. Without a curve, "curve" and "ods" are missing.
     """
-    names = [*(run.name for run in runs), *(result.label for result in published)]
+    names = [*(run.name for run in runs), *(row.label for row in published)]
     data: list[dict[str, object]] = []
     for name, line in zip(names, style.curve_lines(len(names)), strict=True):
         dash = " ".join(f"{2 * length:g}" for length in line.dashes)  # the lines are 2 wide
@@ -113,9 +113,9 @@ def curves_data(
         threshold = chosen_threshold(run)
         if threshold is not None:
             mapping["level"] = round(threshold, 5)
-    for result, mapping in zip(published, data[len(runs) :], strict=True):
-        if result.curve:
-            mapping |= _points_of(result.curve, result.curve.ods)
+    for row, mapping in zip(published, data[len(runs) :], strict=True):
+        if row.curve:
+            mapping |= _points_of(row.curve, row.curve.ods)
     return data
 
 
