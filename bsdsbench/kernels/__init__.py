@@ -26,40 +26,39 @@ def compiled_folder() -> Path | None:
     """Create and return the folder for compiled kernels, or None if no folder can be written.
 
     Its name contains a hash of the sources, so that code compiled from other sources is never
-    loaded. The folder is created in the first of these places that can be written:
-
-    - only NUMBA_CACHE_DIR, if that environment variable is set
-    - __pycache__ beside the sources, where the folders of earlier sources are then removed
-    - bsdsbench in the user's cache folder (XDG_CACHE_HOME, or ~/.cache)
-
-    None is also returned if there are no source files.
+    loaded. It lies in NUMBA_CACHE_DIR if that environment variable is set. Otherwise it lies in
+    __pycache__ beside the sources or, if that cannot be written, in the user's cache folder.
     """
-    sources = Path(__file__).parent
     digest = source_hash()
-    if not digest:
+    if not digest:  # there are no source files
         return None
     name = _PREFIX + digest[:16]
+    beside = Path(__file__).parent / "__pycache__"
     numba_folder = os.environ.get("NUMBA_CACHE_DIR")
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    beside = sources / "__pycache__"
-    for root in [Path(numba_folder)] if numba_folder else [beside, Path(home, "bsdsbench")]:
+    if numba_folder:
+        places = [Path(numba_folder)]
+    else:
+        user_cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+        places = [beside, Path(user_cache, "bsdsbench")]
+    for place in places:
+        folder = place / name
         try:
-            (root / name).mkdir(parents=True, exist_ok=True)
-            tempfile.TemporaryFile(dir=root / name).close()
+            folder.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=folder).close()
         except OSError:
             continue
-        if root == beside:
-            for stale in set(root.glob(_PREFIX + "*")) - {root / name}:
+        if place == beside:  # remove what was compiled from earlier sources
+            for stale in set(place.glob(_PREFIX + "*")) - {folder}:
                 shutil.rmtree(stale, ignore_errors=True)
-        return root / name
+        return folder
     return None
 
 
 def never_compiled() -> bool:
     """Return True if the next run will compile the kernels and keep them on disk.
 
-    False means that they are compiled already, that no folder can be written (jit.py then warns),
-    or that numba's compiler is switched off.
+    It will not if they are compiled already, if no folder can be written, or if numba's compiler is
+    switched off.
     """
     folder = compiled_folder()
     is_enabled = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"

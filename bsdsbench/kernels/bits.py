@@ -42,7 +42,7 @@ def unpack(words: U8, cols: int) -> Bool:
 
 @kernel(_nrt=False)
 def count_set_bits(bits, kind, n_set):
-    """Count the rows of each of K kinds in which a bit is set, bit by bit.
+    """Count, for each bit, the rows of each of K kinds in which it is set.
 
     bits uint64 (rows, words): bit j of a row is bit j & 63 of word j >> 6.
     kind int64 (rows,): kind of each row, 0 .. K - 1.

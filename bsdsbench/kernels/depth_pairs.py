@@ -14,10 +14,10 @@ from bsdsbench.kernels.jit import inner, kernel
 
 @inner
 def _count_exceeded(a, b, ratios):
-    """Count the `ratios` that max(a, b) / min(a, b) exceeds, for a, b >= 0.
+    """Return how many of the `ratios` max(a, b) / min(a, b) exceeds, for a, b >= 0.
 
-    The ratios (R,) are 1 or larger, in ascending order. The number is 0 if a or b is NaN or both
-    are equal, and R if only one of them is 0.
+    ratios (R,): 1 or larger, in ascending order. The answer is 0 if a or b is NaN or both are
+    equal, and R if only one of them is 0.
     """
     large, small = max(a, b), min(a, b)
     if not large > small:  # equal, or NaN
@@ -31,7 +31,7 @@ def _count_exceeded(a, b, ratios):
 
 
 def ratio_pairs(pred: F8, gt: F8, valid: Bool, ratios: F8) -> I8:
-    """Count the pairs of neighbours whose inverse depths differ by more than each ratio.
+    """Count the pairs of neighbouring pixels whose inverse depths differ by more than each ratio.
 
     pred, gt (H, W): inverse depths. valid (H, W): both pixels of a pair must be valid.
     ratios (R,): 1 or larger, in ascending order.
@@ -51,9 +51,9 @@ def _count_pairs(pred, gt, valid, ratios, count):
 
     pred, gt float64 (H, W): inverse depths. valid bool (H, W): both pixels of a pair must be valid.
     ratios float64 (R,): 1 or larger, in ascending order.
-    count int64 (R + 1, 4, 3): 0 on entry. The axes are the number of exceeded ratios (in both maps:
-        the smaller number), the side of the nearer pixel (left, top, right, bottom), and both maps,
-        pred, gt.
+    count int64 (R + 1, 4, 3): 0 on entry. The axes are the number of ratios exceeded, the side of
+        the nearer pixel (left, top, right, bottom), and the map: pairs with the same side in both
+        maps, by the smaller number; pairs of pred; pairs of gt.
     """
     h, w = pred.shape
     for y in range(h):

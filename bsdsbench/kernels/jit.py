@@ -42,7 +42,7 @@ class _KernelCache(FunctionCache):
     """numba's cache of a function, which loads without the modules that only compiling needs.
 
     numba would first register everything that it can compile. This imports scipy.linalg and cffi,
-    which takes a third of the time to count one image; the compiler registers it anyway if it runs.
+    which takes a third of the time to count one image.
     """
 
     allocates = True  # such kernels need numba's runtime
@@ -143,12 +143,11 @@ def import_compiler() -> None:
 def _compiling_alone(path: Path) -> Iterator[None]:
     """Hold the lock file `path` of a kernel in the `with` block, with garbage collection disabled.
 
-    Another process that wants to compile the same kernel waits for the lock, for at most _PATIENCE
-    seconds. If the file cannot be locked, the block runs without a lock, and the kernel may be
-    compiled twice.
+    Another process that wants to compile the same kernel waits for at most _PATIENCE seconds. If
+    the file cannot be locked, the block runs without a lock, and the kernel may be compiled twice.
 
-    Garbage collection is disabled because a compiler allocates many objects that stay alive, which
-    every collection would visit. At the end they are moved to the oldest generation.
+    A compiler allocates many objects that stay alive, which every collection would visit. At the
+    end they are moved to the oldest generation.
     """
     from filelock import FileLock, Timeout  # most processes compile nothing
 
@@ -174,9 +173,8 @@ def _compile_once(dispatcher: Any, folder: Path) -> None:
     dispatcher: numba's dispatcher of the kernel; its `_compiler.compile` is replaced.
     folder: the cache folder of compiled kernels, which also holds the lock files.
 
-    Compiling a kernel also compiles the kernels that it calls, each under its own lock, while the
-    lock of the caller is still held. This cannot deadlock, because kernels never call each other in
-    a cycle.
+    The kernels that it calls are compiled under their own locks meanwhile, which cannot deadlock
+    because kernels never call each other in a cycle.
     """
     function = dispatcher.py_func
     path = folder / f"{function.__module__}.{function.__qualname__}.lock"

@@ -39,8 +39,7 @@ EVERYWHERE = np.zeros((0, 0), np.uint64)  # the events of all pixels are needed
 class _Workspace(NamedTuple):
     """The bounding box of all pixels, and the arrays in which its maps are thinned.
 
-    numpy allocates the arrays, so there is less to compile. Maps are uint64 (words,), with a frame
-    of empty tiles.
+    Maps are uint64 (words,), with a frame of empty tiles.
     """
 
     box_start: int  # flat index in the image of the first pixel of the box
@@ -82,17 +81,13 @@ def thinning_events(
 ) -> SizedEvents:
     """Return the changes of a thinned map from each of n thresholds to the next lower one.
 
-    The size of the map after each step is returned too. Step k stands for threshold n - 1 - k, so
-    the highest threshold comes first.
-
     levels (H, W): number of thresholds that each pixel reaches, from `thresholding.levels`. A pixel
         is on at threshold i if its level exceeds i.
     do_thin: if False, the maps are not thinned, so pixels are only added.
     near (H, words): the pixels whose changes are needed, from `bits.pack`; changes of other pixels
         may be missing. By default all changes are returned.
 
-    Memory: 8 bytes per pixel that is ever on, 1 byte per pixel of their bounding box, 5 bytes per
-    change.
+    The highest threshold comes first: step k stands for threshold n - 1 - k.
     """
     levels = np.ascontiguousarray(levels, np.int16)
     on, cols = levels > 0, levels.shape[1]
@@ -114,8 +109,7 @@ def thinning_events(
 def stack_events(bmaps: Bool) -> Events:
     """Return the changes between T bool maps (T, H, W), from the last map to the first.
 
-    Step 0 turns an empty map into map T - 1, and step k turns map T - k into map T - 1 - k. The
-    maps are not thinned, and pixels may leave as well as enter.
+    Step 0 turns an empty map into map T - 1, and step k turns map T - k into map T - 1 - k.
     """
     n_maps = len(bmaps)
     if bmaps.size == 0:
@@ -360,7 +354,7 @@ def _thin_tiles(work, n_occupied, now):
 
 @inner
 def _delete(tile, deleted):
-    """Clear the pixels `deleted` of a tile, and tell which borders of the tile they touch.
+    """Clear the pixels `deleted` of a tile, and return which borders of the tile they touch.
 
     tile, deleted uint64 (TILE_ROWS,): a word per row; `tile` is changed in place.
 
@@ -380,9 +374,8 @@ def _mark_changes(work, n_occupied, before, now):
 
     before, now uint64 (words,): the two maps.
 
-    The marks are written to `work.marked`, in the `n_occupied` tiles that have pixels; the other
-    tiles are skipped. `work.row_changed` becomes True for rows of tiles with a mark, False for the
-    others. Returns the number of pixels that are on in `now`.
+    The marks are written to `work.marked`, and `work.row_changed` becomes True for each row of
+    tiles that has one. Only the `n_occupied` tiles with pixels are visited.
     """
     marked, row_changed = work.marked, work.row_changed
     for t in range(row_changed.size):
@@ -394,14 +387,14 @@ def _mark_changes(work, n_occupied, before, now):
             n_on += ones(now[k])
             marked[k] = (before[k] ^ now[k]) & work.near[k]
             any_marked |= marked[k]
-        if any_marked:  # a column has a tile of the frame above and one below
+        if any_marked:  # - 1 for the tile of the frame above each column
             row_changed[q % (row_changed.size + 2) - 1] = True
     return n_on
 
 
 @inner
 def _write_changes(work, now, pixel, end, entering):
-    """Write the flat indices of pixels that left the map, then of those that entered, to `pixel`.
+    """Write the flat indices of the pixels that left the map, then of those that entered it.
 
     The changed pixels are marked in `work.marked`; those that are on in the map `now` entered. They
     are written from pixel[end] on, each kind in ascending order. entering int32: work space.

@@ -69,12 +69,9 @@ def confusion(values: NDArray[Any], gt: Bool, thresholds: F8) -> Confusion:
     values, thresholds: as in `levels`. A pixel is positive at threshold t if its value >= t.
     gt: True where a pixel is positive in the ground truth; of the same shape as `values`.
 
-    The counts are read from one histogram of the pixels, by ground truth and by a bin number that
-    rises with the value:
-    - integers: the level (number of thresholds reached), which a table gives for each value
-    - floats, if no two thresholds share a bucket: the bucket, and whether the value reaches the
-      threshold in it
-    - other floats: the level
+    The counts are read from one histogram of the pixels, by ground truth and by a bin that rises
+    with the value. The bin is the level (number of thresholds reached) or, for floats with at most
+    one threshold in each bucket, the bucket and whether the value reaches its threshold.
     """
     flat, key = _flatten(values), np.asarray(thresholds, np.float64).tobytes()
     mask = np.ascontiguousarray(gt, np.bool_).view(np.uint8).ravel()
@@ -100,7 +97,7 @@ def confusion(values: NDArray[Any], gt: Bool, thresholds: F8) -> Confusion:
 
 
 def _flatten(values: NDArray[Any]) -> NDArray[Any]:
-    """Return values as a contiguous array (N,), with bool as uint8 of 0 and 255.
+    """Return values as a flat contiguous array, with bool as uint8 of 0 and 255.
 
     Raises ValueError for dtypes that `levels` does not accept.
     """
@@ -120,8 +117,8 @@ def _lookup_table(dtype: np.dtype[Any], thresholds: bytes) -> NDArray[np.int16]:
     of a float64 array (T,), because the cache needs a hashable argument.
     """
     t, top = np.frombuffer(thresholds), int(np.iinfo(dtype).max)
-    lowest = np.ceil(np.clip(t, 0, 2) * top)  # the first value that reaches t, or the one before
-    lowest += lowest / top < t
+    lowest = np.ceil(np.clip(t, 0, 2) * top)  # the first value that reaches each threshold
+    lowest += lowest / top < t  # ... which the product may miss by rounding
     edges = np.concatenate([[0], np.clip(lowest, 0, top + 1), [top + 1]]).astype(np.int64)
     return np.repeat(np.arange(edges.size - 1, dtype=np.int16), np.diff(edges))
 

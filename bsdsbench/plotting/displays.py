@@ -413,8 +413,9 @@ class ToleranceDisplay(CurveDisplay):
         """
         keys = [tolerance_key("ods", tolerance) for tolerance in run.protocol.tolerance_names]
         unit = cls.unit if run.protocol.max_dist_px is None else "pixels"
-        for score in map(run.score, [metric] if metric else run.metrics):
-            if score.keys() >= set(keys):
+        for candidate in [metric] if metric else run.metrics:
+            score = run.score(candidate)
+            if all(key in score for key in keys):
                 f = [score[key].f for key in keys]
                 return cls(run.protocol.tolerances, f, name=name or run.name, unit=unit)
         tolerances = ", ".join(run.protocol.tolerance_names)
@@ -464,7 +465,8 @@ class ReliabilityDisplay(CurveDisplay):
         `metric` is by default the run's first with bins of values. Raises DataError if there is
         none.
         """
-        for score in map(run.score, [metric] if metric else run.metrics):
+        for candidate in [metric] if metric else run.metrics:
+            score = run.score(candidate)
             if "reliability" in score:
                 bins = score.reliability
                 return cls(bins.value, bins.marked, name=name or run.name, ece=score.ece)

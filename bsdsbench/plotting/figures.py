@@ -148,10 +148,10 @@ def plot_spaces(
     >>> [ax.get_xlabel() for ax in plot_spaces({"I": one}).axes]
     ['False positive rate', 'Recall']
     """
+    options_of_space: dict[str, Any] = {"roc": {"kind": plot}, "det": {"scale": scale}}
     with style(look, path is not None):
         row = new_row(len(spaces))
         for ax, space in zip(row, spaces, strict=True):
-            options_of_space: dict[str, Any] = {"roc": {"kind": plot}, "det": {"scale": scale}}
             options = options_of_space.get(space, {})
             make_display = _IN_SPACE[space].from_curve
             displays = [make_display(curve, name, **options) for name, curve in curves.items()]
@@ -286,10 +286,7 @@ def plot_runs(
         curves = []
         for method in all_methods:
             displays = [DISPLAYS[kind].of_run(run, metric=metric) for run in method.runs]
-            aps = []
-            if ap:
-                scores = [run.score(metric_with_curve(run, metric)) for run in method.runs]
-                aps = [float(score.get("ap", math.nan)) for score in scores]
+            aps = [_average_precision(run, metric) for run in method.runs] if ap else []
             curves.append(method_curve(method, displays, aps, band, each_run))
         ap_rules = {run.protocol.ap_rule for run in every_run}
         published_displays = _published_displays(published_results, ap_rules, ap)
@@ -310,6 +307,11 @@ def plot_runs(
         notes += [f"{p.label}: {p.curve.describe()}" for p in published_results if p.curve]
         figure_notes[figure] = "\n".join(filter(None, notes))
         return save(figure, path)
+
+
+def _average_precision(run: Evaluation, metric: str | None) -> float:
+    """Return the AP of a run's metric with a curve, or NaN if it has none."""
+    return float(run.score(metric_with_curve(run, metric)).get("ap", math.nan))
 
 
 def _check_comparable(

@@ -110,9 +110,7 @@ def test_a_reach_whose_table_would_not_fit_is_refused() -> None:
 
 def test_fewer_tie_bits_where_sums_would_not_fit() -> None:
     def geometry(max_dist, n_gt):
-        disk = graph.disk(max_dist, (9, 9))
-        graph.check_exact(disk.lost, n_gt)
-        return graph.new_geometry((9, 9), disk, n_gt, 0)
+        return graph.new_geometry((9, 9), graph.disk(max_dist, (9, 9)), n_gt, 0)
 
     few, many = geometry(4.34, 3000), geometry(400.0, 2**30)
     assert 64 - int(few.drop) == 24
@@ -121,9 +119,10 @@ def test_fewer_tie_bits_where_sums_would_not_fit() -> None:
         assert 0 < int(geo.gain.max()) < 2**60
     with pytest.raises(ValueError, match="too large to match exactly"):
         geometry(1e12, 2**30)
-    graph.check_exact(2**29 - 1, 2**30 - 1)
+    disk = graph.disk(4.34, (9, 9))
+    graph.new_geometry((9, 9), disk._replace(lost=2**29 - 1), 2**30 - 1, 0)
     with pytest.raises(ValueError, match=r"max_dist of 53687\.1 px with 1073741823 pixels: too"):
-        graph.check_exact(2**29, 2**30 - 1)
+        graph.new_geometry((9, 9), disk._replace(lost=2**29), 2**30 - 1, 0)
 
 
 @pytest.mark.parametrize("max_dist", [0.0, 0.3, 5.0])

@@ -19,12 +19,15 @@ _PATIENCE = np.int64(2)
 
 
 class Outlines(NamedTuple):
-    """The outline sites of n labels: label k has start[k] : start[k + 1], in raster order."""
+    """The outline sites (pixels, or corners between pixels) of n labels.
+
+    Label k has the sites start[k] : start[k + 1], in raster order.
+    """
 
     start: I8  # (n + 1,)
-    rows: I4
-    cols: I4
-    codes: I4 = np.zeros(0, np.int32)  # of each site, if the sites are `corners`
+    rows: I4  # (sites,)
+    cols: I4  # (sites,)
+    codes: I4 = np.zeros(0, np.int32)  # (sites,), if the sites are `corners`
 
 
 def rims(padded: I4, n: int) -> Outlines:
@@ -115,8 +118,9 @@ def _find_corners(padded, window, label, rows, cols, code):
 def _sort_by_label(sites: I4, n: int) -> tuple[I8, I4]:
     """Sort sites by label, keeping the order of sites with the same label.
 
-    `sites` has a column per site: its label, 0 .. n - 1, in row 0, and its other data below.
-    Returns the start of each label's sites after sorting, (n + 1,), and the sorted rows from 1 on.
+    sites: a column per site, with its label, 0 .. n - 1, in row 0, and its other data below.
+
+    Returns the start of each label's sites after sorting, (n + 1,), and the sorted other data.
     """
     label = sites[0]
     if n == 1:
@@ -130,10 +134,10 @@ def _sort_by_label(sites: I4, n: int) -> tuple[I8, I4]:
 
 @kernel(_nrt=False)
 def _sort(label, fill, order):
-    """Write the indices that sort `label` into `order`. Sites of one label keep their order.
+    """Write the indices that sort sites by label into `order`. Sites of one label keep their order.
 
-    label int32, order int64 (sites,). fill int64 (n,): the place of each label's next site in
-        `order`, changed in place. On entry the label's start.
+    label int32, order int64 (sites,).
+    fill int64 (n,): on entry, the start of each label in `order`; changed in place.
     """
     for i in range(label.size):
         order[fill[label[i]]] = i
@@ -146,15 +150,14 @@ def nearest(a: Outlines, b: Outlines, row_step: float, col_step: float) -> F8:
     A site is a pixel or corner on the outline of a label (see `rims` and `corners`). The distance
     is infinite if b has no site with that label. row_step, col_step: spacing of rows and columns.
 
-    The rows around each site are searched outwards, which is fast if the outlines are close. If the
-    searches for a label visit too many rows, the label's remaining sites get their distances from
-    an exact distance transform, computed over the bounding box of the label's sites in a and b.
+    The rows around each site are searched outwards, which is fast if the outlines are close. If
+    that takes too long for a label, its remaining sites get their distances from an exact distance
+    transform over the bounding box of its sites in a and b.
     """
     distance = np.full(a.rows.size, np.inf)
     searched = a.start[1:].copy()  # of each label: the end of the sites that `_search` settled
     row_start = np.empty(b.rows.max(initial=0) + 2, np.int64)
     _search(a, b, float(row_step), float(col_step), row_start, distance, searched)
-    # Labels not searched to the end; a label that b lacks counts as settled
     for k in np.flatnonzero(searched < a.start[1:]):
         a_rows, b_rows = (s.rows[s.start[k] : s.start[k + 1]] for s in (a, b))
         a_cols, b_cols = (s.cols[s.start[k] : s.start[k + 1]] for s in (a, b))

@@ -32,8 +32,7 @@ def label_shells(pred: I4, gt: I4, n: int, width: int) -> I8:
     """Count the pixels of the inner boundary of each label below n in two label maps (H, W).
 
     The boundary of a label is what `width` erosions with a 3 x 3 square remove. Labels below 0 are
-    ignored. Returns (n, 3): pixels of the label in both boundaries, in the boundary of pred, in
-    that of gt.
+    ignored. Returns (n, 3): pixels of the label in both boundaries, in that of pred, in that of gt.
 
     All labels are eroded at once. A pixel is inside its label if the square of side 2 width + 1
     around it has one label. To find these, the upper left pixels of 2 x 2 windows with one label
@@ -85,9 +84,10 @@ def _write_eroded(bits, side, back, row, eroded):
     side: side of the square, which begins `back` rows and columns before the pixel.
     row uint64: work space, 0 on entry. A row of bits with empty words on both sides.
 
-    Rows are eroded first, then columns. The 64 bits from any bit of a row on are parts of two
-    words; the second word is shifted twice, because a shift by 64 - low is undefined for low = 0.
+    Rows are eroded first, then columns.
     """
+    # The 64 bits from any bit of a row on are parts of two words. The second word is shifted twice,
+    # because a shift by 64 - low is undefined for low = 0.
     rows, words, one, last = bits.shape[0] // 2, bits.shape[1], np.uint64(1), np.uint64(63)
     before = (row.size - words) >> 1
     for r in range(2 * rows):

@@ -160,8 +160,7 @@ def disk(max_dist_px: float, shape: tuple[int, ...]) -> Disk:
 def half_widths(max_dist_px: float, shape: tuple[int, ...]) -> I4:
     """Return half the width h of each row of a disk, (2 R + 1,): a row has 2 h + 1 pixels.
 
-    The disk is the one that `disk` returns, and the same error is raised, but no costs are
-    computed.
+    The disk is that of the function `disk`, without its costs. Raises DataError if it is too large.
     """
     allowed = _distances(max_dist_px, shape) <= with_tolerance(max_dist_px)
     return (allowed.sum(1) // 2).astype(np.int32)
@@ -183,7 +182,7 @@ def _distances(max_dist_px: float, shape: tuple[int, ...]) -> F8:
 def tile_mask(allowed: Bool) -> U8:
     """Draw a set of offsets, such as a disk, around each of the 64 pixels of a tile, as bits.
 
-    `allowed` (2 R + 1, 2 R + 1) is True for the offsets in the set; offset 0 is in the middle.
+    allowed (2 R + 1, 2 R + 1): True for the offsets in the set; offset 0 is in the middle.
 
     Returns (8, 8, T, T). Element [r, c] is T x T tiles, with the set drawn around pixel (r, c) of
     the tile in the middle. Bit 8 i + j of a tile stands for its pixel (i, j).
@@ -201,30 +200,23 @@ def tile_mask(allowed: Bool) -> U8:
     return tiles.view("<u8")[..., 0].astype(np.uint64, copy=False)
 
 
-def check_exact(lost: int, n_gt: int) -> None:
-    """Raise DataError if a weight with a tie of one bit would need more than 60 bits.
-
-    `lost` is C, the cost of a missing pair, and `n_gt` the number of ground-truth pixels.
-    """
-    if lost.bit_length() + n_gt.bit_length() >= _SUM_BITS:
-        raise DataError(
-            f"max_dist of {lost / 1e4:g} px with {n_gt} pixels: too large to match exactly"
-        )
-
-
 def new_geometry(shape: tuple[int, int], reach: Disk, n_gt: int, annotator: int) -> Geometry:
-    """Return the constants for finding and weighting the candidate edges in an image of `shape`.
+    """Return the constants for finding and weighting the edges between the pixels of two maps.
 
     An edge joins a predicted and a ground-truth pixel within reach. Its weight is its gain,
-    `reach.lost` minus the cost of the pair, times 2^shift, minus a tie: a pseudo-random number of
-    `tie_bits` bits that decides between matchings of equal gain. A matching has at most `n_gt`
-    edges, so its ties add up to less than 2^shift, a single unit of gain.
+    `reach.lost` minus the cost of the pair, times 2^shift, minus a tie: a pseudo-random number,
+    different for each annotator, that decides between matchings of equal gain. A matching has at
+    most `n_gt` edges, so its ties add up to less than 2^shift, a single unit of gain.
 
     A weight has at most _SUM_BITS bits, so with many ground-truth pixels a tie has fewer than
-    _TIE_BITS; `check_exact` ensures at least one. Different annotators get different ties.
+    _TIE_BITS. Raises DataError if it would have none.
     """
     count_bits = n_gt.bit_length()  # bits by which a sum of n_gt ties is longer than one
     tie_bits = min(_TIE_BITS, _SUM_BITS - reach.lost.bit_length() - count_bits)
+    if tie_bits < 1:
+        raise DataError(
+            f"max_dist of {reach.lost / 1e4:g} px with {n_gt} pixels: too large to match exactly"
+        )
     shift = tie_bits + count_bits
     return Geometry(
         cols=shape[1],
@@ -243,12 +235,11 @@ def new_geometry(shape: tuple[int, int], reach: Disk, n_gt: int, annotator: int)
 def new_arena(n_vertices: int, n_opposite: int, n_offsets: int) -> NDArray[np.void]:
     """Allocate an arena, EDGE_DTYPE, for the edges of the `n_vertices` vertices of a side.
 
-    n_opposite, n_offsets: numbers of vertices of the other side and of pixels in the disk. A vertex
-        has at most as many edges as the smaller of them.
+    n_opposite, n_offsets: numbers of vertices of the other side and of pixels in the disk.
 
     The arena has at most _ARENA_EDGES elements, but always room for all edges of one vertex.
     """
-    list_size = min(n_offsets, n_opposite) + 1  # with its header
+    list_size = min(n_offsets, n_opposite) + 1  # most edges of a vertex, and their header
     return np.empty(max(min(_ARENA_EDGES, n_vertices * list_size), list_size), EDGE_DTYPE)
 
 
@@ -262,8 +253,8 @@ def new_side(
 ) -> Side:
     """Allocate a side of a matching; see the fields of `Side`.
 
-    `words` is the number of uint64 words that hold the steps of a vertex. The array `node` is not
-    initialised; `clear_matching` does that.
+    `words` is the number of uint64 words that hold the steps of a vertex. `clear_matching`
+    initialises the array `node`.
     """
     n = pixel.size
     return Side(
@@ -312,10 +303,7 @@ def forget_edges(nodes, edges, used):
 
 
 def empty_tiles(shape: tuple[int, ...], n_maps: int) -> NDArray[np.void]:
-    """Allocate TILE_DTYPE (n_maps, tiles + 1) for maps of `shape` (H, W) in which no pixel is on.
-
-    Each map has a further tile at the end, see `Side.tile`.
-    """
+    """Allocate TILE_DTYPE (n_maps, tiles + 1) for empty maps of `shape` (H, W)."""
     rows, cols = shape
     return np.zeros((n_maps, ((rows + 7) // 8) * ((cols + 7) // 8) + 1), TILE_DTYPE)
 
@@ -347,9 +335,9 @@ def write_vertices(bits, cols, tiles, ends, pixel):
 def number_pixels(tile, cols, pixel):
     """Number the set pixels of a bitmap in tile order, as vertices; return how many there are.
 
-    tile TILE_DTYPE (tiles + 1,): 8 x 8 pixels each, with the bitmap in the field `bits`. The last
-        tile is empty, so that its `before` becomes the total. In each tile, `before` is set to the
-        number of vertices in earlier tiles, and `live` to a copy of `bits`.
+    tile TILE_DTYPE (tiles + 1,): 8 x 8 pixels each, with the bitmap in the field `bits`; the last
+        tile is empty. Each receives in `before` the number of vertices in earlier tiles, and in
+        `live` a copy of `bits`.
     cols: number of columns of the image.
     pixel int32: receives the flat pixel index of each vertex.
     """
@@ -402,14 +390,14 @@ def bits_within_reach(bits: U8, half: I4) -> U8:
 
     The map is widened sideways one pixel at a time. Each time its width is that of a row of the
     disk, from the narrow rows R pixels away to the wide one in the middle, it is added to the
-    answer, shifted up and down by the distance of this row. Bit 0 of a word is its westernmost
-    pixel. This is numpy because it takes a hundredth of the time of a matching, whereas compiling a
-    kernel would take as long as twenty matchings.
+    answer, shifted up and down by the distance of this row. (A kernel would take far longer to
+    compile than numpy takes here.)
     """
     rows, words = bits.shape
     wide: U8 = np.zeros((rows, words + 1), np.uint64)  # with an empty word after each row
     wide[:, :-1] = bits
     near, reach, width = np.zeros_like(wide), half.size // 2, 0
+    # Bit 0 of a word is its westernmost pixel
     for dy in range(reach, -1, -1):
         for _ in range(width, half[reach + dy]):
             narrow = wide.ravel()
@@ -427,7 +415,7 @@ def bits_within_reach(bits: U8, half: I4) -> U8:
 
 @inner
 def _mix(x):
-    """Return a hash of a uint64 whose high bits depend on all bits (SplitMix64's finaliser)."""
+    """Return a hash of a uint64 number (the finaliser of SplitMix64)."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))

@@ -99,11 +99,10 @@ def prepare_truth(gts: Bool, max_dist_px: float) -> Truth:
     """Prepare annotators' maps (A, H, W) for matching predictions with them.
 
     `max_dist_px` is the largest distance between the pixels of a pair, in pixels. Raises DataError
-    if it is too large for exact weights or for memory.
+    if it is too large for memory.
     """
     shape, ends = gts.shape[1:], np.cumsum([0, *map(np.count_nonzero, gts)])
     disk = graph.disk(max_dist_px, shape)
-    graph.check_exact(disk.lost, int(np.diff(ends).max(initial=0)))
     bits = pack(gts)
     tiles = graph.empty_tiles(shape, len(gts))
     pixel = np.empty(ends[-1], np.int32)
@@ -142,9 +141,9 @@ def should_start_at_lowest_threshold(added: Bool, truth: Truth) -> bool:
 def match_maps(bmap: Bool, gt: Bool, max_dist_px: float, annotator: int = 0) -> I8:
     """Match a predicted map (H, W) with one annotator's map, and return the K pairs, (2, K).
 
-    Row 0 has the flat indices of the matched predicted pixels, in ascending order, and row 1 has
-    the flat indices of their mates. The pixels of a pair are at most `max_dist_px` pixels apart.
-    `annotator` is the annotator's number: with it, ties are broken as in `match_steps`.
+    Row 0 has the flat indices of the matched predicted pixels, ascending, and row 1 those of their
+    mates. The pixels of a pair are at most `max_dist_px` pixels apart. `annotator` is the
+    annotator's number: with it, ties are broken as in `match_steps`.
     """
     pixel = np.flatnonzero(bmap).astype(np.int32)
     events = Events(np.array([0, pixel.size]), pixel, np.ones(pixel.size, np.bool_))
@@ -157,8 +156,8 @@ def match_maps(bmap: Bool, gt: Bool, max_dist_px: float, annotator: int = 0) -> 
 def matched_pairs(side: Side, opposite_pixel: I4) -> I8:
     """Return the flat indices of the K matched pixels of a side and of their mates, (2, K).
 
-    Row 0 has the pixels of `side`, in ascending order, and row 1 their mates. `opposite_pixel` has
-    the flat index of each vertex of the other side.
+    Row 0 has the pixels of `side`, ascending. `opposite_pixel` (vertices,) has the flat index of
+    each vertex of the other side.
     """
     mate = side.node["mate"]
     is_matched = mate != NO_VERTEX
@@ -189,8 +188,8 @@ def match_all(
     """Match the prediction with each of A annotators at every step, and return the predicted side.
 
     annotators (A,): the number of each annotator, by which ties are broken.
-    matched_gt (n,): the number of matched ground-truth pixels at each step, summed over annotators,
-        is added to it in place.
+    matched_gt (n,): 0 on entry; receives the number of matched ground-truth pixels at each step,
+        summed over annotators.
     gt_bits (ground-truth vertices, words): 0 on entry; receives the steps at which each vertex is
         matched. None if they are not needed.
 
@@ -234,8 +233,8 @@ def match_all(
 def count_partners(truth: Truth) -> I8:
     """Count, for each ground-truth vertex, the other annotators in whose maps it has a mate.
 
-    Each pair of annotators is matched once, with the earlier one as the prediction. The hash for
-    ties is the same for all of them, as for annotator 0. Returns (vertices,).
+    Each pair of annotators is matched once, with the earlier one as the prediction. Returns
+    (vertices,).
     """
     n_partners = np.zeros(truth.pixel.size, np.int64)
     annotators = [slice(*ends) for ends in pairwise(truth.ends)]
@@ -247,11 +246,8 @@ def count_partners(truth: Truth) -> I8:
     ]
     start, nothing = np.zeros(2, np.int64), np.zeros(0, np.int32)
     one_step = Steps(start, nothing, nothing.astype(np.bool_), True, nothing, truth.tiles[0])
-    work, ordering, n_matched = (
-        graph.new_work(largest),
-        _new_order(start, truth),
-        np.zeros(1, np.int64),
-    )
+    work, ordering = graph.new_work(largest), _new_order(start, truth)
+    n_matched = np.zeros(1, np.int64)
     for i, j in combinations(range(len(sides)), 2):
         pred, gt = sides[i]._replace(factor=graph.PRED), sides[j]
         geometry = graph.new_geometry(truth.shape, truth.disk, gt.pixel.size, 0)
@@ -286,12 +282,12 @@ def _match(steps, pred, gt, geometry, work, ordering, matched_gt, sorts, keeps_g
     pred, gt: both sides. The steps at which each vertex is matched are added to the bits of `pred`,
         and to the bits of `gt` if `keeps_gt` is True.
     geometry: how edges are found and weighted. work: work space of the search.
-    ordering: an Order. If `sorts` is True, it receives the order of the events; otherwise it must
-        have it already.
+    ordering: an Order, which receives the order of the events if `sorts` is True, and otherwise has
+        it already.
     matched_gt int64 (n,): the number of pairs at each step is added to it.
 
-    A step has three stages: some predicted vertices leave the map and free their mates; others
-    enter; and the mates that are still free are inserted again, from the side of the ground truth.
+    At each step some predicted vertices leave the map and free their mates; others enter; and the
+    mates that are still free are inserted again, from the side of the ground truth.
     """
     nodes, gt_nodes, tile, freed = pred.node, gt.node, pred.tile, work.freed
     bands, group_start, order = ordering.bands, ordering.group_start, ordering.order
@@ -357,9 +353,9 @@ def _keep_near_events(events, near, cols, steps):
 
     events: all changes of the predicted map at n steps.
     near uint64 (H, words): the pixels whose changes are copied. cols: columns of the image.
-    steps: a Steps, whose arrays receive the copy; they have room for all changes, and `tile` is 0
-        on entry. If `gt_enters` is True, the steps are reversed: all pixels of the last map enter
-        at the first step, and the later steps lead back to the first map.
+    steps: a Steps, whose arrays receive the copy; `tile` is 0 on entry. If `gt_enters` is True, the
+        steps are reversed: all pixels of the last map enter at the first step, and the later steps
+        lead back to the first map.
     """
     start, pixel, added = events
     near_start, vertex, enters, backwards, pixel_of_vertex, tile = steps
@@ -403,10 +399,10 @@ def _keep_near_events(events, near, cols, steps):
 def order_batches(steps, pred, ordering):
     """Sort the predicted vertices of each step into the order in which they leave or enter the map.
 
-    A step has two batches: the vertices that leave, then those that enter. A batch is sorted by
-    band (2^BAND_BITS consecutive pixels), so that searches stay near each other in memory. Within a
-    band, vertices are sorted by the cost of their cheapest edge, because most vertices with a near
-    partner can be matched without a search. Vertices without an edge are left out.
+    At a step, first some vertices leave, then others enter. Both are sorted by band (2^BAND_BITS
+    consecutive pixels), so that searches stay near each other in memory, and in a band by the cost
+    of their cheapest edge, because most vertices with a near partner can be matched without a
+    search. Vertices without an edge are left out.
 
     ordering: an Order. Its `order` and `group_start` are written; the other arrays are work space.
         The vertices of a band that leave (enters = 0) or enter (enters = 1) at step k are group

@@ -8,9 +8,7 @@ weight (linear programming duality).
 A vertex enters with the smallest dual that its edges allow. If the other end of a tight edge is
 free, the two are matched. Otherwise the new vertex is free with a positive dual, which the cheapest
 alternating path that starts at it repairs (Dijkstra's algorithm on slacks; matched edges cost
-nothing). While a vertex waits for its search, the duals of the opposite side only rise, so its own
-dual may be larger than necessary, which makes every end of its path dearer by the same amount.
-A path can end in three ways:
+nothing). A path can end in three ways:
 
     stay     the new vertex stays free                           costs its dual
     reach    the path reaches a free vertex of the other side    costs its length
@@ -41,9 +39,8 @@ def enter_vertices(entering, begin, end, side, opposite, geometry, work, step):
     geometry: how edges are found and weighted. work: work space.
     step: the step at which the vertices enter; new pairs are recorded as existing from it on.
 
-    The matching stays optimal, so a vertex stays free if no path increases the total weight. A
-    vertex whose best partner is taken needs a search for a path, which waits until all other
-    vertices are matched.
+    A vertex whose best partner is taken needs a search for a path, which waits until all other
+    vertices are matched. It stays free if no path increases the total weight.
     """
     nodes, opposite_nodes, waiting, reached = side.node, opposite.node, work.waiting, work.reached
     new_pairs, n_waiting = 0, 0
@@ -83,10 +80,9 @@ def _match_directly(vertex, nodes, opposite_nodes, edges, step):
     step: the step from which the new pair exists.
 
     The best partner is the one whose edge has the largest weight minus the partner's dual. Returns
-    - 0 if no edge weighs more than its partner's dual: the vertex stays free
-    - _CONTESTED if the best partner has a mate: only the vertex's dual is set
-    - 1 otherwise: the two are matched. The partner's dual rises as far as the second best partner
-      allows, which shortens later searches.
+    0 if no such difference is above 0, _CONTESTED if the best partner has a mate, and otherwise 1.
+    Then the partner's dual rises as far as the second best partner allows, which shortens later
+    searches.
     """
     node = nodes[vertex]
     best, second, partner = np.int64(0), np.int64(0), np.uint32(NO_VERTEX)
@@ -115,11 +111,9 @@ def _cheapest_end(root, side, opposite, geometry, work):
     distance. Edges that the arena lacks are found.
 
     Returns the cost of the path, its last opposite vertex (from which `parent` and `mate` lead back
-    to the root), and the number of reached vertices. The path ends in one of three ways:
-    - the root stays free: the last vertex is NO_VERTEX, and the cost is the root's dual
-    - the last vertex is free
-    - the last vertex has a mate, which loses it and becomes free; the mate's dual is part of the
-      cost
+    to the root), and the number of reached vertices. The last vertex is NO_VERTEX if the root
+    stays free, which costs its dual. If the last vertex has a mate, the mate becomes free, and its
+    dual is part of the cost.
 
     This is Dijkstra's algorithm on the slacks of edges. Its queue has two parts: the vertices at
     the current distance (`tight`), and all others (`front`). Indices are np.uint64, because numba
@@ -196,9 +190,9 @@ def _remove_from_front(place, n_front, front, front_dist, front_place):
 def _flip(last, nodes, opposite_nodes, bits, step):
     """Exchange matched and unmatched edges along the path that ends at the opposite vertex `last`.
 
-    From `last`, `parent` and `mate` lead back to the vertex that enters at this step. Returns how
-    many pairs are gained: 1 if `last` was free. If it had a mate, the mate becomes free, its steps
-    with a mate are recorded in `bits`, and 0 is returned.
+    From `last`, `parent` and `mate` lead back to the vertex that enters at this step. If `last` had
+    a mate, that becomes free, and its steps with a mate are recorded in `bits`. Returns how many
+    pairs are gained, 0 or 1.
     """
     ousted, new_pairs = opposite_nodes[last].mate, 1
     if ousted == NO_VERTEX:

@@ -77,7 +77,7 @@ def prepare_surroundings(truth: Truth, max_dist_px: float) -> Surroundings:
 
 
 def match_by_pixel(events: Events, truth: Truth, surroundings: Surroundings) -> PixelSteps:
-    """Match at each of n steps, and record the steps at which each pixel is on, matched or near.
+    """Match at each of n steps, and record the steps at which pixels are matched or not.
 
     events: the changes of the predicted map. Changes of pixels farther than twice the tolerance
         from the ground truth may be missing.
@@ -171,7 +171,7 @@ def _record_active_steps(events, near, backwards, row_of, bits, n_on):
     row_of int32 (H, W): -1 on entry; receives the row of `bits` for each pixel that ever changes.
     bits uint64 (rows, words): 0 on entry; receives the steps after which a pixel is on.
     n_on int64 (2, n): 0 on entry; receives the number of pixels of each set that are on after each
-        step, in the order of the events even if `backwards` is True.
+        step, in the order of the events.
     """
     start, pixel, added = events
     n_steps, one, all_bits = start.size - 1, np.uint64(1), ~np.uint64(0)

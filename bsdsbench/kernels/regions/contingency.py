@@ -63,10 +63,9 @@ def value_pairs(pred: NDArray[Any], gt: NDArray[Any]) -> tuple[I8, I4]:
     first pixels: value in pred, value in gt, number of pixels. The second has the column of each
     pixel's pair.
 
-    The pairs are kept in a hash table with open addressing, at most half full, which is searched
-    once per run of pixels with the same pair. When it is full, the known pairs are entered into a
-    larger one as if they were pixels. Pixels are converted to int64 block by block, because blocks
-    stay in the processor's cache.
+    The pairs are kept in a hash table with open addressing, at most half full. When it is full, the
+    known pairs are entered into a larger one as if they were pixels. Pixels are converted to int64
+    block by block, because blocks stay in the processor's cache.
     """
     pair_of_pixel = np.empty(pred.size, np.int32)
     pairs = np.empty((3, 512), np.int64)
@@ -130,15 +129,13 @@ def _count_pairs(pred, gt, n, pairs, slots, pair_of_pixel):
 
 
 def overlap_runs(labels: I4, gts: I4, col_start: I8) -> tuple[I4, I4, I8]:
-    """List the runs of consecutive pixels that lie in the same region of both segmentations.
-
-    The two are the predicted segmentation and that of one annotator, for each annotator in turn.
+    """List the runs of consecutive pixels that lie in one predicted and one annotated region.
 
     labels (N,): region 0, 1, ... of each pixel in the prediction, which is its row of the table.
     gts (A, N): region 0, 1, ... of each pixel for each annotator.
     col_start (A + 1,): the column of each annotator's region 0, and the number of columns.
 
-    Returns row, column and number of pixels of each run. A cell of the table may have many runs.
+    Returns row, column and number of pixels of each run, annotator by annotator.
     """
     begins = np.ones(gts.shape, np.bool_)
     np.not_equal(gts[:, 1:], gts[:, :-1], out=begins[:, 1:])
@@ -301,11 +298,11 @@ class _Regions(NamedTuple):
     area: I8  # (regions,) in pixels
     is_candidate: Bool
     classes: I8  # _OBJECT, _PART or _NEITHER
-    covered: F8  # share of the area that the region's fragments cover
+    covered: F8  # share of the area that regions within it cover, see `fop_sums`
 
     @classmethod
     def unclassified(cls, area: I8, is_candidate: Bool) -> _Regions:
-        """Return regions that are neither objects nor parts, and have no fragments."""
+        """Return regions that are neither objects nor parts, and are not covered."""
         return cls(area, is_candidate, np.zeros(area.size, np.int64), np.zeros(area.size))
 
     def credit(self) -> float:
@@ -334,9 +331,9 @@ def fop_sums(
         that count.
 
     An object counts 1 and a part BETA (`_classify` defines both). Any other region counts the share
-    of its area that its fragments cover: regions of the other segmentation that lie almost entirely
-    within it (Pont-Tuset and Marques, PAMI 2016). For predicted regions this share is averaged over
-    the `n_ann` annotators.
+    of its area that regions of the other segmentation cover that lie almost entirely within it
+    (Pont-Tuset and Marques, PAMI 2016). For predicted regions this share is averaged over the
+    `n_ann` annotators.
     """
     pred = _Regions.unclassified(row_area, row_candidate)
     gt = _Regions.unclassified(col_area, col_candidate)
