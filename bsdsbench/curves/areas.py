@@ -42,21 +42,20 @@ def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadr
     Parameters
     ----------
     precision, recall : array_like
-        float64 (K,), along the curve in either direction. An end point with recall 0 and precision
-        NaN, the 0/0 of a converted curve, is left out with an InputWarning.
+        float64 (K,), along the curve in either direction. An undefined end point (recall 0,
+        precision NaN) is left out with an InputWarning.
     rule : str
         How the area is computed:
 
-        - "davis-goadrich": the exact area if counts change linearly between the points; see
+        - "davis-goadrich": exactly, if counts change linearly between the points; see
           `davis_goadrich_area`
-        - "trapezoid": straight lines between the points, which is optimistic; no area outside them
+        - "trapezoid": straight lines between the points, which is optimistic
         - "step": the sum, from recall 0 on, of each rise of recall times the precision at its right
           end (average precision)
         - "bsds": the sum over recall levels 0, 0.01 .. 1 of the precision on straight lines between
           the points (0 outside them), times 0.01. The points may be in any order
         - "11-point", "101-point": mean, over 11 or 101 evenly spaced recall levels from 0 to 1, of
-          the largest precision at or beyond the level, or 0 if there is none (PASCAL 2007, COCO).
-          The conventional point (recall 0, precision 1) counts only if it is passed, as in VLFeat
+          the largest precision at or beyond the level, or 0 if there is none (PASCAL 2007, COCO)
 
     Returns
     -------
@@ -66,9 +65,9 @@ def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadr
     Raises
     ------
     ShapeError, DataError
-        If the lengths differ; if the rule is unknown, if a value is NaN or outside [0, 1], or if
-        recall both rises and falls (except with "bsds"). With "davis-goadrich" also if precision is
-        0 at a recall above 0, or if false positives fall as recall rises.
+        If the lengths differ; if the rule is unknown, if a value is outside [0, 1], or if recall
+        both rises and falls (except with "bsds"). With "davis-goadrich" also if precision is 0 at a
+        recall above 0, or if false positives fall as recall rises.
 
     Examples
     --------
@@ -116,8 +115,8 @@ def davis_goadrich_area(tp: ArrayLike, fp: ArrayLike, positives: float) -> float
     """Return the exact area under a PR curve if counts change linearly between its points.
 
     If the first point has TP > 0, it is joined to (0, 0), so that its precision holds down to
-    recall 0. Leading points (0, FP > 0) are kept: false positives that are ranked first lower the
-    area. No area is added beyond the last point. Errors are raised as by `interpolate_pr`.
+    recall 0. False positives that are ranked before all positives, points (0, FP), lower the area.
+    No area is added beyond the last point.
 
     From point A to point B, FP = k TP + c. The integral of precision, t / ((1 + k) t + c), over t
     from TP_A to TP_B is (TP_B - TP_A) / (1 + k) - c / (1 + k)^2 ln((TP_B + FP_B) / (TP_A + FP_A)).
@@ -130,7 +129,7 @@ def davis_goadrich_area(tp: ArrayLike, fp: ArrayLike, positives: float) -> float
     Returns
     -------
     float
-        The area; 0 without points.
+        The area; 0 without points. Errors are raised as by `interpolate_pr`.
 
     Examples
     --------
@@ -173,8 +172,6 @@ def auccalculator_areas(
     4. For the PR area, points are inserted at each whole TP with FP interpolated linearly, and the
        first precision is extended to recall 0.
 
-    Errors are raised as by `interpolate_pr`, and DataError also if a count exceeds its total.
-
     Parameters
     ----------
     tp, fp, positives, negatives : as in `davis_goadrich_area`
@@ -185,7 +182,8 @@ def auccalculator_areas(
     Returns
     -------
     CurveAreas
-        Area under the PR curve, area under the ROC curve.
+        Area under the PR curve, area under the ROC curve. Errors are raised as by `interpolate_pr`,
+        and DataError also if a count exceeds its total.
 
     Examples
     --------
@@ -225,12 +223,8 @@ def auc_roc(fpr: ArrayLike, tpr: ArrayLike) -> float:
     Returns
     -------
     float
-        The area; 0 without points.
-
-    Raises
-    ------
-    ShapeError, DataError
-        If the lengths differ; if a rate is NaN or infinite.
+        The area; 0 without points. Raises ShapeError if the lengths differ, and DataError if a rate
+        is NaN or infinite.
 
     Examples
     --------
@@ -260,10 +254,10 @@ class AreaRow(NamedTuple):
     space : str
         "PR" or "ROC".
     value : float
-        The number. NaN if the program gives none (no positives, rejected scores).
+        The number. NaN if the program gives none.
     points, ties, start, rule : str
-        Descriptions of the curve's points, of the treatment of equal scores, of the start at recall
-        0 (FPR 0 in ROC space), and of the rule that sums the area.
+        What the points of the curve are, how equal scores are treated, where the curve starts, and
+        how the area is summed.
 
     Examples
     --------
@@ -337,13 +331,12 @@ def area_table(
     """Compute every variant of AP and AUC for the same labels and scores.
 
     The variants are those of scikit-learn 1.9, torchmetrics 1.9 (read, not run), VLFeat, the PASCAL
-    VOC and COCO development kits, AUCCalculator and the BSDS benchmark, computed here from their
-    definitions. Errors and warnings are given as by `pr`.
+    VOC and COCO development kits, AUCCalculator and the BSDS benchmark.
 
     Parameters
     ----------
     labels, scores, reading : as in `pr`
-        The samples and the meaning of labels.
+        The samples and the meaning of labels. Errors and warnings are those of `pr`.
 
     Returns
     -------

@@ -90,9 +90,8 @@ def pr_to_roc(
     Raises
     ------
     ShapeError, DataError
-        If the lengths differ; if a value is outside [0, 1], if a total is not above 0, or if a
-        point is impossible with these totals: precision 0 at recall > 0, or more false positives
-        than negatives.
+        As by `roc_to_pr`, and if a point is impossible with these totals: precision 0 at recall >
+        0, or more false positives than negatives.
 
     Examples
     --------
@@ -120,8 +119,6 @@ def pr_to_roc(
 def roc_convex_hull(fpr: ArrayLike, tpr: ArrayLike) -> ROCPoints:
     """Return the corners of the upper convex hull of ROC points, (0, 0) and (1, 1).
 
-    Without points the hull is the chance line. Errors are raised as by `roc_to_pr`.
-
     Parameters
     ----------
     fpr, tpr : array_like
@@ -130,7 +127,8 @@ def roc_convex_hull(fpr: ArrayLike, tpr: ArrayLike) -> ROCPoints:
     Returns
     -------
     ROCPoints
-        Corners from (0, 0) to (1, 1). No three are on a line, up to rounding.
+        Corners from (0, 0) to (1, 1). No three are on a line, up to rounding. Errors are raised as
+        by `roc_to_pr`.
 
     Examples
     --------
@@ -145,8 +143,7 @@ def achievable_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: f
     """Return the achievable PR curve of ROC points, which is their convex hull in PR space.
 
     Random mixtures of the classifiers at these points reach this curve, but none above it (Davis
-    and Goadrich 2006, section 3). Without points it is the chance line. Errors are raised as by
-    `roc_to_pr`.
+    and Goadrich 2006, section 3). Without points it is the chance line.
 
     Parameters
     ----------
@@ -158,6 +155,7 @@ def achievable_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: f
     PRPoints
         The corners of the hull, and a point at each whole TP between them. The first point has
         recall 0 and the precision of the next point, the last recall 1 and precision P/(P + N).
+        Errors are raised as by `roc_to_pr`.
 
     Examples
     --------
@@ -174,10 +172,9 @@ def achievable_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: f
 def interpolate_pr(tp: ArrayLike, fp: ArrayLike, positives: float) -> PRPoints:
     """Return the PR curve through points (TP, FP), with counts changing linearly between them.
 
-    A point is added at each whole TP between two points A and B, with FP(TP) = FP_A +
-    (FP_B - FP_A)/(TP_B - TP_A) (TP - TP_A) (Davis and Goadrich 2006, section 4). Leading points
-    with TP = FP = 0 get the precision of the next point, the limit of precision along the line. If
-    there is no next point, they get 1.
+    A point is added at each whole TP between two points (Davis and Goadrich 2006, section 4).
+    Leading points with TP = FP = 0 get the precision of the next point, the limit of precision
+    along the line, or 1 if there is no next point.
 
     Parameters
     ----------
@@ -271,15 +268,14 @@ def dominates(
     ----------
     a, b : pair of array_like
         (fpr, tpr) in ROC space, (precision, recall) in PR space, each (K,) along the curve in
-        either direction. An end point that conversion from the other space left undefined (0/0) is
-        dropped with an InputWarning.
+        either direction. An undefined (0/0) end point is dropped with an InputWarning.
     space : str
         "roc" or "pr".
     within : tuple of float, float
         The range of FPR (ROC) or recall (PR) in which the curves are compared.
     lines : str
         How PR points are joined: "counts" (counts change linearly, which is correct) or "straight"
-        (straight lines in PR space). It has no effect in ROC space.
+        (straight lines in PR space, as printed figures have).
 
     Raises
     ------
@@ -305,7 +301,7 @@ def crossings(
     within: tuple[float, float] = (0.0, 1.0),
     lines: LineShape = "counts",
 ) -> ROCPoints | PRPoints:
-    """Return the points at which curves `a` and `b` cross. Errors are raised as by `dominates`.
+    """Return the points at which curves `a` and `b` cross, from left to right.
 
     Curves that touch without exchanging their order do not cross. If they coincide for a stretch
     before they exchange it, the first point of the stretch is returned.
@@ -318,7 +314,7 @@ def crossings(
     Returns
     -------
     ROCPoints or PRPoints
-        The crossings in the space of the curves, from left to right.
+        The crossings in the space of the curves. Errors are raised as by `dominates`.
 
     Examples
     --------
@@ -418,11 +414,9 @@ def _both_limits(line: _Polyline, grid: F8) -> F8:
 def _polyline(curve: Curve, space: Space, lines: LineShape) -> _Polyline:
     """Map a curve to a plane where it is straight between its points, and higher means better.
 
-    - space="roc": x is FPR, y is TPR, and (0, 0) and (1, 1) are added
-    - space="pr", lines="straight": x is recall, y is precision. Points with recall 0 are replaced
-      by one with the precision of the first other point
-    - space="pr", lines="counts": x is recall, y is -FP/P. Points with recall 0 are replaced by
-      (0, 0)
+    In ROC space x is FPR and y is TPR, with (0, 0) and (1, 1) added. In PR space x is recall, and y
+    is precision (lines="straight") or -FP/P (lines="counts"); points with recall 0 are replaced by
+    one with the precision of the next point.
 
     Raises DataError if x both rises and falls or exceeds 1, if a PR curve has no point with recall
     above 0, or if the precision of such a point is 0.

@@ -312,10 +312,9 @@ def threshold_curve(
 ) -> ThresholdCurve:
     """Compute precision, TPR and FPR at quantiles of the scores, as Schroedl's prec_rec does.
 
-    Quantiles follow Hazen's rule: the k-th smallest of m scores is the quantile (k - 0.5)/m,
-    quantiles between two scores are interpolated linearly, and those beyond the ends are the
-    smallest and the largest score. A quantile is often the midpoint of two scores, so the highest
-    scores may exceed all thresholds, and there is no point without predictions.
+    Quantiles follow Hazen's rule: the k-th smallest of m scores is the quantile (k - 0.5)/m, and
+    others are interpolated linearly. So the highest scores may exceed all thresholds, and there is
+    no point without predictions.
 
     Parameters
     ----------
@@ -326,8 +325,7 @@ def threshold_curve(
         (n,), finite.
     num_thresholds : int or None
         T: the thresholds are the quantiles i/T, i = 1 .. T-1, and the smallest score, without
-        duplicates. The default is the number of distinct scores, but at most 100. With 0 or 1 the
-        smallest score is the only threshold.
+        duplicates. The default is the number of distinct scores, but at most 100.
     instance_count : array_like or None
         Number of instances in each row, one number or (n,). The default is 1.
     strict : bool

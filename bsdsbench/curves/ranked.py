@@ -58,12 +58,12 @@ class PRResult(TabularCurve):
     ap : float
         Average precision: the sum over points of precision times the rise of recall.
     ap_11 : float
-        Mean over recall levels 0, 0.1 .. 1 of the largest precision at or beyond the level,
-        including the point without predictions (VLFeat ap_interp_11).
+        Mean over recall levels 0, 0.1 .. 1 of the largest precision at or beyond the level
+        (VLFeat's ap_interp_11).
     chance : float
         Expected precision of a random ranking.
     positives, negatives : int
-        The class totals used for recall and `chance`: num_positives and num_negatives if given.
+        The class totals used for recall and `chance`.
 
     Examples
     --------
@@ -152,7 +152,8 @@ def pr(
 ) -> PRResult:
     """Compute the precision-recall curve, its area, AP and 11-point AP, as VLFeat's vl_pr does.
 
-    Without positives all numbers are NaN. Without negatives precision is 1.
+    Without positives all numbers are NaN. Without negatives precision is 1. If a class is missing,
+    an InputWarning is given.
 
     Parameters
     ----------
@@ -162,16 +163,14 @@ def pr(
         "merge": one point per distinct score, as in scikit-learn. "sample": one point per sample,
         with equal scores in the given order, as in VLFeat.
     reading : str
-        The meaning of labels:
+        The meaning of labels. If they are bool, True is always positive.
 
-        - "auto": 0 and 1 are read as "binary"; -1 and 1, with or without 0, as "sign". Other
-          labels raise DataError
+        - "auto": 0 and 1 are read as "binary"; -1 and 1, with or without 0, as "sign". Other labels
+          raise DataError
         - "binary": 0 is negative, and any other label is positive
         - "sign": labels above 0 are positive, labels below 0 negative, and samples of label 0 are
           left out
         - "larger": the larger of two distinct labels, such as 1 and 2, is positive
-
-        If the labels are bool, True is positive whatever the reading.
     interpolate : bool
         Replace each precision by the largest precision at this or a higher recall.
     normalize_prior : float or None
@@ -192,11 +191,6 @@ def pr(
     ShapeError, DataError
         If the lengths differ; if a value is NaN, if labels do not fit `reading`, or if an option is
         out of range.
-
-    Warns
-    -----
-    InputWarning
-        If a class is missing.
 
     Examples
     --------
@@ -350,10 +344,10 @@ def _eleven_point_ap(tp: I8, precision: F8, positives: int) -> float:
     """
     # In whole numbers, so that rounding cannot miss a level: ceil(i P / 10) for i = 0 .. 10
     lowest_tp = -(-np.arange(11) * positives // 10)
-    start = np.searchsorted(tp, lowest_tp)  # the first point at each level
-    start = start[start < tp.size]
-    largest_until_next = np.maximum.reduceat(precision, start)
-    return float(np.maximum.accumulate(largest_until_next[::-1]).sum() / 11)
+    first = np.searchsorted(tp, lowest_tp)  # the first point at each level
+    reached = first[first < tp.size]
+    largest_from = np.maximum.accumulate(precision[::-1])[::-1]  # from each point on
+    return float(largest_from[reached][::-1].sum() / 11)
 
 
 def roc_from_ranking(ranking: Ranking, plot: Variant = "fptp") -> ROCResult:
@@ -429,7 +423,7 @@ def _roc_area(ranking: Ranking, plot: Variant) -> float:
 def parse_variant(name: str) -> Variant:
     """Return the axes, as in the option `plot` of `roc`, that a text describes.
 
-    The text is a short name, x before y ("fptp"), or names two rates, y before x ("TPR over FPR"),
+    The text is such a name, x before y ("fptp"), or names two rates, y before x ("TPR over FPR"),
     in upper or lower case. Raises DataError for any other text.
 
     >>> parse_variant("FPTP"), parse_variant("recall over false positive rate")

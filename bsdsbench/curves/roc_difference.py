@@ -25,8 +25,7 @@ class DeLongResult(NamedTuple):
     p : float
         Two-sided p-value of the hypothesis of equal areas. NaN if the difference has variance 0.
     covariance : array
-        float64 (2, 2): covariance matrix of the two areas. The square roots of its diagonal are
-        their standard errors.
+        float64 (2, 2): covariance matrix of the two areas.
     """
 
     auc: float

@@ -88,8 +88,8 @@ class _OptimisedOnce(JITCodeLibrary):
         passes.getModulePassManager().run(module, passes)
 
 
-class _Part(_OptimisedOnce):
-    """The code of a part: a function that is linked into kernels, and optimised only there."""
+class _InnerCode(_OptimisedOnce):
+    """The code of an `inner` function, which is linked into kernels and optimised only there."""
 
     def _optimize_final_module(self) -> None:
         pass
@@ -98,12 +98,12 @@ class _Part(_OptimisedOnce):
         self._finalized = True
 
     @property
-    def codegen(self) -> _Part:
-        """The receiver of the function's environment, which a part does not need."""
+    def codegen(self) -> _InnerCode:
+        """Return this object, so that `set_env` below is called instead of that of LLVM's code."""
         return self
 
     def set_env(self, env_name: str, env: object) -> None:
-        """Do nothing: the environment is for errors, and parts raise none."""
+        """Do nothing: the environment is for errors, and inner functions raise none."""
 
 
 def _compile_as(
@@ -200,12 +200,11 @@ def kernel(function: Kernel | None = None, **options: object) -> Kernel:
     """Compile a function like `numba.njit`; used as `@kernel` or `@kernel(option=...)`.
 
     The options are those of `numba.njit`. `_nrt=False` promises that the function allocates no
-    memory, so it needs no numba runtime. `no_cpython_wrapper` marks a part: a function that only
-    kernels call, see `inner`.
+    memory, so it needs no numba runtime. `no_cpython_wrapper` marks an `inner` function.
 
     A kernel is compiled at its first call. It runs without holding the GIL, and is cached on disk
-    if there is a folder for it; parts are not cached. If numba's compiler is switched off, the
-    function runs as plain Python.
+    if there is a folder for it, unless it is an inner function. If numba's compiler is switched
+    off, the function runs as plain Python.
     """
     if function is None:
         return lambda decorated: kernel(decorated, **options)
@@ -216,8 +215,8 @@ def kernel(function: Kernel | None = None, **options: object) -> Kernel:
         compiled = njit(function, nogil=True, no_cfunc_wrapper=True, no_rewrites=True, **options)
         if config.DISABLE_JIT:
             return compiled
-        if "no_cpython_wrapper" in options:  # a part, which Python never calls
-            compiled._compiler.compile = partial(_compile_as, _Part, compiled)
+        if "no_cpython_wrapper" in options:  # an inner function, which Python never calls
+            compiled._compiler.compile = partial(_compile_as, _InnerCode, compiled)
         elif _folder is not None:
             compiled._cache = _KernelCache(function)
             compiled._cache.allocates = options.get("_nrt", True)
@@ -228,7 +227,7 @@ def kernel(function: Kernel | None = None, **options: object) -> Kernel:
 
 
 def inner(function: Kernel, **options: object) -> Kernel:
-    """Compile a function as a part: only kernels call it, and it allocates no memory.
+    """Compile a function that only kernels call, and that allocates no memory.
 
     Small functions, and medium ones that are called in one place, compile even faster inside their
     caller: use `@kernel(inline="always")` for them.

@@ -49,7 +49,7 @@ def merge_levels(pos, neg, thresholds, tp, fp):
             level, i = pos[i], i - 1
         else:
             level, j = neg[j], j - 1
-        k += (k == 0) | (thresholds[k] != level)  # a new point, unless both classes have the score
+        k += (k == 0) | (thresholds[k] != level)  # a new point, unless the last has this score
         # + 0.0 turns -0 into 0
         thresholds[k], tp[k], fp[k] = level + 0.0, pos.size - 1 - i, neg.size - 1 - j
     return k + 1
