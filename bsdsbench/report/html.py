@@ -33,7 +33,6 @@ from bsdsbench.comparison.published import (
 from bsdsbench.comparison.slices import slice_tables, slices_of
 from bsdsbench.errors import DataError
 from bsdsbench.io import PathLike, write_atomic
-from bsdsbench.metrics import registry
 from bsdsbench.plotting import style
 from bsdsbench.report.image_table import build_image_table, image_groups
 from bsdsbench.report.overlays import COLORS, drawn_metric
