@@ -59,10 +59,9 @@ def pixel_classes(
     gt_maps, valid = truth_maps(truth, protocol), truth.parts.get("valid")
     shape, radius = gt_maps.shape[1:], protocol.radius(gt_maps.shape[1:])
     target = prepare_truth(gt_maps, radius)
-    around = prepare_surroundings(target, radius)  # within 2r of an annotated pixel
+    around = prepare_surroundings(target, radius)
     thresholds, events, size = threshold_events(pred, shape, protocol, dropped=dropped, valid=valid)
-    n_steps = thresholds.size
-    steps = match_by_pixel(events, target, around)
+    n_steps, steps = thresholds.size, match_by_pixel(events, target, around)
     pred_pixel = np.flatnonzero(steps.row_of >= 0)  # predicted at any step
     pixel = np.union1d(pred_pixel, target.pixel)
     classes = np.zeros((pixel.size, n_steps), np.uint8)
@@ -80,13 +79,13 @@ def pixel_classes(
         np.bitwise_or.at(bits, row_of_gt, missed_steps[name])
         classes[unpack(bits, n_steps)] = ERROR_CODES[name] if errors else MISSED_PIXEL
 
+    # The class of a false pixel is the same at all steps
     false_code = np.full(pred_pixel.size, FALSE_PIXEL, np.uint8)
-    if errors:  # the class of a false pixel is the same at all steps
-        duplicate, near, background = (ERROR_CODES[name] for name in FALSE)
+    if errors:
         is_within_radius = unpack(target.near, shape[1]).flat[pred_pixel]
         is_within_double = unpack(around.near, shape[1]).flat[pred_pixel]
-        false_code[:] = background
-        false_code[is_within_double] = near
+        duplicate, near, background = (ERROR_CODES[name] for name in FALSE)
+        false_code[:] = np.where(is_within_double, near, background)
         false_code[is_within_radius] = duplicate
     row_of_pred = np.searchsorted(pixel, pred_pixel)
     is_false = unpack(steps.false[steps.row_of.flat[pred_pixel]], n_steps)

@@ -369,8 +369,10 @@ class ImageRecord:
 
     def __post_init__(self) -> None:
         """Convert the counts to `Counts`, and make both mappings read-only."""
-        checked = {metric: checked_counts(arrays) for metric, arrays in self.counts.items()}
-        object.__setattr__(self, "counts", ReadOnlyDict(checked))
+        counts = dict[str, Counts]()
+        for metric, arrays in self.counts.items():
+            counts[metric] = checked_counts(arrays)
+        object.__setattr__(self, "counts", ReadOnlyDict(counts))
         object.__setattr__(self, "groups", ReadOnlyDict(self.groups))
 
     def equals(self, other: object) -> bool:

@@ -72,16 +72,15 @@ class PRCurve(TabularCurve):
 
     def __post_init__(self) -> None:
         """Copy the arrays, check their shapes, and make them read-only."""
-        arrays = {
-            name: as_numbers(getattr(self, name), name, np.float64).copy()
-            for name in ("thresholds", "precision", "recall")
-        }
-        if self.blank is not None:
-            arrays["blank"] = as_numbers(self.blank, "blank", np.bool_).copy()
-        n_thresholds = arrays["thresholds"].size
-        precision = arrays["precision"]
-        shape = (n_thresholds,) if precision.ndim < 2 else (len(precision), n_thresholds)
-        for name, array in arrays.items():
+        n_thresholds = np.size(self.thresholds)
+        shape: tuple[int, ...] = (n_thresholds,)
+        if np.ndim(self.precision) > 1:  # a stack of curves
+            shape = (len(self.precision), n_thresholds)
+        for name in ("thresholds", "precision", "recall", "blank"):
+            if getattr(self, name) is None:
+                continue
+            dtype = np.bool_ if name == "blank" else np.float64
+            array = as_numbers(getattr(self, name), name, dtype).copy()
             expected = (n_thresholds,) if name == "thresholds" else shape
             if array.shape != expected:
                 raise ShapeError(f"{name}: shape {array.shape}, expected {expected}")
@@ -148,10 +147,9 @@ class PRCurve(TabularCurve):
         below = int(np.searchsorted(t, threshold, "right")) - 1
         above = min(below + 1, t.size - 1)
         weight = (threshold - t[below]) / (t[above] - t[below]) if above > below else 0.0
-        precision, recall = (
-            rates[..., below] * (1 - weight) + rates[..., above] * weight
-            for rates in (self.precision, self.recall)
-        )
+        p, r = self.precision, self.recall
+        precision = p[..., below] * (1 - weight) + p[..., above] * weight
+        recall = r[..., below] * (1 - weight) + r[..., above] * weight
         return _operating_point(np.full(recall.shape, float(threshold)), recall, precision)
 
     def points(self) -> dict[str, F8]:
@@ -257,11 +255,9 @@ def _best_in_segments(f: F8, precision: F8, recall: F8) -> _Positions:
 
 def _operating_point(threshold: F8, recall: F8, precision: F8) -> OperatingPoint:
     """Build the point with these rates; arrays () become numbers, arrays (S,) stay."""
-    point: dict[str, Any] = {"threshold": threshold, "recall": recall, "precision": precision}
-    point["f"] = f_measure(precision, recall)
-    if recall.ndim == 0:
-        point = {name: float(value) for name, value in point.items()}
-    return OperatingPoint(**point)
+    point = np.stack([threshold, recall, precision, f_measure(precision, recall)])
+    t, r, p, f = point if recall.ndim else point.tolist()
+    return OperatingPoint(threshold=t, recall=r, precision=p, f=f)
 
 
 def average_precision(curve: PRCurve, rule: str = "bsds") -> F8:
