@@ -143,11 +143,15 @@ def steps_of_soft(
     if reached.ndim == 3:
         classes = np.where(reached, class_if_on, class_if_off).reshape(n_steps, -1).T
         changes = changes_of(classes, is_marked.shape)
-    else:  # a pixel is on until the step that it no longer reaches, so it changes at most twice
+    else:  # a pixel is on at the steps that it reaches, so it changes at most twice
         first_class = np.where(reached > 0, class_if_on, class_if_off)
         turns_off = (reached > 0) & (reached < n_steps)
         is_change = np.stack([first_class > 0, turns_off], axis=-1)  # (H, W, 2)
-        steps = np.stack([np.zeros_like(reached), reached], axis=-1)[is_change].astype(np.uint16)
-        new_classes = np.stack([first_class, class_if_off], axis=-1)[is_change]
-        changes = Changes(is_change.sum(axis=-1, dtype=np.uint16), steps, new_classes)
+        step_of_change = np.stack([np.zeros_like(reached), reached], axis=-1)
+        new_class = np.stack([first_class, class_if_off], axis=-1)
+        changes = Changes(
+            n_changes=is_change.sum(axis=-1, dtype=np.uint16),
+            steps=step_of_change[is_change].astype(np.uint16),
+            classes=new_class[is_change],
+        )
     return DrawnSteps(thresholds, matches, *changes, n_annotators=len(masks), beta2=beta2)

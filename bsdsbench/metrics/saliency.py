@@ -117,10 +117,15 @@ _AT_HALF = ("iou", "dice", "ber")
 
 def _column(key: str, heading: str, measure: str, digits: int = 4, shown: str = "never") -> Column:
     """Build the column of a score of `measure`, with a shortened heading for narrow tables."""
-    short = heading.replace("adaptive", "adp").replace("weighted ", "w")
-    quantity = measure if measure in _SUMS else ""
-    lower = measure in _ERRORS
-    return Column(key, heading, short, lower, digits, shown, quantity=quantity)
+    return Column(
+        key,
+        heading,
+        short=heading.replace("adaptive", "adp").replace("weighted ", "w"),
+        lower=measure in _ERRORS,
+        digits=digits,
+        shown=shown,
+        quantity=measure if measure in _SUMS else "",
+    )
 
 
 class SaliencyMetric(Metric[SaliencyOptions]):

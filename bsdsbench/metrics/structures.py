@@ -269,11 +269,13 @@ def _half_widths(
     radius: in the unit of `spacing`, which is the size of a pixel (height, width).
     shape: size of the image; the disk need not extend further than that.
     """
-    sizes = zip(spacing, shape, strict=True)
-    # Distances of the centre, the next row (column), and so on, to one beyond the radius
-    down, right = (size * np.arange(min(int(radius / size) + 1, n) + 1) for size, n in sizes)
-    row_distance = np.concatenate([down[:0:-1], down])
-    half = (np.hypot(row_distance[:, None], right[1:]) <= radius).sum(axis=1).astype(np.int32)
+    height, width = spacing
+    n_rows = min(int(radius / height) + 1, shape[0])  # to one row (column) beyond the radius
+    n_cols = min(int(radius / width) + 1, shape[1])
+    row_distance = height * np.abs(np.arange(-n_rows, n_rows + 1))
+    col_distance = width * np.arange(1, n_cols + 1)
+    is_in_disk = np.hypot(row_distance[:, None], col_distance) <= radius
+    half = np.count_nonzero(is_in_disk, axis=1).astype(np.int32)
     return half[row_distance <= radius]
 
 

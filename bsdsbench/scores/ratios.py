@@ -7,7 +7,6 @@ set itself, the draws of a bootstrap, or all images but one for a jackknife.
 
 from __future__ import annotations
 
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -116,7 +115,7 @@ def weighted_sum(weights: Weights, values: NDArray[Any]) -> F8:
     elif are_integers and (weights[:1] != 1).sum() < 2:
         # The data set or a jackknife, judged by the first row: nearly all weights are 1. Sum all
         # images once, then correct each sample for its few other weights.
-        rows, images = divmod(np.flatnonzero(weights != 1), n)  # faster than np.nonzero
+        rows, images = np.divmod(np.flatnonzero(weights != 1), n)  # faster than np.nonzero
         sums = np.zeros((len(weights), 1)) + flat.sum(axis=0)
         np.add.at(sums, rows, (weights[rows, images] - 1.0)[:, None] * flat[images])
     else:
@@ -139,19 +138,22 @@ def _multiply_in_blocks(weights: Weights, flat: NDArray[Any], are_integers: bool
     block = n
     if are_integers:
         span = float(flat.max(initial=0)) - float(flat.min(initial=0))
-        n_exact = int((1 << 24) // max(1, span * float(weights.max(initial=1))))
-        if min(n, n_exact) >= 64:
-            dtype, block = np.float32, min(n, n_exact)
+        largest_product = max(1, span * float(weights.max(initial=1)))
+        n_exact = min(n, int(2**24 // largest_product))
+        if n_exact >= 64:
+            dtype, block = np.float32, n_exact
     n_rows = max(1, _MAX_WEIGHTS // block)
     sums = np.zeros((len(weights), flat.shape[1]))
-    for image, row in product(range(0, n, block), range(0, len(weights), n_rows)):
-        images, rows = slice(image, image + block), slice(row, row + n_rows)
-        factors: Any = np.ascontiguousarray(weights[rows, images], dtype)
-        if not are_integers:
-            from scipy.sparse import csr_array  # takes longer than most sums
+    for first in range(0, n, block):
+        values = np.ascontiguousarray(flat[first : first + block], dtype)
+        for row in range(0, len(weights), n_rows):
+            rows = slice(row, row + n_rows)
+            factors: Any = np.ascontiguousarray(weights[rows, first : first + block], dtype)
+            if not are_integers:
+                from scipy.sparse import csr_array  # its import takes longer than most sums
 
-            factors = csr_array(factors)
-        sums[rows] += factors @ np.ascontiguousarray(flat[images], dtype)
+                factors = csr_array(factors)
+            sums[rows] += factors @ values
     return sums
 
 
