@@ -1,11 +1,9 @@
 """The base class of metrics: `count` counts one image, `scores` computes all scores from counts.
 
-No other code computes scores. `scores(stack, weights)` takes the counts of N images and weights
-(S, N): how often each image occurs in each of S data sets. Ones give the data set itself,
-multinomial draws a bootstrap, `1 - eye(N)` a jackknife, and `eye(N)` the scores of each image.
-
-No module outside `bsdsbench.metrics` names a metric. The registry finds them, including those of
-other packages in the entry point group `bsdsbench.metrics`.
+`scores(stack, weights)` takes the counts of N images and weights (S, N): how often each image
+occurs in each of S data sets. Ones give the data set itself, multinomial draws a bootstrap,
+`1 - eye(N)` a jackknife, and `eye(N)` the scores of each image. No other code computes scores, and
+no module outside `bsdsbench.metrics` names a metric.
 """
 
 from __future__ import annotations
@@ -83,8 +81,8 @@ class Column:
     Parameters
     ----------
     key : str
-        The path of the score in a `ScoreTree`, such as "ap" or "ods.threshold". If the path leads
-        to a point of a curve, such as "ods", the score is the F of the point.
+        The path of the score in the result of `scores`, such as "ap" or "ods.threshold". If it
+        leads to a point of a curve, such as "ods", the score is the F of the point.
     heading, short : str
         The heading of the column, and a shorter one for narrow tables.
     lower : bool
@@ -222,8 +220,8 @@ class Metric(ABC, Generic[Opt]):
         segmentations, with each annotator's), "mask" or "classes" (label maps). It determines
         `gt_kind` and `pred_kinds`, the kinds of ground truth and predictions.
     segmentations, photo : bool
-        True if the metric needs the annotators' segmentations, not only their boundaries; and True
-        if it uses the image itself (`GroundTruth.photo`, None if the image is missing).
+        True if the metric needs the annotators' segmentations, not only their boundaries; if it
+        uses the image itself (`GroundTruth.photo`, None if the image is missing).
     columns : tuple of Column
         All scores, in the order in which tables show them.
     image_columns, part_columns : tuple of Column
@@ -239,15 +237,13 @@ class Metric(ABC, Generic[Opt]):
     options : type or None
         The metric's own options, a frozen attrs class (see `protocol.fields`). They are set in the
         protocol's table NAME or by `--set NAME.FIELD=VALUE`. A new default needs a new `version`.
+        A property `usual_columns` names the columns that tables show by default.
     void_option : str
-        Name of the option with the values of void pixels in ground-truth files. This and the
-        following names are "" if the metric has no such option.
-    usual_option : str
-        Name of the option with the keys of the columns that tables show by default. None means all.
+        Name of the option with the values of void pixels in ground-truth files, or "" without one,
+        as all names of options here.
     ap_option, beta2_option : str
-        Name of the option for the metric's own rule of AP. If it is not set, the protocol's rule
-        applies, unless that has its default. And name of the option for beta^2 of the metric's F,
-        which is 1 without the option.
+        Names of the options for the metric's own rule of AP (if it is not set, the protocol's rule
+        applies, unless that has its default), and for beta^2 of its F, which is else 1.
     matching_option : str
         Name of the option that switches off the matching. Without matching there is no curve, and
         no field in `uses` matters.
@@ -268,8 +264,8 @@ class Metric(ABC, Generic[Opt]):
         Scores that get a column for each tolerance, such as "ods@0_00375", if there are several. A
         metric without any refuses several tolerances.
     has_errors : bool
-        True if missed and false pixels can be counted by class of error. Then `count` takes a
-        `counter`, used in place of `boundary_counts`, and `columns` include `ERROR_COLUMNS`.
+        True if missed and false pixels can be counted by class of error: `count` takes a `counter`
+        in place of `boundary_counts`, and `ERROR_COLUMNS` are added to `columns`.
 
     Examples
     --------
@@ -293,7 +289,6 @@ class Metric(ABC, Generic[Opt]):
     default_protocol: ClassVar[str | None] = "bsds500"
     options: ClassVar[type[Any] | None] = None
     void_option: ClassVar[str] = ""
-    usual_option: ClassVar[str] = ""
     ap_option: ClassVar[str] = ""
     beta2_option: ClassVar[str] = ""
     matching_option: ClassVar[str] = ""
@@ -338,11 +333,11 @@ class Metric(ABC, Generic[Opt]):
         stack : the counts of N images, name -> (N, ...); counts in `shared` lack the first axis
         weights : int (S, N), how often each image occurs in each data set
 
-        Returns a tree with the scores at the paths that the keys of `columns` name. Its leaves are
-        arrays (S,) or (S, T), or a `PRCurve` that holds S curves.
+        Returns a tree with the scores, arrays (S,) or (S, T), at the paths that the keys of
+        `columns` name. It may also hold a `PRCurve` of S curves.
         """
 
-    # Defaults that a metric may replace.
+    # The following methods may be replaced.
 
     def parts(self, protocol: Protocol, opt: Opt) -> Mapping[str, tuple[str, ...]]:
         """Return the path in `scores` of each part (a curve, a class ...) that tables list."""
@@ -360,7 +355,7 @@ class Metric(ABC, Generic[Opt]):
         """Return the content of prediction and ground-truth files, given these options."""
         return FilesRead(void=getattr(opt, self.void_option) if self.void_option else ())
 
-    # What every metric has.
+    # The following methods are the same for all metrics, but for a few.
 
     def used(self, opt: Opt) -> tuple[str, ...]:
         """Return the names of the protocol's fields that affect the scores, given these options.
@@ -389,7 +384,7 @@ class Metric(ABC, Generic[Opt]):
 
     def usual(self, opt: Opt) -> Sequence[str] | None:
         """Return the keys of the columns that tables show by default, or None for all columns."""
-        return getattr(opt, self.usual_option) if self.usual_option else None
+        return getattr(opt, "usual_columns", None)
 
     def ap_rule(self, protocol: Protocol) -> str:
         """Return the name of the rule for AP: the metric's own (`ap_option`) or the protocol's."""
@@ -400,8 +395,7 @@ class Metric(ABC, Generic[Opt]):
     def all_scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> ScoreTree:
         """Compute `scores` and, if errors were counted by class, also `error_scores`.
 
-        If the metric comes from another package, an unexpected exception in its `scores` is raised
-        as a DataError that names the metric.
+        An unexpected exception in a metric of another package becomes a DataError that names it.
         """
         package = type(self).__module__.partition(".")[0]
         try:

@@ -77,8 +77,8 @@ BOUNDARY_COLUMNS = (
 def tolerance_key(score: str, tolerance: str) -> str:
     """Return the key of a score at a tolerance, such as "ods@0_00375".
 
-    `tolerance` is one of `Protocol.tolerance_names`, or "mean". Its dot becomes "_", as dots in a
-    key separate the levels of the score tree.
+    `tolerance` is one of `Protocol.tolerance_names`, or "mean". Dots separate the parts of a key,
+    so a dot in it becomes "_".
     """
     return f"{score}@{tolerance.replace('.', '_')}"
 
@@ -157,10 +157,9 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
         opt: VoidOptions,
         counter: Counter | None = None,
     ) -> Arrays:
-        """Count with `counter`, or with `boundary_counts` if it is None.
+        """Count with `boundary_counts`, or with a `counter` that counts more.
 
-        A `counter` counts at the first tolerance only. If there are several, the counts of
-        `boundary_counts`, which include all tolerances, are returned as well.
+        A `counter` counts at the first tolerance only, so `boundary_counts` adds the others.
         """
         if counter is None:
             return boundary_counts(pred, gt, protocol)
@@ -384,9 +383,8 @@ def boundary_match_maps(
 ) -> MatchMaps:
     """Return which pixels `boundary_counts` matches at `threshold`, and which it does not.
 
-    pred, gts, protocol: as in `boundary_counts`, but only the first tolerance is used.
-
-    Raises DataError unless `threshold` is one of the thresholds of the counts.
+    The arguments are those of `boundary_counts`; only the first tolerance is used. Raises DataError
+    unless `threshold` is one of the thresholds of the counts.
     """
     from bsdsbench.kernels.matching.matching import match_maps
 

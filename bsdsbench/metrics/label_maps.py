@@ -421,12 +421,10 @@ def refuse_other_numbering(
 
     labels: the labels of the classes, in order. ignored: annotated labels to leave out.
 
-    Maps of different shapes, and maps with at least a quarter of the pixels right, are accepted.
-    The numbering is different if one of `_numberings` fulfils all of these conditions:
-
-    - it makes over half of the pixels right
-    - it makes over four times as many pixels right as the labels as given
-    - it agrees with the truth in FEW labels or more, or in two if the truth has all its labels
+    The numbering is different if less than a quarter of the pixels are right, and one of
+    `_numberings` makes over half of them right, over four times as many as before, and agrees with
+    the truth in FEW labels or more, or in two if the truth has all its labels. Maps of different
+    shapes are accepted.
     """
     if pred.shape != gt.shape:
         return
@@ -488,9 +486,9 @@ def _refuse_cut_numbers(pred: Map, gt: Map, unit: str) -> None:
     """Raise DataError if one map (H, W) holds the other map's numbers modulo 256 (or 65536).
 
     This is so if it has an 8-bit (or 16-bit) type, the other map has larger numbers, and over half
-    of the pixels with larger numbers agree in the low bits. Cut numbers of instances that are not
-    paired by number (`unit` is "instance") do no harm, and are accepted, if all still differ and
-    none became 0. Maps of different shapes are accepted.
+    of the pixels with larger numbers agree in the low bits. Cut numbers do no harm, and are
+    accepted, if instances are not paired by number (`unit` is "instance"), all numbers still differ
+    and none became 0. Maps of different shapes are accepted.
     """
     if pred.shape != gt.shape:
         return

@@ -1,7 +1,7 @@
 """The available metrics, and their options in a protocol.
 
 Metrics are built in or registered by other packages in the entry point group `bsdsbench.metrics`.
-The command line lists their names in its help, so importing this module does not import numpy.
+Importing this module does not import numpy, as the help of the command line lists the metrics.
 """
 
 from __future__ import annotations
@@ -209,13 +209,7 @@ def describe(metrics: Sequence[str], protocol: Protocol) -> str:
 
 
 def check_options(metrics: Sequence[str], protocol: Protocol) -> None:
-    """Raise DataError if options contradict each other, or have no effect on the metrics.
-
-    - Several tolerances need metrics that count at each of them.
-    - No class may have a name that makes keys of scores ambiguous, see `_check_part_names`.
-    - Metrics that read the same files must have the same void values.
-    - An option about reading files (READ) that differs from its preset must be used by a metric.
-    """
+    """Raise DataError if options contradict each other, or have no effect on the metrics."""
     from bsdsbench.protocol.protocol import READ, Protocol, preset_names
 
     void_values = dict[str, tuple[float, ...]]()  # by metric
@@ -231,6 +225,7 @@ def check_options(metrics: Sequence[str], protocol: Protocol) -> None:
     if len(set(map(frozenset, void_values.values()))) > 1:
         words = ", ".join(f"{name}.ignore {list(values)}" for name, values in void_values.items())
         raise DataError(f"{words}: expected one void for all metrics of a run")
+    # A setting of how files are read that differs from its preset must be used by a metric
     unused = unused_settings(metrics, protocol)
     preset = protocol.name.removesuffix("*")  # "*" marks a preset with changed settings
     original = Protocol.preset(preset) if preset in preset_names() else Protocol()
@@ -244,10 +239,11 @@ def check_options(metrics: Sequence[str], protocol: Protocol) -> None:
 def _check_part_names(metric: Metric, paths: Mapping[str, tuple[str, ...]]) -> None:
     """Raise DataError if the name of a part, such as a class, makes the key of a score ambiguous.
 
-    If the metric has the columns "iou" and "pooled.iou", "pooled" is a group of scores. Then
-    METRIC.pooled.iou would also be the IoU of a class "pooled", and METRIC.liver.pooled.iou the IoU
-    of a class "liver.pooled". So no part may be named GROUP or end with ".GROUP", except a part
-    that is the group itself. `paths` maps each part to its path in the scores.
+    If the metric has the columns "iou" and "pooled.iou", METRIC.pooled.iou would also be the IoU of
+    a class "pooled", and METRIC.liver.pooled.iou the IoU of a class "liver.pooled". So no part may
+    be named "pooled" or end with ".pooled", except a part that is this group of scores itself.
+
+    paths: part -> its path in the scores.
     """
     keys = {column.key for column in (*metric.columns, *metric.part_columns)}
     groups = {k.removesuffix(f".{end}") for k in keys for end in keys if k.endswith(f".{end}")}

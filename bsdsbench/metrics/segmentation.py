@@ -175,9 +175,9 @@ def class_scores(counts: Mapping[str, Map]) -> dict[str, F8]:
 
         - iou, dice: intersection over union and Dice (F1); NaN if neither map has the class.
         - accuracy: share of the annotated pixels that are right; NaN if there are none.
-        - pq, sq, rq: panoptic, segmentation and recognition quality; NaN if there are no instances.
-          PQ = sum of IoU / (TP + (FP + FN) / 2). RQ = TP / (TP + (FP + FN) / 2). SQ = sum of IoU /
-          TP, or 0 if TP is 0, as in panopticapi.
+        - pq, rq: panoptic and recognition quality, the sum of IoU and TP, divided by TP + (FP +
+          FN) / 2; NaN if there are no instances. sq: segmentation quality, the mean IoU of pairs,
+          or 0 without pairs, as in panopticapi.
     """
     right, pred, gt = _count_pixels(counts["confusion"])
     tp, iou_sum = counts["tp"], counts["iou_sum"]

@@ -24,22 +24,17 @@ from bsdsbench.errors import DataError, InputWarning, Setting
 from bsdsbench.images import GroundTruth, Prediction
 from bsdsbench.kernels.distances.limits import with_tolerance
 from bsdsbench.metrics.base import IMAGES, Column, FilesRead, ScoreTree, over
+from bsdsbench.metrics.contour import sequences
 from bsdsbench.metrics.contour.measures import (
     PIXELS,
     TABLE,
     Compared,
     davis_radius,
+    dice,
     iou,
     label_values,
 )
 from bsdsbench.metrics.contour.pairs import CONVENTIONS, draw_regions, pair_masks
-from bsdsbench.metrics.contour.sequences import (
-    OBJECT_COUNTS,
-    check_sequences,
-    encode_id,
-    follow_objects,
-    sequence_means,
-)
 from bsdsbench.metrics.label_maps import SPACING, LabelMetric, LabelOptions, void_of
 from bsdsbench.metrics.pixel_steps import DrawnSteps
 from bsdsbench.protocol.fields import (
@@ -316,8 +311,8 @@ class ContourMetric(LabelMetric[ContourOptions]):
     name = "contour"
     title = "Contours of masks"
     version = 4
-    options, usual_option = ContourOptions, "usual_columns"
-    ragged = OBJECT_COUNTS
+    options = ContourOptions
+    ragged = sequences.OBJECT_COUNTS
     counts_of = staticmethod(_contour_counts)
     columns = (*_COLUMNS, *_POOLED, IMAGES)
     part_columns = (*columns[:-1], Column("n_images", "masks", digits=0, shown="own", score=False))
@@ -341,7 +336,7 @@ class ContourMetric(LabelMetric[ContourOptions]):
         counts = super().count(pred, gt, protocol, opt)
         if opt.mean != "sequences":
             return counts
-        return Counts(**counts, frame=encode_id(gt.image_id))
+        return Counts(**counts, frame=sequences.encode_id(gt.image_id))
 
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: ContourOptions
@@ -352,14 +347,14 @@ class ContourMetric(LabelMetric[ContourOptions]):
 
     def image_scores(self, stack: Stack, protocol: Protocol) -> Iterator[ScoreTree]:
         """Yield the scores of each image; a frame is scored for the objects of its sequence."""
-        return super().image_scores(follow_objects(stack), protocol)
+        return super().image_scores(sequences.follow_objects(stack), protocol)
 
     def check_set(
         self, ids: Sequence[str], stack: Stack, opt: ContourOptions
     ) -> list[InputWarning]:
         """Return no warnings. For means over sequences, raise the errors of `check_sequences`."""
         if opt.mean == "sequences":
-            check_sequences(ids, follow_objects(stack), opt.skip_ends)
+            sequences.check_sequences(ids, sequences.follow_objects(stack), opt.skip_ends)
         return []
 
     def scores(
@@ -376,7 +371,7 @@ class ContourMetric(LabelMetric[ContourOptions]):
         per_class : class -> the measures, "over" and "pooled" of this class alone, and "n_images",
             the largest number of values of a measure; only with two or more classes
         """
-        stack = follow_objects(stack)
+        stack = sequences.follow_objects(stack)
         total = {name: weighted_sum(weights, stack[name]) for name in _SUMMED}
         keys, n_defined = tuple(opt.measures()), total["value_count"]  # (S, C, M)
         class_means = defined_ratio(total["value_sum"], n_defined)  # (S, C, M)
@@ -388,7 +383,8 @@ class ContourMetric(LabelMetric[ContourOptions]):
         means = defined_mean(np.moveaxis(class_means, 1, -1))  # (S, M)
         scores = _measure_scores(keys, means, n_defined.sum(axis=1), n_possible.sum(axis=1))
         if "tracks" in stack:
-            scores |= _sequence_scores(sequence_means(stack, weights, opt.skip_ends), keys, opt)
+            means_of_objects = sequences.sequence_means(stack, weights, opt.skip_ends)
+            scores |= _sequence_scores(means_of_objects, keys, opt)
         pooled = _pooled_scores(total, opt)  # (S, C) each
         scores["pooled"] = {key: defined_mean(values) for key, values in pooled.items()}
         n_both, n_pred_only, n_gt_only = total["pairs"].sum(axis=1).T
@@ -430,16 +426,15 @@ def _pooled_scores(total: Mapping[str, F8], opt: ContourOptions) -> dict[str, F8
     `total` holds the counts of `_contour_counts` summed over images, (S, C, ...). Returns key ->
     (S, C), which is NaN if neither map has a pixel to compare.
     """
-    areas, outline = total["areas"], total["outline"]  # (S, C, 3), (S, C, 2)
-    boundary_iou = iou(total["shells"], divide=defined_ratio)  # (S, C, widths)
+    shells, near, outline = total["shells"], total["near"], total["outline"]
     pooled = {
-        "iou": iou(areas, divide=defined_ratio),
-        "dice": defined_ratio(2 * areas[..., 0], areas[..., 1] + areas[..., 2]),
+        "iou": iou(total["areas"], defined_ratio),
+        "dice": dice(total["areas"], defined_ratio),
     }
-    for k in range(boundary_iou.shape[2]):
-        pooled[_key_at("biou", opt.boundary_sizes[k])] = boundary_iou[..., k]
-    for k in range(total["near"].shape[2]):
-        share = ratio(total["near"][:, :, k], outline)
+    for k in range(shells.shape[2]):  # none if the group is not chosen
+        pooled[_key_at("biou", opt.boundary_sizes[k])] = iou(shells[:, :, k], defined_ratio)
+    for k in range(near.shape[2]):
+        share = ratio(near[:, :, k], outline)
         f = np.where(outline.any(axis=2), f_measure(share[..., 0], share[..., 1]), np.nan)
         pooled[_key_at("f", opt.davis_bounds[k])] = f
     return pooled

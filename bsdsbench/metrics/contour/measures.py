@@ -261,9 +261,9 @@ def iou(counts: Map, divide: Callable[..., F8] = ratio) -> F8:
     return divide(counts[..., 0], counts[..., 1] + counts[..., 2] - counts[..., 0])
 
 
-def _dice(counts: I8, _: float) -> F8:
-    """Compute Dice (n,) from the pixels (n, 3) in both maps, pred and gt. 0/0 is 0."""
-    return ratio(2 * counts[:, 0], counts[:, 1] + counts[:, 2])
+def dice(counts: Map, divide: Callable[..., F8] = ratio) -> F8:
+    """Compute Dice (...) from the pixels (..., 3) in both maps, pred and gt; 0/0 as for `iou`."""
+    return divide(2 * counts[..., 0], counts[..., 1] + counts[..., 2])
 
 
 def _f_within(outlines: BothOutlines, radius: float) -> F8:
@@ -387,7 +387,7 @@ class _Definition(NamedTuple):
 
 TABLE = {
     "iou": _Definition("areas", lambda areas, _: iou(areas), 0.0, False),
-    "dice": _Definition("areas", _dice, 0.0, False),
+    "dice": _Definition("areas", lambda areas, _: dice(areas), 0.0, False),
     "biou": _Definition("shells", lambda shells, _: iou(shells), 0.02, False),
     "biou-min": _Definition("shells", lambda shells, _: iou(shells), 0.02, False),
     "f": _Definition("side in pixels", _f_within, 0.008, False),
@@ -458,12 +458,10 @@ def measure(
     - "iou", "dice": intersection over union, Dice. No size.
     - "biou": Boundary IoU, the IoU of the pixels that d erosions with a 3 x 3 square remove. d is
       max(1, round(size x diagonal)), or `size` itself if at least 1; default 0.02. "biou-min": the
-      smaller of Boundary IoU and IoU, used for AP and PQ. Cheng et al. 2021.
+      smaller of Boundary IoU and IoU, used for AP and PQ.
     - "f": F of DAVIS, from the shares of both "side" outlines within ceil(size x diagonal) pixels,
-      or `size` pixels if at least 1; default 0.008. DAVIS uses empty="perfect". Perazzi et al.
-      2016.
+      or `size` pixels if at least 1; default 0.008. DAVIS uses empty="perfect".
     - "bf": BF score, as "f" but from the "rim" outlines, within size x diagonal; default 0.0075.
-      Csurka et al. 2013.
     - "hd": Hausdorff distance of the "rim" outlines. No size.
     - "hd%-pooled": a percentile (`size`, default 95) of the distances of both outlines together
       (medpy, panoptica). "hd%-directed": the larger of the two outlines' percentiles (MONAI).
@@ -475,11 +473,10 @@ def measure(
       (surface-distance). "nsd-counts": share of both outlines' pixels (MONAI). "nsd-mean": mean of
       the two outlines' shares.
     - "fom": Pratt's figure of merit, the sum of 1 / (1 + alpha d^2) over the rim of `pred` divided
-      by the larger number of rim pixels; `size` is alpha, default 1/9. Abdou and Pratt 1979.
+      by the larger number of rim pixels; `size` is alpha, default 1/9.
     - "trimap": IoU among the pixels at most `size` (default 3) from another label of `gt`; a label
-      without such pixels in either map counts as empty. Kohli et al. 2009.
+      without such pixels in either map counts as empty.
     - "cldice": harmonic mean of the shares of each skeleton that lie in the other mask. No size.
-      Shit et al. 2021.
 
     Parameters
     ----------
@@ -529,13 +526,7 @@ def measure(
 
 
 class Measure(NamedTuple):
-    """The function `measure` with its name and its convention for empty masks already chosen.
-
-    Examples
-    --------
-    >>> Measure("iou", empty="perfect")(np.zeros((2, 3), bool), np.zeros((2, 3), bool))
-    1.0
-    """
+    """The function `measure` with its name and its convention for empty masks already chosen."""
 
     name: str
     empty: str = "skip"

@@ -92,17 +92,12 @@ def follow_objects(stack: Stack) -> Stack:
 def check_sequences(ids: Sequence[str], stack: Stack, skip_ends: bool) -> None:
     """Raise DataError if the frames form no sequences, or objects do not fit their sequence.
 
-    ids: the N image ids. stack: from `follow_objects`. These are errors:
-
-    - numbered names without a folder begin differently ("cat_01", "dog_01"): several sequences
-    - the ids of the ground truth form a different number of sequences
-    - an object is predicted that no frame of its sequence annotates
-    - `skip_ends` leaves out both ends of a sequence that has no frame between them
+    ids: the N image ids. stack: from `follow_objects`.
     """
     numbered = [re.fullmatch(r"(.*?)[_.-]?\d+", image_id) for image_id in ids]
     beginnings = sorted({match[1] for match in numbered if match})  # the text before the number
     has_folder = any("/" in image_id for image_id in ids)
-    if all(numbered) and len(beginnings) > 1 and not has_folder:
+    if all(numbered) and len(beginnings) > 1 and not has_folder:  # such as cat_01 and dog_01
         raise DataError(
             f"{ids[0]}: names in one folder begin with {beginnings[0]} and {beginnings[1]}, "
             "expected a folder for each sequence, SEQUENCE/FRAME",

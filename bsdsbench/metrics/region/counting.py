@@ -255,8 +255,8 @@ def region_counts(
 def _to_prediction(pred: object, shape: tuple[int, ...]) -> Prediction:
     """Convert an array to a prediction of the kind that its type and shape suggest.
 
-    Integers and bool are label maps (H, W) or (n, H, W). Floats are an ultrametric contour map if
-    their size is 2 n + 1 for each side n of the truth's `shape`, and else a soft map.
+    Integers and bool are label maps, (H, W) or (n, H, W). Floats are an ultrametric contour map if
+    they are (2H + 1, 2W + 1), for the `shape` (H, W) of the truth, and else a soft map.
     """
     array = given_array(pred, "prediction")
     if array.dtype.kind in "iub":
@@ -346,7 +346,7 @@ def _tables_of_levels(levels: I4, gts: Annotators, n_levels: int) -> Iterator[Ov
     labels, n_regions = ucm.finest_regions(levels)
     # Pairs (a, b) of finest regions that join; start[t] : start[t + 1] join at threshold t
     a, b, start = ucm.later_joins(levels, labels, n_levels)
-    roots = np.arange(n_regions, dtype=np.int32)
+    roots = np.arange(n_regions, dtype=np.int32)  # the finest region that stands for each row
     parent = roots.copy()  # the disjoint-set forest that `ucm.join` changes
     table = OverlapTable.of(labels, n_regions, gts)
     yield table
@@ -545,26 +545,26 @@ def _adapted_rand(table: OverlapTable, annotator: int, rule: str) -> float:
     gt = int(table.gts.squares_and_bits[0][annotator])
     zero, n_counted = table.gts.zero[annotator], table.n_pixels
     indptr, cols, counts = table.cells
-    if rule != "region" and zero >= 0:  # subtract the pixels with 0 in the truth
+    if rule != "region" and zero >= 0:  # leave out the pixels with 0 in the truth
         cells = np.flatnonzero(cols == zero)
-        n = counts[cells]
+        n_lost = counts[cells]
         rows = np.searchsorted(indptr, cells, side="right") - 1
         area = table.row_area[rows]  # of the segmentation's regions that lose pixels
-        rest = area - n
+        rest = area - n_lost
         n_ignored = int(table.gts.col_area[zero])
-        both -= int(n @ n)
+        both -= int(n_lost @ n_lost)
         gt -= n_ignored**2
         n_counted -= n_ignored
         pred -= int(area @ area - rest @ rest)
-    if rule != "cremi":
+    if rule != "cremi":  # no pairs of a pixel with itself
         both, pred, gt = both - n_counted, pred - n_counted, gt - n_counted
     elif table.zero >= 0:  # split the segmentation's region 0 into its pixels
         row = slice(*indptr[table.zero : table.zero + 2])
         first, end = table.gts.col_start[annotator : annotator + 2]
         is_counted = (cols[row] >= first) & (cols[row] < end) & (cols[row] != zero)
-        n = counts[row][is_counted]
-        n_alone = int(n.sum())
-        both = both - int(n @ n) + n_alone / table.n_pixels
+        n_joint = counts[row][is_counted]
+        n_alone = int(n_joint.sum())
+        both = both - int(n_joint @ n_joint) + n_alone / table.n_pixels
         pred = pred - n_alone**2 + n_alone / table.n_pixels
     mean_square = 0.5 * gt + 0.5 * pred
     return 1.0 - both / mean_square if mean_square else 0.0
