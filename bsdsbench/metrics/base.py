@@ -237,10 +237,11 @@ class Metric(ABC, Generic[Opt]):
     options : type or None
         The metric's own options, a frozen attrs class (see `protocol.fields`). They are set in the
         protocol's table NAME or by `--set NAME.FIELD=VALUE`. A new default needs a new `version`.
-        A property `usual_columns` names the columns that tables show by default.
     void_option : str
         Name of the option with the values of void pixels in ground-truth files, or "" without one,
         as all names of options here.
+    usual_option : str
+        Name of the option with the keys of the columns that tables show by default. None means all.
     ap_option, beta2_option : str
         Names of the options for the metric's own rule of AP (if it is not set, the protocol's rule
         applies, unless that has its default), and for beta^2 of its F, which is else 1.
@@ -289,6 +290,7 @@ class Metric(ABC, Generic[Opt]):
     default_protocol: ClassVar[str | None] = "bsds500"
     options: ClassVar[type[Any] | None] = None
     void_option: ClassVar[str] = ""
+    usual_option: ClassVar[str] = ""
     ap_option: ClassVar[str] = ""
     beta2_option: ClassVar[str] = ""
     matching_option: ClassVar[str] = ""
@@ -384,7 +386,7 @@ class Metric(ABC, Generic[Opt]):
 
     def usual(self, opt: Opt) -> Sequence[str] | None:
         """Return the keys of the columns that tables show by default, or None for all columns."""
-        return getattr(opt, "usual_columns", None)
+        return getattr(opt, self.usual_option) if self.usual_option else None
 
     def ap_rule(self, protocol: Protocol) -> str:
         """Return the name of the rule for AP: the metric's own (`ap_option`) or the protocol's."""

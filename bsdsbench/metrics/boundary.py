@@ -1,10 +1,12 @@
 """Boundaries: how many predicted boundary pixels are right, and how many annotated ones are found?
 
-At each threshold the prediction becomes a binary map, thinned to lines one pixel wide, and is
-matched one to one with each annotator's boundaries, within max_dist_px pixels, at the least cost
-(bsdsbench.kernels.matching.matching). Recall is the share of annotated pixels that are matched,
-summed over annotators; precision is the share of predicted pixels that are matched with at least
-one annotator. Counts are summed over images before they are divided. Void pixels are removed from
+Definition. At each threshold the prediction becomes a binary map, thinned to lines one pixel wide,
+and is matched one to one with each annotator's boundaries, within max_dist_px pixels, at the least
+cost (bsdsbench.kernels.matching.matching). Recall is the share of annotated pixels that are
+matched, summed over annotators; precision is the share of predicted pixels that are matched with at
+least one annotator.
+
+Conventions. Counts are summed over images before they are divided. Void pixels are removed from
 both maps before matching. The matching is optimal, whereas the official program's is randomised.
 
 Source. Arbelaez, Maire, Fowlkes and Malik, "Contour detection and hierarchical image segmentation",

@@ -1,10 +1,12 @@
 """Objects that touch: is each nucleus, cell or lesion found, and only once?
 
-Every score comes from the table of overlaps of the objects. AJI and AJI+ divide the intersections
-of pairs of objects by their unions plus the pixels of unpaired objects. Precision, recall and F
-count the objects that overlap by a rule (option `overlap`). Sorted AP is the area under
-TP / (TP + FP + FN) as the required IoU grows from 0 to 1. A map has a number for each object, and 0
-elsewhere. Void pixels are removed from both maps, and with them objects that lie on void only.
+Definition. Every score comes from the table of overlaps of the objects. AJI and AJI+ divide the
+intersections of pairs of objects by their unions plus the pixels of unpaired objects. Precision,
+recall and F count the objects that overlap by a rule (option `overlap`). Sorted AP is the area
+under TP / (TP + FP + FN) as the required IoU grows from 0 to 1.
+
+Conventions. A map has a number for each object, and 0 elsewhere. Void pixels are removed from both
+maps, and with them objects that lie on void only.
 
 Source. Kumar et al., TMI 2017 (AJI); Graham et al., HoVer-Net, MedIA 2019 (AJI+); Chen et al.,
 SortedAP, 2023 (arXiv 2309.04887); cellpose.

@@ -1,9 +1,11 @@
 """Segmentation: are the labels right?
 
-The confusion matrix of all pixels gives IoU, Dice and accuracy of each class, their means, and IoU
-weighted by the classes' annotated pixels. Instances paired by overlap give panoptic quality. Both
-are summed over images; scores come from the sums, and then from a mean over the classes that occur
-in either map. Ignored pixels of the ground truth are not counted.
+Definition. The confusion matrix of all pixels gives IoU, Dice and accuracy of each class, their
+means, and IoU weighted by the classes' annotated pixels. Instances paired by overlap give panoptic
+quality.
+
+Conventions. Pixels and instances are summed over images; scores come from the sums, and then from a
+mean over the classes that occur in either map. Ignored pixels of the ground truth are not counted.
 
 Source. Long, Shelhamer and Darrell, CVPR 2015 (IoU and accuracies); Kirillov et al., "Panoptic
 segmentation", CVPR 2019, and panopticapi.

@@ -1,9 +1,10 @@
 """Contours of masks: how near is the outline of a mask to the annotated one?
 
-`measures.measure` defines the measures, in each form that libraries have. Two means of each are in
-use and both are kept: over the images (or instances) of each class and then over classes, and
-`pooled`, of the pixels of all images together. What empty masks give is an option (`CONVENTIONS`).
-Void is cleared in both maps before anything is drawn.
+Definition. `measures.measure` defines the measures, in each form that libraries have.
+
+Conventions. Two means of each measure are in use and both are kept: over the images (or instances)
+of each class and then over classes, and `pooled`, of the pixels of all images together. What empty
+masks give is an option (`CONVENTIONS`). Void is cleared in both maps before anything is drawn.
 
 Source. Cheng et al., CVPR 2021 (Boundary IoU); Perazzi et al., CVPR 2016, and davis2017-evaluation
 (F); Csurka et al., BMVC 2013 (BF); DeepMind's surface-distance, MONAI, medpy and panoptica
@@ -311,7 +312,7 @@ class ContourMetric(LabelMetric[ContourOptions]):
     name = "contour"
     title = "Contours of masks"
     version = 4
-    options = ContourOptions
+    options, usual_option = ContourOptions, "usual_columns"
     ragged = sequences.OBJECT_COUNTS
     counts_of = staticmethod(_contour_counts)
     columns = (*_COLUMNS, *_POOLED, IMAGES)
@@ -426,11 +427,9 @@ def _pooled_scores(total: Mapping[str, F8], opt: ContourOptions) -> dict[str, F8
     `total` holds the counts of `_contour_counts` summed over images, (S, C, ...). Returns key ->
     (S, C), which is NaN if neither map has a pixel to compare.
     """
-    shells, near, outline = total["shells"], total["near"], total["outline"]
-    pooled = {
-        "iou": iou(total["areas"], defined_ratio),
-        "dice": dice(total["areas"], defined_ratio),
-    }
+    areas, shells = total["areas"], total["shells"]
+    near, outline = total["near"], total["outline"]
+    pooled = {"iou": iou(areas, defined_ratio), "dice": dice(areas, defined_ratio)}
     for k in range(shells.shape[2]):  # none if the group is not chosen
         pooled[_key_at("biou", opt.boundary_sizes[k])] = iou(shells[:, :, k], defined_ratio)
     for k in range(near.shape[2]):

@@ -1,12 +1,13 @@
 """Regions: how well does a segmentation agree with the annotated ones?
 
-`region.counting` defines the measures of one image; docs/metrics/region.md lists who computes each.
-The official rules (collect_eval_reg.m) are those of covering, PRI and VOI: ODS is the best value at
-one threshold for all images, OIS takes each image's best threshold. SEISM's are those of objects
-and parts, and of pairs of pixels: precision and recall are averaged over images before F is taken.
-All other measures are means over images, with ODS and OIS as for VOI, and distances are shares of
-the image. If a measure only falls or only rises with the threshold, its ODS lies at an end of the
-thresholds, which says nothing about the method; `at_grid_end` marks it.
+Definition. `region.counting` defines the measures of one image; docs/metrics/region.md lists who
+computes each. Covering, PRI and VOI follow the official rules (collect_eval_reg.m): ODS is the best
+value at one threshold for all images, OIS takes each image's best threshold. Objects and parts, and
+pairs of pixels, follow SEISM's: precision and recall are averaged over images before F is taken.
+
+Conventions. All other measures are means over images, with ODS and OIS as for VOI, and distances
+are shares of the image. If a measure only falls or only rises with the threshold, its ODS lies at
+an end of the thresholds, which says nothing about the method; `at_grid_end` marks it.
 
 Source. Arbelaez et al., PAMI 2011, and collect_eval_reg.m; Unnikrishnan et al., PAMI 2007 (PRI);
 Meila, 2007 (VOI); Pont-Tuset and Marques, PAMI 2016, and SEISM.
