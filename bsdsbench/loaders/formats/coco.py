@@ -71,9 +71,8 @@ class CocoItems:
     ) -> dict[int, list[Entry]]:
         """Read the annotations in a file, and return them by image id.
 
-        If `is_truth`, `self.images` and `self.categories` are filled from the file too; the ground
-        truth is therefore read first. `is_panoptic` says that the ground truth is panoptic. This
-        decides the format of a prediction file without any annotation, unless it is a list.
+        The ground truth is read first, and fills `self.images` and `self.categories`. `is_panoptic`
+        says that it is panoptic, which a prediction file without any annotation then is too.
 
         Raises FileFormatError for an annotation of an image that the ground truth does not list,
         and for a panoptic file that does not have exactly one entry per image.
@@ -115,8 +114,8 @@ class CocoItems:
     def _draw(self, image_id: int, is_truth: bool, annotated: list[_Segment]) -> _Drawing:
         """Draw the predicted or the ground-truth label map of an image.
 
-        `annotated` are the segments of the ground truth in drawing order, [] if unknown. Predicted
-        segments that equal one of them are drawn in this order (`_reorder_exact`).
+        `annotated` are the segments of the ground truth in drawing order. Predicted segments that
+        equal one of them are drawn in this order (`_reorder_exact`).
         """
         path = self.paths[is_truth]
         entries = (self.gt if is_truth else self.pred).get(image_id, [])
@@ -157,8 +156,8 @@ class CocoItems:
         """Return the segments of an image in drawing order.
 
         Crowds are drawn first. The others are sorted by ascending score; among equal scores larger
-        segments come first, and among equal sizes those whose first pixel is higher up. Segments of
-        the ground truth, and predictions without a score, have the score 1.
+        segments come first, and among equal sizes those whose first pixel is higher up. The ground
+        truth, and predictions without a score, have the score 1.
         """
         segments = []
         for number, annotation in enumerate(annotations, 1):
@@ -207,8 +206,6 @@ class CocoItems:
         For the k-th of n categories, counted from 1, it is k * DIVISOR + number, where `number`
         counts the annotations of the image from 1. A crowd in the ground truth has the value
         (n + 1) * DIVISOR + DIVISOR - k: instance DIVISOR - k of the ignored class n + 1.
-
-        Raises FaultError for an unknown category, and if `number` reaches DIVISOR.
         """
         category = _get_field(annotation, "category_id")
         if category not in self.categories:
@@ -246,8 +243,7 @@ class _Segment(NamedTuple):
 def _read_images(images: list[Entry]) -> dict[int, tuple[str, _Size]]:
     """Return the name and the size (rows, columns) of each image by its id.
 
-    The name is the file name without its suffix, or the id if no file name is given. Raises
-    FaultError for an impossible size, and for an id that is listed twice.
+    The name is the file name without its suffix, or the id if no file name is given.
     """
     by_id: dict[int, tuple[str, _Size]] = {}
     for image in images:
@@ -262,34 +258,37 @@ def _read_images(images: list[Entry]) -> dict[int, tuple[str, _Size]]:
 
 
 def _are_panoptic(entries: Iterable[Entry]) -> bool:
-    """Return True if any entry has segments_info, as the entries of panoptic files have."""
+    """Return True if any entry has segments_info, as entries of panoptic files have."""
     return any("segments_info" in entry for entry in entries)
 
 
 def _reorder_exact(annotated: list[_Segment], predicted: list[_Segment]) -> list[_Segment]:
-    """Reorder those predicted segments that equal an annotated segment, and return all predicted.
+    """Draw the predicted segments that equal an annotated one in the order of the annotated ones.
 
     Both lists are in drawing order. Segments are equal if they have the same category and pixels.
-    The equal ones swap positions among themselves so that they follow the order of `annotated`; all
-    others keep their positions. A perfect prediction is thus drawn like the ground truth.
+    The equal ones swap positions among themselves; all others keep their positions. A perfect
+    prediction is thus drawn like the ground truth.
     """
     if not annotated:
         return predicted
     order = {segment.content(): k for k, segment in enumerate(annotated)}
-    contents = [segment.content() for segment in predicted]
-    positions = [k for k, content in enumerate(contents) if content in order]
-    sources = sorted(positions, key=lambda k: order[contents[k]])
+    positions, exact = [], []
+    for k, segment in enumerate(predicted):
+        if segment.content() in order:
+            positions.append(k)
+            exact.append(segment)
+    exact.sort(key=lambda segment: order[segment.content()])
     reordered = list(predicted)
-    for position, source in zip(positions, sources, strict=True):
-        reordered[position] = predicted[source]
+    for k, segment in zip(positions, exact, strict=True):
+        reordered[k] = segment
     return reordered
 
 
 def _check_segments(drawn_ids: list[int], listed_ids: list[int], path: Path) -> None:
     """Raise FaultError unless a PNG and its JSON have the same segments, each listed once.
 
-    drawn_ids: the distinct segment ids in the PNG. listed_ids: the segment ids in the JSON file
-    `path`. The id 0 (void) is ignored.
+    drawn_ids: the distinct segment ids in the PNG. listed_ids: those in the JSON file `path`. 0 is
+    void.
     """
     for number in {*drawn_ids, *listed_ids} - {0}:
         n_listed = listed_ids.count(number)
@@ -302,7 +301,7 @@ def _check_segments(drawn_ids: list[int], listed_ids: list[int], path: Path) -> 
 
 
 def _get_field(entry: Entry, name: str) -> Any:
-    """Return a field of an entry of the JSON file. Raises FaultError if it is missing."""
+    """Return a field of an entry of the JSON file, or raise FaultError if it is missing."""
     if isinstance(entry, dict) and name not in entry:
         known = ", ".join(sorted(map(str, entry)))
         raise FaultError(f"an entry has {known or 'nothing'}, expected also {name!r}")
@@ -313,8 +312,7 @@ def _decode_mask(annotation: Entry, shape: _Size) -> Bool:
     """Decode the segmentation of an annotation to a bool mask of the given `shape`.
 
     A segmentation is a list of polygons, run lengths as a list of numbers, or run lengths as COCO's
-    compressed text; [] is an empty mask. Raises FaultError if there is only a box, if it cannot be
-    decoded, or if it has another shape.
+    compressed text; [] is an empty mask.
     """
     try:
         from pycocotools import mask as coder

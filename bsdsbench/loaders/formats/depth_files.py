@@ -10,6 +10,7 @@ The metric's options say what the values mean: depth or its inverse, a scale, ed
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -36,8 +37,7 @@ def parse_predicted_depth(
 ) -> dict[str, object]:
     """Return the depth map of a file as the keyword argument "depth" (H, W) of Prediction.
 
-    `arrays` are the variables of the file by name. `shape` is not used; all parsers of predictions
-    take it.
+    `shape` is not used; all parsers of predictions take it.
     """
     return {"depth": _find_depth_map(arrays, needed=True)}
 
@@ -50,12 +50,11 @@ def parse_annotated_depth(arrays: Mapping[str, object], path: Path) -> dict[str,
     - valid: True where none of the maps in _VALID_NAMES is 0; None without such a map
     - mask: True where `matte` is above a tenth of white; None without a matte
 
-    `arrays` are the variables of the file by name. If there is a struct `data` (iBims-1), its
-    fields are used instead. `path` is not used; all parsers of ground truth take it. Raises
-    FaultError if there is neither depth nor edges nor matte.
+    The fields of a struct `data` (iBims-1) are used instead of the variables. `path` is not used;
+    all parsers of ground truth take it.
     """
-    struct = arrays.get("data")
-    variables = struct if isinstance(struct, dict) else arrays
+    data = arrays.get("data")
+    variables = data if isinstance(data, dict) else arrays
     names = [name for name in (*_VALID_NAMES, "edges", "matte") if name in variables]
     maps = {name: to_plane(variables[name], name) for name in names}
     valid_maps = [maps[name] != 0 for name in _VALID_NAMES if name in maps]
@@ -73,11 +72,9 @@ def binarise_matte(matte: NDArray[Any]) -> Bool:
 
 
 def _find_depth_map(variables: Mapping[str, object], needed: bool) -> NDArray[Any] | None:
-    """Return the depth map (H, W) among the variables of a file.
+    """Return the depth map (H, W) among the variables of a file: the first of the names _DEPTHS.
 
-    With `needed`, a single array is the depth map whatever its name. Otherwise it is the first of
-    the names _DEPTHS in the file. If there is none, FaultError is raised with `needed`, and None
-    returned without.
+    With `needed`, a single array of any name is accepted, and an absent map is an error.
     """
     arrays = {name: a for name, a in variables.items() if isinstance(a, np.ndarray)}
     names = [*arrays] if needed and len(arrays) == 1 else _DEPTHS
@@ -95,10 +92,9 @@ def decode_dpt(data: bytes) -> NDArray[np.float32]:
     All numbers in the file are little-endian: the float32 202021.25, the numbers of columns and
     rows as int32, and the values as float32, row by row.
     """
-    head = np.frombuffer(data[:12].ljust(12), [("mark", "<f4"), ("size", "<i4", 2)])[0]
-    if head["mark"] != np.float32(_DPT_MARK):
+    mark, cols, rows = struct.unpack("<fii", data[:12].ljust(12))
+    if mark != _DPT_MARK:
         raise FaultError("does not start with 202021.25, expected a .dpt file of MPI Sintel")
-    cols, rows = head["size"].tolist()
     check_size((rows, cols), 4)
     if min(rows, cols) < 1 or len(data) != 12 + 4 * rows * cols:
         fault = f"{len(data)} bytes for {rows} x {cols} pixels"

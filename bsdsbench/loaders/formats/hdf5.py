@@ -30,7 +30,7 @@ SKIPPED = {"char", "function_handle", "opaque", "object"}  # classes that are re
 
 
 def _read_attribute(item: h5py.Dataset | h5py.Group, name: str) -> object:
-    """Return an attribute of an item, with bytes decoded as text, or "" if it is absent."""
+    """Return an attribute of an item, bytes as text, or "" if it is absent."""
     value = item.attrs.get(name, "")
     return value.decode("latin-1") if isinstance(value, bytes) else value
 
@@ -38,9 +38,8 @@ def _read_attribute(item: h5py.Dataset | h5py.Group, name: str) -> object:
 def read_hdf5(data: bytes) -> dict[str, object]:
     """Return the variables in the bytes of an HDF5 file by name.
 
-    A file of MATLAB 7.3 gives the same values as `matlab.decode_mat`; variables whose names begin
-    with "#" are MATLAB's internal ones and are left out. Arrays of other programs are returned as
-    they are stored. Raises FaultError for links, and for data that are stored in another file.
+    A file of MATLAB 7.3 gives the same values as `matlab.decode_mat`; its internal variables, whose
+    names begin with "#", are left out. Arrays of other programs are returned as they are stored.
     """
     try:
         import h5py
@@ -69,23 +68,26 @@ class _Converter:
     def convert_group(self, group: h5py.Group, depth: int) -> object:
         """Convert a group: a struct to a dict, a struct array to a list of dicts, others to None.
 
-        In a struct array, every field is a list of references to the values of all structs, and all
-        these lists have the same length. Unlike a field that holds a cell, such a list has no
-        attribute MATLAB_class. `depth` is the level of nesting.
+        In a struct array, every field is a list of references to the values of all structs. It has
+        no attribute MATLAB_class, unlike a field that holds a cell. `depth` is the nesting level.
         """
         if _read_attribute(group, CLASS) not in ("", "struct"):
             return None
         self.budget.spend(len(group) * _ITEM_COST)
-        fields = {k: self.convert(_follow_hard_link(group, k), depth + 1) for k in group}
-        lists = [
-            v for k, v in fields.items() if isinstance(v, list) and CLASS not in group[k].attrs
-        ]
-        if not fields or len(lists) < len(fields) or len(set(map(len, lists))) > 1:
+        fields: dict[str, object] = {}
+        lists: list[list[object]] = []  # the fields that may belong to a struct array
+        for name in group:
+            value = self.convert(_follow_hard_link(group, name), depth + 1)
+            fields[name] = value
+            if isinstance(value, list) and CLASS not in group[name].attrs:
+                lists.append(value)
+        lengths = {len(values) for values in lists}
+        if len(lists) < len(fields) or len(lengths) != 1:
             return fields
         return [dict(zip(fields, row, strict=True)) for row in zip(*lists, strict=True)]
 
     def convert(self, item: h5py.Dataset | h5py.Group, depth: int) -> object:
-        """Convert an item: a group with `convert_group`, a cell to a list, numbers to an array.
+        """Convert a group with `convert_group`, a cell to a list, and numbers to an array.
 
         Text, function handles and objects become None. An empty cell becomes [], and any other
         empty item an array (0, 0). `depth` is the level of nesting, at most MAX_DEPTH.
@@ -113,13 +115,14 @@ class _Converter:
         array = np.asarray(item[()])
         if is_cell:  # reversed axes in C order are MATLAB's column order
             return [self.convert(self.file[ref], depth + 1) for ref in array.ravel()]
-        array = array.T if self.has_reversed_axes or CLASS in item.attrs else array
+        if self.has_reversed_axes or CLASS in item.attrs:
+            array = array.T
         target = np.dtype("?") if kind == "logical" else array.dtype.newbyteorder("=")
         return array.astype(target, copy=False)
 
 
 def _follow_hard_link(group: h5py.Group, name: str) -> h5py.Dataset | h5py.Group:
-    """Return an item of a group. Raises FaultError for a soft or external link."""
+    """Return an item of a group, or raise FaultError for a soft or external link."""
     import h5py
 
     if not isinstance(group.get(name, getlink=True), h5py.HardLink):
@@ -131,8 +134,7 @@ def _check_chunks(item: h5py.Dataset) -> None:
     """Raise FaultError if the data set in an HDF5 file is not safe to read.
 
     Accepted are no filters, or gzip with or without shuffle. Chunks must be neither too large nor
-    too many, and each compressed chunk must decode to exactly the size of a chunk, which is tried
-    for all of them here.
+    too many, and each must decode to exactly the size of a chunk, which is tried here.
     """
     properties = item.id.get_create_plist()
     filters = [properties.get_filter(k)[0] for k in range(properties.get_nfilters())]

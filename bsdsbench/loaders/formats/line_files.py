@@ -31,7 +31,7 @@ FAR = 1e6  # larger coordinates are refused
 
 
 def _find_numbers(arrays: Mapping[str, object], name: str) -> NDArray[Any]:
-    """Return the array called `name`. Raises FaultError if it is absent or not numeric."""
+    """Return the array called `name`, or raise FaultError if it is absent or not numeric."""
     value = arrays.get(name)
     if not is_numeric(value):
         known = ", ".join(map(str, sorted(arrays))) or "nothing"
@@ -40,12 +40,12 @@ def _find_numbers(arrays: Mapping[str, object], name: str) -> NDArray[Any]:
 
 
 def _parse_coordinates(arrays: Mapping[str, object], name: str, width: int) -> F8:
-    """Return the coordinates in the array called `name` as float64 (N, width).
+    """Return the coordinates in the array `name` as float64 (N, width).
 
     - width 4 (lines): the array may be (N, 4), (N, 2, 2), or (N, 2, 3) with a kind for each end
     - width 2 (junctions): the array may be (N, 2), or (N, 3) with a kind or score
 
-    Kinds and scores are dropped. Raises FaultError for other shapes, NaN and values from FAR on.
+    Kinds and scores are dropped.
     """
     array = _find_numbers(arrays, name)
     places = array[..., :2] if array.ndim == 3 or width == 2 else array
@@ -57,10 +57,7 @@ def _parse_coordinates(arrays: Mapping[str, object], name: str, width: int) -> F
 
 
 def _parse_scores(arrays: Mapping[str, object], name: str, places: F8) -> F8:
-    """Return the scores in the array called `name` as float64 (N,), one for each row of `places`.
-
-    Raises FaultError if there are more or fewer scores.
-    """
+    """Return the scores in the array called `name` as float64 (N,), one for each of N `places`."""
     scores = _find_numbers(arrays, name).ravel().astype(np.float64)
     if len(scores) != len(places):
         raise FaultError(f"{len(places)} places and {len(scores)} {name}, expected as many")
@@ -68,10 +65,7 @@ def _parse_scores(arrays: Mapping[str, object], name: str, places: F8) -> F8:
 
 
 def _parse_size(arrays: Mapping[str, object], name: str) -> _Size | None:
-    """Return the first two values of the array called `name`, (rows, columns).
-
-    Returns None if there is no such array. Raises FaultError unless both are whole and at least 1.
-    """
+    """Return the first two values of the array `name`, (rows, columns), or None without it."""
     if name not in arrays:
         return None
     rows, columns = _find_numbers(arrays, name).ravel()[:2].tolist()
@@ -86,8 +80,6 @@ def parse_predicted_lines(arrays: Mapping[str, object], shape: _Size) -> dict[st
     - lines: the ends and scores of the lines on the file's grid, and the junctions with their
       scores if the file has them
     - soft: float64 (H, W), the lines drawn at the size `shape` of the image
-
-    `arrays` are the variables of the file by name, as the module lists them.
     """
     ends = _parse_coordinates(arrays, "lines", 4)
     scores = _parse_scores(arrays, "score", ends)
@@ -117,12 +109,11 @@ def parse_annotated_lines(arrays: Mapping[str, object], path: Path) -> dict[str,
     """Return the annotated lines of a file as keyword arguments of GroundTruth.
 
     - boundaries: one map, bool (rows, columns), with the lines drawn at the size of the image
-    - lines: the ends of the lines on a grid, from `lpos`, or else computed from `lines`. Lines have
-      the score 0, and so have junctions, which are there if the file has `junc`.
+    - lines: the ends of the lines on a grid, from `lpos`, or else computed from `lines`, and the
+      junctions if the file has `junc`; all scores are 0
 
-    `arrays` are the variables of the file by name, as the module lists them. Without `size`, the
-    size is read from the image that belongs to `path` (`_read_image_size`). Raises FaultError if
-    all coordinates lie in 0 .. 1, because they are then fractions of the image and not pixels.
+    Without `size`, the size is read from the image that belongs to `path`. Coordinates that all lie
+    in 0 .. 1 are refused: they are fractions of the image and not pixels.
     """
     size = _parse_size(arrays, "size") or _read_image_size(path)
     check_size(size, 1)
@@ -147,7 +138,7 @@ def parse_annotated_lines(arrays: Mapping[str, object], path: Path) -> dict[str,
 def _read_image_size(path: Path) -> _Size:
     """Return (rows, columns) of the image that belongs to the annotation FOLDER/ID.mat, `path`.
 
-    The image is FOLDER/../images/ID with one of IMAGE_SUFFIXES. Raises FaultError if there is none.
+    The image is FOLDER/../images/ID with one of IMAGE_SUFFIXES.
     """
     from PIL import Image
 
@@ -163,9 +154,8 @@ def _read_image_size(path: Path) -> _Size:
 def parse_predicted_edges(arrays: Mapping[str, object], shape: _Size) -> dict[str, object]:
     """Return the predicted oriented edges of a file as keyword arguments of Prediction.
 
-    They are "soft" (H, W), the strengths, and "angles" (H, W) in radians. They come from the
-    variables edge and ori of the file, or from these fields of its struct edge_ori. `shape` is not
-    used; all parsers of predictions take it.
+    They are "soft" (H, W), the strengths, and "angles" (H, W) in radians: the variables edge and
+    ori, or these fields of the struct edge_ori. All parsers of predictions take `shape`.
     """
     struct: Any = arrays.get("edge_ori", arrays)
     return {"soft": _find_numbers(struct, "edge"), "angles": _parse_angles(struct, "ori")}
@@ -174,9 +164,8 @@ def parse_predicted_edges(arrays: Mapping[str, object], shape: _Size) -> dict[st
 def parse_annotated_edges(arrays: Mapping[str, object], path: Path) -> dict[str, object]:
     """Return the annotated oriented edges of a file as keyword arguments of GroundTruth.
 
-    They are "boundaries", bool maps (H, W) of the edges, and "angles", maps (H, W) in radians; each
-    has one map per annotator. An edge is any pixel that is not 0. The names of the variables decide
-    between three layouts:
+    They are "boundaries", True where the edge map is not 0, and "angles" in radians, with a map
+    (H, W) per annotator. The names of the variables decide between three layouts:
 
     - bndinfo_pascal (PIOD): a struct with the edge fragments and the angles (OrientMap) of one
       annotator
@@ -184,8 +173,7 @@ def parse_annotated_edges(arrays: Mapping[str, object], path: Path) -> dict[str,
       with the edge and the angle
     - otherwise edge and ori: arrays (H, W) of one annotator, or (A, H, W)
 
-    `path` is not used; all parsers of ground truth take it. Raises FaultError if there is no
-    annotator, or if a variable does not hold what its layout needs.
+    `path` is not used; all parsers of ground truth take it.
     """
     edges: Any
     angles: Any
@@ -213,8 +201,7 @@ def _draw_fragments(edges: object, shape: tuple[int, ...]) -> Bool:
     """Draw the edge fragments of a PIOD file as a bool map of the given `shape` (H, W).
 
     A fragment is an array of pixel numbers, counted from 1, column by column. `edges` is a struct
-    with the fragments in its field indices, a list of fragments, or a single fragment. Raises
-    FaultError for anything else, and for pixels outside the map.
+    with the fragments in its field indices, a list of fragments, or a single fragment.
     """
     fragments = edges.get("indices") if isinstance(edges, dict) else edges
     is_edge = np.zeros(shape[0] * shape[1], bool)
@@ -231,10 +218,7 @@ def _draw_fragments(edges: object, shape: tuple[int, ...]) -> Bool:
 
 
 def _parse_angles(arrays: Mapping[str, object], name: str) -> F8:
-    """Return the angles (radians) in the array called `name` as float64, in the same shape.
-
-    Raises FaultError for NaN and infinity.
-    """
+    """Return the angles (radians) in the array called `name` as float64, in the same shape."""
     angles = _find_numbers(arrays, name)
     if not np.isfinite(angles).all():
         raise FaultError(f"{name}: angles that are NaN or infinite, expected radians")
@@ -270,15 +254,16 @@ def _sample_line(start: F8, end: F8) -> F8:
 def _draw_annotated_lines(lines: ArrayLike, shape: _Size) -> Bool:
     """Draw annotated lines as a bool map of the given `shape` (H, W).
 
-    lines (N, 4): row column row column, in pixels counted from 1. Coordinates below 1 are drawn at
-    1. Raises DataError if a line ends below the last row or to the right of the last column.
+    lines (N, 4): row column row column, in pixels counted from 1. Raises DataError if a line ends
+    below the last row or to the right of the last column.
 
     >>> _draw_annotated_lines([[1, 1, 1, 3]], (2, 4)).astype(int).tolist()
     [[1, 0, 1, 0], [0, 0, 0, 0]]
     """
     drawn = np.zeros(shape, bool)
     for line in np.asarray(lines, np.float64).reshape(-1, 4):
-        pixels = np.maximum(_round_half_up(_sample_line(line[:2], line[2:])), 1) - 1
+        places = _sample_line(line[:2], line[2:])
+        pixels = np.maximum(_round_half_up(places), 1) - 1
         if pixels.size and (pixels.max(axis=0) >= shape).any():
             row, column = pixels.max(axis=0) + 1
             inside = f"{shape[0]} x {shape[1]}"
@@ -303,8 +288,8 @@ def _draw_predicted_lines(
     size, last = np.array([*shape] * 2), np.array(shape)
     scaled = np.asarray(lines, np.float64).reshape(-1, 4) * size / np.array([*grid] * 2)
     for line, score in zip(scaled, np.asarray(scores, np.float64), strict=True):
-        # Rounded to pixels counted from 1, and converted to indices
-        pixels = np.clip(_round_half_up(_sample_line(line[:2], line[2:]) - 0.5), 1, last) - 1
+        places = _sample_line(line[:2], line[2:])
+        pixels = np.clip(_round_half_up(places - 0.5), 1, last) - 1
         best[pixels[:, 0], pixels[:, 1]] = np.maximum(best[pixels[:, 0], pixels[:, 1]], score)
     return best
 

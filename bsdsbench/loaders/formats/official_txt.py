@@ -62,8 +62,8 @@ def format_rows(rows: object) -> str:
 def _read_rows(path: PathLike, columns: int, least: int | None = None) -> F8:
     """Read the first `columns` numbers of each of the N rows of a text file, float64 (N, columns).
 
-    Rows may have more numbers, or as few as `least` (default: `columns`); missing numbers become
-    NaN. Empty lines and lines that start with # or % are ignored, and commas count as spaces.
+    Rows may have more numbers, or as few as `least`; missing numbers become NaN. Empty lines and
+    lines that start with # or % are ignored, and commas count as spaces.
     """
     data = read_bytes(path, MAX_TEXT_BYTES)
     least = least or columns
@@ -93,14 +93,11 @@ def _sort_by_threshold(rows: F8) -> F8:
 
 
 def _read_ev1(path: PathLike) -> MatchCounts:
-    """Read the counts of one image from its file ID_ev1.txt, sorted by ascending threshold.
-
-    Raises FileFormatError if a threshold is not finite, or if a count is not a whole number from 0
-    to 2**53 (the largest up to which float64 holds every whole number).
-    """
+    """Read the counts of one image from its file ID_ev1.txt, sorted by ascending threshold."""
     rows = _sort_by_threshold(_read_rows(path, EV1_COLUMNS))
     counts = rows[:, 1:]
     with reading(path, "an official ev1 table"):  # turns a FaultError into a FileFormatError
+        # float64 holds every whole number up to 2**53
         is_count = (counts == np.rint(counts)) & (counts >= 0) & (counts <= 2**53)
         if not np.isfinite(rows).all() or not is_count.all():
             raise FaultError("counts that are no numbers of pixels, expected thresh and four")
@@ -110,15 +107,11 @@ def _read_ev1(path: PathLike) -> MatchCounts:
 def read_run_folder(folder: PathLike) -> dict[str, Any]:
     """Read the official tables in a folder, whichever program wrote them.
 
-    The returned dict maps the name of each table in COLUMNS that the folder has to its rows,
-    float64 (N, columns). Tables with one row per threshold are sorted by ascending threshold.
-    Numbers that the program did not write are NaN. eval_bdry.txt has 9 columns if SBD's programs
-    wrote it, else 8; if its rows have only 4 to 6 numbers, all after the fourth become NaN, because
-    their meaning differs between programs.
+    Returns {name: rows}, float64 (N, columns), for the tables in COLUMNS that the folder has. Rows
+    for thresholds are sorted by threshold. Numbers that the program did not write are NaN. eval_bdry.txt has 9 columns if SBD's programs wrote it, else 8.
 
     The key "ev1" has {image id: MatchCounts} from the files ID_ev1.txt in the folder, in its
-    per_image/, and in its nms-eval/ (edges toolbox). If an id occurs twice, the later file in this
-    order is used. Raises FileFormatError if there is no table at all.
+    per_image/, and in its nms-eval/ (edges toolbox), of which the last one is used.
     """
     root = Path(folder)
     tables = {}
@@ -130,7 +123,7 @@ def read_run_folder(folder: PathLike) -> dict[str, Any]:
         if np.isnan(rows[:, n_columns:]).all():
             rows = rows[:, :n_columns]
         if name == "eval_bdry.txt" and np.isnan(rows[:, 6]).all():
-            rows[:, 4:] = np.nan
+            rows[:, 4:] = np.nan  # with 4 to 6 numbers, their meaning differs between programs
         tables[name] = _sort_by_threshold(rows) if name.endswith(("_thr.txt", "_th.txt")) else rows
     ev1 = {}
     for place in ("", f"{PER_IMAGE}/", "nms-eval/"):

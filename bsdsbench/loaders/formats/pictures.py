@@ -1,7 +1,7 @@
 """Reading a file of any known format into arrays, and choosing the maps among these.
 
-FORMATS has a decoder for each suffix: a function that converts the bytes of a file to one array, or
-to a dict of arrays by name. The decoder of images also takes `indices` (see `read_arrays`).
+FORMATS names a decoder for each suffix: a function that converts the bytes of a file to one array,
+or to a dict of arrays by name.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _PNM = (".pgm", ".ppm", ".pbm", ".pnm", ".pfm")
 IMAGE_SUFFIXES = (".png", ".tif", ".tiff", ".bmp", ".jpg", ".jpeg", ".gif", ".webp", *_PNM)
-# suffix -> MODULE:FUNCTION of bsdsbench.loaders.formats, and the expected content, for errors
+# Suffix -> MODULE:FUNCTION of bsdsbench.loaders.formats, and the expected content, for errors
 FORMATS = {
     **dict.fromkeys(IMAGE_SUFFIXES, ("pictures:_decode_image", "a whole picture")),
     ".npy": ("pictures:_decode_npy", "a numpy .npy file"),
@@ -42,8 +42,6 @@ FORMATS = {
     ".dpt": ("depth_files:decode_dpt", "a depth map .dpt"),
     ".seg": ("pictures:_decode_seg", "a BSDS300 .seg file"),
 }
-
-
 # Image formats (Pillow's names) that are recognised by content, whichever image suffix a file has
 PICTURES = ("PNG", "TIFF", "BMP", "JPEG", "GIF", "PPM", "WEBP")
 NUMBERS, TEXT = "biuf", "biufU"  # kinds of dtype
@@ -56,14 +54,11 @@ logging.getLogger("PIL").addHandler(logging.NullHandler())
 
 
 def id_of(path: PathLike) -> str:
-    """Return the image id of a file: its name, without the suffix if that is one of FORMATS.
-
-    Unprintable characters are replaced with escapes. A name such as ".png" has no suffix.
-    """
+    """Return the image id of a file: its name in printable form, without a suffix of FORMATS."""
     name = os.path.basename(path)
     stem, dot, suffix = name.rpartition(".")
-    is_known = dot and stem and f".{suffix}".lower() in FORMATS
-    return show(stem if is_known else name)
+    has_known_suffix = stem and f"{dot}{suffix}".lower() in FORMATS  # ".png" is a name
+    return show(stem if has_known_suffix else name)
 
 
 def read_arrays(
@@ -74,8 +69,7 @@ def read_arrays(
     A file with a single array that has no name, such as an image or .npy, gives {"": array}. Images
     must be gray and give (H, W). MATLAB's cells become lists, and its structs dicts.
 
-    - indices: of a palette image, return the palette indices instead of the colours, as needed for
-      label maps
+    - indices: of a palette image, return the palette indices instead of the colours
     - what: the expected content, for errors
     - read: function that returns the bytes of a file
     """
@@ -100,11 +94,9 @@ def _decode_npy(data: bytes) -> Map:
 def unpack_npz(data: bytes, text: bool = False, limit: int | None = None) -> dict[str, Map]:
     """Return the arrays in the bytes of a .npz by name. Members other than .npy are ignored.
 
-    The sizes that the archive declares are checked before anything is decoded.
-
-    - text: accept arrays of strings too
-    - limit: the largest number of decoded bytes of all arrays together. None means
-      MAX_DECODED_BYTES, and that each array must also pass `check_size`, the limit for images.
+    Sizes are checked before anything is decoded. With `text`, arrays of strings are accepted too.
+    `limit` is the largest number of decoded bytes. By default it is MAX_DECODED_BYTES, and each
+    array must also pass `check_size`, the limit for images.
     """
     most = bounded.MAX_DECODED_BYTES if limit is None else limit
     arrays = {}
@@ -125,11 +117,10 @@ def unpack_npz(data: bytes, text: bool = False, limit: int | None = None) -> dic
 
 
 def _read_npy_array(file: IO[bytes], size: int, kinds: str, is_image: bool = True) -> Map:
-    """Read the array in a .npy file of `size` bytes, and convert it to this machine's byte order.
+    """Read the array in a .npy file of `size` bytes, in this machine's byte order.
 
     The header is checked before memory is allocated. `kinds` are the accepted kinds of dtypes, as
-    numpy's letters. With `is_image`, the array must also pass `check_size`. A bool is True for any
-    byte except 0.
+    numpy's letters. With `is_image`, the array must also pass `check_size`.
     """
     form = np.lib.format
     readers = {(1, 0): form.read_array_header_1_0, (2, 0): form.read_array_header_2_0}
@@ -148,26 +139,26 @@ def _read_npy_array(file: IO[bytes], size: int, kinds: str, is_image: bool = Tru
         raise FaultError(f"{n_present} bytes for {shape} {dtype}, expected {n_expected}")
     file.seek(0)
     array = form.read_array(file, allow_pickle=False)
-    if dtype.kind == "b":
+    if dtype.kind == "b":  # any byte except 0 is True
         return np.asarray(array.view(np.uint8) != 0)
     return array.astype(dtype.newbyteorder("="), copy=False)
 
 
 def _decode_seg(data: bytes) -> Map:
-    """Return the label map in a BSDS300 .seg file as int32 (H, W).
+    """Return the label map in a BSDS300 .seg file as int32 (H, W): segment numbers plus one.
 
-    A label is the segment's number in the file plus one. The file has lines `key value` (width,
-    height, segments ...), the line `data`, and then one line per run of pixels, with four integers
-    counted from 0: segment, row, first column, last column. Raises FaultError unless every pixel
-    lies in exactly one run.
+    The file has lines `key value` (width, height, segments ...), the line `data`, and then one line
+    per run of pixels, with four integers counted from 0: segment, row, first column, last column.
+    Every pixel must lie in exactly one run.
     """
     if len(data) > MAX_SEG_BYTES:
         raise FaultError(f"{len(data)} bytes, expected at most {MAX_SEG_BYTES}")
     head, mark, body = data.replace(b"\r", b"").partition(b"\ndata\n")
     if not mark:
         raise FaultError("has no line 'data' (truncated?), expected a BSDS300 .seg file")
-    size = [re.search(rb"^%s (\d{1,9})$" % key, head, re.M) for key in (b"height", b"width")]
-    rows, columns = (int(match[1]) if match else 0 for match in size)
+    height = re.search(rb"^height (\d{1,9})$", head, re.M)
+    width = re.search(rb"^width (\d{1,9})$", head, re.M)
+    rows, columns = int(height[1]) if height else 0, int(width[1]) if width else 0
     if min(rows, columns) < 1:
         raise FaultError("has no width and height, expected a BSDS300 .seg file")
     check_size((rows, columns), 4)
@@ -193,7 +184,7 @@ def _decode_image(data: bytes, indices: bool) -> Map:
     - 1 bit: uint8 of 0 and 255, or of 0 and 1 with `indices`
     - 8 and 16 bits: uint8 and uint16
     - TIFF and PFM of 32 bits: int32 or float32
-    - palette: its colours as uint8, which must be gray; with `indices`, the palette indices
+    - palette: its colours as uint8, or with `indices` the palette indices
     - RGB, and any image with alpha: one channel as uint8
 
     Raises FaultError for an image in colour or with pixels that are not opaque.
@@ -242,10 +233,7 @@ def _check_mode(header: ImageFile.ImageFile) -> None:
 
 
 def open_image(data: bytes) -> ImageFile.ImageFile:
-    """Open an image in one of the formats PICTURES, and read its header but not its pixels.
-
-    Raises FaultError for other formats, damaged headers and images that are too large.
-    """
+    """Open an image in one of the formats PICTURES, and read its header but not its pixels."""
     from PIL import Image, UnidentifiedImageError
 
     try:
@@ -281,19 +269,20 @@ def decode_pixels(data: bytes, header: ImageFile.ImageFile, mode: str | None) ->
 def select_maps(variables: dict[str, object]) -> dict[str, object]:
     """Return the variables of a file that may be maps, by name.
 
-    The first rule that fits applies:
-
-    - A single variable is returned, whatever it is.
-    - If there is an array inst_map (HoVer-Net), only that is returned, because the other arrays
-      (types, centroids) are no maps.
-    - All numeric arrays are returned that have more than two axes, or two that are longer than 1.
+    A single variable may be one, whatever it is. Of several, these are the array inst_map
+    (HoVer-Net, whose other arrays are no maps), or else all numeric arrays that have more than two
+    axes, or two that are longer than 1.
     """
     if len(variables) == 1:
         return variables
     arrays = {name: value for name, value in variables.items() if is_numeric(value)}
     if "inst_map" in arrays:
         return {"inst_map": arrays["inst_map"]}
-    return {k: a for k, a in arrays.items() if a.ndim > 2 or (a.ndim == 2 and 1 not in a.shape)}
+    return {
+        name: array
+        for name, array in arrays.items()
+        if array.ndim > 2 or (array.ndim == 2 and 1 not in array.shape)
+    }
 
 
 def is_numeric(value: object) -> TypeGuard[Map]:
@@ -302,9 +291,9 @@ def is_numeric(value: object) -> TypeGuard[Map]:
 
 
 def to_plane(array: object, what: str) -> Map:
-    """Check that an array is a numeric map (H, W), and return it in its dtype.
+    """Check that an array is a numeric map (H, W), with further axes of length 1 dropped.
 
-    If it has more than two axes, axes of length 1 are dropped. `what` names the array in errors.
+    `what` names the array in errors.
     """
     if not is_numeric(array):
         raise FaultError(f"{what} is not a numeric array, expected (H, W)")
@@ -317,17 +306,15 @@ def to_plane(array: object, what: str) -> Map:
 
 
 def to_labels(array: object) -> Map:
-    """Convert an array to a label map (H, W) of an integer dtype. The labels are not changed."""
+    """Convert an array to a label map (H, W) of an integer dtype."""
     return whole_labels(to_plane(array, "a label map"), "label map")
 
 
 def to_ucm2(array: object) -> F8:
-    """Convert a contour map of double size to float64 (2H+1, 2W+1).
-
-    Raises FaultError for even sizes and for integers.
-    """
+    """Convert a contour map of double size to float64 (2H+1, 2W+1)."""
     array = to_plane(array, "ucm2")  # not made contiguous: often only a quarter of it is used
-    if min(array.shape) < 3 or 0 in (array.shape[0] % 2, array.shape[1] % 2):
+    rows, cols = array.shape
+    if min(rows, cols) < 3 or rows % 2 == 0 or cols % 2 == 0:
         raise FaultError(f"ucm2 of shape {array.shape}, expected odd sizes (2H+1, 2W+1)")
     check_size(array.shape, 8)
     if array.dtype.kind != "f":  # rounding to bytes makes contours equal, and moves VOI by 0.2
@@ -339,10 +326,7 @@ def to_ucm2(array: object) -> F8:
 
 
 def require_one_array(arrays: dict[str, object], path: Path) -> Map:
-    """Return the only map among the variables of a file, or raise DataError.
-
-    `select_maps` says which variables are maps. A map (H, W, 1) is returned as (H, W).
-    """
+    """Return the only map among the variables of a file, (H, W, 1) as (H, W)."""
     maps = select_maps(arrays)
     array = next(iter(maps.values()), None)
     if len(maps) != 1 or not isinstance(array, np.ndarray):
@@ -385,25 +369,25 @@ def refuse_channels(maps: Sequence[Map], what: str, expected: str) -> None:
 
     Channels are one-hot maps or probabilities, which add up to white (1, 255 or 65535) in every
     pixel; n inverted channels add up to n - 1 times white. Boundary maps of annotators do not, as
-    most of their pixels are 0. Accepted are also a single map, maps of different shapes, and maps
-    that are all constant.
+    most of their pixels are 0. Maps that are all constant are accepted.
 
-    maps: (H, W) each, of any dtype. what: the beginning of the error message, before the number of
-    maps. expected: what the maps should be, for the message.
+    maps: (H, W) each, of any dtype. what: the beginning of the message. expected: what the maps
+    should be.
     """
     n = len(maps)
-    if n < 2 or len(set(map(np.shape, maps))) > 1:
+    if n < 2 or len({channel.shape for channel in maps}) > 1:
         return
     white: float = 1
     slack = 0.02
     if all(channel.dtype.kind in "iub" for channel in maps):
-        top = max(1 if channel.dtype == bool else np.max(channel, initial=0) for channel in maps)
-        white = next((level for level in (1, 255, 65535) if top <= level), 0)
+        top = max(channel.max(initial=0) for channel in maps)
+        white = 1 if top <= 1 else 255 if top <= 255 else 65535 if top <= 65535 else 0
         slack = n if white > 1 else 0  # each map is rounded
     # Most maps fail at the first pixel or row already, which saves adding up all pixels
     for region in (np.s_[:1, :1], np.s_[:1], np.s_[:]):
         total = np.sum([channel[region] for channel in maps], axis=0, dtype=np.float64)
-        if not any((np.abs(total - full) <= slack).all() for full in (white, (n - 1) * white)):
+        is_white = (np.abs(total - white) <= slack).all()
+        if not is_white and not (np.abs(total - (n - 1) * white) <= slack).all():
             return
     if any(channel.min() < channel.max() for channel in maps):
         raise DataError(

@@ -41,10 +41,9 @@ def read_scores(
     """Read a table of labels and scores from a text file, or from standard input if `path` is "-".
 
     Columns are separated by commas, semicolons, tabs or blanks. If no cell of the first row is a
-    number, that row is a header, and the table may have any columns, among them one for the label
-    (label, y_true, target ...) and one for the score (score, y_score, confidence ...). Without a
-    header there are exactly two columns, the label first. The words true and false mean the labels
-    1 and 0.
+    number, that row is a header with the names of a label column (label, y_true, target ...) and a
+    score column (score, y_score, confidence ...). Without a header there are exactly two columns,
+    the label first. The words true and false mean the labels 1 and 0.
 
     - count: name of a column with the number of instances that a sample stands for, if any
     - cluster: name of a column with the group of each sample, if any
@@ -118,8 +117,7 @@ def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsA
 def _choose_columns(names: Sequence[str], count: str | None, cluster: str | None) -> Sequence[int]:
     """Return the indices of the label column, the score column and the column `count`, if given.
 
-    `names` are the cells of the first row. If one of them is a number, there is no header, and the
-    label and the score are the only two columns. Raises FaultError if a column is missing.
+    `names` are the cells of the first row, which is a header unless one of them is a number.
     """
     columns: Sequence[int] = (0, 1)
     if not any(map(_is_number, names)):
@@ -135,9 +133,8 @@ def _choose_columns(names: Sequence[str], count: str | None, cluster: str | None
 def _find_columns(names: Sequence[str]) -> Sequence[int]:
     """Return the indices of the label column and of the score column in a header.
 
-    One column must have a name of a label, and one a name of a score (_NAMES, ignoring case). If
-    neither is there, and there are only two columns, the first is the label and the second the
-    score. Raises FaultError in any other case.
+    Their names are in _NAMES, ignoring case. If neither is there, and there are only two columns,
+    the first is the label and the second the score.
     """
     matches = [[k for k, n in enumerate(names) if n.lower() in known] for known in _NAMES]
     if [len(indices) for indices in matches] == [1, 1]:

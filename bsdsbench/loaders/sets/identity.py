@@ -45,11 +45,7 @@ class Identity:
         return self.name is not None and not self.missing
 
     def describe(self) -> str:
-        """Describe the set in words.
-
-        - a known set or a part of it: "a part of bsds500-val, 50 of 100 images"
-        - any other set: "a set without a name, 50 images", and the known set most like it, if any
-        """
+        """Describe the set, such as "a part of bsds500-val, 50 of 100 images"."""
         if self.name:
             extent = "" if self.whole else "a part of "
             return f"{extent}{self.name}, {self.n_images} of {self.total} images"
@@ -79,11 +75,11 @@ def folder_fingerprints(
     split_file: PathLike | None = None,
     progress: Progress | None = None,
 ) -> dict[str, str]:
-    """Compute version 1 of the fingerprint of every ground truth in a folder.
+    """Return version 1 of the fingerprint of every ground truth in a folder, by image id.
 
-    Returns {image id: fingerprint}, sorted by id. `protocol` says how the files are read;
-    `split_file` lists the images, None for all; `progress` is called with (number of images done,
-    number of images, image id). Raises one DataError that lists all files that cannot be read.
+    `protocol` says how the files are read; `split_file` lists the images, None for all; `progress`
+    is called with (number of images done, number of images, image id). Raises one DataError that
+    lists all files that cannot be read.
     """
     fingerprints = {}
     faults = []
@@ -109,10 +105,9 @@ def shipped_sets() -> Mapping[str, Mapping[str, str]]:
 
 
 def identify(images: Mapping[str, str]) -> Identity:
-    """Find the known set that shares most images with the given set.
+    """Find the known set that shares most images with the given set, {image id: fingerprint}.
 
-    `images` is {image id: fingerprint}; an image is shared if both are equal. If several known sets
-    share equally many, the smallest is taken. If none shares an image, `like` is "".
+    An image is shared if both are equal. Among sets that share equally many, the smallest is taken.
     """
     sets = shipped_sets()
     given = images.items()

@@ -69,7 +69,7 @@ def public_set(name: str) -> PublicSet:
 
 
 def cache_folder() -> Path:
-    """Return the folder of downloaded sets in the user's cache (set by XDG_CACHE_HOME on Linux)."""
+    """Return the folder of downloaded sets in the user's cache."""
     import pooch
 
     return Path(pooch.os_cache("bsdsbench")) / "data"
@@ -78,8 +78,7 @@ def cache_folder() -> Path:
 def set_folder(split: str, kind: str = "splits") -> Path:
     """Return the folder of a downloaded set's ground truth or, with kind "images", of its photos.
 
-    `split` is the name of a set of ground truths, such as "bsds500-test". If it is not in the
-    cache, DataError is raised, which says how to get it.
+    `split` is the name of a set of ground truths, such as "bsds500-test".
     """
     expected = "--gt FOLDER" if kind == "splits" else "the folder of images"
     for public in public_sets().values():
@@ -111,9 +110,8 @@ def download(
     - progress: called with (bytes done, all bytes, URL) during the download, then with (images
       done, all images, image id) during the check
 
-    Raises DataError for a name without a URL, a failed download, a damaged or hostile archive, and
-    unexpected content. After an error nothing is kept, except what an interrupted download has
-    received.
+    Raises DataError for a failed download, a damaged or hostile archive, and unexpected content.
+    Nothing is kept then, except what an interrupted download has received.
     """
     from filelock import FileLock, Timeout
 
@@ -191,9 +189,8 @@ def _download(url: str, archive: Path, progress: Progress | None) -> None:
 def _iterate_members(archive: Path) -> Generator[tuple[str, bool, Callable[[], Any]], None, None]:
     """Yield (path, is a plain file, function that opens it) for each member of a .zip or .tar.
 
-    A plain file is not a folder, link or device. A member can only be opened before the next one is
-    yielded. Raises DataError if a .tar unpacks to more than 2 * MAX_SET bytes; for a .zip the
-    caller must limit what it reads.
+    A plain file is no folder, link or device. It can only be opened before the next is yielded. A
+    .tar may unpack to 2 * MAX_SET bytes; for a .zip the caller must limit what it reads.
     """
     if zipfile.is_zipfile(archive):
         with zipfile.ZipFile(archive) as packed:
@@ -215,9 +212,8 @@ def _unpack(archive: Path, source: str, public: PublicSet, folder: Path) -> None
     """Unpack the needed files of an archive into `folder`.
 
     A file is needed if `public.keep` matches the end of its path; it is written to this end, below
-    `folder`. `source` names the archive in errors. Raises DataError if the sha256 is wrong, if the
-    archive is damaged, too large, or has unsafe paths, links or duplicates, or if it has no needed
-    file.
+    `folder`. `source` names the archive in errors. Raises DataError for a wrong sha256, a damaged
+    or too large archive, unsafe paths, links or duplicates, and without a needed file.
     """
     keep = re.compile(f"(?:.*/)?({public.keep})")
     total = 0
@@ -258,8 +254,7 @@ def _check(folder: Path, source: str, public: PublicSet, progress: Progress | No
     """Check the ground truth of all splits that `folder` has, at least one.
 
     A split must be the known set of one of its names (`identify`). If `public.counts` has its
-    number of images, only that is checked. `source` names the archive in errors. Raises DataError
-    for any other content.
+    number of images, only that is checked. `source` names the archive in errors.
     """
     from bsdsbench.loaders.sets.identity import folder_fingerprints, identify
     from bsdsbench.protocol.protocol import Protocol
