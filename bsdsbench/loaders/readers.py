@@ -20,8 +20,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from functools import reduce
-from operator import or_
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -57,7 +55,7 @@ from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.loaders.pairing import Pair
 from bsdsbench.loaders.reading import Kind, ReadOptions
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import Evidence, Values
+from bsdsbench.scores.counts import NO_EVIDENCE, Evidence, Values
 from bsdsbench.text import listed, show
 
 # Names of the soft map in a file with several maps
@@ -389,7 +387,7 @@ def read_field_of_view(path: Path, shape: tuple[int, int], read: ReadBytes) -> B
 
 
 class Annotation(NamedTuple):
-    """What one annotator of an image drew."""
+    """The drawing of one annotator of an image."""
 
     edges: Bool  # (H, W), the boundaries
     labels: Map | None  # (H, W) integers, the regions, if the file has them
@@ -443,16 +441,22 @@ def join_annotations(
     them, and the mask of a crack set only if there is one annotation. Pixels are valid if they are
     valid in all annotations. `path` is None for annotations that were passed as arrays.
     """
-    boundaries = [annotation.edges for annotation in annotations]
+    boundaries, segmentations, valid_maps = list[Bool](), list[Map](), list[Bool]()
+    evidence = NO_EVIDENCE
+    for annotation in annotations:
+        boundaries.append(annotation.edges)
+        if annotation.labels is not None:
+            segmentations.append(annotation.labels)
+        if annotation.valid is not None:
+            valid_maps.append(annotation.valid)
+        evidence |= annotation.evidence
     refuse_channels(boundaries, "" if path else f"{image_id}: ", "the boundaries of annotators")
-    segmentations = [a.labels for a in annotations if a.labels is not None]
-    valid_maps = [a.valid for a in annotations if a.valid is not None]
     return GroundTruth(
         image_id,
         boundaries,
         segmentations if len(segmentations) == len(annotations) else (),
         path,
-        evidence=reduce(or_, [annotation.evidence for annotation in annotations]),
+        evidence=evidence,
         valid=np.logical_and.reduce(valid_maps) if valid_maps else None,
         mask=annotations[0].mask if len(annotations) == 1 else None,
     )
@@ -513,9 +517,9 @@ def _parse_struct(
     """Convert the struct of an annotator in a BSDS .mat file to an annotation.
 
     Its fields Boundaries and Segmentation are arrays (H, W); one of them may be missing. Without
-    Boundaries, the boundaries lie between the regions of Segmentation. Boundaries of two values
-    are True where not 0, and no evidence; others are read as `options` say. `number` counts the
-    annotators from 1, for errors. `mask` (H, W) is the object of a crack set, or None.
+    Boundaries, the boundaries lie between the regions of Segmentation. In Boundaries of two values
+    all pixels but 0 are boundary, whatever the cut of `options`, as the name of the field says so.
+    `number` counts the annotators from 1, for errors. `mask` (H, W) is the object of a crack set.
     """
     what = f"annotation {number}"
     fields = struct if isinstance(struct, dict) else {}
@@ -525,18 +529,17 @@ def _parse_struct(
     if drawn is None:
         return parse_annotation(labels, options, what, file, regions=True)._replace(mask=mask)
     boundaries = to_plane(drawn, what)
-    has_two_values = is_binary(boundaries)
-    if has_two_values:  # the name of the field tells their meaning, so that a cut is not needed
-        options = evolve(options, cut=None)
-        if not options.void:
-            boundaries = boundaries != 0  # so that the values are not checked again
-    annotation = parse_annotation(boundaries, options, what, file)
+    of_file = Evidence(maps=1, file=file)
+    if not is_binary(boundaries):
+        annotation = parse_annotation(boundaries, options, what, file)
+    elif options.void:
+        annotation = parse_annotation(boundaries, evolve(options, cut=None), what, file)
+        annotation = annotation._replace(evidence=of_file)
+    else:
+        edges = np.ascontiguousarray(boundaries != 0)
+        annotation = Annotation(~edges if options.inverted else edges, None, None, of_file)
     is_absent = labels is None or (isinstance(labels, np.ndarray) and not labels.size)
-    return annotation._replace(
-        labels=None if is_absent else to_labels(labels),
-        evidence=Evidence(maps=1, file=file) if has_two_values else annotation.evidence,
-        mask=mask,
-    )
+    return annotation._replace(labels=None if is_absent else to_labels(labels), mask=mask)
 
 
 def parse_annotation(

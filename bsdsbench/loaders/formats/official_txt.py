@@ -108,7 +108,8 @@ def read_run_folder(folder: PathLike) -> dict[str, Any]:
     """Read the official tables in a folder, whichever program wrote them.
 
     Returns {name: rows}, float64 (N, columns), for the tables in COLUMNS that the folder has. Rows
-    for thresholds are sorted by threshold. Numbers that the program did not write are NaN. eval_bdry.txt has 9 columns if SBD's programs wrote it, else 8.
+    for thresholds are sorted by threshold. Numbers that the program did not write are NaN.
+    eval_bdry.txt has 9 columns if SBD's programs wrote it, else 8.
 
     The key "ev1" has {image id: MatchCounts} from the files ID_ev1.txt in the folder, in its
     per_image/, and in its nms-eval/ (edges toolbox), of which the last one is used.
