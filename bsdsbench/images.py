@@ -23,7 +23,6 @@ _FORMS = ("soft", "ucm2", "segs", "classes", "depth")
 # Numbers of axes and kinds of dtype (numpy's letters) of parts that are not (H, W) of any numbers
 _AXES = {"classes": (2, 3), "class_boundaries": (3,), "photo": (3,)}
 _DTYPE_KINDS = {"segs": "biu", "segmentations": "biu", "photo": "u"}
-_CLASS_MAPS = ("labels", "class_boundaries", "instances")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,16 +81,15 @@ class ImageParts:
             if name == "lines":  # not checked
                 parts[name] = value
                 continue
-            arrays: Sequence[Map]
+            arrays: list[Map] = []
             if name in self.several:
-                items = value if isinstance(value, tuple) else given_list(value, label, "a list")
-                arrays = tuple(
-                    _check_part(name, item, label, f"ground truth {k}")
-                    for k, item in enumerate(items, 1)
-                )
-                parts[name] = arrays
+                is_list = isinstance(value, list | tuple)
+                items: Any = value if is_list else given_list(value, label, "a list")
+                for number, item in enumerate(items, 1):
+                    arrays.append(_check_part(name, item, label, f"ground truth {number}"))
+                parts[name] = tuple(arrays)
             else:
-                arrays = (_check_part(name, value, label, label),)
+                arrays.append(_check_part(name, value, label, label))
                 parts[name] = arrays[0]
             if name == "photo":  # may have another size
                 continue
@@ -315,7 +313,7 @@ class GroundTruth(ImageParts):
 
     __slots__ = ()
     several = ("boundaries", "segmentations", "angles")
-    known = (*several, *_CLASS_MAPS, "mask", "photo", "depth", "valid", "lines")
+    known = (*several, *"labels class_boundaries instances mask photo depth valid lines".split())
 
     def __init__(
         self,

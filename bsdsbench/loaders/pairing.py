@@ -444,21 +444,24 @@ def _group_by_id(
     wanted: the ids to keep, or None for all.
     """
     groups: dict[str, list[_File]] = {}
+    roots: list[Path] = []  # several if classes have folders
     for file in files:
+        if file.root not in roots:
+            roots.append(file.root)
         image_id = arrangement.id_in(file.parts)
         if wanted is None or image_id in wanted:
             groups.setdefault(image_id, []).append(file)
-    roots = list(dict.fromkeys(file.root for file in files))  # several if classes have folders
+    by_id: Files = {}
     endings_by_id: dict[str, list[_Ending]] = {}
     numbers = []
     for image_id, group in groups.items():
+        by_id[image_id] = [file.path for file in group]
         if [file.root for file in group] == roots:  # one file, or one for each class
             continue
         endings = [_parse_ending(image_id, file, arrangement) for file in group]
         numbers += [int(ending.number) for ending in endings if len(ending.word) == 1]  # "_1"
         endings_by_id[image_id] = endings
     start_above_1 = min(numbers, default=0) > 1
-    by_id = {image_id: [file.path for file in group] for image_id, group in groups.items()}
     ambiguous = doubtful & by_id.keys()
     for image_id, endings in endings_by_id.items():
         look_like_frames = start_above_1 or any(ending.is_frame for ending in endings)

@@ -375,12 +375,20 @@ def refuse_channels(maps: Sequence[Map], what: str, expected: str) -> None:
     should be.
     """
     n = len(maps)
-    if n < 2 or len({channel.shape for channel in maps}) > 1:
+    if n < 2:
         return
+    are_integers = True
+    top = 0
+    for channel in maps:
+        if channel.shape != maps[0].shape:
+            return
+        if channel.dtype.kind == "f":
+            are_integers = False
+        else:
+            top = max(top, int(channel.max(initial=0)))
     white: float = 1
     slack = 0.02
-    if all(channel.dtype.kind in "iub" for channel in maps):
-        top = max(channel.max(initial=0) for channel in maps)
+    if are_integers:
         white = 1 if top <= 1 else 255 if top <= 255 else 65535 if top <= 65535 else 0
         slack = n if white > 1 else 0  # each map is rounded
     # Most maps fail at the first pixel or row already, which saves adding up all pixels
