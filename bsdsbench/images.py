@@ -23,6 +23,7 @@ _FORMS = ("soft", "ucm2", "segs", "classes", "depth")
 # Numbers of axes and kinds of dtype (numpy's letters) of parts that are not (H, W) of any numbers
 _AXES = {"classes": (2, 3), "class_boundaries": (3,), "photo": (3,)}
 _DTYPE_KINDS = {"segs": "biu", "segmentations": "biu", "photo": "u"}
+_CLASS_MAPS = ("labels", "class_boundaries", "instances")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -313,7 +314,7 @@ class GroundTruth(ImageParts):
 
     __slots__ = ()
     several = ("boundaries", "segmentations", "angles")
-    known = (*several, *"labels class_boundaries instances mask photo depth valid lines".split())
+    known = (*several, *_CLASS_MAPS, "mask", "photo", "depth", "valid", "lines")
 
     def __init__(
         self,
