@@ -414,8 +414,8 @@ class Protocol:
             return cls.preset(fields.pop("base")).replace(**fields)
         if fields.get("name") in preset_names():
             preset = read_packaged_toml(f"presets/{fields['name']}.toml")
-            if preset.keys() - fields["options"].keys() <= fields.keys():
-                fields["name"] += "*"
+            if preset.keys() - fields["options"].keys() <= fields.keys():  # nothing is missing
+                fields["name"] += "*"  # which is removed again if nothing is changed either
         return record_of(cls, fields, "protocol")
 
     def replace(self, **changes: Any) -> Protocol:

@@ -466,8 +466,8 @@ def _counts_per_image(arrays: Mapping[str, NDArray[Any]], n_images: int) -> list
     """Split the counts of all images, {METRIC.NAME: (N, ...)}, into a mapping for each image.
 
     Each mapping is {metric: {name: (...)}}. If an array that images may share, such as thresholds,
-    is equal for all images, they get views of one copy. Rows of NaN that pad ragged arrays are
-    removed.
+    is equal for all images, they get views of one copy. Ragged arrays lose the rows of NaN with
+    which they were padded.
     """
     counts: list[dict[str, Any]] = [{} for _ in range(n_images)]
     for key, stored in arrays.items():
@@ -476,8 +476,8 @@ def _counts_per_image(arrays: Mapping[str, NDArray[Any]], n_images: int) -> list
         (array,) = Counts(**{name: stored}).values()  # checks the array
         if name in metric.shared and (array == array[:1]).all():
             array = np.broadcast_to(array[:1].copy(), array.shape)
-        for counts_of_image, row in zip(counts, array[:, np.newaxis], strict=True):
-            values = row[0, ...]  # an array, even of a single number
+        for counts_of_image, row in zip(counts, array, strict=True):
+            values = np.asarray(row)  # a row may be a single number
             if name in metric.ragged:
                 values = values[~np.isnan(values).all(axis=-1)]
             counts_of_image.setdefault(metric.name, {})[name] = values

@@ -174,18 +174,18 @@ def run_source(source: Iterable[Item], plan: Plan, header: RunHeader, total: int
     - Any other iterable is counted as it comes. `total` is the number of its images, or 0 if
       unknown; it is shown as progress and limits the number of workers.
 
-    `header` holds the facts known before images are counted. If `plan.out` is set, each record is
-    stored there at once, so that a repeated call continues, and the evaluation is saved there.
-
-    Raises DataError with the errors of all images, unless the plan skips bad images. If the run is
-    interrupted or a worker dies, KeyboardInterrupt or DataError says how many images are kept.
+    If `plan.out` is set, each record is stored there at once, so that a repeated call continues,
+    and the evaluation is saved there. Raises DataError with the errors of all images, unless the
+    plan skips bad images; and KeyboardInterrupt or DataError if the run is interrupted or a worker
+    dies.
     """
     batch = 1  # images that a worker gets at a time
     if isinstance(source, Sequence):
-        if plan.groups is not None or plan.group_by is not None:  # checked before the first image
+        if plan.groups is not None or plan.group_by is not None:
             is_whole_set = not (plan.split_file or plan.task or header.provenance.shard)
             absent = {*header.failed, *header.provenance.no_prediction}
             ids = [item.image_id for item in source]
+            # Raises for a table that lacks an image, before the first image is counted
             group_rows(ids, plan.groups, plan.group_by, absent if is_whole_set else None)
         shard, n_shards = plan.shard
         source = source[shard - 1 :: n_shards]
@@ -206,16 +206,20 @@ def run_source(source: Iterable[Item], plan: Plan, header: RunHeader, total: int
             if plan.out:
                 evaluation.save(plan.out)
             return evaluation
-        except (KeyboardInterrupt, BrokenExecutor) as error:
-            kept = "nothing was kept"
-            if stored is not None:
-                kept = f"{len(stored)} images are kept in {show(str(plan.out))}"
-                kept += ": repeat the same call to continue"
-            # With `fresh` a repeated call would delete the records
-            fix = (Setting("fresh", False),) if stored is not None and plan.fresh else ()
-            if isinstance(error, KeyboardInterrupt):
-                raise KeyboardInterrupt(Problem(has=kept, fix=fix)) from None
-            raise DataError(Problem(has=f"{error}; {kept}", fix=fix)) from None
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(_describe_kept(stored, plan)) from None
+        except BrokenExecutor as error:
+            raise DataError(_describe_kept(stored, plan, f"{error}; ")) from None
+
+
+def _describe_kept(stored: Records | None, plan: Plan, prefix: str = "") -> Problem:
+    """Say how many images of a run that has stopped are kept, and how to continue it."""
+    if stored is None:
+        return Problem(has=f"{prefix}nothing was kept")
+    kept = f"{prefix}{len(stored)} images are kept in {show(str(plan.out))}"
+    # With `fresh` a repeated call would delete the records
+    fix = (Setting("fresh", False),) if plan.fresh else ()
+    return Problem(has=f"{kept}: repeat the same call to continue", fix=fix)
 
 
 @attrs.define
