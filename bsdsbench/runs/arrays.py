@@ -163,10 +163,14 @@ def _wrap_prediction(image_id: str, pred: object, kind: str, readings: Readings)
     read from a file, because it has then been converted already.
     """
     if not isinstance(pred, Prediction):
-        array = one_channel(given_array(pred, "array")) if kind == "classes" else _as_plane(pred)
-        part = {"classes": "classes", "labels": "segs", "depth-map": "depth"}.get(kind, "soft")
-        parts: dict[str, Any] = {part: (array,) if kind == "labels" else array}
-        pred = Prediction(image_id, **parts)
+        if kind == "classes":
+            pred = Prediction(image_id, classes=one_channel(given_array(pred, "array")))
+        elif kind == "labels":
+            pred = Prediction(image_id, segs=(_as_plane(pred),))
+        elif kind == "depth-map":
+            pred = Prediction(image_id, depth=_as_plane(pred))
+        else:
+            pred = Prediction(image_id, soft=_as_plane(pred))
     is_label_map = "classes" in pred.parts and pred.classes.ndim == 2
     is_from_file = pred.evidence.maps > 0  # arrays have no evidence of maps yet
     if readings.gt.kind is Kind.MASK and is_label_map and not is_from_file:

@@ -253,9 +253,8 @@ def folder_header(
 ) -> RunHeader:
     """Return the header of a run over folders. If `pred` is None, the annotators are scored.
 
-    A run without a name is named after the folder of predictions, or after the nearest folder above
-    it that is not named after a split. A shard gets a hash of the ground truth of all shards, by
-    which `merge` recognises shards of the same run.
+    A run without a name is named after the folder of predictions. A shard gets a hash of the ground
+    truth of all shards, by which `merge` recognises shards of the same run.
     """
     photos = None if pred is None else plan.images_dir
     folders = {"pred": pred, "gt": gt, "photos": photos, "valid": plan.valid_dir}
@@ -280,13 +279,16 @@ def folder_header(
         gt_layout=Layout.of_files({item.image_id: item.pair.gt_paths for item in items}),
         truth=_hash_ground_truth(items) if plan.shard != (1, 1) else None,
     )
-    name = "human" if pred is None else plan.name
-    if pred is not None and name is None:  # the nearest folder that is not named after a split
-        folder_names = list(Path(pred).resolve().parts)
-        while len(folder_names) > 1 and folder_names[-1].lower() in SPLITS:
-            folder_names.pop()
-        name = show(folder_names[-1])
-    return RunHeader(str(name), plan.protocol, provenance, places)
+    name = "human" if pred is None else plan.name or _name_after_folder(pred)
+    return RunHeader(name, plan.protocol, provenance, places)
+
+
+def _name_after_folder(folder: StrPath) -> str:
+    """Return the name of a folder, or of the nearest one above it that is not named like "test"."""
+    names = list(Path(folder).resolve().parts)
+    while len(names) > 1 and names[-1].lower() in SPLITS:
+        names.pop()
+    return show(names[-1])
 
 
 def _hash_ground_truth(items: Sequence[FileItem]) -> str:

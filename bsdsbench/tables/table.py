@@ -187,12 +187,12 @@ class Table:
             if isinstance(note, str) or not note.names_columns:
                 notes.append(note)
                 continue
-            hidden = [heading_of_empty[key] for key in note.columns if key in heading_of_empty]
-            if hidden:
-                notes.append(f"- not shown, {', '.join(hidden)}: {note.text}")
-            filled = tuple([key for key in note.columns if key not in heading_of_empty])
-            if filled or not hidden:
-                notes.append(replace(note, columns=filled))
+            headings = [heading_of_empty[key] for key in note.columns if key in heading_of_empty]
+            keys = tuple(key for key in note.columns if key not in heading_of_empty)
+            if headings:
+                notes.append(f"- not shown, {', '.join(headings)}: {note.text}")
+            if keys:
+                notes.append(replace(note, columns=keys))
         return replace(self, notes=notes, row_notes=()).only(shown)
 
     @cached_property
