@@ -328,8 +328,11 @@ def score_tables(
             if name in by_metric:
                 rows.append(_ScoreRow((label,), by_metric[name], marks))
         table = _score_table(metric, with_metric, [METHOD], rows, is_single, has_chosen)
-        table.notes = [*table.notes, *_number_lines(metric, rows), *common_notes]
-        of_metric = [_add_times(table, with_metric)]
+        number_lines = _number_lines(metric, rows) if metric.numbers else []
+        table.notes = [*table.notes, *number_lines, *common_notes]
+        if any(run.provenance.detector for run in with_metric):
+            table = _add_times(table, with_metric)
+        of_metric = [table]
         if part_rows := _part_rows(metric, with_metric, is_single):
             labels = [PART] if is_single else [PART, METHOD]
             table = _score_table(metric, with_metric, labels, part_rows, is_single, has_chosen)
@@ -403,9 +406,11 @@ def _score_table(
     for k, row in enumerate(rows):
         cells = _fill_row(row, columns)
         is_published = not has_parts and k >= len(runs)
-        notes_on_gaps = [] if is_published else undefined_notes(columns, cells)
+        notes_on_row = [] if is_published else undefined_notes(columns, cells)
+        if "over" in row.scores:
+            notes_on_row += _partial_mean_notes(row, columns)
         cells_of_rows.append([*row.labels, *cells.values()])
-        row_notes.append(notes_on_gaps + _partial_mean_notes(row, columns))
+        row_notes.append(notes_on_row)
     notes = []
     area_keys = tuple(key for key, column in columns.items() if is_area(column.key))
     if area_keys and (line := late_starts_note(runs, metric.name)):
@@ -452,11 +457,11 @@ def _fill_row(row: _ScoreRow, columns: Mapping[str, Column]) -> dict[str, Cell]:
 def _partial_mean_notes(row: _ScoreRow, columns: Mapping[str, Column]) -> list[Note]:
     """Return notes on the scores of a row that are means over only some images or classes.
 
-    The scores list them as "over": {key: {unit: (number in the mean, number of all)}}.
+    The scores must list them as "over": {key: {unit: (number in the mean, number of all)}}.
     """
     notes = []
     for key, column in columns.items():
-        for unit, (n, n_all) in row.scores.get("over", {}).get(column.key, {}).items():
+        for unit, (n, n_all) in row.scores["over"].get(column.key, {}).items():
             line = f"means over {n:,} of {n_all:,} {unit} of {row.name}."
             notes.append(Note(line, (key,), names_columns=True))
     return notes
