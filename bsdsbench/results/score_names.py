@@ -121,6 +121,7 @@ def _class_scores(run: Evaluation, metric: str) -> dict[str, float]:
     scores = {}
     for part, part_scores in scores_of_part.items():
         for key in keys_with_values:
+            # A class that occurs in no image has no scores at all, and gets NaN for all of them
             if not part_scores or key.partition(".")[0] in part_scores:
                 value = value_at(part_scores, key)
                 scores[f"{metric}/{part}/{key}"] = math.nan if value is None else float(value)

@@ -184,23 +184,27 @@ def save_run(run: Evaluation, out: Path, progress: Progress | None = None) -> No
         for pattern in OURS:
             for stale in out.glob(pattern):
                 stale.unlink()
-        for metric in map(registry.get, run.metrics):
-            if isinstance(metric, ResultFiles):
-                files = metric.files(
-                    run.score(metric.name),
-                    run.image_ids,
-                    stacks[metric.name],
-                    run.protocol,
-                    metric.options_of(run.protocol),
-                )
-                for n_written, (name, text) in enumerate(files, 1):
-                    write_atomic(out / name, text, durable=False)
-                    if progress:
-                        progress(min(n_written, len(run.records)), len(run.records), name)
+        _write_metric_files(run, stacks, out, progress)
         times = {record.image_id: round(record.seconds, 4) for record in run.records}
         write_atomic(out / "timing.json", as_json({"seconds": times}), durable=False)
         write_atomic(out / COUNTS, counts)
         os.replace(out / UNFINISHED, out / RESULT)
+
+
+def _write_metric_files(
+    run: Evaluation, stacks: Mapping[str, Stack], out: Path, progress: Progress | None
+) -> None:
+    """Write the files that metrics have of their own, such as the official tables of boundaries."""
+    n_images = len(run.records)
+    for metric in map(registry.get, run.metrics):
+        if isinstance(metric, ResultFiles):
+            score, counts = run.score(metric.name), stacks[metric.name]
+            options = metric.options_of(run.protocol)
+            files = metric.files(score, run.image_ids, counts, run.protocol, options)
+            for n_written, (name, text) in enumerate(files, 1):
+                write_atomic(out / name, text, durable=False)
+                if progress:
+                    progress(min(n_written, n_images), n_images, name)
 
 
 def _result_bytes(run: Evaluation, out: Path, counts: bytes) -> bytes:

@@ -117,11 +117,12 @@ def _find_misplaced_maps(looks: Sequence[Look]) -> dict[_Finding, list[str]]:
     ids_by_finding: dict[_Finding, list[str]] = {}
     thumbnails = []
     for look in looks:
-        images = (look.pred.image_id, thumbnail(look.soft), thumbnail(look.truth))
-        thumbnails.append(images)
-        if orientation := best_orientation(*images[1:]):
+        image_id = look.pred.image_id
+        small_map, small_truth = thumbnail(look.soft), thumbnail(look.truth)
+        thumbnails.append((image_id, small_map, small_truth))
+        if orientation := best_orientation(small_map, small_truth):
             flipped = (f"fit their ground truth only {orientation}", None)
-            ids_by_finding.setdefault(flipped, []).append(look.pred.image_id)
+            ids_by_finding.setdefault(flipped, []).append(image_id)
     if not ids_by_finding:
         swaps = [f"{a} looks like {b}" for a, b in find_swaps(thumbnails)]
         if swaps:
@@ -283,7 +284,8 @@ def _smoothed(values: F8, weights: Sequence[float]) -> F8:
     Beyond the border the outermost values are repeated.
     """
     for _ in range(2):  # along the first axis; the map is transposed each time
-        padded = np.pad(values, ((len(weights) // 2,) * 2, (0, 0)), "edge")
+        half = len(weights) // 2
+        padded = np.pad(values, ((half, half), (0, 0)), "edge")
         summed = np.zeros_like(values)
         for k, weight in enumerate(weights):
             summed += weight * padded[k : k + len(values)]

@@ -87,10 +87,18 @@ class StreamingEvaluator:
         group_by: str | None = None,
         on_error: OnError = "skip",
     ) -> None:
-        known: Any = {"errors": errors, "groups": groups, "group_by": group_by}
-        keywords = RunKeywords(classes=classes, name=name, on_error=on_error, **known)
+        keywords = RunKeywords(
+            classes=classes,
+            name=name,
+            errors=errors,
+            groups=groups,
+            group_by=group_by,
+            on_error=on_error,
+        )
         self._plan = plan(keywords, protocol, metrics)
-        self.protocol, self.metrics, self.name = self._plan.protocol, self._plan.metrics, name
+        self.protocol = self._plan.protocol
+        self.metrics = self._plan.metrics
+        self.name = name
         self._records: dict[str, ImageRecord] = {}
 
     def update(
