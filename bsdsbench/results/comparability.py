@@ -100,8 +100,8 @@ def _task_differences(run: Evaluation, task: Task) -> list[Difference]:
     """Return what makes a run incomparable with a published task: protocol, truth or images.
 
     A run that completes the task has no differences. A protocol that is not known, or that of a
-    reference run, is not compared. The numbers of images are compared if the fingerprints of the
-    ground truth do not differ.
+    reference run, is not compared. Without a fingerprint of the run's ground truth the numbers of
+    images are compared.
     """
     if any(task.name == known.name for known in run.tasks):
         return []
@@ -112,7 +112,7 @@ def _task_differences(run: Evaluation, task: Task) -> list[Difference]:
     n_images = len(run.records)
     if run.identity and run.identity.fingerprint != task.fingerprint:
         differences.append(Difference("truth", run.set_line, task.set, Severity.FORBIDS))
-    elif n_images not in (0, task.images):  # 0: a run without records
+    elif run.identity is None and n_images not in (0, task.images):  # 0: a run without records
         expected = f"the {task.images} images" if task.images else "the images"
         numbers = f"{n_images} images", f"{expected} of {task.set}"
         differences.append(Difference("images", *numbers, Severity.FORBIDS))

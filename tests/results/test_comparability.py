@@ -14,7 +14,7 @@ from bsdsbench.comparison.published import why_not_beside
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.metrics import registry
 from bsdsbench.plotting import plot_runs
-from bsdsbench.protocol.tasks import tasks
+from bsdsbench.protocol.tasks import Task, tasks
 from bsdsbench.results.comparability import pair_differences
 from bsdsbench.results.provenance import Provenance
 from bsdsbench.results.score_tables import at_threshold_of, score_tables
@@ -216,6 +216,14 @@ def test_a_task_is_compared_with_as_a_run_is():
     (difference,) = comparability(simulated_run("a", 8), task)
     assert (difference.field, difference.severity) == ("images", Severity.FORBIDS)
     assert why_not_beside(simulated_run("a", 8), task.name).startswith("8 images, but published")
+
+
+def test_a_task_that_states_only_a_fingerprint_is_the_set_of_the_run():
+    run = bb.evaluate_items([("a", np.eye(20), [np.eye(20)])], workers=1)
+    task = Task("mine/boundary", "bsds500", fingerprint=run.identity.fingerprint)
+    assert comparability(run, task) == []
+    other = Task("mine/boundary", "bsds500", fingerprint="0" * 16)
+    assert [difference.field for difference in comparability(run, other)] == ["truth"]
 
 
 def test_masks_that_were_cut_are_said_beside_those_of_two_values():
