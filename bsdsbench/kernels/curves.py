@@ -37,8 +37,8 @@ def sum_interpolated_precision(image, score, hits, weights):
     image int (L,): index of the image of each of L predictions.
     score float64 (L,): in descending order; predictions with equal scores are sorted by image.
     hits bool (L, K): True if a prediction is a hit by each of K matching rules.
-    weights int64 (S, N): number of copies of each of N images in each sample. Among predictions
-        with equal scores, those that belong to the same copy of an image stay together.
+    weights int64 (S, N): copies of each of N images in each sample. Among predictions with equal
+        scores, those of the same copy of an image stay together.
     """
     n_samples, n_rules, n = len(weights), hits.shape[1], len(image)
     sums = np.zeros((n_samples, n_rules))

@@ -81,8 +81,8 @@ def count_hit_mask_edges(pred: F8, mask: Bool, ratios: F8) -> I8:
 
     A mask edge is a pair of neighbours, one inside the mask and one outside. A depth edge is a pair
     whose inverse depths differ by more than a ratio; in a run of adjacent depth edges along a row
-    or column, only the strongest counts. A depth edge hits a mask edge if both are the same pair of
-    pixels, and the nearer pixel is inside the mask.
+    or column, only the strongest counts. It hits a mask edge if both are the same pair, and the
+    nearer pixel is inside the mask.
 
     Returns (R, 4, 2) with the axes ratio, side of the pixel inside (left, top, right, bottom), and
     number of hit mask edges, of all mask edges.

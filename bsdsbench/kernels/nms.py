@@ -129,7 +129,7 @@ def _bilinear(image, y, x):
 def _suppress_non_maxima(image, cos, sin, radius, multiplier, thinned):
     """Set pixels of `thinned` to 0 if a neighbour along the normal is larger.
 
-    image float32 (H, W): the map. thinned float32 (H, W): a copy of it, changed in place.
+    image, thinned float32 (H, W): the map, and a copy of it that is changed in place.
     cos, sin float32 (H, W): column and row of the unit vector along the normal of each pixel.
     radius: neighbours at 1 .. radius pixels in both directions are compared.
     multiplier: the pixel is multiplied by it before the comparison.

@@ -1,22 +1,18 @@
 """Thinning of (H, W) maps to one-pixel lines, and the changes from threshold to threshold.
 
-Two subiterations alternate until neither deletes a pixel; each deletes pixels by their eight
-neighbours (`mark_deletable`). All pixels of a subiteration are tested on the map before it; pixels
-outside the image are off. The method is that of Guo and Hall (1989), in the form A1 of Lam, Lee and
-Suen (1992), which MATLAB's bwmorph(bw, 'thin', Inf) documents.
+Two subiterations alternate until neither deletes a pixel (`mark_deletable`); all pixels are tested
+on the map before the subiteration. The method is that of Guo and Hall (1989), in the form A1 of
+Lam, Lee and Suen (1992), which MATLAB's bwmorph(bw, 'thin', Inf) documents.
 
 Each threshold is thinned from scratch, but only where something changes: a tile of 64 x 64 pixels
 is tested again only if it changed in the last two subiterations, or a neighbour changed at their
-common border. Thinning does not depend on position, so maps cover only the bounding box of the
-pixels that are ever on.
+common border. Maps cover only the bounding box of the pixels that are ever on.
 
-Maps are uint64 (words,). A word holds 64 pixels of a row; bit 0 is the westernmost pixel. One
-logical operation tests 64 pixels. Words below each other form a column and are contiguous in
-memory, so that the processor takes several rows at a time. TILE_ROWS words below each other are a
-tile: tile q is the words q TILE_ROWS to (q + 1) TILE_ROWS - 1. The box is framed by empty tiles:
-one above and below each column, and one column to the left and to the right. So the word of row r
-that holds the pixels 64 c .. 64 c + 63 of the box has the index
-((c + 1) tiles_per_column + 1) TILE_ROWS + r.
+Maps are uint64 (words,). A word holds 64 pixels of a row; bit 0 is the westernmost pixel. Words
+below each other form a column and are contiguous in memory, so that the processor takes several
+rows at a time; TILE_ROWS of them are a tile. The box is framed by empty tiles: one above and below
+each column, and one column to the left and to the right. So the word of row r that holds the pixels
+64 c .. 64 c + 63 of the box has the index ((c + 1) tiles_per_column + 1) TILE_ROWS + r.
 """
 
 from __future__ import annotations
@@ -131,8 +127,7 @@ def _sort_by_level(level, bits, cols, flat, first, order):
     level int16 (H * W,): number of thresholds that each pixel reaches, 0 to n.
     bits uint64 (H, words) of `bits.pack`: the pixels with a level above 0. cols: columns W.
     flat, order int32 (pixels,): receive the flat indices of these pixels, ascending and sorted.
-    first int64 (n + 2,): 0 on entry. The pixels of step k, which have level n - k, are then
-        order[first[k] : first[k + 1]]; the last element is work space.
+    first int64 (n + 2,): 0 on entry. Pixels of level n - k are then order[first[k] : first[k + 1]].
     """
     k, n = np.int64(0), first.size - 2
     for r in range(bits.shape[0]):
@@ -162,24 +157,25 @@ def _new_workspace(on: Bool, near: U8) -> _Workspace:
     rows, words = bottom + 1 - top, (right + 1 - left + 63) >> 6
     tiles = (rows + TILE_ROWS - 1) // TILE_ROWS  # below each other
     maps = np.zeros((5, words + 2, (tiles + 2) * TILE_ROWS), np.uint64)
-    near_box = maps[4, 1:-1, TILE_ROWS : TILE_ROWS + rows].T  # (rows, words) inside the frame
-    near_box[:] = ~np.uint64(0)
-    if near.size:  # words of the box begin at its left column, words of the image at column 0
+    full, now, before, marked, framed_near = maps
+    near_box = framed_near[1:-1, TILE_ROWS : TILE_ROWS + rows].T  # (rows, words), without the frame
+    if near.size == 0:
+        near_box[:] = ~np.uint64(0)
+    else:  # words of the box begin at its left column, words of the image at column 0
         near, column, shift = near[top : bottom + 1], left >> 6, np.uint64(left & 63)
-        beside = near[:, column + 1 : column + 1 + words] << ONE << (np.uint64(63) - shift)
         near_box[:] = near[:, column : column + words] >> shift
+        beside = near[:, column + 1 : column + 1 + words] << ONE << (np.uint64(63) - shift)
         near_box[:, : beside.shape[1]] |= beside
-    full, now, before, marked, near_words = maps.reshape(5, -1)
     occupied, active, changed = np.empty((3, words * tiles), np.int32)
     return _Workspace(
         box_start=top * on.shape[1] + left,
         box_words=words,
         image_cols=on.shape[1],
-        full=full,
-        now=now,
-        before=before,
-        marked=marked,
-        near=near_words,
+        full=full.ravel(),
+        now=now.ravel(),
+        before=before.ravel(),
+        marked=marked.ravel(),
+        near=framed_near.ravel(),
         due=np.full((words + 2) * (tiles + 2), _NEVER, np.int32),
         occupied=occupied,
         active=active,
@@ -249,9 +245,8 @@ def _switch_on(order, begin, end, work, n_occupied):
 def mark_deletable(now, deleted, first, stride, second):
     """Mark the pixels of a tile that a subiteration deletes. Return True if there are any.
 
-    now uint64 (words,): the map, column after column of words of 64 pixels. Bit 0 of a word is its
-        westernmost pixel.
-    deleted uint64 (words,): the words of the tile receive the pixels to delete.
+    now, deleted uint64 (words,): the map, column after column of words of 64 pixels (bit 0 is the
+        westernmost), and the map that receives the pixels to delete.
     first: index of the first of the TILE_ROWS words of the tile.
     stride: number of words in a column, the distance from a word to the one to its right.
     second: 1 for the second subiteration of Guo and Hall, 0 for the first.
@@ -270,9 +265,9 @@ def mark_deletable(now, deleted, first, stride, second):
         G3   not ((x2 or x3 or not x8) and x1)
         G3'  not ((x6 or x7 or not x4) and x5)
 
-    The conditions are combined into one expression with few operations, which is written out by
-    which of x2 and x3 are on. A rotation by 180 degrees turns G3 into G3', and leaves G1 and G2
-    unchanged. The tests compare the expression with the conditions in all 256 neighbourhoods.
+    The conditions are combined into one expression with few operations, written out by which of x2
+    and x3 are on; the tests compare both in all 256 neighbourhoods. A rotation by 180 degrees turns
+    G3 into G3', and leaves G1 and G2 unchanged.
     """
     last_bit, any_deleted = np.uint64(63), np.uint64(0)
     west = now[first - stride - 1 : first - stride + TILE_ROWS + 1]
@@ -301,7 +296,7 @@ def mark_deletable(now, deleted, first, stride, second):
 
 @inner
 def _thin_tiles(work, n_occupied, now):
-    """Thin the map `work.full`, in which `n_occupied` tiles have pixels, until it is stable.
+    """Thin the map `work.full`, with `n_occupied` tiles that have pixels, until it is stable.
 
     now uint64 (words,): receives the thinned map.
 

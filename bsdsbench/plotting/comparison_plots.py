@@ -214,16 +214,16 @@ def plot_slices(
         ax = new_axes(1.2 + 0.3 * len(names) * max(1, 0.6 * n_runs), 1.6)
         ax.set_box_aspect(None)
         offsets = np.linspace(0.25, -0.25, n_runs) if n_runs > 1 else [0.0]
-        entries = []  # the first dot of each run, for the legend
+        entries = []  # the dots of each run, for the legend
         for slices, offset, line in zip(slices_of_runs, offsets, curve_lines(n_runs), strict=True):
-            dots = []
-            for name, scored in zip(slices.parts.names, slices.scores[drawn_score], strict=True):
-                y = row_of[name] + offset
-                value, low, high = scored.score
+            rows = [row_of[name] + offset for name in slices.parts.names]
+            scores = [scored.score for scored in slices.scores[drawn_score]]
+            for y, (_, low, high) in zip(rows, scores, strict=True):
                 ax.plot([low, high], [y, y], "-", color=line.color, linewidth=1.2)
-                dots += ax.plot([value], [y], "o", color=line.color, markersize=4.5)
-            dots[0].set_label(slices.name)
-            entries.append(dots[0])
+            values = [value for value, _, _ in scores]
+            entries += ax.plot(
+                values, rows, "o", color=line.color, markersize=4.5, label=slices.name
+            )
             ax.axvline(slices.whole[drawn_score], color=line.color, linewidth=0.9, linestyle=":")
         n_images_of = dict(zip(slices_of_runs[0].parts.names, slices_of_runs[0].sizes, strict=True))
         tick_labels = [f"{n} ({n_images_of[n]})" if n in n_images_of else n for n in names]

@@ -57,11 +57,6 @@ class PRCurveDisplay(CurveDisplay):
     auc : float or None
         The area under a curve of points, which has no AP, shown in the legend.
 
-    Raises
-    ------
-    DataError
-        If the arrays have different lengths.
-
     Examples
     --------
     >>> shown = PRCurveDisplay.from_predictions([1, -1, 1], [0.9, 0.5, 0.4], name="made")
@@ -231,11 +226,6 @@ class ROCCurveDisplay(CurveDisplay):
     kind : str
         The axes, x before y, such as "fptp" (x: FPR, y: TPR); see `plot` of `curves.roc`.
 
-    Raises
-    ------
-    DataError
-        If `kind` is unknown or the arrays have different lengths.
-
     Examples
     --------
     >>> import bsdsbench as bb
@@ -287,8 +277,8 @@ class DETCurveDisplay(CurveDisplay):
     """A DET curve: miss rate over false alarm rate, on normal-deviate or log-log axes.
 
     If the scores of both classes are normally distributed, the curve is a straight line on
-    normal-deviate axes. Rates of 0 and 1 lie at infinity on them, so the axes end at a power of ten
-    below the smallest rate of the curve. A star marks the equal error rate.
+    normal-deviate axes. The axes end at a power of ten below the smallest rate of the curve. A star
+    marks the equal error rate.
 
     Parameters
     ----------
@@ -300,11 +290,6 @@ class DETCurveDisplay(CurveDisplay):
         The equal error rate, shown in the legend and marked by the star.
     scale : str
         "normal", or "log" as in VLFeat.
-
-    Raises
-    ------
-    DataError
-        If `scale` is unknown or the arrays have different lengths.
 
     Examples
     --------

@@ -179,8 +179,8 @@ def _search(a, b, row_step, col_step, row_start, distance, searched):
     a, b: Outlines of n labels. row_step, col_step: spacing of rows and columns.
     row_start int64 (largest row of b + 2,): work space. The first site of each row of a label in b.
     distance float64 (sites of a,): infinite on entry; receives the squared distances.
-    searched int64 (n,): on entry, the end of each label's sites in a; receives the first site of
-        each label that was not searched. It is left unchanged for labels that a or b lacks.
+    searched int64 (n,): on entry, the end of each label's sites in a; receives the first site that
+        was not searched, except for labels that a or b lacks.
     """
     a_start, a_rows, a_cols, _ = a
     b_start, b_rows, b_cols, _ = b
@@ -223,9 +223,9 @@ def _search_rows(r, c, cols, row_start, low, high, row_step, col_step):
 
     cols int32: columns of the sites, row by row, ascending in each row. The sites of row i, from
         `low` to `high`, are row_start[i - low] to row_start[i - low + 1] - 1.
+    row_step, col_step: spacing of rows and columns.
 
-    Rows are searched outwards from r, above and below together, and in a row the two sites next to
-    column c. `row_step` and `col_step` are the spacing of rows and columns.
+    Rows are searched outwards from r, and in a row the two sites next to column c.
     """
     best, n_offsets = np.inf, 0
     row_offset = low - r if r < low else (r - high if r > high else 0)
@@ -258,8 +258,7 @@ def _search_rows(r, c, cols, row_start, low, high, row_step, col_step):
 def to_other_label(labels: I4, row_step: float, col_step: float) -> F8:
     """Return the squared distance from each pixel of a map (H, W) to the nearest of another label.
 
-    The distance is infinite if there is only one label; the outside of the map does not count.
-    row_step, col_step: spacing of rows and columns.
+    It is infinite if there is only one label. row_step, col_step: spacing of rows and columns.
 
     The distances along columns are computed first. Then, in each run of pixels of a row with the
     same label, they are combined by the lower envelope of parabolas (Felzenszwalb and Huttenlocher,
@@ -359,7 +358,7 @@ def count_near_pixels(events, annotators, close, dy, dx, n_near, counts):
     annotators int64 (H, W): number of annotators who marked each pixel.
     close bool (H, W): True if an annotator marked a pixel within the radius.
     dy, dx int64 (offsets,): offsets to all pixels within the radius, including (0, 0).
-    n_near int32 (H, W): work space, 0 on entry. The number of predicted pixels within the radius.
+    n_near int32 (H, W): 0 on entry; work space, the number of predicted pixels within the radius.
     counts int64 (3, n): receives the numbers of marked pixels near a predicted one, summed over
         annotators; of predicted pixels near a marked one; and of all predicted pixels.
     """

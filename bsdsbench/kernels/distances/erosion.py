@@ -1,9 +1,8 @@
 """Inner boundaries of masks and label maps (H, W): the pixels that erosion with a square removes.
 
-Maps are held as bits, 64 pixels of a row in a word (bits.py), two maps of equal size one below the
-other; pixels outside the image are off. Runs of k pixels that are on are found by ANDs of the map
-with itself, shifted by 1, 2, 4, .. pixels, along the rows and then along the columns, so the time
-hardly depends on the width.
+Maps are held as bits (bits.py), two maps of equal size one below the other; pixels outside the
+image are off. Runs of k pixels that are on are found by ANDs of the map with itself, shifted by 1,
+2, 4, .. pixels, along the rows and then along the columns.
 """
 
 from __future__ import annotations
@@ -66,8 +65,6 @@ def _find_uniform(labels, uniform):
     """Mark the pixels whose right, lower and lower right neighbours have the same label.
 
     labels int32 (H, W). uniform bool (H, W): receives the marks, except in its last row and column.
-
-    A square has one label if all its pixels outside its last row and column are marked.
     """
     for r in range(labels.shape[0] - 1):
         for c in range(labels.shape[1] - 1):

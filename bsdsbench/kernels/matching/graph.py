@@ -5,20 +5,18 @@ c = round(100 d). Its weight, to be maximised in the sum, is
 
     (C - c) * 2^shift - tie        C = max(1, ceil(100 * 100 * max_dist_px))
 
-where 0 <= tie < 2^bits is a hash of (flat index of the predicted pixel, flat index of the
-ground-truth pixel, annotator), and 2^shift exceeds the sum of the ties of any matching. So the sum
-of (C - c) is maximised first, and among equals the sum of the ties is least. For all practical
-purposes the optimum is unique, so the order of the search does not matter. bits is 24, or fewer if
+where 0 <= tie < 2^bits is a hash of both pixels and the annotator, and 2^shift exceeds the sum of
+the ties of any matching. So the sum of (C - c) is maximised first, and the ties make the optimum
+unique for all practical purposes: the order of the search does not matter. bits is 24, or fewer if
 a weight would need more than 60 bits.
 
 Words of this module, search.py, matching.py and unmatched.py:
 
 side      One of the two vertex sets: the prediction, or an annotator's ground truth. A search can
-          start from either, so functions take `side`, the set that they work on, and `opposite`,
-          the other set.
-vertex    A pixel of a side that is on, or that is on at any step. Its partners are the vertices of
-          the other side within the radius; its mate is the partner that it is matched with. A free
-          vertex has no mate.
+          start from either, so functions take `side`, the set that they work on, and `opposite`.
+vertex    A pixel of a side that is on at any step. Its partners are the vertices of the other side
+          within the radius; its mate is the partner that it is matched with. A free vertex has no
+          mate.
 tile      8 x 8 pixels in one uint64. The edges of a vertex are found by laying the disk of the
           radius over the tiles around it.
 arena     The edges of a side, in one array of bounded size. A full arena is cleared, and its edges

@@ -1,12 +1,11 @@
 """Exact one-to-one boundary matching at all thresholds at once.
 
 Per annotator and threshold, predicted pixels are matched one to one with ground-truth pixels at the
-least total cost: round(100 d) for a pair at distance d, C for each missing pair (graph.py has the
-costs and the rule for ties). The optimum is unique, so every count is a function of the maps alone
-and does not depend on the order of the thresholds.
+least total cost (see graph.py). The optimum is unique, so every count is a function of the maps
+alone and does not depend on the order of the thresholds.
 
-Maps at neighbouring thresholds differ little. So the matching at one threshold, with the duals that
-prove it optimal, is updated to the next. Maps need not nest (segmentations do not).
+The matching at one threshold, with the duals that prove it optimal, is updated to the next. Maps
+need not nest (segmentations do not).
 
 1. Pixels that leave the map free their mates. Such a mate keeps its dual, although the dual of a
    free vertex must be 0: until step 3 it counts as matched with a dummy of its own.
@@ -17,9 +16,8 @@ A pixel that leaves without a mate changes nothing. So thin maps, at whose low t
 pixels have no mate, are taken from the lowest threshold to the highest: the prediction's map at the
 lowest threshold is there from the start, and the ground truth is inserted into it.
 
-A pixel that is matched with several annotators counts once in `matched_pred`. Each predicted
-pixel has one bit per threshold; when its range of matched thresholds ends, the annotator sets the
-bits of that range.
+A pixel that is matched with several annotators counts once in `matched_pred`. So each predicted
+pixel has one bit per threshold, which every annotator may set.
 """
 
 from __future__ import annotations
@@ -443,13 +441,12 @@ def order_batches(steps, pred, ordering):
 
 @inner
 def _nearest_first(nearest, cost_start, order):
-    """Write the vertices that have an edge to `order`, block by block, and return their number.
+    """Write the vertices that have an edge to `order`, and return their number.
 
     nearest (vertices,): cost of the cheapest edge of each vertex, or -1 if it has no edge.
     cost_start (costs + 1,): work space.
 
-    A block is _SORTED consecutive vertices. Within it the vertices with the cheapest edges come
-    first (a counting sort).
+    In each block of _SORTED consecutive vertices, the cheapest edges come first (a counting sort).
     """
     n_sorted = 0
     for begin in range(0, nearest.size, _SORTED):

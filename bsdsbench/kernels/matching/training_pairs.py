@@ -8,8 +8,8 @@ costs c lie in 0 .. R. For at most n pairs the weight of an edge is
     W - c - tie        W = n (R + 2^16) + 1        0 <= tie < 2^16
 
 One more pair outweighs any cost of the others, so the number of pairs comes first. A unit is a
-power of two, as small as W < 2^60 allows. The hash `tie` selects one of the pairings with equal
-cost. So the sum of k costs is at most k 2^16 units above the minimum.
+power of two, as small as W < 2^60 allows, and the sum of k costs is at most k 2^16 units above the
+minimum.
 """
 
 from __future__ import annotations

@@ -61,11 +61,9 @@ class PixelSteps(NamedTuple):
 def prepare_surroundings(truth: Truth, max_dist_px: float) -> Surroundings:
     """Describe the pixels around the ground truth, for `classify_steps`.
 
-    The agreement is given for each ground-truth vertex, which is a boundary pixel of one
-    annotator's map: ALONE if it is matched in no other annotator's map, ALL if it is matched in
-    every other map, SOME otherwise, and NO_CLASS if there is only one annotator.
-
-    Raises DataError if twice `max_dist_px`, the tolerance, is too large.
+    A ground-truth vertex (a boundary pixel of one annotator) is ALONE if it is matched in no other
+    annotator's map, ALL if it is matched in every other map, SOME otherwise, and NO_CLASS if there
+    is only one annotator. Raises DataError if twice `max_dist_px`, the tolerance, is too large.
     """
     half = half_widths(2 * max_dist_px, truth.shape)
     n_others = len(truth.tiles) - 1  # `tiles` has one row per annotator
@@ -205,8 +203,8 @@ def _record_near_steps(gt_pixel, gt_bits, last, pred, row_of, bits, half, near_b
         at the step `last` are skipped.
     pred: the predicted side, with the steps at which its vertices are matched.
     row_of int32 (H, W): the row of each pixel in `bits`, or -1.
-    bits uint64 (rows, words): on entry, the steps after which a predicted pixel is on. The steps at
-        which it is matched are removed in place; at the steps that remain it is a false pixel.
+    bits uint64 (rows, words): the steps after which a predicted pixel is on. The steps at which it
+        is matched are removed in place; at the others it is a false pixel.
     half int32 (2 R + 1,): half the width of each row of the disk.
     near_bits uint64 (vertices, words): 0 on entry; receives the steps.
     """

@@ -413,7 +413,7 @@ def _assign_columns(table, first, last, rows, columns):
 
     table: Cells of the transposed table: column c overlaps row table.cols[e] by table.counts[e]
         pixels, for e from table.indptr[c] to table.indptr[c + 1] - 1.
-    rows, columns: work space with any content. Index 0 of `columns` is the column `first`.
+    rows, columns: work space. Index 0 of `columns` is the column `first`.
 
     Each column in turn starts a search for the cheapest augmenting path (Dijkstra's algorithm on
     reduced costs). The path ends at the nearest free row, or at a column that gives its row away.

@@ -25,8 +25,7 @@ from bsdsbench.kernels.jit import inner, kernel
 def join_levels(ucm2: NDArray[Any], thresholds: F8, corners: bool) -> I4:
     """Return the index of the first of T thresholds at which each pixel joins its neighbours.
 
-    ucm2 (2H + 1, 2W + 1): ultrametric contour map at double size.
-    thresholds (T,): in ascending order.
+    ucm2 (2H + 1, 2W + 1): ultrametric contour map at double size. thresholds (T,): ascending.
     corners: True for the official rule, by which corners join pixels too; False for SEISM's rule.
 
     Returns (2, H, W): [0] for the neighbour to the right, [1] for the neighbour below. It is T if
@@ -40,16 +39,14 @@ def join_levels(ucm2: NDArray[Any], thresholds: F8, corners: bool) -> I4:
 
 @kernel(_nrt=False)
 def _find_levels(ucm2, thresholds, corners, levels):
-    """Find the first threshold at which each pixel merges with its right and its lower neighbour.
+    """Find the first threshold at which each pixel joins its right and its lower neighbour.
 
     ucm2 (2H + 1, 2W + 1): pixel (i, j) lies at ucm2[2 i + 1, 2 j + 1]. Between two pixels lies one
         contour element, with a corner at each end.
-    thresholds float64 (T,): ascending. Two pixels merge at the first threshold that is not below
-        the element between them.
-    corners: True if they also merge through a corner (8-connected regions). Then the lowest value
-        of the element and its two corners counts.
-    levels int32 (2, H, W): T ("never") on entry; receives indices of thresholds. levels[0] is for
-        the right neighbour, levels[1] for the lower one.
+    thresholds float64 (T,): ascending. Two pixels join at the first that is not below the element.
+    corners: True if the lowest value of the element and its two corners counts instead.
+    levels int32 (2, H, W): T ("never") on entry; receives indices of thresholds, levels[0] for the
+        right neighbour, levels[1] for the lower one.
     """
     _, height, width = levels.shape
     for i in range(height):
@@ -122,8 +119,7 @@ def finest_regions(levels: I4) -> tuple[I4, int]:
 def _label_regions(levels, parent, labels):
     """Label the regions of pixels that join their neighbours, and return the number of regions.
 
-    levels int32 (2, H, W): levels[0] is 0 where a pixel joins its right neighbour, levels[1] where
-        it joins the lower one.
+    levels int32 (2, H, W): 0 where a pixel joins its right neighbour ([0]) or the lower one ([1]).
     parent int32 (H * W,): work space, a disjoint-set forest in which each pixel is its own parent.
     labels int32 (H * W,): receives 0, 1, ... in the order of the regions' first pixels.
     """
