@@ -310,7 +310,8 @@ def _rate(ranking: Ranking, counts: NDArray[Any], total: int) -> F8:
 
     Without any sample of the class the rate is NaN or, with ties="sample", 0, as in VLFeat.
     """
-    return counts / (total or (_FLOOR if ranking.ties == "sample" else np.nan))
+    missing_total = _FLOOR if ranking.ties == "sample" else np.nan
+    return counts / (total or missing_total)
 
 
 def _precision(ranking: Ranking, tp: F8, prior: float | None) -> F8:

@@ -57,9 +57,8 @@ def levels(values: NDArray[Any], thresholds: F8) -> NDArray[np.int16]:
         level = _lookup_table(flat.dtype, key).take(flat)
     else:
         level, work_space = np.zeros(flat.size, np.int16), np.empty(flat.size, np.int32)
-        buckets = _buckets(key)  # groups of thresholds, so that a level is found in few comparisons
-        first, padded, n_buckets = buckets.first, buckets.padded, float(buckets.n)
-        _float_levels(flat, first, padded, buckets.halvings, n_buckets, work_space, level)
+        n, _, _, first, padded, halvings = _buckets(key)
+        _float_levels(flat, first, padded, halvings, float(n), work_space, level)
     return level.reshape(np.shape(values))
 
 

@@ -159,8 +159,8 @@ def nearest(a: Outlines, b: Outlines, row_step: float, col_step: float) -> F8:
     row_start = np.empty(b.rows.max(initial=0) + 2, np.int64)
     _search(a, b, float(row_step), float(col_step), row_start, distance, searched)
     for k in np.flatnonzero(searched < a.start[1:]):
-        a_rows, b_rows = (s.rows[s.start[k] : s.start[k + 1]] for s in (a, b))
-        a_cols, b_cols = (s.cols[s.start[k] : s.start[k + 1]] for s in (a, b))
+        in_a, in_b = slice(a.start[k], a.start[k + 1]), slice(b.start[k], b.start[k + 1])
+        a_rows, a_cols, b_rows, b_cols = a.rows[in_a], a.cols[in_a], b.rows[in_b], b.cols[in_b]
         top, left = min(a_rows[0], b_rows[0]), min(a_cols.min(), b_cols.min())
         bottom, right = max(a_rows[-1], b_rows[-1]), max(a_cols.max(), b_cols.max())
         is_background = np.ones((bottom - top + 1, right - left + 1), np.int32)

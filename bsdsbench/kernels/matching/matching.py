@@ -118,8 +118,10 @@ def match_steps(events: Events, truth: Truth) -> MatchedPixels:
     bits = match_all(steps, truth, np.arange(len(truth.tiles)), matched_gt).bits
     n_matched = np.zeros((1, 64 * bits.shape[1]), np.int64)
     count_set_bits(bits, np.zeros(len(bits), np.int64), n_matched)
-    in_order = slice(None, None, -1 if backwards else 1)
-    return MatchedPixels(matched_gt[in_order], n_matched[0, : matched_gt.size][in_order])
+    matched_pred = n_matched[0, : matched_gt.size]
+    if backwards:
+        return MatchedPixels(matched_gt[::-1], matched_pred[::-1])
+    return MatchedPixels(matched_gt, matched_pred)
 
 
 def should_start_at_lowest_threshold(added: Bool, truth: Truth) -> bool:

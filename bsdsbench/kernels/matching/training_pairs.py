@@ -79,8 +79,9 @@ def cheapest_pairs(first: Bool, second: Bool, cost: F8, values: tuple[F8, ...]) 
     graph.write_vertices(pack(np.stack([first, second])), first.shape[1], tile, ends, pixel)
     pixels = pixel[:n], pixel[n:]
     allowed = np.isfinite(cost)
-    vertex_costs = [v.ravel()[p] for v, p in zip(values, pixels, strict=False)]
-    vertex_costs = vertex_costs or [np.zeros(0), np.zeros(0)]
+    vertex_costs = [np.zeros(0), np.zeros(0)]
+    if values:
+        vertex_costs = [value.ravel()[p] for value, p in zip(values, pixels, strict=True)]
     whole = _whole_costs((cost[allowed], *vertex_costs), n)
     offset_cost, first_cost, second_cost = whole.parts
     top_gain = n * whole.span + 1  # W: one more pair outweighs all costs

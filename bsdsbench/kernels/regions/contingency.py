@@ -404,7 +404,10 @@ def largest_total(table: Cells, col_start: I8) -> int:
     by_column = tabulate(table.cols, row_of_cell, table.counts, n_cols, n_rows)  # transposed
     rows = _Rows(*np.empty((6, n_rows), np.int64))
     columns = _Columns(*np.empty((3, n_cols), np.int64))
-    return sum(_assign_columns(by_column, *ends, rows, columns) for ends in pairwise(col_start))
+    return sum(
+        _assign_columns(by_column, first, last, rows, columns)
+        for first, last in pairwise(col_start)
+    )
 
 
 @kernel(_nrt=False)
