@@ -88,10 +88,11 @@ def count_hit_mask_edges(pred: F8, mask: Bool, ratios: F8) -> I8:
     number of hit mask edges, of all mask edges.
     """
     count = np.zeros((ratios.size, 4, 2), np.int64)
-    for vertical in range(2):  # both copies are C-contiguous, so one kernel is compiled
-        maps = (pred.T, mask.T) if vertical else (pred, mask)
-        row_ratio = np.empty(maps[0].shape[1])
-        _count_along_rows(*(a.copy(order="C") for a in maps), ratios, row_ratio, count, vertical)
+    for vertical in range(2):
+        depths, inside = (pred.T, mask.T) if vertical else (pred, mask)
+        # Both copies are C-contiguous, so one kernel is compiled
+        depths, inside = depths.copy(order="C"), inside.copy(order="C")
+        _count_along_rows(depths, inside, ratios, np.empty(depths.shape[1]), count, vertical)
     return count
 
 

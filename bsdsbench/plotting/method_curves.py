@@ -104,7 +104,7 @@ def method_curve(
     if method.n_runs == 1:
         displays[0].name = method.name + ap_text
         return MethodCurve(displays[0], run_displays=[])
-    comparable(as_runs(method.runs, method.labels))
+    comparable(as_runs(method.runs, method.labels))  # raises DataError if they are not
     if not each_run and not all(display.joined for display in displays):
         fix = Setting("each_run", True, "draws each of them")
         raise DataError(f"{method.name}: the points of its curves have no order", fix=fix)
