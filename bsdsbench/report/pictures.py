@@ -54,8 +54,8 @@ _LEVELS = 8  # gray levels of annotated lines
 def _gt_pictures(
     gt: GroundTruth,
     photo: NDArray[np.uint8] | None,
-    side: int | None = THUMBNAIL,
-    void: Bool | None = None,
+    side: int | None,
+    void: Bool | None,
 ) -> dict[str, object]:
     """Return the pictures of the ground truth of one image, as data URLs for JSON.
 
@@ -119,11 +119,10 @@ def annotated_shares(gt: GroundTruth) -> AnnotatedLines:
     return AnnotatedLines(np.zeros(gt.shape), "which is not drawn")
 
 
-def _jpeg_url(pixels: NDArray[np.uint8], side: int | None = THUMBNAIL) -> str:
+def _jpeg_url(pixels: NDArray[np.uint8], side: int | None) -> str:
     """Return a picture, uint8 (H, W) or (H, W, 3), as the data URL of a JPEG file.
 
-    The picture is reduced until its longer side has at most `side` pixels. None keeps the size and
-    saves at a higher quality.
+    Its longer side is reduced to `side` pixels. None keeps the size, at a higher quality.
     """
     from PIL import Image
 
@@ -138,9 +137,8 @@ def _jpeg_url(pixels: NDArray[np.uint8], side: int | None = THUMBNAIL) -> str:
 def _draw_prediction(pred: Prediction, run: Evaluation) -> NDArray[np.uint8]:
     """Draw a prediction as dark lines on white, uint8 (H, W).
 
-    For segmentations, pixels on the outlines are darker the more segmentations share them. For a
-    map of classes, all outlines are black. A soft map is drawn with the values that the protocol
-    compares with thresholds, inverted so that 1 is black.
+    The outlines of several segmentations are darker the more segmentations share them. A soft map
+    has the values that the protocol compares with thresholds; 1 is black.
     """
     from bsdsbench.images import unit
     from bsdsbench.transforms.maps import prepare
@@ -165,9 +163,8 @@ def by_interest(ids: Sequence[str], values: Sequence[Mapping[str, float]]) -> li
     ids    : all images
     values : for each run, image id -> main score
 
-    There are several rankings: for each run, by lowest and by highest score; for each pair of runs,
-    by the largest difference between their scores. First come the images at the top of each
-    ranking, then those in second place, and so on. Images without a score come last.
+    First come the worst and the best image of each run, and the image on which each pair of runs
+    differs most; then the images in second place, and so on. Images without a score come last.
     """
     rankings = []
     for scores in values:
@@ -185,9 +182,9 @@ def by_interest(ids: Sequence[str], values: Sequence[Mapping[str, float]]) -> li
 class MadePictures(NamedTuple):
     """The pictures of an image, and the runs whose files could not be used.
 
-    pictures : a mapping for JSON. It has the keys of `_gt_pictures`, unless the ground truth could
-        not be loaded for any run; "runs", which maps the number of a run, as text, to "pred" (a
-        data URL) and the keys of `_planes`; and "fault", a text, if any pictures are missing
+    pictures : a mapping for JSON. It has the keys of `_gt_pictures`, if the ground truth could be
+        loaded; "runs", which maps the number of a run, as text, to "pred" (a data URL) and the keys
+        of `_planes`; and "fault", a text, if any pictures are missing
     failures : (run, error) for each run whose files could not be used
     """
 
@@ -199,23 +196,18 @@ class ImagePictures:
     """A callable that makes the pictures of one image for all runs. Threads may share it."""
 
     def __init__(
-        self,
-        runs: Sequence[Evaluation],
-        sources: Mapping[str, Sources],
-        full: bool,
-        errors: bool = False,
+        self, runs: Sequence[Evaluation], sources: Mapping[str, Sources], full: bool
     ) -> None:
         """Set how pictures are made.
 
         sources : run name -> its files. Runs that are missing here get no pictures
-        full    : True for photos and predictions in full size, False for reduced ones
-        errors  : True to always show classes of errors, False to show them for runs that have
-            counted them
+        full    : True for photos and predictions in full size, and for classes of errors even of
+            runs that have not counted them
         """
         self.sources = sources
         self.side = None if full else THUMBNAIL
         self.effort = SERVED_EFFORT if full else EFFORT
-        self.errors = True if errors else None  # as `pixel_steps` takes it
+        self.errors = True if full else None  # as `pixel_steps` takes it
         # (number of the run as text, run, its records by image id), for the runs with files
         self.runs: list[tuple[str, Evaluation, dict[str, ImageRecord]]] = []
         for number, run in enumerate(runs):
@@ -258,8 +250,8 @@ def _planes(steps: DrawnSteps, effort: int = EFFORT) -> dict[str, object]:
     A step is a threshold, or a part: a class, or whatever else the metric scores separately.
     `effort` is the zlib level. The keys are:
 
-    planes     : five runs of bytes, deflated and in base64: the low bytes of `steps.n_changes`, its
-        high bytes, the low and the high bytes of `steps.steps`, and `steps.classes`
+    planes     : deflated and in base64: the low bytes of `steps.n_changes`, its high bytes, the low
+        and the high bytes of `steps.steps`, and `steps.classes`
     n          : number of changes, the size of `steps.steps`
     size       : (width, height)
     thresholds : a number per step
@@ -313,8 +305,7 @@ def draw_pictures(
         used, DataError is raised
     notes    : at the end, a line is appended in place for each other run with an unusable file
     full     : True to make the pictures of all images. Otherwise the generator stops after MOST
-        images, or before the image with which all pictures would exceed BUDGET characters. The
-        first image is always made
+        images, or before all pictures exceed BUDGET characters, but not before the first image
     """
     n_characters = 0
     reasons_by_run: dict[str, list[str]] = {}

@@ -56,7 +56,7 @@ class ViewServer(ThreadingHTTPServer):
         page = Page(evaluations)
         page.find_files([None] * len(evaluations))  # None: the folder stored in the run
         self.ids = page.ids
-        self.maker = ImagePictures(evaluations, page.sources, full=True, errors=True)
+        self.maker = ImagePictures(evaluations, page.sources, full=True)
         compared = partial(compare, evaluations, n_boot=N_SAMPLES, seed=SEED)
         self.page = page.render(compared, N_SAMPLES, SEED, served=True).encode()
         self.notes = page.notes
