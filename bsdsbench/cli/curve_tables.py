@@ -81,14 +81,11 @@ def curve_tables(
     reading: LabelReading,
     has_all_rows: bool,
 ) -> list[Table]:
-    """Return the tables of the curves, in this order:
+    """Return the tables of the curves: summary numbers, points, areas and crossings.
 
-    - summary numbers
-    - points: of all curves with --steps, otherwise of curves whose points the user gave
-    - with --areas, every variant of AP and AUC
-    - with --crossings, if there are several curves, where two curves cross
-    - areas under ROC curves with intervals, and their differences, for curves that have a
-      `sample`, if there are several such curves or `kind` is "roc"
+    There are points of all curves with --steps, otherwise of curves whose points the user gave. If
+    `kind` is "roc", or if several curves have a `sample`, the last tables are the areas under ROC
+    curves with intervals, and their differences.
 
     kind: a key of AXES_OF_KIND.
     reading: the meaning of labels, a value of --labels.
@@ -115,11 +112,10 @@ def curve_tables(
 
 
 def _summary_table(curves: Sequence[NamedCurve], kind: str, hull: bool) -> Table:
-    """Return the table of the summary numbers, such as AP and AUC, with a row per curve.
+    """Return the table of summary numbers: those in _NUMBERS or, without a sample, _POINT_NUMBERS.
 
-    The numbers are listed in _NUMBERS or, for curves without a sample, in _POINT_NUMBERS. With
-    `hull`, there is also the area under the convex hull (in PR space, the achievable curve). With
-    the kind "both", headings begin with the axes. A cell is None if the curve lacks the number.
+    With `hull`, there is also the area under the convex hull (in PR space, the achievable curve).
+    With the kind "both", headings begin with the axes. A number that a curve lacks is None.
     """
     from bsdsbench.tables.table import Field, Table
 
@@ -270,8 +266,8 @@ def _roc_tables(samples: dict[str, LabelsAndScores], reading: LabelReading) -> l
 
     samples: name of a curve -> its labels and scores.
 
-    Only pairs with the same labels and clusters in the same order are tested. Other pairs are named
-    on standard error. If an interval cannot be computed, the reason is printed and [] returned.
+    Pairs with other labels or clusters, or in another order, are not tested but named on standard
+    error. If an interval cannot be computed, the reason is printed and [] returned.
     """
     from bsdsbench.curves import delong
     from bsdsbench.errors import DataError

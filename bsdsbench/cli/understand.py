@@ -72,8 +72,8 @@ def doctor_command(
         print_json([asdict(finding) | {"fix": finding.fixes(write)} for finding in findings])
     else:
         lines = [finding.line(write=write) for finding in findings]
-        paragraphs = findings.reading, *lines, findings.note, findings.summary()
-        print(*filter(None, paragraphs), sep="\n")
+        lines = [findings.reading, *lines, findings.note, findings.summary()]
+        print("\n".join(filter(None, lines)))
         print(f"protocol {inputs.protocol.describe()}")
     return 2 if any(finding.level == "error" for finding in findings) else 0
 
@@ -151,7 +151,7 @@ def compare_command(args: _CompareArguments = opt.options_of(_CompareArguments))
 
 
 class _Compared(NamedTuple):
-    """A comparison of runs or methods on all images and, by name, on each slice (group) of --by."""
+    """A comparison of runs or methods on all images, and by name on each slice (group) of --by."""
 
     on_all_images: Comparison | MethodComparison
     slices: Mapping[str, Comparison | MethodComparison]
@@ -426,11 +426,10 @@ def _print_explanation(
     from bsdsbench.metrics.registry import describe
 
     exact_trials = [trial for trial in explanation.trials if trial.exact]
-    trials = [
-        trial
-        for k, trial in enumerate(exact_trials)
-        if k < _MAX_TRIALS or trial.reached or trial.label == "as it is"
-    ]
+    trials = exact_trials[:_MAX_TRIALS]
+    for trial in exact_trials[_MAX_TRIALS:]:
+        if trial.reached or trial.label == "as it is":
+            trials.append(trial)
     if output_format == "json":
         fields = ("seconds", "complete", "not_counted", "pairs_not_counted")
         print_json(
@@ -445,8 +444,8 @@ def _print_explanation(
         return
     for row in explanation.published:
         print(f"published     {row}")
-    wanted = "  ".join(f"{capitalise(m)} {text}" for m, text in target_values.items())
-    print(f"target        {wanted}")
+    targets = [f"{capitalise(measure)} {text}" for measure, text in target_values.items()]
+    print(f"target        {'  '.join(targets)}")
     for trial in trials:
         scores = "  ".join(f"{capitalise(m)} {trial.scores[m]:.4f}" for m in target_values)
         sign = " "
@@ -454,8 +453,13 @@ def _print_explanation(
             sign = "=" if trial.in_use else "~"
         print(f"{sign} off {trial.gap:.4f}  {scores}  {trial.label}")
     print(f"protocol {describe([metric], evaluation.protocol)}")
-    lines = evaluation.read_as, explanation.partly_line, explanation.late_line
-    print(*filter(None, [*lines, explanation.sentence()]), sep="\n")
+    last_lines = (
+        evaluation.read_as,
+        explanation.partly_line,
+        explanation.late_line,
+        explanation.sentence(),
+    )
+    print("\n".join(filter(None, last_lines)))
 
 
 def _print_differences(between: tuple[str, str]) -> int:

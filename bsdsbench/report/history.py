@@ -108,7 +108,7 @@ def plot_history(
     DataError
         If there is no score to draw, or if the suffix of `path` is unknown.
     """
-    from bsdsbench.plotting.style import draw_figure, font_size, legend, next_style
+    from bsdsbench.plotting.style import draw_figure, legend, next_style
 
     all_names = _chosen_scores(runs, columns)
     names = all_names[:1] if columns is None else all_names
@@ -123,15 +123,7 @@ def plot_history(
             values = [scores.get(name, float("nan")) for scores in scores_of_runs]
             line: Any = {"marker": "o", "markersize": 4, "label": heading(name), **next_style(ax)}
             ax.plot(range(len(runs)), values, **line)
-        labels = [f"{run.name}\n{(run.provenance.date or '')[:10]}".strip() for run in runs]
-        # Turn the labels if they do not fit side by side. Widths are in letters, each taken to be
-        # 0.8 font sizes wide, with two letters of space per label.
-        label_widths = [2 + max(map(len, label.split("\n"))) for label in labels]
-        figure_width = ax.figure.figure.get_size_inches()[0] * 72 / (0.8 * font_size())
-        rotation: Any = {}
-        if sum(label_widths) > figure_width:
-            rotation = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
-        ax.set_xticks(range(len(runs)), labels, parse_math=False, **rotation)
+        _label_runs(ax, runs)
         if len(names) > 1:
             legend(ax, ax.lines)
         else:
@@ -139,6 +131,20 @@ def plot_history(
 
     note = "\n".join(f"{run.name}: {run.signature_line}" for run in runs if run.signature_line)
     return draw_figure(draw, path, look, note=note)
+
+
+def _label_runs(ax: Axes, runs: Sequence[Evaluation]) -> None:
+    """Label the x axis with names and dates of runs, turned if they do not fit side by side."""
+    from bsdsbench.plotting.style import font_size
+
+    labels = [f"{run.name}\n{(run.provenance.date or '')[:10]}".strip() for run in runs]
+    # Widths are in letters, each taken to be 0.8 font sizes wide, with two letters between labels
+    label_widths = [2 + max(map(len, label.split("\n"))) for label in labels]
+    figure_width = ax.figure.figure.get_size_inches()[0] * 72 / (0.8 * font_size())
+    rotation: Any = {}
+    if sum(label_widths) > figure_width:
+        rotation = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
+    ax.set_xticks(range(len(runs)), labels, parse_math=False, **rotation)
 
 
 def history_page(runs: Sequence[Evaluation], columns: Sequence[str] | None = None) -> str:
