@@ -212,8 +212,6 @@ class Page:
         served       : True if a server delivers the pictures of an image when it is opened; False
             if the page contains the pictures
         """
-        import jinja2
-
         runs = self.runs
         with_classes = [run for run in runs if metric_with_errors(run) is not None]
         losses = [lost_scores(run, n_boot, seed) for run in with_classes]
@@ -237,14 +235,8 @@ class Page:
             n_pictures = len(self.ids)  # the server can draw every image
         else:
             n_pictures = sum("gt" in pictures for pictures in self.pictures.values())
-        files = resources.files("bsdsbench.report").joinpath("page")
-        environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
-        template = environment.from_string(files.joinpath("report.html").read_text("utf-8"))
-        colors = "".join(f" --{word}: {color};" for word, color in style.PIXEL_COLORS.items())
-        scripts = [files.joinpath(f"{name}.js").read_text("utf-8") for name in _SCRIPTS]
-        return template.render(
+        return _fill_template(
             title=self.title,
-            version=__version__,
             facts=_facts(runs),
             verdict=verdict,
             tables=list(zip(tables, html_figures(tables), strict=True)),
@@ -254,11 +246,7 @@ class Page:
             slice_plots=[slice_plot(runs, slices) for slices in slices_by_column.values()],
             n_images=len(self.ids),
             several=len(runs) > 1,
-            style=style,
             annotators=any(m is not None and m.has_errors for m in map(drawn_metric, runs)),
-            css=f":root {{{colors} }}\n" + files.joinpath("report.css").read_text("utf-8"),
-            # In a function, so that the scripts define no global names
-            js="\n".join(['"use strict";', "(() => {", *scripts, "})();"]),
             data=_script_json(self._script_data(tables, served)),
             served=served,
             n_pictures=n_pictures,
@@ -291,6 +279,21 @@ class Page:
             "colors": [None, *(f"#{bytes(color).hex()}" for color in COLORS[1:])],
             "served": served,
         }
+
+
+def _fill_template(**content: object) -> str:
+    """Fill the template of the page with its content, style sheet, scripts and colours."""
+    import jinja2
+
+    files = resources.files("bsdsbench.report").joinpath("page")
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+    template = environment.from_string(files.joinpath("report.html").read_text("utf-8"))
+    colors = "".join(f" --{word}: {color};" for word, color in style.PIXEL_COLORS.items())
+    css = f":root {{{colors} }}\n" + files.joinpath("report.css").read_text("utf-8")
+    scripts = [files.joinpath(f"{name}.js").read_text("utf-8") for name in _SCRIPTS]
+    # In a function, so that the scripts define no global names
+    js = "\n".join(['"use strict";', "(() => {", *scripts, "})();"])
+    return template.render(**content, css=css, js=js, style=style, version=__version__)
 
 
 def _facts(runs: Sequence[Evaluation]) -> list[str]:
