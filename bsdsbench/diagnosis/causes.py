@@ -96,9 +96,11 @@ def iterate_other_columns(
     target -> score), the form of the targets themselves too. Yields nothing if the targets belong
     to several parts (such as classes), or if the column of a target has no quantity.
     """
-    score_names = [score_name(f"{metric.name}.{target}") for target in targets]
-    parts = {name.part if name else "" for name in score_names}
-    part = parts.pop() if len(parts) == 1 else ""
+    parsed = [score_name(f"{metric.name}.{target}") for target in targets]
+    parts = {name.part if name else "" for name in parsed}
+    if len(parts) != 1:
+        return
+    part = parts.pop()
     prefix = f"{part}." if part else ""
     columns = {prefix + c.key: c for c in metric.columns if c.quantity}
     if not targets.keys() <= columns.keys():
@@ -367,8 +369,7 @@ def find_named_subsets(ids: Sequence[str], place: str | Path | None) -> dict[str
     """Find the subsets of a run's images that a known set or a split file lists.
 
     Split files (.txt, .lst) are looked for in the ground-truth folder `place`, if it exists, and in
-    the two folders above it. Empty subsets, and all images together, are left out. Of equal subsets
-    only the first is kept.
+    the two folders above it. Empty subsets, all images together, and repeated subsets are left out.
 
     Returns description -> int64 (n,), the ascending indices of the subset's images in `ids`.
     """
@@ -380,9 +381,10 @@ def find_named_subsets(ids: Sequence[str], place: str | Path | None) -> dict[str
                 with suppress(DataError, OSError):
                     members_of.setdefault(f"the split file {path.name}", read_split(path))
     index = {image_id: k for k, image_id in enumerate(ids)}
-    subsets: dict[bytes, tuple[str, I8]] = {}  # bytes of the indices -> (description, indices)
+    subsets: dict[str, I8] = {}
     for name, members in members_of.items():
         images = np.array(sorted({index[i] for i in members if i in index}), np.int64)
-        if 0 < images.size < len(ids):
-            subsets.setdefault(images.tobytes(), (f"the images of {name} only", images))
-    return dict(subsets.values())
+        is_new = not any(np.array_equal(images, other) for other in subsets.values())
+        if 0 < images.size < len(ids) and is_new:
+            subsets[f"the images of {name} only"] = images
+    return subsets

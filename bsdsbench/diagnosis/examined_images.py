@@ -100,8 +100,7 @@ class ExaminedInputs:
         """Read an image as `evaluate` does, and add what the checks need to the fields.
 
         An image that cannot be read is only added to `unread`. If `closely` is True and the sizes
-        fit, a boundary map is measured further; for other metrics the image is counted, and the
-        metric's own symptoms are collected.
+        fit, the image is also measured (boundary maps) or counted (other metrics).
         """
         protocol, metric = self.protocol, self.metric
         paths = tuple(self.preds[image_id])
@@ -133,77 +132,79 @@ class ExaminedInputs:
         if metric.name in registry.DEFAULT_METRICS:
             self._measure_boundaries(image, pred, gt, closely)
         elif closely and fits:
-            opt = metric.options_of(protocol)
-            try:
-                counts = {metric.name: metric.count(pred, gt, protocol, opt)}
-            except DataError as error:
-                self.refused.append(str(error.problems[0]))
-                return
-            self.counted_images.append(ImageRecord(gt.image_id, gt.shape, counts))
-            self.n_measured += 1
-            if isinstance(metric, Diagnosed):
-                for symptom in metric.symptoms(pred, gt, protocol, opt):
-                    self.symptoms.setdefault(symptom, []).append(image.file)
+            self._count(image, pred, gt)
+
+    def _count(self, image: ExaminedImage, pred: Prediction, gt: GroundTruth) -> None:
+        """Count an image, and collect the symptoms that the metric sees; or add to `refused`."""
+        metric, opt = self.metric, self.metric.options_of(self.protocol)
+        try:
+            counts = {metric.name: metric.count(pred, gt, self.protocol, opt)}
+        except DataError as error:
+            self.refused.append(str(error.problems[0]))
+            return
+        self.counted_images.append(ImageRecord(gt.image_id, gt.shape, counts))
+        self.n_measured += 1
+        if isinstance(metric, Diagnosed):
+            for symptom in metric.symptoms(pred, gt, self.protocol, opt):
+                self.symptoms.setdefault(symptom, []).append(image.file)
 
     def _measure_boundaries(
         self, image: ExaminedImage, pred: Prediction, gt: GroundTruth, closely: bool
     ) -> None:
         """Measure a boundary map, and add the codes of its problems to `image.codes`.
 
-        The orientation is measured if the map is comparable with the ground truth, and with
-        `closely` also what takes longer. Nothing is measured without a soft map.
+        `closely` adds what takes longer. Nothing is measured without a soft map, and little if the
+        map is not comparable with the ground truth.
         """
         image.annotators = len(gt.boundaries)
-        look = look_at(pred, gt, self.protocol)
-        soft, truth = look.soft, look.truth
-        if not soft.size:
+        maps = look_at(pred, gt, self.protocol)
+        if not maps.soft.size:
             return
         all_drew = all(b.any() for b in gt.boundaries)
         if all_drew and np.mean([b.mean() for b in gt.boundaries]) > 0.5:
             image.codes.add("gt-polarity")
-        if not soft.any():
+        if not maps.soft.any():
             image.codes.add("zero")
-        if soft.max() == soft.min() > 0:
+        if maps.soft.max() == maps.soft.min() > 0:
             image.codes.add("saturated")
         if pred.kind == "soft" and len(np.unique(pred.soft)) < FEW_VALUES:
             image.codes.add("few-values")
-        if not look.measured:
+        if not maps.measured:
             return
-        small_pred, small_truth = thumbnail(soft), thumbnail(truth)
+        small_pred, small_truth = thumbnail(maps.soft), thumbnail(maps.truth)
         image.orientation = best_orientation(small_pred, small_truth)
         image.thumbnails = small_pred.astype(np.float32), small_truth.astype(np.float32)
         if closely:
             self.n_measured += 1
-            image.maps = MeasuredMaps(pred, gt, soft, truth)
-            image.codes |= self._measure_closely(image.file, pred, soft)
-
-    def _measure_closely(self, file: str, pred: Prediction, soft: F8) -> set[str]:
-        """Return the codes of the problems of a map that take longer to find.
-
-        A prediction that is not a soft map, such as a ucm2, is judged by the suffix of its file
-        alone. `soft` (H, W) is the map in [0, 1].
-        """
-        protocol = self.protocol
-        codes = {"jpeg"} if file.lower().endswith((".jpg", ".jpeg")) else set()
-        if pred.kind != "soft":
-            return codes
-        if _jpeg_ratio(soft) > JPEG:
-            codes.add("jpeg")
-        thick = thickness(soft)
-        takes_raw_maps = protocol.nms or not protocol.thin
-        if takes_raw_maps and thick < THIN:
-            codes.add("thinned")
-        if not takes_raw_maps and thick > THICK:
-            codes.add("raw")
-        # MATLAB's linspace, 0.01 .. 0.99, differs from k/100 by less than 1e-9 at some thresholds
-        is_near_grid = any(0 < abs(t - round(t, 2)) < 1e-9 for t in protocol.thresholds)
-        may_be_rounded = is_near_grid and pred.soft.dtype.kind == "f" and not protocol.nms
-        if may_be_rounded and _share_on_hundredths(pred.soft) > HUNDREDTHS:
-            codes.add("grid-values")
-        return codes
+            image.maps = MeasuredMaps(pred, gt, maps.soft, maps.truth)
+            image.codes |= _find_slow_problems(image.file, image.maps, self.protocol)
 
 
 # ---- measurements of maps, float64 (H, W) in [0, 1] ----------------------------------------------
+
+
+def _find_slow_problems(file: str, maps: MeasuredMaps, protocol: Protocol) -> set[str]:
+    """Return the codes of the problems of a boundary map that take longer to find.
+
+    A prediction that is not a soft map, such as a ucm2, is judged by the suffix of its file alone.
+    """
+    codes = {"jpeg"} if file.lower().endswith((".jpg", ".jpeg")) else set()
+    if maps.pred.kind != "soft":
+        return codes
+    if _jpeg_ratio(maps.soft) > JPEG:
+        codes.add("jpeg")
+    thick = thickness(maps.soft)
+    takes_raw_maps = protocol.nms or not protocol.thin
+    if takes_raw_maps and thick < THIN:
+        codes.add("thinned")
+    if not takes_raw_maps and thick > THICK:
+        codes.add("raw")
+    # MATLAB's linspace, 0.01 .. 0.99, differs from k/100 by less than 1e-9 at some thresholds
+    is_near_grid = any(0 < abs(t - round(t, 2)) < 1e-9 for t in protocol.thresholds)
+    may_be_rounded = is_near_grid and maps.pred.soft.dtype.kind == "f" and not protocol.nms
+    if may_be_rounded and _share_on_hundredths(maps.pred.soft) > HUNDREDTHS:
+        codes.add("grid-values")
+    return codes
 
 
 def is_darker_near_truth(soft: F8, truth: F8) -> bool:
