@@ -140,9 +140,9 @@ def fewer_values(
     defined_of_runs = [run.defined() for run in runs]  # score -> unit -> number of values
     texts = dict[str, str]()
     for score in scores:
-        numbers = [defined.get(score, {}) for defined in defined_of_runs]
-        for unit in sorted(set.intersection(*map(set, numbers))):
-            if len({by_unit[unit] for by_unit in numbers}) > 1:
+        for unit in sorted(defined_of_runs[0].get(score, {})):
+            numbers = [defined.get(score, {}).get(unit) for defined in defined_of_runs]
+            if None not in numbers and len({*numbers}) > 1:
                 pairs = zip(numbers, labels, strict=True)
-                texts[score] = ", ".join(f"{n[unit]} {unit} in {name}" for n, name in pairs)
+                texts[score] = ", ".join(f"{n} {unit} in {name}" for n, name in pairs)
     return texts

@@ -312,8 +312,10 @@ def check(
 
 def _scores_to_check(baseline: Baseline, chosen: Sequence[str]) -> list[str]:
     """Return the `chosen` scores, or the default scores that `check` documents, as METRIC.SCORE."""
-    if named := list(_by_full_name(dict.fromkeys(chosen), baseline.scores) or baseline.gated):
-        return named
+    if chosen:
+        return list(_by_full_name(dict.fromkeys(chosen), baseline.scores))
+    if baseline.gated:
+        return list(baseline.gated)
     shown = score_names.usual_scores(baseline.run, list(baseline.scores), parts=True)
     scores = []
     for score in baseline.scores:

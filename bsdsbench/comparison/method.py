@@ -57,7 +57,7 @@ class Method:
     seeds: tuple[str, ...]  # what differs in the paths of the runs' folders, or the runs' names
 
     def __init__(self, name: str, runs: Sequence[Evaluation | str | Path]) -> None:
-        """Load the runs. Their seeds are the paths of the folders, or the names of loaded runs."""
+        """Load the runs. Their seeds are what differs in their paths, or names if loaded."""
         given = given_list(runs, f"method {name}", "a list of runs or of their folders")
         if not given:
             raise DataError(f"method {name}: no runs, expected at least one")
@@ -260,14 +260,15 @@ def splits(runs: Sequence[Evaluation], name: str = "") -> Splits:
         raise DataError(f"{', '.join(lacking)}: no counts per image")
     first = runs[0]
     labels = [run.name for run in as_runs(runs)]
-    # metric -> names of its counts for each run; tolerances and error classes add names
-    names_of_counts = [{m: {*counts} for m, counts in r.records[0].counts.items()} for r in runs]
+    # Metric -> names of its counts; tolerances and error classes add names
+    expected = {metric: counts.keys() for metric, counts in first.records[0].counts.items()}
     records = []
-    for run, label, names in zip(runs, labels, names_of_counts, strict=True):
+    for run, label in zip(runs, labels, strict=True):
         for difference in comparability(first, run):
             if difference.of_protocol and difference.severity is Severity.FORBIDS:
                 raise DataError(f"{first.name}, {label}: {difference.fault()}")
-        if names != names_of_counts[0]:
+        names = {metric: counts.keys() for metric, counts in run.records[0].counts.items()}
+        if names != expected:
             raise DataError(f"{first.name}, {label}: other counts, expected the same of all splits")
         records += [replace(r, image_id=f"{label}/{r.image_id}") for r in run.records]
     origin = Provenance(pred_kind=first.provenance.pred_kind)

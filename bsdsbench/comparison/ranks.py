@@ -103,7 +103,6 @@ def indistinguishable_groups(compared: ComparedScores, score: str) -> list[tuple
     A group is (first, last), the positions from 0 of its best and its worst method in the ranking
     by `score`. Groups of one method, or within a larger group, are left out.
     """
-    names = compared.ranks[score].names
     different = set[frozenset[str]]()
     for d in compared.differences:
         # Without a usable p-value, because it is NaN or because there are too few seeds for a
@@ -113,16 +112,18 @@ def indistinguishable_groups(compared: ComparedScores, score: str) -> list[tuple
         differ = d.significant(compared.level) if is_testable else excludes_0
         if d.score == score and differ:
             different.add(frozenset((d.a, d.b)))
+    names = compared.ranks[score].names
     groups = list[tuple[int, int]]()
+    previous_last = 0
     for first in range(len(names)):
         last = first
-        while last + 1 < len(names) and not any(
-            frozenset((name, names[last + 1])) in different for name in names[first : last + 1]
-        ):
+        for name in names[first + 1 :]:
+            if any(frozenset((name, member)) in different for member in names[first : last + 1]):
+                break
             last += 1
-        is_maximal = not any(last <= end for _, end in groups)
-        if last > first and is_maximal:
+        if last > max(first, previous_last):  # else it lies within the previous group
             groups.append((first, last))
+            previous_last = last
     return groups
 
 

@@ -278,7 +278,8 @@ def _correlate_shifts(soft: F8, truth: F8) -> F8:
     """
     from scipy import fft, ndimage
 
-    a, b = (ndimage.gaussian_filter(x - x.mean(), 1.0) for x in (soft, truth.astype(np.float64)))
+    a = ndimage.gaussian_filter(soft - soft.mean(), 1.0)
+    b = ndimage.gaussian_filter(truth - truth.mean(), 1.0)
     norm = np.sqrt((a * a).sum() * (b * b).sum())
     # In a smaller transform, content shifted out of the map would return on the other side
     shape = [fft.next_fast_len(side + REACH, real=True) for side in a.shape]
