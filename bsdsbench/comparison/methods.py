@@ -93,7 +93,46 @@ class MethodComparison(ComparedScores):
 
         `spread` is shown beside a mean: "sd", "se" or "range".
         """
-        return _method_tables(self, Spread(spread))
+        spread = Spread(spread)
+        scores = self.scores_shown
+        images = counted(self.n_images, "image")
+        notes: list[str | Note] = [*left_out_of(self)]
+        notes += [f"{line.removesuffix('.')}." for line in self.notes]
+        fields = [score_field(score) for score in scores]
+        mean_rows: list[list[Cell]] = []
+        interval_rows: list[list[Cell]] = []
+        for name in self.names:
+            mean_rows.append([name, *(self.of_runs[name, s].cell(spread) for s in scores)])
+            intervals = [self.interval_of(name, score) for score in scores]
+            interval_rows.append([name, *(Estimate(i.value, i.low, i.high) for i in intervals)])
+        unranked = [replace(field, higher_is_better=None) for field in fields]
+        title = f"Means over runs with {self.percent} intervals"
+        tables = [
+            Table(
+                "methods",
+                "Scores of methods",
+                [METHOD, *fields],
+                mean_rows,
+                notes=[spread.note, *notes],
+                sentence=f"Scores on {images}: {spread.words}",
+            ),
+            Table("intervals", title, [METHOD, *unranked], interval_rows, notes=notes, aside=True),
+        ]
+        if len(self.methods) > 1:
+            rows: list[list[Cell]] = [
+                [d.a, d.b, heading(d.score), *difference_cells(d, self.level)]
+                for d in self.differences
+                if d.score in scores
+            ]
+            columns = difference_fields(self.percent)
+            tables.append(
+                Table("differences", "Differences", columns, rows, notes=notes, n_labels=3)
+            )
+        caption = (
+            f"{images}{clusters_phrase(self)}, {self.n_boot} bootstrap samples of images and "
+            f"runs, seed {self.seed}. Protocol: {self.protocol}"
+        )
+        return [replace(table, caption=caption, reading=self.reading) for table in tables]
 
     def only(self, scores: Sequence[str]) -> MethodComparison:
         """Return the comparison with only some scores, such as "ods", in its tables.
@@ -438,44 +477,3 @@ def means_table(
     footer["sentence"] = f"Scores on {counted(len(first_run.records), 'image')}: {spread.words}"
     fields = [METHOD, *map(score_field, shown)]
     return Table("methods", "Scores of methods", fields, rows, **footer)
-
-
-def _method_tables(compared: MethodComparison, spread: Spread) -> list[Table]:
-    """Return the tables of mean scores, of intervals and, for several methods, of differences."""
-    scores = compared.scores_shown
-    images = counted(compared.n_images, "image")
-    notes: list[str | Note] = [*left_out_of(compared)]
-    notes += [f"{line.removesuffix('.')}." for line in compared.notes]
-    fields = [score_field(score) for score in scores]
-    mean_rows: list[list[Cell]] = []
-    interval_rows: list[list[Cell]] = []
-    for name in compared.names:
-        mean_rows.append([name, *(compared.of_runs[name, s].cell(spread) for s in scores)])
-        intervals = [compared.interval_of(name, score) for score in scores]
-        interval_rows.append([name, *(Estimate(i.value, i.low, i.high) for i in intervals)])
-    unranked = [replace(field, higher_is_better=None) for field in fields]
-    title = f"Means over runs with {compared.percent} intervals"
-    tables = [
-        Table(
-            "methods",
-            "Scores of methods",
-            [METHOD, *fields],
-            mean_rows,
-            notes=[spread.note, *notes],
-            sentence=f"Scores on {images}: {spread.words}",
-        ),
-        Table("intervals", title, [METHOD, *unranked], interval_rows, notes=notes, aside=True),
-    ]
-    if len(compared.methods) > 1:
-        rows: list[list[Cell]] = [
-            [d.a, d.b, heading(d.score), *difference_cells(d, compared.level)]
-            for d in compared.differences
-            if d.score in scores
-        ]
-        columns = difference_fields(compared.percent)
-        tables.append(Table("differences", "Differences", columns, rows, notes=notes, n_labels=3))
-    caption = (
-        f"{images}{clusters_phrase(compared)}, {compared.n_boot} bootstrap samples of images and "
-        f"runs, seed {compared.seed}. Protocol: {compared.protocol}"
-    )
-    return [replace(table, caption=caption, reading=compared.reading) for table in tables]

@@ -42,10 +42,6 @@ class ValueInterval(NamedTuple):
     low: float
     high: float
 
-    def cell(self) -> Estimate:
-        """Return the number as a cell of a table that is never the best of its column."""
-        return Estimate(*self, comparable=False)
-
 
 class SliceScore(NamedTuple):
     """A score on one slice, and its difference (slice minus all) from the score on all images."""
@@ -326,8 +322,9 @@ def _slice_rows(
             row: list[Cell] = [slices.name, name, *part_cells, size]
             for key in keys:
                 score = score_by_key.get(key, "")  # "": the part does not have it
-                slice_score = scores.get(score, SliceScore(undefined, undefined))
-                row += [slice_score.score.cell(), slice_score.difference.cell()]
+                # Slices are not competitors, so no cell is marked as best
+                for number in scores.get(score, SliceScore(undefined, undefined)):
+                    row.append(Estimate(*number, comparable=False))
             rows.append(row)
     return rows
 
