@@ -77,11 +77,8 @@ class CrispnessMetric(CurveMetric[VoidOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: VoidOptions
     ) -> ScoreTree:
-        """Return the scores of both curves, and `average` (S,), the mean of kept / total.
-
-        Images whose map is 0 everywhere are left out of the mean.
-        """
-        crispness = defined_ratio(stack["kept"], stack["total"])  # (N,)
+        """Return the scores of both curves, and `average` (S,), the mean of kept / total."""
+        crispness = defined_ratio(stack["kept"], stack["total"])  # (N,), NaN for a map of 0
         curves = super().scores(stack, weights, protocol, opt)
         return {**curves, **image_means(weights, {"average": crispness})}
 
@@ -91,10 +88,7 @@ class CrispnessMetric(CurveMetric[VoidOptions]):
 
 
 def _crispness_sums(soft: Map) -> F8:
-    """Return the sums of a soft map (H, W) after NMS and before it, float64 (2,).
-
-    This NMS compares the values of the raw map instead of a smoothed map.
-    """
+    """Return the sums of a soft map (H, W) after NMS, without smoothing, and before it, (2,)."""
     raw = as_float32(soft)
     thin = nms(raw, radius=2, border=5, multiplier=1.01, smooth=False)
     return np.array([thin.sum(dtype=np.float64), raw.sum(dtype=np.float64)])

@@ -136,10 +136,8 @@ def boundary_errors(
 
     Raises
     ------
-    ShapeError
-        If the sizes differ.
     DataError
-        If a value is NaN or out of range, or if there is no annotator.
+        If the sizes differ, a value is NaN or out of range, or there is no annotator.
 
     Examples
     --------

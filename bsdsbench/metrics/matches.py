@@ -49,10 +49,12 @@ class Match(ReadOnly):
 
         pred_at, gt_at (pairs,): flat index of each pair's pixel in the prediction and ground truth.
         """
-        partners = np.full((2, *shape), -1, np.int64)
-        partners[0].flat[pred_at], partners[1].flat[gt_at] = gt_at, pred_at
-        partners.flags.writeable = False
-        return cls(partners[0], partners[1], cost, len(pred_at))
+        pred_match, gt_match = np.full(shape, -1, np.int64), np.full(shape, -1, np.int64)
+        pred_match.flat[pred_at] = gt_at
+        gt_match.flat[gt_at] = pred_at
+        pred_match.setflags(write=False)
+        gt_match.setflags(write=False)
+        return cls(pred_match, gt_match, cost, len(pred_at))
 
     def __repr__(self) -> str:
         return f"<Match {self.pred_match.shape}: {self.n_matched} pairs, cost {self.cost}>"
@@ -78,10 +80,8 @@ def match_boundaries(bmap: Map, gt: Map, max_dist_px: float) -> Match:
 
     Raises
     ------
-    ShapeError
-        If the sizes differ.
     DataError
-        If a map has other values, or the distance is negative.
+        If the sizes differ, a map has other values, or the distance is negative.
 
     Examples
     --------
@@ -100,7 +100,8 @@ def match_boundaries(bmap: Map, gt: Map, max_dist_px: float) -> Match:
     same_shape(bmap.shape, gt.shape)
     max_dist_px = given_number(max_dist_px, "max_dist_px", 0, MAX_PX)
     pred_at, gt_at = match_maps(bmap, gt, max_dist_px)
-    (row, col), (gt_row, gt_col) = (np.divmod(flat, bmap.shape[1]) for flat in (pred_at, gt_at))
+    row, col = np.divmod(pred_at, bmap.shape[1])
+    gt_row, gt_col = np.divmod(gt_at, bmap.shape[1])
     # Every pixel costs C, and every pair saves one C
     n_outlier_costs = np.count_nonzero(bmap) + np.count_nonzero(gt) - pred_at.size
     cost = np.rint(100 * np.hypot(row - gt_row, col - gt_col)).sum()

@@ -125,9 +125,13 @@ class OcclusionMetric(CurveMetric[None]):
                 counts[k] = counts[k - 1]
             else:
                 counts[k] = _count_right_pairs(bmap, angles, gt_maps, gt.angles, radius)
-        matches, right_gt, right_pred = counts[:, :4], counts[:, 4], counts[:, 5]
-        orientation = {"right_gt": right_gt, "right_pred": right_pred}
-        return {**further, "thresholds": thresholds, "matches": matches, **orientation}
+        return {
+            **further,
+            "thresholds": thresholds,
+            "matches": counts[:, :4],
+            "right_gt": counts[:, 4],
+            "right_pred": counts[:, 5],
+        }
 
     def fits(self, pred: Prediction, gt: GroundTruth, opt: None) -> bool:
         """Return True, because `count` resizes a prediction to the size of the ground truth."""

@@ -218,10 +218,8 @@ def pixel_counts(
 
     Raises
     ------
-    ShapeError
-        If the sizes differ.
     DataError
-        If a value is NaN or out of range, or there is no annotator.
+        If the sizes differ, a value is NaN or out of range, or there is no annotator.
 
     Examples
     --------

@@ -35,12 +35,7 @@ from bsdsbench.loaders.labels import (
 )
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, Counter, FilesRead, ScoreTree, over
 from bsdsbench.metrics.boundary import CurveMetric, boundary_counts
-from bsdsbench.metrics.label_maps import (
-    SIDES,
-    as_label_map,
-    name_file_in_errors,
-    refuse_other_numbering,
-)
+from bsdsbench.metrics.label_maps import as_label_map, name_file_in_errors, refuse_other_numbering
 from bsdsbench.protocol.fields import (
     CLASS_NAMES,
     LABEL,
@@ -512,7 +507,8 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
         n_annotated = weighted_sum(weights, stack["matches"][..., 0, TOTAL_GT])
         is_annotated, n_images = n_annotated > 0, weighted_sum(weights, stack["counted"])
         per_class = {}
-        for k, ((_, name), matches) in enumerate(self.curves(stack, opt).items()):
+        for k, name in enumerate(opt.classes):
+            matches = stack["matches"][:, k]
             scores = curve_scores(stack["thresholds"], matches, weights, protocol, r50=True)
             scores["n_images"] = n_images[:, k]
             per_class[name] = _undefine_absent(scores, is_annotated[:, k])
@@ -556,9 +552,11 @@ def _check_numbering(pred: Prediction, gt: GroundTruth, opt: SemanticOptions) ->
     with name_file_in_errors(pred, gt):
         if labels is not None and pred_maps.ndim == 2 == labels.ndim:
             refuse_other_numbering(pred_maps, labels, opt.class_labels, opt.ignored)
-        for maps, what in zip((pred_maps, gt.parts.get("class_boundaries")), SIDES, strict=True):
-            if maps is not None and maps.ndim == 3:
-                refuse_channels(tuple(maps), f"{what}: ", "boundaries of each class")
+        if pred_maps.ndim == 3:
+            refuse_channels(tuple(pred_maps), "prediction: ", "boundaries of each class")
+        if "class_boundaries" in gt.parts:
+            gt_maps = tuple(gt.class_boundaries)
+            refuse_channels(gt_maps, "ground truth: ", "boundaries of each class")
     if labels is not None and pred_maps.shape == labels.shape:
         refuse_white(pred_maps, labels, opt.class_labels, pred.where)
 

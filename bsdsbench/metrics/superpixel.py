@@ -5,9 +5,7 @@ recall compare the label map with one annotator's (`measures`). Compactness need
 alone, explained variation the image too.
 
 Conventions. Every distinct label is one region, even if it has several pieces (`components`). For
-several annotators there are the mean, the minimum and the maximum, as the literature uses all
-three. Scores are means over images. All functions raise DataError if an input is empty or no (H, W)
-integer label map, ShapeError if the shapes differ.
+several annotators there are the mean, the minimum and the maximum. Scores are means over images.
 
 Source. Stutz, Hermans and Leibe, "Superpixels: an evaluation of the state of the art", CVIU 2018.
 The docstring of each measure names its source.
@@ -75,9 +73,7 @@ def measures(labels: ArrayLike, gt: ArrayLike) -> dict[str, float]:
     Raises
     ------
     DataError
-        If an array is not a label map.
-    ShapeError
-        If the shapes differ.
+        If an array is not a label map, or the shapes differ.
 
     Examples
     --------
@@ -157,7 +153,7 @@ def compactness(labels: ArrayLike) -> float:
 
     Raises
     ------
-    DataError, ShapeError
+    DataError
         If `labels` is not a label map.
     """
     label_map = as_label_map(labels)
