@@ -538,6 +538,14 @@ def is_binary(values: Map) -> bool:
     return top in (0, 1, 255, 65535) and not ((values != 0) & (values != top)).any()
 
 
+def white_above(top: float) -> int:
+    """Return the smallest value of white (1, 255, 65535) that is at least `top`, or 0."""
+    for white in (1, 255, 65535):
+        if top <= white:
+            return white
+    return 0
+
+
 def whole_labels(values: Map, what: str) -> Map:
     """Return labels as integers.
 

@@ -39,11 +39,11 @@ T = TypeVar("T")
 
 
 class FaultError(DataError):
-    """A fault of a file that does not name the file. `reading` adds the name."""
+    """A fault of a file that does not name the file. `errors_naming` adds the name."""
 
 
 @contextmanager
-def reading(path: PathLike, what: str) -> Iterator[None]:
+def errors_naming(path: PathLike, what: str) -> Iterator[None]:
     """Turn any exception that is raised while a file is parsed into a one-line FileFormatError.
 
     The file's name is added to every problem of a DataError; one that already names the file keeps
@@ -115,7 +115,7 @@ def read_json(path: PathLike, what: str) -> dict[str, Any]:
     Raises FileFormatError for other content, too much of it, and numbers that are not finite.
     """
     data = read_bytes(path, MAX_JSON_BYTES)
-    with reading(path, what):
+    with errors_naming(path, what):
         content = parse_json(data)
         if not isinstance(content, dict):
             raise FaultError(f"is JSON but no object, expected {what}")

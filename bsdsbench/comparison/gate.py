@@ -32,8 +32,8 @@ from bsdsbench.io import (
     as_json,
     entries,
     entry,
+    errors_naming,
     read_json,
-    reading,
     write_atomic,
 )
 from bsdsbench.metrics import registry
@@ -119,7 +119,7 @@ class Baseline:
                 f"{source} --update` makes one"
             )
         stored = read_json(source, "a baseline")
-        with reading(source, "a baseline"):
+        with errors_naming(source, "a baseline"):
             if stored.get("schema") != _SCHEMA:
                 raise FaultError(
                     f"schema {clip(repr(stored.get('schema')), 60)}, expected {_SCHEMA!r}: remove "

@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bsdsbench.errors import PairingError
-from bsdsbench.io import PathLike, read_bytes, reading
+from bsdsbench.io import PathLike, errors_naming, read_bytes
 from bsdsbench.loaders.formats.pictures import FORMATS, IMAGE_SUFFIXES, id_of
 from bsdsbench.text import counted, listed, show
 
@@ -188,7 +188,7 @@ def pair(
     gt_dir: PathLike,
     split: Split = None,
     missing: str = "error",
-    **kinds: Any,
+    **options: Any,
 ) -> list[Pair]:
     """Pair each image's prediction with its ground truth, and return the pairs sorted by id.
 
@@ -200,7 +200,7 @@ def pair(
     split, predictions) that have no ground truth, and no prediction at all although `pred_dir` is
     given.
     """
-    wanted, pred, gt = group_files(pred_dir, gt_dir, split, **kinds)
+    wanted, pred, gt = group_files(pred_dir, gt_dir, split, **options)
     preds, gts = pred.files, gt.files
     shared = gts.keys() & preds.keys()
     faults = [(pred_dir, SEVERAL, pred.ambiguous), (gt_dir, SEVERAL, gt.ambiguous)]
@@ -517,7 +517,7 @@ def read_split(path: PathLike) -> list[str]:
 
 def _read_lines(path: PathLike) -> list[str]:
     """Return the lines of a split file without surrounding blanks, empty lines and # comments."""
-    with reading(path, "one id per line"):
+    with errors_naming(path, "one id per line"):
         lines = [line.strip() for line in read_bytes(path).decode("utf-8-sig").splitlines()]
     entries = [line for line in lines if line and line[0] != "#"]
     if not entries:

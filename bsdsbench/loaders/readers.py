@@ -37,8 +37,7 @@ from bsdsbench.images import (
     one_channel,
     same_shape,
 )
-from bsdsbench.io import Budget, FaultError, PathLike, ReadBytes, read_bytes
-from bsdsbench.io import reading as faults_of
+from bsdsbench.io import Budget, FaultError, PathLike, ReadBytes, errors_naming, read_bytes
 from bsdsbench.loaders.formats import class_files, depth_files, line_files
 from bsdsbench.loaders.formats.pictures import (
     find_crack_mask,
@@ -138,7 +137,7 @@ def _read_map(
     budget = Budget()
     for file in paths:
         arrays = read_arrays(file, indices=kind == "labels", what="a prediction", read=read)
-        with faults_of(file, "a prediction"):
+        with errors_naming(file, "a prediction"):
             if "ucm2" in arrays:
                 return Prediction(image_id, file, ucm2=to_ucm2(arrays["ucm2"]))
             content: Any = _choose_variable(arrays)
@@ -213,7 +212,7 @@ def read_prediction(
     if kind not in READERS:
         return _read_map(image_id, paths, kind, read)
     arrays = read_arrays(paths[0], what=kind, read=read)
-    with faults_of(paths[0], kind):
+    with errors_naming(paths[0], kind):
         parse_predicted, _ = READERS[kind]
         parts: dict[str, Any] = parse_predicted(arrays, shape)
         return Prediction(image_id, paths[0], **parts)
@@ -349,7 +348,7 @@ def read_truth(
         raise DataError(f"{pair.image_id}: {len(pair.gt_paths)} true files, expected one")
     path = pair.gt_paths[0]
     arrays = read_arrays(path, indices=kind == "classes", what=kind, read=read)
-    with faults_of(path, kind):
+    with errors_naming(path, kind):
         if kind in READERS:
             _, parse_annotated = READERS[kind]
             parts = parse_annotated(arrays, path)
@@ -380,7 +379,7 @@ def read_field_of_view(path: Path, shape: tuple[int, int], read: ReadBytes) -> B
     The file must hold one map of 0 and one of 1, 255, 65535.
     """
     array = require_one_array(read_arrays(path, what="a field of view", read=read), path)
-    with faults_of(path, "a field of view"):
+    with errors_naming(path, "a field of view"):
         valid = binary_map(to_plane(array, "mask"), "mask")
         same_shape(valid.shape, shape, "field of view")
     return valid
@@ -413,7 +412,7 @@ def _read_annotators(
     for path in paths:
         budget = Budget()
         in_file: list[Annotation] = []
-        with faults_of(path, "ground truth"):
+        with errors_naming(path, "ground truth"):
             for annotation in _iterate_annotations(path, options, read):
                 budget.spend(annotation.edges.nbytes)
                 if annotation.labels is not None:

@@ -26,7 +26,7 @@ from attrs import Factory, evolve, frozen
 
 from bsdsbench.arguments import Bool
 from bsdsbench.errors import DataError, Fix, InputWarning, Problem, Setting
-from bsdsbench.images import Map, describe_values, is_binary
+from bsdsbench.images import Map, describe_values, is_binary, white_above
 from bsdsbench.loaders.labels import VOID_EVIDENCE, WHITE_FOR_CLASSES, train_id_options
 from bsdsbench.loaders.pairing import Layout
 from bsdsbench.protocol.fields import tidy
@@ -182,7 +182,7 @@ class ReadOptions:
         `levels` are the distinct values of the map, or () if there are more than LEVELS.
         """
         top = float(values.max(initial=0))
-        white = 1 if top <= 1 else 255 if top <= 255 else 65535 if top <= 65535 else 0
+        white = white_above(top)
         void = _void_levels(levels) if self.void_option else ()
         if void:
             value = void[0] if len(void) == 1 else list(void)

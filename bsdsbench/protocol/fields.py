@@ -21,7 +21,7 @@ import attrs
 import numpy as np
 
 from bsdsbench.errors import ProtocolError
-from bsdsbench.io import MAX_TOML_BYTES, PathLike, parse_toml, read_bytes, reading
+from bsdsbench.io import MAX_TOML_BYTES, PathLike, errors_naming, parse_toml, read_bytes
 from bsdsbench.text import clip, did_you_mean, is_text
 
 MAX_TEXT = 200  # characters
@@ -83,7 +83,7 @@ def read_packaged_toml(name: str) -> dict[str, Any]:
 def read_toml(path: PathLike, what: str) -> dict[str, Any]:
     """Return the content of a TOML file. Raises FileFormatError that calls the file `what`."""
     data = read_bytes(path, MAX_TOML_BYTES)
-    with reading(path, what):
+    with errors_naming(path, what):
         return parse_toml(data)
 
 

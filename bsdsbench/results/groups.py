@@ -24,7 +24,7 @@ import numpy as np
 
 from bsdsbench.arguments import I8, kind_of_value
 from bsdsbench.errors import DataError, Setting
-from bsdsbench.io import FaultError, read_bytes, reading
+from bsdsbench.io import FaultError, errors_naming, read_bytes
 from bsdsbench.loaders.formats.pictures import id_of
 from bsdsbench.loaders.pairing import natural_sort_key
 from bsdsbench.scores.counts import ImageRecord, Value
@@ -221,7 +221,7 @@ def _read_csv(path: str | os.PathLike[str]) -> _GroupTable:
     than two columns, an empty name or a repeated name.
     """
     expected = "expected a header of an id column and others"
-    with reading(path, "a table of groups"):
+    with errors_naming(path, "a table of groups"):
         try:
             text = read_bytes(path, _MAX_BYTES).decode("utf-8-sig")
         except UnicodeDecodeError:

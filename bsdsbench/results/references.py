@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.arguments import F8
 from bsdsbench.errors import DataError, FileFormatError
-from bsdsbench.io import reading
+from bsdsbench.io import errors_naming
 from bsdsbench.loaders.formats.official_txt import SBD_COLUMNS, read_run_folder
 from bsdsbench.loaders.sets.identity import shipped_sets
 from bsdsbench.metrics import registry
@@ -167,7 +167,7 @@ def official_run(path: Path) -> RunArguments:
     if not counts:
         if tables.get("eval_bdry.txt", no_rows).shape[1] == SBD_COLUMNS:
             protocol = protocol.replace(ap_rule="sbd", name=protocol.name)
-        with reading(path, "official tables"):
+        with errors_naming(path, "official tables"):
             for metric in map(registry.get, registry.names()):
                 scores = metric.reported(tables) if isinstance(metric, OfficialTables) else None
                 if scores is not None:

@@ -28,9 +28,9 @@ from bsdsbench.io import (
     digest,
     entries,
     entry,
+    errors_naming,
     parse_json,
     read_bytes,
-    reading,
     write_atomic,
 )
 from bsdsbench.loaders.formats.pictures import unpack_npz
@@ -131,7 +131,7 @@ def read_shared_run(path: Path) -> RunArguments:
     Raises FileFormatError if the file is not a shared run, or is damaged.
     """
     data = read_bytes(path)
-    with reading(path, "a run shared by bsdsbench"):
+    with errors_naming(path, "a run shared by bsdsbench"):
         body, mark, stored_hash = data.rpartition(_MARK)
         if not mark:
             raise FaultError("no shared run, expected a file of `bsdsbench share`, or a folder")

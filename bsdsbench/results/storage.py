@@ -29,10 +29,10 @@ from bsdsbench.io import (
     digest,
     entries,
     entry,
+    errors_naming,
     locked,
     parse_json,
     read_bytes,
-    reading,
     remove_leftovers,
     too_much_json,
     write_atomic,
@@ -250,7 +250,7 @@ def read_result(folder: Path) -> RunArguments:
     path = folder / RESULT
     data = read_bytes(path)
     counts = read_bytes(folder / COUNTS)
-    with reading(path, "the result of a run"):
+    with errors_naming(path, "the result of a run"):
         content = parse_json(data)
         if not isinstance(content, dict) or content.get("schema") != SCHEMA:
             raise FaultError(f"expected schema {SCHEMA!r}")
@@ -406,14 +406,14 @@ def unpack_records(path: Path, data: bytes) -> tuple[ImageRecord, ...]:
 
     Raises FileFormatError if the bytes are damaged.
     """
-    with reading(path, "a bsdsbench counts file"):
+    with errors_naming(path, "a bsdsbench counts file"):
         return records_of_arrays(unpack_npz(data, text=True, limit=MAX_BYTES))
 
 
 def records_of_arrays(arrays: dict[str, NDArray[Any]]) -> tuple[ImageRecord, ...]:
     """Rebuild the records from the arrays of `arrays_of_records`, removing some from `arrays`.
 
-    Damaged arrays may raise any exception: call this within `reading`, which reports them.
+    Damaged arrays may raise any exception: call this within `errors_naming`, which reports them.
     """
     n_images = arrays["ids"].size
     if n_images > MAX_IMAGES:

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from bsdsbench.images import Map, Prediction, is_binary
-from bsdsbench.io import FaultError, ReadBytes
-from bsdsbench.io import reading as faults_of
+from bsdsbench.io import FaultError, ReadBytes, errors_naming
 from bsdsbench.loaders.formats.pictures import (
     find_crack_mask,
     read_arrays,
@@ -31,10 +30,10 @@ def read_predicted_classes(
     for path in paths:
         array = require_one_array(read_arrays(path, indices=True, read=read), path)
         maps.append(array)
-        with faults_of(path, "a label map"):
+        with errors_naming(path, "a label map"):
             if array.shape != maps[0].shape:
                 raise FaultError(f"shape {array.shape}, of another class {maps[0].shape}")
-    with faults_of(paths[0], "a label map"):
+    with errors_naming(paths[0], "a label map"):
         if len(maps) > 1:
             return Prediction(image_id, paths[0], classes=np.stack(maps))
         if options is None or options.kind is not Kind.MASK:
@@ -79,7 +78,7 @@ def _add_instances(parts: dict[str, Any], file: Path, read: ReadBytes) -> None:
     class boundaries in `parts`, as in SEAL's program.
     """
     arrays: dict[str, Any] = read_arrays(file, indices=True, read=read)
-    with faults_of(file, "instances"):
+    with errors_naming(file, "instances"):
         struct = arrays.get("GTinst")
         parts["instances"] = struct["Segmentation"] if struct else require_one_array(arrays, file)
         boundaries = parts.get("class_boundaries")  # bool (C, H, W)

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.arguments import Bool
 from bsdsbench.errors import DataError
-from bsdsbench.io import MAX_PIXELS, FaultError, parse_json, read_bytes, reading
+from bsdsbench.io import MAX_PIXELS, FaultError, errors_naming, parse_json, read_bytes
 from bsdsbench.loaders.formats.pictures import decode_pixels, open_image
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.text import show
@@ -78,7 +78,7 @@ class CocoItems:
         and for a panoptic file that does not have exactly one entry per image.
         """
         by_image: dict[int, list[Entry]] = {}
-        with reading(path, "a COCO file"):
+        with errors_naming(path, "a COCO file"):
             content = parse_json(read_bytes(path))
             if is_truth:
                 self.images = _read_images(_get_field(content, "images"))
@@ -120,7 +120,7 @@ class CocoItems:
         path = self.paths[is_truth]
         entries = (self.gt if is_truth else self.pred).get(image_id, [])
         _, shape = self.images[image_id]
-        with reading(path, "a COCO file"):
+        with errors_naming(path, "a COCO file"):
             if _are_panoptic(entries[:1]):
                 return _Drawing(self._read_panoptic(entries[0], shape, path, is_truth), [])
             segments = _reorder_exact(annotated, self._read_segments(entries, shape, is_truth))
@@ -178,7 +178,7 @@ class CocoItems:
         """
         png = path.with_suffix("") / Path(entry["file_name"]).name
         data = read_bytes(png)
-        with reading(png, "a panoptic PNG"):
+        with errors_naming(png, "a panoptic PNG"):
             header = open_image(data)
             if header.format != "PNG" or header.mode not in ("RGB", "RGBA"):
                 fault = f"is {header.format} of mode {header.mode}, expected a PNG in RGB"

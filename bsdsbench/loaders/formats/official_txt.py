@@ -26,7 +26,7 @@ import numpy as np
 
 from bsdsbench.arguments import F8, I8
 from bsdsbench.errors import FileFormatError
-from bsdsbench.io import FaultError, PathLike, read_bytes, reading
+from bsdsbench.io import FaultError, PathLike, errors_naming, read_bytes
 from bsdsbench.loaders.formats.pictures import id_of
 from bsdsbench.scores.counts import MatchCounts
 from bsdsbench.scores.curve import BoundaryScore, PRCurve, best
@@ -68,7 +68,7 @@ def _read_rows(path: PathLike, columns: int, least: int | None = None) -> F8:
     data = read_bytes(path, MAX_TEXT_BYTES)
     least = least or columns
     rows = []
-    with reading(path, "rows of numbers"):
+    with errors_naming(path, "rows of numbers"):
         text = data.decode("utf-8-sig").replace(",", " ")
         for number, line in enumerate(text.splitlines(), 1):
             words = line.split()
@@ -96,7 +96,7 @@ def _read_ev1(path: PathLike) -> MatchCounts:
     """Read the counts of one image from its file ID_ev1.txt, sorted by ascending threshold."""
     rows = _sort_by_threshold(_read_rows(path, EV1_COLUMNS))
     counts = rows[:, 1:]
-    with reading(path, "an official ev1 table"):  # turns a FaultError into a FileFormatError
+    with errors_naming(path, "an official ev1 table"):  # turns a FaultError into a FileFormatError
         # float64 holds every whole number up to 2**53
         is_count = (counts == np.rint(counts)) & (counts >= 0) & (counts <= 2**53)
         if not np.isfinite(rows).all() or not is_count.all():

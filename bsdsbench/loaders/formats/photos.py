@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.io import PathLike, ReadBytes, read_bytes, reading
+from bsdsbench.io import PathLike, ReadBytes, errors_naming, read_bytes
 from bsdsbench.loaders.formats.pictures import decode_pixels, open_image
 
 
@@ -16,5 +16,5 @@ def read_photo(path: PathLike, read: ReadBytes = read_bytes) -> NDArray[np.uint8
     a file. Raises FileFormatError if the file is damaged or not an image.
     """
     data = read(path)
-    with reading(path, "a picture"):
+    with errors_naming(path, "a picture"):
         return np.asarray(decode_pixels(data, open_image(data), "RGB"), np.uint8)

@@ -22,8 +22,8 @@ import numpy as np
 from bsdsbench import io as bounded
 from bsdsbench.arguments import F8, Bool
 from bsdsbench.errors import DataError, FileFormatError
-from bsdsbench.images import Map, one_channel, suggest_one_map, whole_labels
-from bsdsbench.io import FaultError, PathLike, ReadBytes, check_size, read_bytes, reading
+from bsdsbench.images import Map, one_channel, suggest_one_map, white_above, whole_labels
+from bsdsbench.io import FaultError, PathLike, ReadBytes, check_size, errors_naming, read_bytes
 from bsdsbench.text import listed, show
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def read_arrays(
     module, function = decoder.split(":")
     decode = getattr(import_module(f"bsdsbench.loaders.formats.{module}"), function)
     data = read(path)
-    with reading(path, form):
+    with errors_naming(path, form):
         content = decode(data, indices) if suffix in IMAGE_SUFFIXES else decode(data)
     return content if isinstance(content, dict) else {"": content}
 
@@ -389,7 +389,7 @@ def refuse_channels(maps: Sequence[Map], what: str, expected: str) -> None:
     white: float = 1
     slack = 0.02
     if are_integers:
-        white = 1 if top <= 1 else 255 if top <= 255 else 65535 if top <= 65535 else 0
+        white = white_above(top)
         slack = n if white > 1 else 0  # each map is rounded
     # Most maps fail at the first pixel or row already, which saves adding up all pixels
     for region in (np.s_[:1, :1], np.s_[:1], np.s_[:]):

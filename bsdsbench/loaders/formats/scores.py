@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bsdsbench.arguments import F8
-from bsdsbench.io import FaultError, read_bytes, reading
+from bsdsbench.io import FaultError, errors_naming, read_bytes
 from bsdsbench.text import listed
 
 _MAX_BYTES = 128 << 20
@@ -56,7 +56,7 @@ def read_scores(
         data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
     else:
         data = read_bytes(path, _MAX_BYTES)
-    with reading(path, "a table of labels and scores"):
+    with errors_naming(path, "a table of labels and scores"):
         if len(data) > _MAX_BYTES:
             raise FaultError(f"more than {_MAX_BYTES} bytes, expected fewer")
         try:
