@@ -16,6 +16,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from bsdsbench.arguments import F8
 from bsdsbench.comparison.method import Method, Spread, runs_of, with_runs
 from bsdsbench.comparison.published import (
     HUMAN_POINT,
@@ -45,11 +46,11 @@ from bsdsbench.plotting.style import (
     HUMAN,
     LETTER_WIDTH,
     curve_lines,
-    draw_figure,
     figure_notes,
     legend,
     letters_in,
     marker_scale,
+    new_axes,
     new_row,
     save,
     style,
@@ -414,37 +415,41 @@ def _plot_boxes(
     heading = parsed.column.heading if parsed else score
     if parsed and parsed.part:  # a class, or whatever else the metric scores separately
         heading = f"{parsed.part}: {heading}"
-
-    def draw(ax: Axes) -> None:
-        """Draw a box with a dot per image for each run, with the names of the runs below."""
-        lines = curve_lines(len(runs))
-        for position, (values, line) in enumerate(zip(values_of_runs, lines, strict=True), 1):
-            # Offsets by the golden ratio spread the dots evenly, and the same each time
-            offsets = (np.arange(values.size) * 0.618034 % 1 - 0.5) * 0.5
-            dots: Any = {"markersize": 2.5, "alpha": 0.45, "markeredgewidth": 0}
-            ax.plot(position + offsets, values, "o", color=line.color, zorder=1.5, **dots)
-            box: Any = {"color": line.color, "linewidth": 1.4}
-            diamond = {"marker": "D", "markerfacecolor": "white", "markeredgecolor": line.color}
-            ax.boxplot(
-                [values],
-                positions=[position],
-                widths=0.62,
-                boxprops=box,
-                whiskerprops=box,
-                capprops=box,
-                medianprops={**box, "linewidth": 2.4},
-                showmeans=True,
-                meanprops=diamond,
-                showfliers=False,
-            )
-        width_per_run = ax.figure.figure.get_size_inches()[0] / max(3.0, len(runs))
-        letters = max(letters_in(width_per_run, LETTER_WIDTH), 6)
-        names = [textwrap.fill(run.name, letters) for run in runs]
-        ax.set_xticks(range(1, len(names) + 1), names, parse_math=False)
-        ax.grid(axis="x", visible=False)
+    with style(look, path is not None):
+        ax = new_axes(3.4, 1.35)
+        _draw_boxes(ax, [run.name for run in runs], values_of_runs)
         ax.set_ylabel(f"{scorer.title}: {heading} of an image", parse_math=False)
+        figure = ax.figure.figure
+        figure_notes[figure] = _signatures(runs)
+        return save(figure, path)
 
-    return draw_figure(draw, path, look, note=_signatures(runs))
+
+def _draw_boxes(ax: Axes, names: Sequence[str], values_of_runs: Sequence[F8]) -> None:
+    """Draw a box with a dot per value for each run, with the names of the runs below."""
+    lines = curve_lines(len(names))
+    for position, (values, line) in enumerate(zip(values_of_runs, lines, strict=True), 1):
+        # Offsets by the golden ratio spread the dots evenly, and the same each time
+        offsets = (np.arange(values.size) * 0.618034 % 1 - 0.5) * 0.5
+        dots: Any = {"markersize": 2.5, "alpha": 0.45, "markeredgewidth": 0}
+        ax.plot(position + offsets, values, "o", color=line.color, zorder=1.5, **dots)
+        box: Any = {"color": line.color, "linewidth": 1.4}
+        ax.boxplot(
+            [values],
+            positions=[position],
+            widths=0.62,
+            boxprops=box,
+            whiskerprops=box,
+            capprops=box,
+            medianprops={**box, "linewidth": 2.4},
+            showmeans=True,
+            meanprops={"marker": "D", "markerfacecolor": "white", "markeredgecolor": line.color},
+            showfliers=False,
+        )
+    width_per_run = ax.figure.figure.get_size_inches()[0] / max(3.0, len(names))
+    letters = max(letters_in(width_per_run, LETTER_WIDTH), 6)
+    wrapped_names = [textwrap.fill(name, letters) for name in names]
+    ax.set_xticks(range(1, len(names) + 1), wrapped_names, parse_math=False)
+    ax.grid(axis="x", visible=False)
 
 
 def _image_values(run: Evaluation, metric: str) -> Mapping[str, Sequence[float]]:

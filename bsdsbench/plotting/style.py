@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import textwrap
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
@@ -246,27 +246,6 @@ def _empty_figure(size: tuple[float, float]) -> Figure:
         with suppress(ImportError):  # the backend needs a display
             return plt.figure(**arguments)
     return Figure(**arguments)
-
-
-def draw_figure(
-    draw: Callable[[Axes], object],
-    path: str | Path | None = None,
-    look: str | None = None,
-    note: str = "",
-) -> Figure:
-    """Make a figure with one axes, call `draw` with the axes, and return the figure.
-
-    draw : draws on the axes, in colours from `next_style` or `curve_lines`
-    path : also write the figure to this .pdf, .svg or .png file
-    look : see `style`
-    note : text for the metadata of the file
-    """
-    with style(look, path is not None):
-        ax = new_axes(3.4, 1.35)
-        draw(ax)
-        figure = ax.figure.figure
-        figure_notes[figure] = note
-        return save(figure, path)
 
 
 def add_title(ax: Axes, name: str, title: str) -> None:

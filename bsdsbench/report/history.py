@@ -96,8 +96,10 @@ def plot_history(
         Runs in the order of `history_of`.
     columns : sequence of str, optional
         The scores to draw. By default the first score that tables show for the last run.
-    look, path : optional
-        See `bsdsbench.plotting.style.draw_figure`.
+    look : optional
+        See `bsdsbench.plotting.style.style`.
+    path : path, optional
+        Also write the figure to this .pdf, .svg or .png file.
 
     Returns
     -------
@@ -108,7 +110,7 @@ def plot_history(
     DataError
         If there is no score to draw, or if the suffix of `path` is unknown.
     """
-    from bsdsbench.plotting.style import draw_figure, legend, next_style
+    from bsdsbench.plotting.style import figure_notes, legend, new_axes, next_style, save, style
 
     all_names = _chosen_scores(runs, columns)
     names = all_names[:1] if columns is None else all_names
@@ -116,9 +118,8 @@ def plot_history(
         run_names = listed([run.name for run in runs])
         raise DataError(f"{run_names}: every score is undefined, expected one to draw")
     scores_of_runs = [flat_scores(run) for run in runs]
-
-    def draw(ax: Axes) -> None:
-        """Draw a line per score, with a dot and a label for each run."""
+    with style(look, path is not None):
+        ax = new_axes(3.4, 1.35)
         for name in names:
             values = [scores.get(name, float("nan")) for scores in scores_of_runs]
             line: Any = {"marker": "o", "markersize": 4, "label": heading(name), **next_style(ax)}
@@ -128,9 +129,10 @@ def plot_history(
             legend(ax, ax.lines)
         else:
             ax.set_ylabel(heading(names[0]), parse_math=False)
-
-    note = "\n".join(f"{run.name}: {run.signature_line}" for run in runs if run.signature_line)
-    return draw_figure(draw, path, look, note=note)
+        figure = ax.figure.figure
+        signatures = [f"{run.name}: {run.signature_line}" for run in runs if run.signature_line]
+        figure_notes[figure] = "\n".join(signatures)
+        return save(figure, path)
 
 
 def _label_runs(ax: Axes, runs: Sequence[Evaluation]) -> None:
