@@ -169,15 +169,15 @@ class Signature:
         its text is UNKNOWN, or "" for words that only some runs have. Raises ProtocolError for a
         malformed line, an unknown or repeated word, or another version of the preset.
         """
-        head, *words = (w.replace("%7C", "|").replace("%25", "%") for w in text.strip().split("|"))
-        package, _, version = head.partition(" ")
-        if package != "bsdsbench" or not version or not words or not _SET.fullmatch(words[0]):
-            beginning = "|".join([head, *words[:1]])
+        words = [w.replace("%7C", "|").replace("%25", "%") for w in text.strip().split("|")]
+        package, _, version = words[0].partition(" ")
+        if package != "bsdsbench" or not version or len(words) < 2 or not _SET.fullmatch(words[1]):
+            beginning = "|".join(words[:2])
             expected = "expected 'bsdsbench VERSION|SET:N/M|...'"
             raise ProtocolError(f"signature {beginning!r}: {expected}")
-        texts = {"set": words[0]}  # of words, by key
+        texts = {"set": words[1]}  # of words, by key
         settings = []  # FIELD=VALUE
-        for word in words[1:]:
+        for word in words[2:]:
             key, colon, value = word.partition(":")
             if word in ("thin", "unthinned"):
                 texts["thin"] = word
@@ -188,14 +188,7 @@ class Signature:
             else:
                 raise ProtocolError(f"signature {word}: expected one of {', '.join(WORDS)}, once")
         try:
-            changes: dict[str, Any] = {}
-            for key, text in texts.items():
-                if key not in NO_FIELDS:
-                    changes |= _parse_text(key, text)
-            if texts.get("thr") == UNKNOWN:
-                changes["name"] = UNSTATED_GRID
-            changes |= parse_overrides(settings)
-            protocol = Protocol.preset(str(changes.pop("base", _BASE))).replace(**changes)
+            protocol = _parse_protocol(texts, settings)
         except ProtocolError as error:
             raise ProtocolError(f"signature: {error}") from None
         run_texts: dict[str, Any] = {key: texts.get(key, UNKNOWN) for key in NO_FIELDS}
@@ -228,8 +221,9 @@ class Signature:
                 continue
             is_unused = word.fields and unused.issuperset(word.fields)
             severity = Severity.IGNORED if is_unused else word.severity
-            if key == "tol" and our_text.partition(",")[0] == their_text.partition(",")[0]:
-                severity = min(severity, Severity.SAID, key=[*Severity].index)
+            same_first = our_text.partition(",")[0] == their_text.partition(",")[0]
+            if key == "tol" and same_first and severity is Severity.FORBIDS:
+                severity = Severity.SAID
             differences.append(
                 Difference(_field_name(key, word), our_text, their_text, severity, word.cost)
             )
@@ -396,6 +390,18 @@ def _protocol_texts(protocol: Protocol) -> dict[str, str]:
     known = {} if protocol.name == UNSTATED_GRID else {"thr": texts["thr"]}
     unknown = {key: UNKNOWN for key, word in WORDS.items() if word.fields and not word.usual}
     return unknown | known
+
+
+def _parse_protocol(texts: Mapping[str, str], settings: Iterable[str]) -> Protocol:
+    """Build a protocol from the words of a line, {key: text}, and its settings FIELD=VALUE."""
+    changes: dict[str, Any] = {}
+    for key, text in texts.items():
+        if key not in NO_FIELDS:
+            changes |= _parse_text(key, text)
+    if texts.get("thr") == UNKNOWN:
+        changes["name"] = UNSTATED_GRID
+    changes |= parse_overrides(settings)
+    return Protocol.preset(str(changes.pop("base", _BASE))).replace(**changes)
 
 
 def _parse_text(key: str, text: str) -> dict[str, object]:

@@ -216,13 +216,15 @@ class Evaluation(TabularResult):
                 candidates[claimed.name] = claimed
         completed = []
         for task in candidates.values():
+            has_protocol = task.protocol == self.protocol.name or self.reference is not None
+            if not has_protocol or task.metric not in self.metrics:
+                continue
             if task.fingerprint is not None:
                 is_set = self.identity is not None and self.identity.fingerprint == task.fingerprint
             else:
                 has_ids = not task.ids or set(task.ids) == set(self.image_ids)
                 is_set = task == claimed and has_ids and task.images in (None, len(self.records))
-            has_protocol = task.protocol == self.protocol.name or self.reference is not None
-            if is_set and has_protocol and task.metric in self.metrics:
+            if is_set:
                 completed.append(task)
         return tuple(completed)
 
