@@ -251,9 +251,12 @@ def _summary_table(
     title = f"{registry.get(metric).title}, values of the images"
     shown_rows = [row[: len(fields)] for row in rows]
     table = Table(f"{metric}-images", title, fields, shown_rows, **footer)
-    has_parts = any(part is not None for part, *_ in rows)
-    labels = [k for k, is_shown in enumerate((has_parts, len(runs) > 1)) if is_shown]
-    return table.only([*labels, *range(2, len(fields))])
+    shown = list(range(2, len(fields)))
+    if len(runs) > 1:
+        shown.insert(0, 1)  # the run
+    if any(part is not None for part, *_ in rows):
+        shown.insert(0, 0)  # the part
+    return table.only(shown)
 
 
 _FIELDS = (

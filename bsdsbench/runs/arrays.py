@@ -184,10 +184,9 @@ def _wrap_truth(
 ) -> GroundTruth:
     """Convert the arrays of a ground truth to a GroundTruth. A GroundTruth is returned as it is.
 
-    If `kind` is "annotators", the arrays are (A, H, W), a list of (H, W), or (H, W) for a single
-    annotator. Otherwise (H, W) is a mask if masks are compared, or else holds depths or labels, and
-    (C, H, W) holds boundaries by class. If masks are compared, labels in a GroundTruth become a
-    mask too.
+    Unless they are maps of annotators, (H, W) is a mask if masks are compared, or else holds depths
+    or labels, and (C, H, W) holds boundaries by class. If masks are compared, labels in a
+    GroundTruth become a mask too.
     """
     are_masks = reading.kind is Kind.MASK
     label = f"{image_id}: ground truth"
@@ -199,18 +198,8 @@ def _wrap_truth(
         return truth
     if kind == "annotators":
         regions = reading.kind is Kind.REGIONS and protocol.gt_kind == "labels"
-        maps: Any = truth
-        if not isinstance(truth, list | tuple):
-            maps = one_channel(given_array(truth, "array"))
-            if maps.ndim not in (2, 3):
-                wrong = f"ground truth: {kind_of_value(truth)}"
-                raise DataError(f"{wrong}, expected maps (H, W) or (A, H, W)")
-            if maps.ndim == 2:
-                maps = maps[None]
-            else:
-                refuse_last_axis(maps)
-        planes = map(_as_plane, maps)
-        annotations = [parse_annotation(p, reading, label, image_id, regions) for p in planes]
+        maps = _list_annotators(truth)
+        annotations = [parse_annotation(m, reading, label, image_id, regions) for m in maps]
         return join_annotations(image_id, None, annotations)
     array = one_channel(given_array(truth, "array")) if kind == "classes" else _as_plane(truth)
     if are_masks and array.ndim == 2:
@@ -221,6 +210,20 @@ def _wrap_truth(
     if array.ndim == 2:
         return GroundTruth(image_id, labels=array)
     return GroundTruth(image_id, class_boundaries=array != 0)
+
+
+def _list_annotators(truth: object) -> list[NDArray[Any]]:
+    """Return the map (H, W) of each annotator, given as (H, W), (A, H, W) or a list of (H, W)."""
+    maps: Any = truth
+    if not isinstance(truth, list | tuple):
+        maps = one_channel(given_array(truth, "array"))
+        if maps.ndim not in (2, 3):
+            wrong = f"ground truth: {kind_of_value(truth)}"
+            raise DataError(f"{wrong}, expected maps (H, W) or (A, H, W)")
+        if maps.ndim == 2:
+            return [_as_plane(maps)]
+        refuse_last_axis(maps)
+    return list(map(_as_plane, maps))
 
 
 def _as_plane(pred: object) -> NDArray[Any]:
