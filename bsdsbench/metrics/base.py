@@ -514,23 +514,19 @@ class Metric(ABC, Generic[Opt]):
 
     def score_of(self, stack: Stack, protocol: Protocol) -> Score:
         """Compute the scores of a data set from the stacked counts of its images."""
-        n = self._n_images(stack)
+        n = len(stack[min(stack.keys() - self.shared)])  # any array with an axis of images will do
         once = np.ones((1, n), np.int64)
         return Score({**sample_scores(self.all_scores(stack, once, protocol)), "n_images": n})
 
     def image_scores(self, stack: Stack, protocol: Protocol) -> Iterator[ScoreTree]:
         """Yield the scores of single images: a tree of arrays (B,) for each block of B images."""
-        n = self._n_images(stack)
+        block, per_image = dict(stack), stack.keys() - self.shared
+        n = len(stack[min(per_image)])
         for first in range(0, n, _BLOCK):
-            block = dict(stack)
-            for name in stack.keys() - self.shared:
+            for name in per_image:
                 block[name] = stack[name][first : first + _BLOCK]
             single = np.eye(min(_BLOCK, n - first), dtype=np.int64)  # each data set is one image
             yield self.all_scores(block, single, protocol)
-
-    def _n_images(self, stack: Stack) -> int:
-        """Return the number of images, the first axis of all counts that are not `shared`."""
-        return len(stack[min(stack.keys() - self.shared)])
 
 
 class ValuesMetric(Metric[Opt]):

@@ -127,7 +127,7 @@ class CurveMetric(Metric[Opt]):
                 continue
             folder = f"{safe_name(path[-1])}/" if path else ""
             images = np.arange(len(ids)) if counted is None else np.flatnonzero(counted[:, k])
-            listed_ids = [ids[i] for i in images.tolist()]
+            listed_ids = np.array(ids)[images].tolist()
             tables = format_boundary_tables(
                 scores, listed_ids, thresholds, matches[images], protocol.ods_rule
             )

@@ -67,6 +67,13 @@ def number_regions(labels: Map) -> RegionMap:
     return RegionMap(number, area[:n_regions].copy(), zero)
 
 
+class _AreaSums(NamedTuple):
+    """Sums over the areas of a map's regions, or (A,) of the maps of A annotators."""
+
+    squares: Any  # of area^2, whole numbers
+    bits: Any  # of area x log2(area)
+
+
 @dataclass(frozen=True, eq=False)
 class Annotators:
     """The label maps of the A annotators of one image.
@@ -108,14 +115,12 @@ class Annotators:
         )
 
     @cached_property
-    def squares_and_bits(self) -> Any:
-        """Sums of b^2, int64 (A,), and b log2 b, float64 (A,), over each annotator's areas b."""
-        squares, bits = [], []
-        for areas in np.split(self.col_area, self.col_start[1:-1]):
-            squares_of_one, bits_of_one = kernel.squares_and_bits(areas)
-            squares.append(squares_of_one)
-            bits.append(bits_of_one)
-        return np.array(squares, np.int64), np.array(bits)
+    def area_sums(self) -> _AreaSums:
+        """The sums over each annotator's areas b_j, (A,) each."""
+        areas_of_annotators = np.split(self.col_area, self.col_start[1:-1])
+        sums = [_AreaSums(*kernel.squares_and_bits(areas)) for areas in areas_of_annotators]
+        squares, bits = [one.squares for one in sums], [one.bits for one in sums]
+        return _AreaSums(np.array(squares, np.int64), np.array(bits))
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,9 +165,9 @@ class OverlapTable:
         return sums // self.gts.labels.shape[0]  # each annotator has all pixels of the row
 
     @cached_property
-    def squares_and_bits(self) -> Any:
-        """The sums of a^2 (int) and of a log2 a (float) over the rows' areas a."""
-        return kernel.squares_and_bits(self.row_area)
+    def area_sums(self) -> _AreaSums:
+        """The sums over the rows' areas a_i, two numbers."""
+        return _AreaSums(*kernel.squares_and_bits(self.row_area))
 
     @cached_property
     def overlaps(self) -> kernel.OverlapSums:
@@ -412,7 +417,7 @@ def _measure_official(table: OverlapTable) -> dict[str, float | F8]:
     gts, n_px = table.gts, table.n_pixels
     sums, pairs = table.overlaps, _count_pixel_pairs(table)
     overlap_bits = sums.floats[:, 0]  # n log2 n
-    row_bits, gt_bits = table.squares_and_bits[1], gts.squares_and_bits[1]  # a log2 a, b log2 b
+    row_bits, gt_bits = table.area_sums.bits, gts.area_sums.bits
     disagreeing = pairs.pred + pairs.gt - 2 * pairs.both
     measures: dict[str, float | F8] = {
         "covered_gt": float((sums.best_gt * gts.col_area).sum()),
@@ -507,15 +512,15 @@ def _count_pixel_pairs(table: OverlapTable) -> _PixelPairs:
     n_px = table.n_pixels
     return _PixelPairs(
         both=(table.overlaps.ints[:, 0] - n_px) // 2,
-        pred=(table.squares_and_bits[0] - n_px) // 2,
-        gt=(table.gts.squares_and_bits[0] - n_px) // 2,
+        pred=(table.area_sums.squares - n_px) // 2,
+        gt=(table.gts.area_sums.squares - n_px) // 2,
     )
 
 
 def _voi(table: OverlapTable) -> F8:
     """Compute the variation of information with each annotator, in bits, float64 (A,)."""
     overlap_bits = table.overlaps.floats[:, 0]
-    bits = table.squares_and_bits[1] + table.gts.squares_and_bits[1] - 2.0 * overlap_bits
+    bits = table.area_sums.bits + table.gts.area_sums.bits - 2.0 * overlap_bits
     return np.asarray(np.maximum(0.0, bits / table.n_pixels))
 
 
@@ -541,8 +546,8 @@ def _adapted_rand(table: OverlapTable, annotator: int, rule: str) -> float:
     """
     # Sums of squared areas; less the number of pixels, each is twice the number of pairs
     both: float = int(table.overlaps.ints[annotator, 0])
-    pred: float = int(table.squares_and_bits[0])
-    gt = int(table.gts.squares_and_bits[0][annotator])
+    pred: float = int(table.area_sums.squares)
+    gt = int(table.gts.area_sums.squares[annotator])
     zero, n_counted = table.gts.zero[annotator], table.n_pixels
     indptr, cols, counts = table.cells
     if rule != "region" and zero >= 0:  # leave out the pixels with 0 in the truth
