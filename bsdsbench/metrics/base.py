@@ -100,8 +100,7 @@ class Column:
         The name under which papers report the score. `explain` compares a reported number with all
         columns of the same quantity.
     pooled : bool
-        True if a `ValuesMetric` computes the score from counts summed over images, False if the
-        score is the mean of the images' values.
+        True if a `ValuesMetric` computes the score from counts summed over images, not as a mean.
 
     Examples
     --------

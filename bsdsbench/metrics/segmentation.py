@@ -14,12 +14,12 @@ segmentation", CVPR 2019, and panopticapi.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.arguments import F8, I8
+from bsdsbench.arguments import F8
 from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.metrics.base import IMAGES, Column, ScoreTree, over
 from bsdsbench.metrics.contour.pairs import (
@@ -138,24 +138,6 @@ def _count_instances(regions: Instances, params: LabelOptions) -> dict[str, Any]
     }
 
 
-class _Pixels(NamedTuple):
-    """Numbers of pixels of each class, int64 (..., C)."""
-
-    right: I8  # of this class in both maps
-    pred: I8
-    gt: I8
-
-
-def _count_pixels(confusion: Map) -> _Pixels:
-    """Count the pixels of C classes in a confusion matrix (..., C + 1, C + 1).
-
-    Its rows are annotated and its columns predicted classes; the last of both stands for no class.
-    """
-    right = np.diagonal(confusion, axis1=-2, axis2=-1)
-    n_pred, n_gt = confusion.sum(axis=-2), confusion.sum(axis=-1)
-    return _Pixels(right[..., :-1], n_pred[..., :-1], n_gt[..., :-1])
-
-
 def class_scores(counts: Mapping[str, Map]) -> dict[str, F8]:
     """Compute the scores of each class from the counts of one image, or from summed counts.
 
@@ -181,7 +163,9 @@ def class_scores(counts: Mapping[str, Map]) -> dict[str, F8]:
           FN) / 2; NaN if there are no instances. sq: segmentation quality, the mean IoU of pairs,
           or 0 without pairs, as in panopticapi.
     """
-    right, pred, gt = _count_pixels(counts["confusion"])
+    confusion = counts["confusion"]  # rows: annotated classes, columns: predicted, last: no class
+    right = np.diagonal(confusion, axis1=-2, axis2=-1)[..., :-1]
+    gt, pred = confusion.sum(axis=-1)[..., :-1], confusion.sum(axis=-2)[..., :-1]
     tp, iou_sum = counts["tp"], counts["iou_sum"]
     weight = tp + 0.5 * (counts["fp"] + counts["fn"])
     return {
@@ -259,11 +243,12 @@ class SegmentationMetric(LabelMetric[LabelOptions]):
         by_class = class_scores(total)  # (S, C) each
         if opt.unit == "class":
             by_class = {key: by_class[key] for key in _MEANS}  # without PQ, SQ and RQ
-        right, _, gt = _count_pixels(total["confusion"])
+        gt = total["confusion"].sum(axis=2)[:, :-1]  # annotated pixels of each class, (S, C)
+        n_right = np.trace(total["confusion"][:, :-1, :-1], axis1=1, axis2=2)
         share = defined_ratio(gt, gt.sum(axis=1, keepdims=True))
         scores: dict[str, Any] = {
             "fw_iou": (share * np.nan_to_num(by_class["iou"])).sum(axis=1),
-            "pixel_accuracy": defined_ratio(right.sum(axis=1), gt.sum(axis=1)),
+            "pixel_accuracy": defined_ratio(n_right, gt.sum(axis=1)),
         }
         n_defined = {}
         for score, values in by_class.items():

@@ -188,16 +188,14 @@ def _contour_lengths(steps: Spacing) -> F8:
 
     The index of a pattern is the code of `distances.corners`: its bits 8, 4, 2, 1 are the upper
     left, upper right, lower left and lower right pixel. The contour joins the midpoints between
-    neighbouring pixels that differ. It is half a pixel's diagonal long if one pixel differs from
-    the other three, one step if two neighbours differ from the other two, and two half diagonals
-    if the pixels differ like a chessboard.
+    neighbouring pixels that differ.
     """
     half_diagonal = 0.5 * math.sqrt(steps[0] * steps[0] + steps[1] * steps[1])
-    lengths = np.full(16, half_diagonal)
+    lengths = np.full(16, half_diagonal)  # one pixel differs from the other three
     lengths[[0b0000, 0b1111]] = 0.0
-    lengths[[0b1100, 0b0011]] = steps[1]
-    lengths[[0b1010, 0b0101]] = steps[0]
-    lengths[[0b1001, 0b0110]] = 2 * half_diagonal
+    lengths[[0b1100, 0b0011]] = steps[1]  # the rows differ
+    lengths[[0b1010, 0b0101]] = steps[0]  # the columns differ
+    lengths[[0b1001, 0b0110]] = 2 * half_diagonal  # a chessboard
     return lengths
 
 

@@ -415,18 +415,17 @@ def _measure_official(table: OverlapTable) -> dict[str, float | F8]:
     are_region, are_skimage, are_cremi : adapted Rand errors, see `_adapted_rand`
     """
     gts, n_px = table.gts, table.n_pixels
-    sums, pairs = table.overlaps, _count_pixel_pairs(table)
-    overlap_bits = sums.floats[:, 0]  # n log2 n
-    row_bits, gt_bits = table.area_sums.bits, gts.area_sums.bits
-    disagreeing = pairs.pred + pairs.gt - 2 * pairs.both
+    sums, row_sums, gt_sums = table.overlaps, table.area_sums, gts.area_sums
+    overlap_squares, overlap_bits = sums.ints[:, 0], sums.floats[:, 0]  # n^2, n log2 n
+    disagreeing = row_sums.squares + gt_sums.squares - 2 * overlap_squares
     measures: dict[str, float | F8] = {
         "covered_gt": float((sums.best_gt * gts.col_area).sum()),
         "covered_pred": float(sums.covered_pred),
         "best_gt": sums.best_gt,
-        "pri": _mean(1.0 - ratio(disagreeing, n_px * (n_px - 1) // 2)),
+        "pri": _mean(1.0 - ratio(disagreeing, n_px * (n_px - 1))),
         "voi": _mean(_voi(table)),
-        "voi_split": _mean(np.maximum(0.0, (gt_bits - overlap_bits) / n_px)),
-        "voi_merge": _mean(np.maximum(0.0, (row_bits - overlap_bits) / n_px)),
+        "voi_split": _mean(np.maximum(0.0, (gt_sums.bits - overlap_bits) / n_px)),
+        "voi_merge": _mean(np.maximum(0.0, (row_sums.bits - overlap_bits) / n_px)),
     }
     for rule in RULES:
         errors = [_adapted_rand(table, k, rule) for k in range(len(gts.labels))]
@@ -466,8 +465,7 @@ def _measure_seism(table: OverlapTable) -> dict[str, float]:
     fop_precision, fop_recall : fop_pred and fop_gt divided by the candidates
     """
     gts, n_px, area = table.gts, table.n_pixels, table.row_area
-    sums, pairs = table.overlaps, _count_pixel_pairs(table)
-    all_px = n_px * len(gts.labels)
+    sums, all_px = table.overlaps, n_px * len(gts.labels)
     most_bits = [math.log2(max(n, area.size)) for n in np.diff(gts.col_start).tolist()]
     candidate = _select_candidates(area)
     fop_pred, fop_gt = kernel.fop_sums(
@@ -475,13 +473,14 @@ def _measure_seism(table: OverlapTable) -> dict[str, float]:
     )
     n_pred, n_gt = int(candidate.sum()), int(gts.candidate.sum())
     # Columns of `kernel.OverlapSums.ints` and `floats`, (A,) each
-    _, largest_of_cols, largest_of_rows = sums.ints.T
+    overlap_squares, largest_of_cols, largest_of_rows = sums.ints.T
     _, larger_error, smaller_error, pred_error, gt_error = sums.floats.T
     return {
         "hamming_gt": all_px - int(largest_of_cols.sum()),
         "hamming_pred": all_px - int(largest_of_rows.sum()),
-        "pair_precision": _mean(ratio(pairs.both, pairs.pred)),
-        "pair_recall": _mean(ratio(pairs.both, pairs.gt)),
+        # A region of n pixels has n (n - 1) / 2 pairs, so n^2 - n is twice their number
+        "pair_precision": _mean(ratio(overlap_squares - n_px, table.area_sums.squares - n_px)),
+        "pair_recall": _mean(ratio(overlap_squares - n_px, gts.area_sums.squares - n_px)),
         "bce": _mean(larger_error / n_px),
         "gce": _mean(np.minimum(pred_error, gt_error) / n_px),
         "lce": _mean(smaller_error / n_px),
@@ -494,27 +493,6 @@ def _measure_seism(table: OverlapTable) -> dict[str, float]:
         "fop_precision": fop_pred / n_pred,
         "fop_recall": fop_gt / n_gt,
     }
-
-
-class _PixelPairs(NamedTuple):
-    """Numbers of pairs of pixels that share a region, for each of A annotators."""
-
-    both: Any  # (A,), in both maps
-    pred: Any  # a single number, in the segmentation
-    gt: Any  # (A,), in the annotator's map
-
-
-def _count_pixel_pairs(table: OverlapTable) -> _PixelPairs:
-    """Count the pairs of pixels that share a region, for each of A annotators.
-
-    A region of n pixels has n (n - 1) / 2 pairs, and the areas sum to the number of pixels.
-    """
-    n_px = table.n_pixels
-    return _PixelPairs(
-        both=(table.overlaps.ints[:, 0] - n_px) // 2,
-        pred=(table.area_sums.squares - n_px) // 2,
-        gt=(table.gts.area_sums.squares - n_px) // 2,
-    )
 
 
 def _voi(table: OverlapTable) -> F8:
