@@ -226,7 +226,7 @@ def _print_evaluation(
     from bsdsbench.results.score_tables import at_threshold_of
 
     at_threshold = at_threshold_of(run, threshold_run) if threshold_run else []
-    slices = _slice_tables(run, args.slicing, args.columns)
+    slices = _slice_tables(run, args.slicing, args.columns) if args.slicing.by else []
     summary: list[Table] = []
     if args.summary:
         from bsdsbench.results.image_tables import Summary, summary_tables
@@ -245,12 +245,10 @@ def _print_evaluation(
 def _slice_tables(
     run: Evaluation, slicing: opt.SliceOptions, columns: Sequence[str] | None = None
 ) -> list[Table]:
-    """Return the tables of the slices (groups of images) of --by, or [] without --by.
+    """Return the tables of the slices (groups of images) of --by.
 
     columns: the scores to show, by default those that tables usually show.
     """
-    if not slicing.by:
-        return []
     from bsdsbench.comparison.slices import slice_tables  # takes long to import
 
     return slice_tables([run], slicing.by, columns, slicing.cluster)
@@ -359,7 +357,9 @@ def _print_detector_run(run: DetectorRun, args: _RunArguments) -> None:
     With JSON output the whole run is one object. The number of maps that were reused from an
     earlier call is reported last, on standard error.
     """
-    slices = _slice_tables(run.evaluation, args.slicing) if run.evaluation else []
+    slices: list[Table] = []
+    if run.evaluation and args.slicing.by:
+        slices = _slice_tables(run.evaluation, args.slicing)
     if args.evaluation.output_format == "json":
         print_json(run.to_mapping() | _as_json({"slices": slices}))
     else:

@@ -189,15 +189,18 @@ def _nest(owner: Callable[..., object], values: Mapping[str, Any]) -> dict[str, 
     return arguments
 
 
-def keywords_of(args: object, names: Iterable[str] | None = None) -> dict[str, Any]:
+def keywords_of(args: attrs.AttrsInstance, names: Iterable[str] | None = None) -> dict[str, Any]:
     """Return the values in an instance of a class of options, and in those nested in it, by name.
 
     names: the values to return, by default all. Unknown names are ignored.
     """
     keywords: dict[str, Any] = {}
-    for name, metadata in _declarations(type(args)).items():
-        value = getattr(args, name)
-        keywords |= keywords_of(value) if "options_of" in metadata else {name: value}
+    for field in attrs.fields(type(args)):
+        value = getattr(args, field.name)
+        if "options_of" in field.metadata:
+            keywords |= keywords_of(value)
+        else:
+            keywords[field.name] = value
     return keywords if names is None else {k: keywords[k] for k in names if k in keywords}
 
 
@@ -341,9 +344,11 @@ def compile_first(
     """
     from bsdsbench.kernels import never_compiled
 
+    if not never_compiled():
+        return
     matches_pixels = any("max_dist" in registry.get(name).uses for name in metrics)
     inputs_exist = all(os.path.exists(folder) for folder in folders if folder is not None)
-    if matches_pixels and inputs_exist and never_compiled():
+    if matches_pixels and inputs_exist:
         from bsdsbench.kernels.warm import compile_once
 
         say("first run: compiling the kernels, about 10 seconds", progress=True)

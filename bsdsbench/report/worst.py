@@ -157,11 +157,18 @@ def worst_table(
     scores = _score_columns(methods, values_of_runs, fields, first_run.image_ids, spread)
     # The columns of a method follow each other; its first one ranks the images
     differences = _score_differences(scores[:: len(fields)])
-    sign = 1 if fields[0].higher_is_better is False else -1
-    badness = {i: abs(d) if is_pair else sign * d for i, d in differences.items()}
+    if is_pair:
+        badness = {image_id: abs(difference) for image_id, difference in differences.items()}
+    elif fields[0].higher_is_better is False:
+        badness = differences
+    else:
+        badness = {image_id: -score for image_id, score in differences.items()}
     ranked = sorted(differences, key=lambda image_id: (-badness[image_id], image_id))
-    group_of = {} if of_each is None else _first_of_each_group(ranked, first_run, of_each, n)
-    listed = ranked[:n] if of_each is None else list(group_of)
+    group_of = {}
+    listed = ranked[:n]
+    if of_each is not None:
+        group_of = _first_of_each_group(ranked, first_run, of_each, n)
+        listed = list(group_of)
     if draw:
         for run, folder in zip(shared_runs, folders, strict=True):
             write_overlays(run, folder / "overlays", image_ids=listed, progress=progress)
