@@ -172,20 +172,20 @@ def prepare_depth_maps(pred: Map, gt: GroundTruth, opt: DepthOptions) -> DepthMa
     window = slice(top, end), slice(left, right)
     edges = tuple(np.asarray(drawn[window]) != 0 for drawn in gt.boundaries)
     matte = gt.parts["mask"][window] if "mask" in gt.parts else None
-    stored = gt.parts["depth"][window] if "depth" in gt.parts else None
+    annotated = gt.parts["depth"][window] if "depth" in gt.parts else None
     # A file with a single map is read as "depth", even if the map holds edges or a matte
-    if stored is not None and opt.gt_holds == "edges" and not edges:
-        edges, stored = (binarise(stored, (127, 0, 0), "edges"),), None
-    elif stored is not None and opt.gt_holds == "matte" and matte is None:
-        matte, stored = binarise_matte(stored), None
-    if stored is None and opt.align != "none":
+    if annotated is not None and opt.gt_holds == "edges" and not edges:
+        edges, annotated = (binarise(annotated, (127, 0, 0), "edges"),), None
+    elif annotated is not None and opt.gt_holds == "matte" and matte is None:
+        matte, annotated = binarise_matte(annotated), None
+    if annotated is None and opt.align != "none":
         raise DataError(f"ground truth: no depth, expected one to align by ({opt.align})")
     depth, is_number, is_known = _to_depth(pred[window], opt.pred_holds, opt.pred_scale)
     everywhere = np.ones(depth.shape, bool)
     valid = gt.valid[window] != 0 if "valid" in gt.parts else everywhere
     gt_depth = raw_gt = None
-    if stored is not None:
-        true = _to_depth(stored, opt.gt_holds, opt.gt_scale)
+    if annotated is not None:
+        true = _to_depth(annotated, opt.gt_holds, opt.gt_scale)
         gt_depth = true.depth
         valid = valid & true.is_known
         depth = _align(depth, gt_depth, is_known & valid, opt.align)
@@ -232,11 +232,11 @@ def _align(depth: F8, true: F8, known: Bool, align: str) -> F8:
     in_disparity = align.startswith("disparity")
     pred, target = (inverse(depth), inverse(true)) if in_disparity else (depth, true)
     x, y = pred[known], target[known]
-    mean = x.mean() if align.endswith("shift") else 0.0  # 0: fit through the origin
-    spread = np.sum((x - mean) * (x - mean))
-    if mean and spread > 0:
-        factor = np.sum((x - mean) * y) / spread
-        shift = y.mean() - factor * mean
+    centred = x - x.mean()
+    spread = np.sum(centred * centred)
+    if align.endswith("shift") and spread > 0:
+        factor = np.sum(centred * y) / spread
+        shift = y.mean() - factor * x.mean()
     else:
         factor, shift = np.sum(x * y) / np.sum(x * x), 0.0
     fitted = factor * pred + shift

@@ -87,13 +87,13 @@ def pixel_classes(
         duplicate, near, background = (ERROR_CODES[name] for name in FALSE)
         false_code[:] = np.where(is_within_double, near, background)
         false_code[is_within_radius] = duplicate
-    row_of_pred = np.searchsorted(pixel, pred_pixel)
     is_false = unpack(steps.false[steps.row_of.flat[pred_pixel]], n_steps)
-    classes[row_of_pred] = np.where(is_false, false_code[:, None], classes[row_of_pred])
+    rows = np.searchsorted(pixel, pred_pixel)
+    classes[rows] = np.where(is_false, false_code[:, None], classes[rows])
 
-    row_of_matched = np.searchsorted(pixel, steps.matched_pixel)
     is_matched = unpack(steps.matched, n_steps)
-    classes[row_of_matched] = np.where(is_matched, np.uint8(MATCHED_PIXEL), classes[row_of_matched])
+    rows = np.searchsorted(pixel, steps.matched_pixel)
+    classes[rows] = np.where(is_matched, np.uint8(MATCHED_PIXEL), classes[rows])
 
     # A backwards matching begins at the lowest threshold, `events` at the highest
     ascending = slice(None, None, 1 if steps.backwards else -1)

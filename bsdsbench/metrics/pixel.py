@@ -143,7 +143,6 @@ class AverageIoUMetric(_PixelCounts[VoidOptions]):
     default_protocol = "crack-aiu"
     uses = ("thresholds", "operator", *MAPS, *ANNOTATED)
     columns = (Column("aiu", "AIU"), IMAGES)
-    image_columns = columns[:1]
 
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: VoidOptions

@@ -468,13 +468,11 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
         # Shows which arrays the counter returns; skipped classes get zeros of their shapes
         empty = counter(np.zeros(shape), (np.zeros(shape, bool),), protocol)
         per_class: list[Arrays] = []
-        for soft, drawn, label, is_counted in zip(
-            maps, boundaries, opt.class_labels, counted, strict=True
-        ):
-            if not is_counted:
+        for k, label in enumerate(opt.class_labels):
+            if not counted[k]:
                 per_class.append({name: np.zeros_like(array) for name, array in empty.items()})
                 continue
-            dropped = None
+            soft, drawn, dropped = maps[k], boundaries[k], None
             if labels is not None and opt.interior != "keep" and drawn.any():
                 interior = np.equal(labels, label) & ~_dilate(drawn, protocol.radius(shape))
                 if opt.interior == "kill_first":

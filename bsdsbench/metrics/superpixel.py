@@ -105,12 +105,11 @@ def measures(labels: ArrayLike, gt: ArrayLike) -> dict[str, float]:
 def _draw_borders(labels: Map) -> Bool:
     """Return which pixels differ in label from one of their four neighbours, bool (H, W)."""
     borders = np.zeros(labels.shape, np.bool_)
-    differs = labels[1:] != labels[:-1]  # from the pixel above
-    borders[1:] |= differs
-    borders[:-1] |= differs
-    differs = labels[:, 1:] != labels[:, :-1]  # from the pixel to the left
-    borders[:, 1:] |= differs
-    borders[:, :-1] |= differs
+    vertical, horizontal = labels[1:] != labels[:-1], labels[:, 1:] != labels[:, :-1]
+    borders[1:] |= vertical
+    borders[:-1] |= vertical
+    borders[:, 1:] |= horizontal
+    borders[:, :-1] |= horizontal
     return borders
 
 

@@ -89,9 +89,10 @@ class PRCurve(TabularCurve):
 
     @classmethod
     def of_counts(cls, thresholds: ArrayLike, matches: ArrayLike, operator: str = ">=") -> PRCurve:
-        """Compute a curve, or a stack of S curves, from the MATCH_COLUMNS, (T, 4) or (S, T, 4).
+        """Compute a curve, or a stack of S curves, from numbers of pixels at ascending thresholds.
 
-        The thresholds (T,) ascend. `operator`, ">=" or ">", compared a pixel's value with them.
+        - matches (T, 4) or (S, T, 4): the columns matched_gt, total_gt, matched_pred, total_pred.
+        - operator: ">=" or ">", how a pixel's value was compared with the threshold.
         """
         matched_gt, total_gt, matched_pred, total_pred = np.moveaxis(np.asarray(matches), -1, 0)
         grid = np.asarray(thresholds, np.float64)
