@@ -62,22 +62,28 @@ def pixel_classes(
     around = prepare_surroundings(target, radius)
     thresholds, events, size = threshold_events(pred, shape, protocol, dropped=dropped, valid=valid)
     n_steps, steps = thresholds.size, match_by_pixel(events, target, around)
-    pred_pixel = np.flatnonzero(steps.row_of >= 0)  # predicted at any step
-    pixel = np.union1d(pred_pixel, target.pixel)
+    is_drawn = steps.row_of.ravel() >= 0
+    pred_pixel = np.flatnonzero(is_drawn)  # predicted at any step
+    is_drawn[target.pixel] = True
+    pixel = np.flatnonzero(is_drawn)
     classes = np.zeros((pixel.size, n_steps), np.uint8)
 
-    # For each ground-truth pixel, the steps at which it is missed in each way, as bits in words
+    # Code -> for each ground-truth pixel, the steps at which it is missed in this way, as bits
     is_missed = ~steps.gt_matched
-    missed_steps = {
-        "suppressed": np.where(steps.is_reached[:, None], is_missed, 0),
-        "near_missed": steps.near_false,
-        "absent": is_missed & ~steps.near_false,
-    }
+    missed_steps = {MISSED_PIXEL: is_missed}
+    if errors:
+        steps_of_class = {
+            "suppressed": np.where(steps.is_reached[:, None], is_missed, 0),
+            "near_missed": steps.near_false,
+            "absent": is_missed & ~steps.near_false,
+        }
+        # The first in MISSED is written last, and so wins
+        missed_steps = {ERROR_CODES[name]: steps_of_class[name] for name in reversed(MISSED)}
     row_of_gt = np.searchsorted(pixel, target.pixel)
-    for name in reversed(MISSED):  # the first is written last, and so wins
-        bits = np.zeros((pixel.size, is_missed.shape[1]), np.uint64)
-        np.bitwise_or.at(bits, row_of_gt, missed_steps[name])
-        classes[unpack(bits, n_steps)] = ERROR_CODES[name] if errors else MISSED_PIXEL
+    for code, missed in missed_steps.items():
+        bits = np.zeros((pixel.size, missed.shape[1]), np.uint64)
+        np.bitwise_or.at(bits, row_of_gt, missed)
+        np.copyto(classes, np.uint8(code), where=unpack(bits, n_steps))
 
     # The class of a false pixel is the same at all steps
     false_code = np.full(pred_pixel.size, FALSE_PIXEL, np.uint8)
@@ -152,7 +158,11 @@ def boundary_errors(
     """
     from bsdsbench.kernels.bits import unpack
     from bsdsbench.kernels.matching.matching import prepare_truth
-    from bsdsbench.kernels.matching.unmatched import classify_steps, prepare_surroundings
+    from bsdsbench.kernels.matching.unmatched import (
+        agreement_of,
+        classify_steps,
+        prepare_surroundings,
+    )
 
     pred, truth, protocol = Prediction.of(pred), GroundTruth.of(gts), Protocol.load(protocol)
     gt_maps, valid = truth_maps(truth, protocol), truth.parts.get("valid")
@@ -160,10 +170,11 @@ def boundary_errors(
     target = prepare_truth(gt_maps, radius)
     around = prepare_surroundings(target, radius)
     thresholds, events, size = threshold_events(pred, shape, protocol, around.near, dropped, valid)
-    errors = classify_steps(events, size, target, around)
+    agreement = agreement_of(target)
+    errors = classify_steps(events, size, target, around, agreement)
     total_gt = np.full(thresholds.size, target.pixel.size)
     matches = np.column_stack([errors.matched_gt, total_gt, errors.matched_pred, size])
-    agreement_pixels = np.bincount(around.agreement + 1, minlength=4)[1:]  # without NO_CLASS, -1
+    agreement_pixels = np.bincount(agreement + 1, minlength=4)[1:]  # without NO_CLASS, -1
     tables = {  # in order of ascending thresholds; steps begin at the highest
         "matches": matches[::-1],
         "missed": errors.missed[::-1],

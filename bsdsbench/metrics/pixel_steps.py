@@ -106,8 +106,9 @@ def changes_of(
     is_change = classes != before
     n_changes = np.zeros(shape, np.uint16)
     n_changes.reshape(-1)[pixel] = np.count_nonzero(is_change, axis=1)
-    steps = np.nonzero(is_change)[1].astype(np.uint16)
-    return Changes(n_changes, steps, classes[is_change])
+    change = np.flatnonzero(is_change)
+    steps = (change % classes.shape[1]).astype(np.uint16)
+    return Changes(n_changes, steps, classes.ravel()[change])
 
 
 def steps_of_soft(

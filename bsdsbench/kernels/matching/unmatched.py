@@ -27,7 +27,6 @@ class Surroundings(NamedTuple):
 
     half: I4  # half widths of the disk of twice the tolerance, see graph.Disk
     near: U8  # bits of the pixels with an annotated pixel in that disk
-    agreement: I8  # of each ground-truth vertex: ALONE, SOME, ALL or NO_CLASS
 
 
 class StepErrors(NamedTuple):
@@ -59,19 +58,25 @@ class PixelSteps(NamedTuple):
 
 
 def prepare_surroundings(truth: Truth, max_dist_px: float) -> Surroundings:
-    """Describe the pixels around the ground truth, for `classify_steps`.
+    """Describe the pixels around the ground truth.
 
-    A ground-truth vertex (a boundary pixel of one annotator) is ALONE if it is matched in no other
-    annotator's map, ALL if it is matched in every other map, SOME otherwise, and NO_CLASS if there
-    is only one annotator. Raises DataError if twice `max_dist_px`, the tolerance, is too large.
+    Raises DataError if twice `max_dist_px`, the tolerance, is too large.
     """
     half = half_widths(2 * max_dist_px, truth.shape)
+    return Surroundings(half, bits_within_reach(truth.drawn, half))
+
+
+def agreement_of(truth: Truth) -> I8:
+    """Return the agreement on each ground-truth vertex, a boundary pixel of one annotator's map.
+
+    It is ALONE if the vertex is matched in no other annotator's map, ALL if it is matched in every
+    other map, SOME otherwise, and NO_CLASS if there is only one annotator.
+    """
     n_others = len(truth.tiles) - 1  # `tiles` has one row per annotator
-    agreement = np.full(truth.pixel.size, NO_CLASS)
-    if n_others:
-        n_matched = matching.count_partners(truth)
-        agreement = np.where(n_matched == 0, ALONE, np.where(n_matched == n_others, ALL, SOME))
-    return Surroundings(half, bits_within_reach(truth.drawn, half), agreement)
+    if not n_others:
+        return np.full(truth.pixel.size, NO_CLASS)
+    n_matched = matching.count_partners(truth)
+    return np.where(n_matched == 0, ALONE, np.where(n_matched == n_others, ALL, SOME))
 
 
 def match_by_pixel(events: Events, truth: Truth, surroundings: Surroundings) -> PixelSteps:
@@ -112,19 +117,20 @@ def match_by_pixel(events: Events, truth: Truth, surroundings: Surroundings) -> 
 
 
 def classify_steps(
-    events: Events, size: I8, truth: Truth, surroundings: Surroundings
+    events: Events, size: I8, truth: Truth, surroundings: Surroundings, agreement: I8
 ) -> StepErrors:
     """Count the matched, missed and false pixels of each class after each of n steps.
 
     events: the changes of the predicted map. Changes of pixels farther than twice the tolerance
         from the ground truth may be missing.
     size (n,): number of pixels of the whole predicted map after each step.
+    agreement: of the ground-truth vertices, from `agreement_of`.
     """
     steps = match_by_pixel(events, truth, surroundings)
     n_steps = size.size
     is_reached = steps.is_reached
     # Kinds of vertices: not reached or reached, times the four values of agreement
-    kind = 4 * is_reached + (surroundings.agreement - NO_CLASS)
+    kind = 4 * is_reached + (agreement - NO_CLASS)
     matched_pred = _rows_with_bits(steps.matched, n_steps)[0]
     near_false = _rows_with_bits(steps.near_false, n_steps)[0]
     # Matched vertices: [0] not reached, [1] reached; by agreement from NO_CLASS on; by step
