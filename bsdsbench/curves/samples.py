@@ -206,7 +206,7 @@ def rank(
         if stable:
             rows = np.searchsorted(-thresholds, -scores, side="right") - 1
     else:
-        order = _falling_order(scores)
+        order = np.argsort(-scores, kind="stable")
         thresholds = np.r_[np.inf, scores[order]] + 0  # -0 becomes 0
         tp = np.r_[0, np.cumsum(positive[order])]
         fp = np.r_[0, np.cumsum(negative[order])]
@@ -262,18 +262,3 @@ def _count_at_distinct_scores(positive: Bool, negative: Bool, scores: F8) -> lis
     if 2 * n < size:  # copies free the memory of the unused rest
         return [column[:n].copy() for column in columns]
     return [column[:n] for column in columns]
-
-
-def _falling_order(scores: F8) -> I8:
-    """Return the indices (n,) that sort scores in descending order, ties in input order.
-
-    It takes half the time of a stable sort.
-    """
-    order = np.argsort(-scores)
-    falling = scores[order]
-    n_larger = np.cumsum(falling[1:] != falling[:-1])  # distinct scores above each score
-    # Sort by n_larger, then by index, which one integer holds: n * n_larger + index
-    order[1:] += scores.size * n_larger
-    order.sort()
-    order %= max(scores.size, 1)
-    return order
