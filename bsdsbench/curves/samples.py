@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.arguments import F8, I8, Bool, given_array, given_number, given_word
 from bsdsbench.errors import DataError, InputWarning, Setting, ShapeError, warn
-from bsdsbench.kernels import ranks
 
 Ties = Literal["merge", "sample"]
 LabelReading = Literal["auto", "binary", "sign", "larger"]
@@ -243,22 +242,36 @@ def _class_total(is_member: Bool, total: int | None, name: str) -> int:
 def _count_at_distinct_scores(positive: Bool, negative: Bool, scores: F8) -> list[NDArray[Any]]:
     """Return thresholds, TP and FP, (K,) each: inf and the distinct scores in descending order.
 
-    TP and FP count the samples (n,) whose score is at or above the threshold. The scores of each
-    class are sorted separately and then merged, which is faster than sorting them together.
+    TP and FP count the samples (n,) whose score is at or above the threshold.
     """
-    if scores.size <= 10_000:  # the plain functions take less time than importing numba
-        partition, merge = ranks.partition_scores, ranks.merge_levels
-    else:
-        partition, merge = ranks.compiled()
+    if scores.size > 10_000:  # for fewer samples, importing numba takes longer than it saves
+        return _count_many_samples(positive, negative, scores)
+    used = np.flatnonzero(positive | negative)
+    falling = used[np.argsort(-scores[used])]  # the samples by falling score
+    s = scores[falling]
+    last = np.flatnonzero(np.r_[s[1:] != s[:-1], s.size > 0])  # of each run of equal scores
+    thresholds = np.r_[np.inf, s[last]] + 0  # -0 becomes 0
+    tp = np.r_[0, np.cumsum(positive[falling])[last]]
+    fp = np.r_[0, np.cumsum(negative[falling])[last]]
+    return [thresholds, tp, fp]
+
+
+def _count_many_samples(positive: Bool, negative: Bool, scores: F8) -> list[NDArray[Any]]:
+    """Return what `_count_at_distinct_scores` does, for many samples several times faster.
+
+    The scores of each class are sorted separately and then merged.
+    """
+    from bsdsbench.kernels.ranks import merge_levels, partition_scores
+
     # Scores of the positives fill the array from the front, scores of the negatives from the back
     parted = np.empty(scores.size + 1)
-    end, begin = partition(positive, negative, scores, parted)
+    end, begin = partition_scores(positive, negative, scores, parted)
     positive_scores, negative_scores = parted[:end], parted[begin:]
     positive_scores.sort()
     negative_scores.sort()
     size = positive_scores.size + negative_scores.size + 1  # if all scores are distinct
     columns = [np.empty(size), np.empty(size, np.int64), np.empty(size, np.int64)]
-    n = merge(positive_scores, negative_scores, *columns)
+    n = merge_levels(positive_scores, negative_scores, *columns)
     if 2 * n < size:  # copies free the memory of the unused rest
         return [column[:n].copy() for column in columns]
     return [column[:n] for column in columns]

@@ -4,11 +4,12 @@ No branch of `partition_scores` depends on a class, because a branch that the pr
 predict doubles the time. The caller allocates the outputs.
 """
 
-from functools import cache
-
 import numpy as np
 
+from bsdsbench.kernels.jit import kernel
 
+
+@kernel
 def partition_scores(positive, negative, scores, parted):
     """Copy the scores of positives to the front of `parted`, and those of negatives to its back.
 
@@ -28,6 +29,7 @@ def partition_scores(positive, negative, scores, parted):
     return i, j
 
 
+@kernel
 def merge_levels(pos, neg, thresholds, tp, fp):
     """Count the positives and negatives at or above every distinct score.
 
@@ -53,14 +55,3 @@ def merge_levels(pos, neg, thresholds, tp, fp):
         # + 0.0 turns -0 into 0
         thresholds[k], tp[k], fp[k] = level + 0.0, pos.size - 1 - i, neg.size - 1 - j
     return k + 1
-
-
-@cache
-def compiled():
-    """Return `partition_scores` and `merge_levels`, compiled.
-
-    Up to 10,000 scores the plain functions take less time than importing numba.
-    """
-    from bsdsbench.kernels.jit import kernel
-
-    return kernel(partition_scores), kernel(merge_levels)
