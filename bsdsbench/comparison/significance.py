@@ -39,24 +39,26 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return corrected.tolist()
 
 
-def letters(order: Sequence[str], different: set[frozenset[str]]) -> dict[str, str]:
+def letters(best_first: Sequence[str], different: set[frozenset[str]]) -> dict[str, str]:
     """Return the letters of each name, such as "ab"; names that share one do not differ.
 
-    order : names, best first
+    best_first : names, the best first
     different : pairs of names that differ significantly
 
     This is the compact letter display of Piepho, by insertion and absorption.
     """
-    groups = [frozenset(order)]  # a letter each
+    groups = [frozenset(best_first)]  # a letter each
     for pair in sorted(different, key=sorted):
         split: list[frozenset[str]] = []
         for group in groups:  # a group that holds both names is split
             split += [group - {name} for name in pair] if pair <= group else [group]
         # Drop groups that are contained in a larger one
         groups = [g for g in dict.fromkeys(split) if not any(g < larger for larger in split)]
-    groups.sort(key=lambda group: [name not in group for name in order])  # the best name first
+    groups.sort(
+        key=lambda group: [name not in group for name in best_first]
+    )  # that of the best name first
     symbols = [chr(ord("a") + i) if i < 26 else f"({i + 1})" for i in range(len(groups))]
-    letters_of_name = dict.fromkeys(order, "")
+    letters_of_name = dict.fromkeys(best_first, "")
     for symbol, group in zip(symbols, groups, strict=True):
         for name in group:
             letters_of_name[name] += symbol

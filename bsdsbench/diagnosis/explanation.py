@@ -137,9 +137,9 @@ class Explanation:
 
         Published results that have the targets are named first.
         """
-        rows = ""
+        intro = ""
         if self.published:
-            rows = f"Published with these numbers: {', '.join(self.published)}. "
+            intro = f"Published with these numbers: {', '.join(self.published)}. "
         asked = ", ".join(f"{capitalise(t)} {value}" for t, value in self.targets.items())
         present = ", ".join(f"{capitalise(t)} {score:.4f}" for t, score in self.base.items())
         trial = self.answer
@@ -149,20 +149,20 @@ class Explanation:
                 limit = " in the given time" if self.files else " from their counts alone"
             near = next(t for t in self.trials if t.exact)
             return (
-                f"{rows}No known reading of these {self.n_images} images{limit} reaches the target "
-                f"({asked}); the nearest one counted on all images is {near.label}, off by "
+                f"{intro}No known reading of these {self.n_images} images{limit} reaches the "
+                f"target ({asked}); the nearest one counted on all images is {near.label}, off by "
                 f"{near.gap:.4f}."
             )
         if not trial.n_causes:
-            return f"{rows}The run already has the target ({asked}): {present}."
+            return f"{intro}The run already has the target ({asked}): {present}."
         if len(self.fitting) > 1:
             labels = [
                 repr(t.label) + ("" if t.in_use else " (no known program)") for t in self.fitting
             ]
             return (
-                f"{rows}{len(self.fitting)} readings fit the target ({asked}), so the right one is "
-                f"not identified: {', '.join(labels)}. This run has "
-                f"{present}. More measures or digits in the target may tell them apart."
+                f"{intro}{len(self.fitting)} readings fit the target ({asked}), so the right one "
+                f"is not identified: {', '.join(labels)}. This run has {present}. More measures or "
+                "digits in the target may tell them apart."
             )
         moved = ", ".join(
             f"{capitalise(t)} from {score:.4f} to {trial.scores[t]:.4f}"
@@ -170,8 +170,8 @@ class Explanation:
         )
         if not trial.in_use:
             return (
-                f"{rows}No setting of a known program gives the target ({asked}), but "
+                f"{intro}No setting of a known program gives the target ({asked}), but "
                 f"{trial.label!r} does: {moved}."
             )
         by = f"; used by {trial.who}" if trial.who else ""
-        return f"{rows}This run reaches the target ({asked}) with {trial.label!r}: {moved}{by}."
+        return f"{intro}This run reaches the target ({asked}) with {trial.label!r}: {moved}{by}."
