@@ -54,9 +54,8 @@ def letters(best_first: Sequence[str], different: set[frozenset[str]]) -> dict[s
             split += [group - {name} for name in pair] if pair <= group else [group]
         # Drop groups that are contained in a larger one
         groups = [g for g in dict.fromkeys(split) if not any(g < larger for larger in split)]
-    groups.sort(
-        key=lambda group: [name not in group for name in best_first]
-    )  # that of the best name first
+    # The letter a goes to the group of the best name
+    groups.sort(key=lambda group: [name not in group for name in best_first])
     symbols = [chr(ord("a") + i) if i < 26 else f"({i + 1})" for i in range(len(groups))]
     letters_of_name = dict.fromkeys(best_first, "")
     for symbol, group in zip(symbols, groups, strict=True):

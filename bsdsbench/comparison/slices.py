@@ -257,7 +257,8 @@ def _slice_table(
     """
     known = [score for score in slices[0].scores if score.startswith(f"{metric.name}.")]
     if wanted is None:
-        chosen = score_names.usual_scores(runs[0], known, parts=True)
+        first_run = next(run for run in runs if metric.name in run.metrics)
+        chosen = score_names.usual_scores(first_run, known, parts=True)
     else:
         chosen = known if "all" in wanted else score_names.names_meant(wanted, known)
     shown = []

@@ -92,6 +92,7 @@ def doctor(
     for name in options.metrics:
         new = _examine_metric(name, options, pred_dir, gt_dir, looked_at, progress)
         findings += [finding for finding in new if finding not in findings]
+        # Metrics read the same images
         findings.n_images, findings.n_measured = new.n_images, new.n_measured
         readings.append(new.reading)
         notes.append(new.note)

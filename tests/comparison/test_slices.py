@@ -112,6 +112,13 @@ def test_the_table_has_all_images_each_slice_and_the_mean():
     refused("no counts per image", slice_tables, [Evaluation(runs[0].protocol, "x", [])], ["city"])
 
 
+def test_a_metric_that_the_first_run_lacks_has_a_table():
+    runs = [grouped("a"), grouped("b", pixel=True)]
+    tables = slice_tables(runs, ["weather"])
+    assert [table.key for table in tables] == ["boundary-by-weather", "pixel-by-weather"]
+    assert {row[0] for row in tables[1].rows} == {"b"}
+
+
 def test_runs_are_compared_within_slices():
     runs = [grouped("a"), grouped("b", 0.3, seed=1)]
     found = compare_slices(runs, "weather", n_boot=100)
