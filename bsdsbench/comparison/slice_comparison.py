@@ -36,17 +36,17 @@ def runs_by_slice(runs: Sequence[Evaluation | str], by: str) -> RunsBySlice:
     evaluations = as_runs(runs)
     grouped = next((run for run in evaluations if group_columns(run.records)), evaluations[0])
     grouped.require_records()
-    parts = partition(grouped.records, by)
-    number_of_image = dict(zip(grouped.image_ids, parts.members.tolist(), strict=True))
+    groups = partition(grouped.records, by)
+    group_of_image = dict(zip(grouped.image_ids, groups.members.tolist(), strict=True))
     slices: dict[str, list[Evaluation]] = {}
-    for number, name in enumerate(parts.names):
+    for number, name in enumerate(groups.names):
         slices[name] = []
         for run in evaluations:
             # Forget the images that were left out: they belong to no slice
             origin = attrs.evolve(run.provenance, no_prediction=(), empty_gt=())
-            records = [r for r in run.records if number_of_image.get(r.image_id) == number]
+            records = [r for r in run.records if group_of_image.get(r.image_id) == number]
             slices[name].append(replace(run, records=records, failed={}, provenance=origin))
-    return RunsBySlice(parts.column, slices)
+    return RunsBySlice(groups.column, slices)
 
 
 def compare_slices(

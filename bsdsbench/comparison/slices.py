@@ -115,20 +115,20 @@ def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
     ValueInterval(value=1.0, low=1.0, high=1.0)
     """
     run.require_records()
-    parts = partition(run.records, by)
+    groups = partition(run.records, by)
     # (N,): the number of each image or cluster, which the jackknife leaves out as a whole
     units = np.arange(len(run.records))
     if cluster:
         units = image_clusters(run.records, cluster).members
     weighted = WeightedRun(run, run.metrics)
     on_all = weighted.overall_scores()
-    on_slices = weighted.scores(parts.weights())  # score -> (slices,)
+    on_slices = weighted.scores(groups.weights())  # score -> (slices,)
     (all_without,) = scores_of([weighted], jackknife_weights(units))  # score -> (units,)
     scores: dict[str, list[SliceScore]] = {score: [] for score in on_slices}
     # Score -> (units,), how much the mean over the slices changes without each unit
     macro_changes = {score: np.zeros(int(units.max()) + 1) for score in on_slices}
-    for number in range(len(parts.names)):
-        images = parts.images_of(number)
+    for number in range(len(groups.names)):
+        images = groups.images_of(number)
         slice_units, local_units = np.unique(units[images], return_inverse=True)
         without_units: dict[str, F8] = {}  # score -> the score on this slice without each unit
         if slice_units.size > 1:
@@ -158,7 +158,7 @@ def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
             _jackknife_interval(mean, means, means.size, score),
             _jackknife_interval(mean - on_all[score], differences, means.size),
         )
-    return Slices(run.name, parts, on_all, scores, macro, cluster or "image")
+    return Slices(run.name, groups, on_all, scores, macro, cluster or "image")
 
 
 def _jackknife_interval(
