@@ -66,7 +66,7 @@ def ranks_of(score: str, scores: Mapping[str, tuple[float, F8]], level: float) -
     `scores` has each method's score on all images, and its scores in B bootstrap samples. A method
     is left out if the former is undefined, and ranks last in samples in which the latter is.
     """
-    sign = 1 if lower_is_better(score) else -1
+    sign = 1 if lower_is_better(score) else -1  # so that a lower cost is better
     costs = {name: sign * value for name, (value, _) in scores.items() if not math.isnan(value)}
     names = sorted(costs, key=costs.__getitem__)  # stable: equal scores stay in the given order
     if not names:

@@ -383,8 +383,8 @@ def find_named_subsets(ids: Sequence[str], place: str | Path | None) -> dict[str
     index = {image_id: k for k, image_id in enumerate(ids)}
     subsets: dict[str, I8] = {}
     for name, members in members_of.items():
-        images = np.array(sorted({index[i] for i in members if i in index}), np.int64)
-        is_new = not any(np.array_equal(images, other) for other in subsets.values())
-        if 0 < images.size < len(ids) and is_new:
-            subsets[f"the images of {name} only"] = images
+        indices = np.array(sorted({index[i] for i in members if i in index}), np.int64)
+        is_new = not any(np.array_equal(indices, other) for other in subsets.values())
+        if 0 < indices.size < len(ids) and is_new:
+            subsets[f"the images of {name} only"] = indices
     return subsets

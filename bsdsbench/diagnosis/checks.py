@@ -251,13 +251,11 @@ class Examination(ExaminedInputs):
 
 
 def check_image_names(examination: Examination) -> None:
-    """Report ids that only predictions or only ground truth have, and images with several files.
+    """Report ids that only predictions or only ground truth have.
 
     If fewer than half of the ground truth's ids have a prediction, and predictions with other ids
     are there, one problem is reported for all of them: "names" if these have the missing ids with
-    the same prefix and suffix, else "split". "doubled" lists, for either side, the files of ids
-    that differ only in upper and lower case, and of ids with several files that cannot be told to
-    be one image.
+    the same prefix and suffix, else "split".
     """
     preds, gts = examination.preds, examination.gts
     missing = [image_id for image_id in gts if image_id not in preds]
@@ -267,22 +265,31 @@ def check_image_names(examination: Examination) -> None:
     if missing and extra and n_common < len(gts) / 2:
         affixes = _find_affixes(missing, extra)
         examination.report("names" if affixes else "split", extra, longer=affixes, **numbers)
-    else:
-        if missing:
-            examination.report("missing", missing, **numbers)
-        if extra:
-            examination.report("extra", extra, **numbers)
+        return
+    if missing:
+        examination.report("missing", missing, **numbers)
+    if extra:
+        examination.report("extra", extra, **numbers)
+
+
+def check_doubled_files(examination: Examination) -> None:
+    """Report the files, on either side, of ids that differ only in upper and lower case.
+
+    Also those of ids with several files that cannot be told to be one image.
+    """
     doubled_preds, doubled_gts = examination.doubled
     for what, files_of, doubled in (
-        ("prediction", preds, doubled_preds),
-        ("ground truth", gts, doubled_gts),
+        ("prediction", examination.preds, doubled_preds),
+        ("ground truth", examination.gts, doubled_gts),
     ):
         ids_by_lower_case: dict[str, list[str]] = {}
         for image_id in files_of:
             ids_by_lower_case.setdefault(image_id.casefold(), []).append(image_id)
-        several = [ids for ids in ids_by_lower_case.values() if len(ids) > 1 or ids[0] in doubled]
-        if several:
-            files = [str(path) for ids in several for i in ids for path in files_of[i]]
+        files: list[str] = []
+        for ids in ids_by_lower_case.values():
+            if len(ids) > 1 or ids[0] in doubled:
+                files += [str(path) for image_id in ids for path in files_of[image_id]]
+        if files:
             examination.report("doubled", files, what=what)
 
 

@@ -145,6 +145,7 @@ def _examine_metric(
     if progress:
         progress(len(ids) + 1, len(ids) + 1, "checks")
     checks.check_image_names(examination)
+    checks.check_doubled_files(examination)
     checks.check_files(examination)
     checks.check_values(examination)
     checks.check_fit(examination)
