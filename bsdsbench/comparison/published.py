@@ -214,9 +214,10 @@ def labelled_runs(
 
 def why_not_beside(run: Evaluation, task: str) -> str:
     """Return why published results of a task are not comparable with a run, or "" if they are."""
-    for difference in comparability(run, tasks()[task]):
-        return f"{difference.ours}, but published results are of {difference.theirs}"
-    return ""
+    differences = comparability(run, tasks()[task])
+    if not differences:
+        return ""
+    return f"{differences[0].ours}, but published results are of {differences[0].theirs}"
 
 
 class PublishedRows(NamedTuple):

@@ -17,6 +17,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from bsdsbench.arguments import F8
 from bsdsbench.diagnosis import examined_images
 from bsdsbench.diagnosis.examined_images import (
     FEW_VALUES,
@@ -211,7 +212,7 @@ class Examination(ExaminedInputs):
         self,
         measured: Sequence[MeasuredMaps],
         protocol: Protocol,
-        change: Callable[[Any], Any] | None = None,
+        change: Callable[[F8], F8] | None = None,
     ) -> float:
         """Return the ODS F of images, counted at TRIAL thresholds instead of the protocol's.
 
@@ -231,7 +232,7 @@ class Examination(ExaminedInputs):
         code: str,
         images: Sequence[ExaminedImage],
         protocol: Protocol | None = None,
-        change: Callable[[Any], Any] | None = None,
+        change: Callable[[F8], F8] | None = None,
         **details: object,
     ) -> None:
         """Report a problem of images only if its remedy raises their F by GAIN or more.
