@@ -443,9 +443,10 @@ class Metric(ABC, Generic[Opt]):
     ) -> Arrays:
         """Count one image, or compare its annotators with each other if `pred` is None.
 
-        `counter` counts in place of `boundary_counts`; metrics without `has_errors` ignore it.
-        Raises DataError if the sizes differ, if the image has void pixels that the metric cannot
-        leave out, or if the metric cannot compare annotators.
+        counter: counts in place of `boundary_counts`; metrics without `has_errors` ignore it.
+
+        Raises ShapeError if the sizes differ, DataError if the image has void pixels that the
+        metric cannot leave out, or if the metric cannot compare annotators.
         """
         opt = self.options_of(protocol)
         if "valid" in gt.parts and not self.void:
@@ -458,9 +459,9 @@ class Metric(ABC, Generic[Opt]):
             return self.count_humans(gt, protocol, opt)
         if not self.fits(pred, gt, opt):
             same_shape(pred.shape, gt.shape, pred.where)
+        count: Callable[..., Arrays] = self.count
         if counter is None or not self.has_errors:
-            return self.count(pred, gt, protocol, opt)
-        count: Callable[..., Arrays] = self.count  # takes a counter, as `has_errors` promises
+            return count(pred, gt, protocol, opt)
         return count(pred, gt, protocol, opt, counter=counter)
 
     def readings(self, protocol: Protocol, pred_kind: str) -> Readings:

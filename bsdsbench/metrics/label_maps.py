@@ -351,7 +351,7 @@ class LabelMetric(Metric[MapOptions]):
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: MapOptions
     ) -> Counts:
-        """Return the counts of `counts_of` for the label maps of an image. Errors name the file."""
+        """Count the label maps of an image with `counts_of`. Errors name the file."""
         with name_file_in_errors(pred, gt):
             return self.counts_of(*read_maps(pred, gt, opt))
 
@@ -513,8 +513,10 @@ def _refuse_cut_numbers(pred: Map, gt: Map, unit: str) -> None:
 
 def _refuse_reused_numbers(numbers: Map, what: str) -> None:
     """Raise DataError if a map uses all numbers of its unsigned type, some for several pieces."""
-    largest = (1 << (8 * numbers.dtype.itemsize)) - 1
-    if numbers.dtype.kind != "u" or numbers.max(initial=0) != largest:
+    if numbers.dtype.kind != "u":
+        return
+    largest = int(np.iinfo(numbers.dtype).max)
+    if numbers.max(initial=0) != largest:
         return
     n_used = np.unique(numbers[numbers > 0]).size
     if n_used == largest and number_pieces(numbers, 8, 0).max() > n_used:

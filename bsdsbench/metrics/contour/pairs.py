@@ -78,9 +78,12 @@ NAN, INF = math.nan, math.inf
 
 
 class _Convention(NamedTuple):
-    """The values of measures of empty masks, (overlap, distance). NaN is left out of means."""
+    """The values that measures of overlap, and of distance, have if masks are empty.
 
-    both_empty: tuple[float, float]
+    NaN is left out of means.
+    """
+
+    both_empty: tuple[float, float]  # overlap, distance
     one_empty: tuple[float, float | None]  # None is the diagonal of the image
     text: str  # for captions
 
@@ -380,11 +383,11 @@ class Matching(NamedTuple):
 
 
 def match_regions(instances: Instances, by_number: bool = False) -> Matching:
-    """Pair regions of the same class with an IoU above 0.5, or regions of the same number.
+    """Pair regions of the same class with an IoU above 0.5, which gives each one partner at most.
 
-    `by_number` selects the second rule, by which pairs need not overlap. The first gives a region
-    at most one partner. Void pixels are not counted, but predicted pixels on a crowd stay in the
-    union. Source: panopticapi, evaluation.py.
+    If `by_number`, regions with the same number are paired instead, even if they do not overlap.
+    Void pixels are not counted, but predicted pixels on a crowd stay in the union. Source:
+    panopticapi, evaluation.py.
     """
     pred, gt, pixels = instances.pred, instances.gt, instances.overlaps.pixels
     in_pred = pred.count_pixels(pixels) + instances.on_crowd

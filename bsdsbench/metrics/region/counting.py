@@ -365,7 +365,7 @@ def _tables_of_levels(levels: I4, gts: Annotators, n_levels: int) -> Iterator[Ov
 
 
 def _tables_of_maps(maps: Iterable[ArrayLike], gts: Annotators) -> Iterator[_TablePair]:
-    """Yield the table of each label map (H, W), which serves the official measures and SEISM's."""
+    """Yield the table of each label map (H, W), the same for the official measures and SEISM's."""
     for labels in maps:
         table = OverlapTable.of_map(labels, gts)
         yield _TablePair(table, table)
