@@ -238,17 +238,7 @@ class Signature:
         return differences
 
     def decode(self) -> list[tuple[str, str]]:
-        """Return each word of the line with a sentence that explains it.
-
-        Examples
-        --------
-        >>> line = "bsdsbench 0.2.0|bsds500-test:200/200|gt:fa86|ann:all|pred:soft8|thr:99"
-        >>> for word, meaning in Signature.parse(line).decode()[1:4]:
-        ...     print(word, "-", meaning)
-        bsds500-test:200/200 - All 200 images of bsds500-test.
-        gt:fa86 - The fingerprint of the ground truth begins with fa86.
-        ann:all - All annotators count.
-        """
+        """Return pairs of a word and its meaning, such as ("ann:all", "All annotators count.")."""
         meanings = [f"Computed with version {self.version} of bsdsbench."]
         meanings += [self._meaning(key, text) for key, text in self.texts().items()]
         return list(zip(self.words(), meanings, strict=True))

@@ -1,15 +1,10 @@
 """Load runs whose counts come from other programs: official files and reference runs.
 
-A reference run `ref:NAME` can be used like the folder of a run. It has the boundary counts of a
-method on the test images of BSDS500, for every image and every parameter of the method, matched by
-the official randomised solver. The counts are from SEISM (Pont-Tuset and Marques, PAMI 2016),
-version 3, with 12 methods, and from SAUGE (AAAI 2025), with its variants and granularities.
-
-references.npz holds `ids` (N,) and `total_gt` (N,), which all methods share, and for each method
-
-- KEY.parameter (T,): the values of the method's parameter as text
-- KEY.matched_gt, KEY.unmatched_pred and KEY.total_pred (3, T, N): counts as planes of bytes of
-  their differences along T, see `sharing.unpack_counts`
+A reference run `ref:NAME` has the boundary counts of a method on the test images of BSDS500 from
+the official randomised solver, as published with SEISM (Pont-Tuset and Marques, PAMI 2016) or SAUGE
+(AAAI 2025). references.npz holds `ids` (N,) and `total_gt` (N,) and, for each method, the
+values of its parameter as text, KEY.parameter (T,), and counts (3, T, N) in the planes of bytes of
+`sharing.unpack_counts`.
 """
 
 from __future__ import annotations

@@ -155,17 +155,11 @@ def left_out_notes(left_out: Mapping[str, tuple[int, Mapping[str, str]]]) -> lis
 
 
 def summarize_reasons(reasons: Mapping[str, str]) -> str:
-    """List left-out images, grouped by reason, with the reason in brackets after them.
+    """List left-out images by reason: "a, c (empty), b (shape (9, 9), expected (8, 8))".
 
     `reasons` maps image ids to reasons. If a reason begins with the name of the image's file, the
     name is dropped, and a long reason is cut. At most MOST_NAMED reasons are listed, with at most
     MOST_NAMED images each.
-
-    Examples
-    --------
-    >>> fault = "p/b.png: shape (9, 9), expected (8, 8)"
-    >>> summarize_reasons({"a": "empty", "b": fault, "c": "empty"})
-    'a, c (empty), b (shape (9, 9), expected (8, 8))'
     """
     ids_by_reason: dict[str, list[str]] = {}
     for image_id, reason in reasons.items():

@@ -1,12 +1,8 @@
 """A run in one small file, to be published beside a paper and compared by others.
 
 The file is an .npz of the arrays of counts.npz, with counts stored as differences between
-neighbouring thresholds, and of `about`, a text in JSON. It ends in the hash of all bytes before, so
-that a file with a changed byte is refused. It holds only numbers and text; nothing is executed.
-
-A run is loaded from the file or from its address, https://... The first time an address is read
-its sha256 may follow after a #. The file and its hash are kept in the user's cache, and from then
-on the address stands for this file.
+neighbouring thresholds, and of `about`, a text in JSON. It ends in the hash of all bytes before. A
+file that was loaded from a URL is kept in the user's cache, and the URL then stands for this file.
 """
 
 from __future__ import annotations

@@ -1,12 +1,9 @@
 """Join runs: the shards of one run, or the best counts of several runs.
 
-Models with a granularity setting are run at M granularities. Their programs (UAED, MuGE, SAUGE,
-DDN) take, for each image and threshold, the counts of the run with the highest F; ties go to the
-first run. ODS (interpolated) and OIS are computed from these counts as usual. AP uses all
-thresholds, so it follows the rule edter if threshold 0 is present. When SAUGE's program searches
-the curve for ODS, it also joins the last point to the first; this is left out here, because it can
-only add an ODS of about .5. The choice needs the ground truth, so such scores are not comparable
-with others, and the run's name says so.
+The programs of models with a granularity setting (UAED, MuGE, SAUGE, DDN) take, for each image and
+threshold, the counts of the granularity with the highest F. The choice needs the ground truth, so
+such scores are not comparable with others. When SAUGE's program searches the curve for ODS, it also
+joins the last point to the first, which is left out here: it can only add an ODS of about .5.
 """
 
 from __future__ import annotations

@@ -24,6 +24,14 @@ def test_the_line_of_the_main_benchmark():
     assert Signature.parse(LINE) == mine
 
 
+def test_words_are_explained():
+    assert Signature.parse(LINE).decode()[1:4] == [
+        ("bsds500-test:200/200", "All 200 images of bsds500-test."),
+        ("gt:fa866d15", "The fingerprint of the ground truth begins with fa866d15."),
+        ("ann:all", "All annotators count."),
+    ]
+
+
 def test_every_preset_round_trips_in_a_short_line():
     for name in preset_names():
         mine = Signature(Protocol.preset(name), set="set:7")

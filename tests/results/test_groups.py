@@ -72,6 +72,8 @@ def test_a_regular_expression_names_its_columns():
     assert rows["s1_02"] == {"scene": "s1", "frame": "02"}  # with zeros before it: text
     both = group_rows(IDS, {i: {"light": "day"} for i in IDS}, r"(?P<scene>s\d)_")
     assert both["s2_01"] == {"light": "day", "scene": "s2"}
+    short = group_rows(["s1_01", "s2_01"], group_by="(?P<scene>s.)_")
+    assert short == {"s1_01": {"scene": "s1"}, "s2_01": {"scene": "s2"}}
 
 
 @pytest.mark.parametrize(
@@ -122,6 +124,9 @@ def test_numbers_are_cut_at_quartiles_or_where_one_says():
     cut = partition(images, "size=2,4,100")
     assert (cut.names, cut.empty) == (("below 2", "[2, 4)", "[4, 100)"), ("[100, inf)",))
     assert cut.members.tolist() == [0, 0, 1, 1, 2, 2, 2, 2]
+    from_zero = partition(records(size=[100.0 * k for k in range(6)]), "size=0,300")
+    assert from_zero.names == ("[0, 300)", "[300, inf)")
+    assert from_zero.members.tolist() == [0, 0, 0, 1, 1, 1]
     assert partition(images, "size=each").names == tuple("01234567")
     assert partition(images, "text").names == ("1", "2", "a", "b")
     assert cut.weights().sum(axis=0).tolist() == [1] * 8

@@ -52,6 +52,8 @@ def test_statistics_are_those_of_the_standard_library(values, n_undefined):
 
 def test_no_value_one_value_and_infinite_ones():
     assert _compute_spread(np.array([np.nan] * 3))[:2] == (0, 3)
+    three = _compute_spread(np.array([1.0, 2.0, 4.0, np.nan]))
+    assert (three.n, three.undefined, three.median) == (3, 1, 2.0)
     one = _compute_spread(np.array([0.25]))
     assert one[2:3] + one[4:] == (0.25, 0.25, 0.25, 0.25)
     assert np.isnan(one.sd)

@@ -182,6 +182,8 @@ def test_the_gate_refuses_other_images_by_name_unless_those_in_common_are_meant(
 def test_reasons_are_short_and_equal_ones_stand_once():
     many = {f"i{k:02}": f"p/i{k:02}.png: no picture" for k in range(30)}
     assert summarize_reasons(many).endswith("i19 and 10 more (no picture)")
+    few = {"a": "empty", "b": "p/b.png: shape (9, 9), expected (8, 8)", "c": "empty"}
+    assert summarize_reasons(few) == "a, c (empty), b (shape (9, 9), expected (8, 8))"
     long = {"a": f"p/a.png: {'x' * 40}, expected {'y' * 40}", "b": "z" * 90}
     assert summarize_reasons(long).startswith(f"a ({'x' * 40}), b (zzz")
     assert len(summarize_reasons(long)) < 110

@@ -2,10 +2,11 @@
 
 import json
 
+import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.runs.merge import best_of
+from bsdsbench.runs.merge import _find_best_runs, best_of
 from tests.helpers.making import make_set
 from tests.helpers.runs import call, counted, refused
 from tests.helpers.simulated import simulated_run
@@ -28,6 +29,8 @@ def test_the_rule_by_its_definition(three):
     assert found.name == "m (best of 3 by the ground truth)"
     assert sum(found.provenance.chosen) == 7 * 99
     assert found.signature.pred == "best-of-3"
+    matches = np.array([[[4, 8, 4, 8], [2, 8, 2, 2]], [[4, 8, 4, 6], [1, 8, 1, 1]]])
+    assert _find_best_runs(matches).tolist() == [1, 0]
 
 
 def test_runs_that_do_not_belong_together(three):

@@ -15,8 +15,23 @@ from bsdsbench.loaders.readers import load_ground_truth, load_prediction
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs import streaming
+from bsdsbench.runs.arrays import named_id
 from bsdsbench.runs.streaming import image_record
 from tests.helpers.runs import refused
+
+
+def test_an_id_may_be_text_or_an_integer_of_any_library():
+    assert list(map(named_id, ("a", 3, np.int64(3), np.array(3)))) == ["a", "3", "3", "3"]
+
+
+def test_equal_maps_score_one():
+    evaluator = bb.StreamingEvaluator("bsds500")
+    for image_id in ("a", "b"):
+        evaluator.update(np.eye(20), [np.eye(20)], image_id=image_id)
+    run = evaluator.compute()
+    assert run.boundary_score().ods.f == 1.0
+    table = run.per_image("boundary")
+    assert (table.columns[1].key, table.rows[0][:2]) == ("ods", ["a", 1.0])
 
 
 @pytest.fixture(scope="module")
