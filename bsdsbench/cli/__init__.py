@@ -99,7 +99,7 @@ def main() -> None:
 
 
 def _print_input_warnings(write_setting: Callable[[Setting], str]) -> None:
-    """Make Python print each InputWarning as a one-line message. Other warnings look as before.
+    """Make Python print each InputWarning as a one-line message.
 
     write_setting: writes an option that a warning proposes, as on the command line.
     """

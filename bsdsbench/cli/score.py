@@ -266,10 +266,7 @@ def _as_json(tables_by_key: Mapping[str, Sequence[Table]]) -> dict[str, Any]:
 def _check_slicing(
     slicing: opt.SliceOptions, grouping: opt.GroupingOptions, per: str | None = None
 ) -> None:
-    """Raise UsageError if the options of slices are incomplete.
-
-    --by and `per` (the value of --per) need --groups or --group-by. --cluster needs --by.
-    """
+    """Raise UsageError if --by or --per lacks --groups or --group-by, or --cluster lacks --by."""
     if (slicing.by or per) and not (grouping.groups or grouping.group_by):
         raise click.UsageError("--by, --per: expected --groups or --group-by, which give columns")
     if slicing.cluster and not slicing.by:
@@ -332,8 +329,8 @@ def run_command(args: _RunArguments = opt.options_of(_RunArguments)) -> int:
 def _detector_inputs(args: _RunArguments) -> RunInputs:
     """Check and resolve the options of `run`, and compile the kernels if maps will be scored.
 
-    The folder of images in the inputs is never None. Raises UsageError for options that exclude or
-    lack each other, and DataError if the ground truth does not belong to the task.
+    Raises UsageError for options that exclude or lack each other, and if there is no folder of
+    images, and DataError if the ground truth does not belong to the task.
     """
     from bsdsbench.runs.sources import check_truth
 
@@ -354,8 +351,7 @@ def _detector_inputs(args: _RunArguments) -> RunInputs:
 def _print_detector_run(run: DetectorRun, args: _RunArguments) -> None:
     """Print a detector run: its scores and slices if it was scored, then its speed and map folder.
 
-    With JSON output the whole run is one object. The number of maps that were reused from an
-    earlier call is reported last, on standard error.
+    The number of maps that an earlier call has made is reported last, on standard error.
     """
     slices: list[Table] = []
     if run.evaluation and args.slicing.by:

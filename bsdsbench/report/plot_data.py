@@ -58,9 +58,11 @@ def slice_plot(runs: Sequence[Evaluation], slices: Sequence[Slices]) -> dict[str
     """
     score = score_drawn(runs, slices)
     colors = [line.color for line in style.curve_lines(len(runs))]
-    # The axis must cover the scores, the ends of their intervals, and the scores on all images
-    values = [v for of_run in slices for scored in of_run.scores[score] for v in scored.score]
-    values += [of_run.whole[score] for of_run in slices]
+    values = []  # the axis covers scores on all images, scores of slices, ends of their intervals
+    for run_slices in slices:
+        values.append(run_slices.whole[score])
+        for scored in run_slices.scores[score]:
+            values += scored.score
     lowest, highest = np.nanmin(values), np.nanmax(values)
 
     def percent(value: float) -> float:
@@ -68,11 +70,11 @@ def slice_plot(runs: Sequence[Evaluation], slices: Sequence[Slices]) -> dict[str
         return round(4 + 92 * float((value - lowest) / ((highest - lowest) or 1.0)), 2)
 
     rows, wholes = [], []
-    for of_run, color in zip(slices, colors, strict=True):
-        wholes.append((percent(of_run.whole[score]), color))
-        run_name = f"{of_run.name}: " if len(slices) > 1 else ""
-        names, scores, sizes = of_run.parts.names, of_run.scores[score], of_run.sizes
-        for name, scored, n in zip(names, scores, sizes, strict=True):
+    for run_slices, color in zip(slices, colors, strict=True):
+        wholes.append((percent(run_slices.whole[score]), color))
+        run_name = f"{run_slices.name}: " if len(slices) > 1 else ""
+        names, scores = run_slices.parts.names, run_slices.scores[score]
+        for name, scored, n in zip(names, scores, run_slices.sizes, strict=True):
             value, low, high = scored.score
             if np.isnan(value):
                 continue

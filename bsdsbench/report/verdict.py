@@ -70,13 +70,11 @@ def merge_intervals(scores: Sequence[Table], compared: Sequence[Table]) -> list[
 
     scores : tables with the key METRIC (a row per run) or METRIC-parts (a row per class, or
         whatever else the metric scores separately)
-    compared : the tables of the comparison. Its table "scores" has the intervals for all METRIC
-        tables, in columns METRIC_COLUMN. A table METRIC-parts has the intervals for the table of
-        scores with the same key
+    compared : the tables of the comparison. "scores" has the intervals of all METRIC tables, in
+        columns METRIC_COLUMN. METRIC-parts has those of the table with the same key
 
     Returns the tables of scores with intervals, then the remaining tables of the comparison. The
-    notes of "scores" are added to the last table that got intervals from it. If none did, "scores"
-    is among the remaining tables.
+    notes of "scores" go to the last table that got intervals from it.
     """
     compared_by_key = {table.key: table for table in compared}
     merged = list[Table]()
@@ -131,7 +129,8 @@ def _rows_with_intervals(table: Table, intervals: Table, prefix: str = "") -> li
         for key, cell in zip(interval_keys, row, strict=True):
             cells[(*row[:n_labels], key)] = cell
     keys = [prefix + field.key for field in table.columns]
-    return [
-        [cells.get((*row[:n_labels], key), cell) for key, cell in zip(keys, row, strict=True)]
-        for row in table.rows
-    ]
+    rows = []
+    for row in table.rows:
+        labels = row[:n_labels]
+        rows.append([cells.get((*labels, k), cell) for k, cell in zip(keys, row, strict=True)])
+    return rows
