@@ -432,9 +432,6 @@ def _variance_notes(
     return notes
 
 
-# ---- tables --------------------------------------------------------------------------------------
-
-
 def means_table(
     methods: Sequence[Method],
     spread: Spread,

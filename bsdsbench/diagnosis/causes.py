@@ -1,4 +1,4 @@
-"""Possible causes of a different score: other readings of the counts, settings, other images."""
+"""Possible causes of a different score: other rules for it, other settings, other images."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from bsdsbench.tables.table import Cell, Field, Table
 MAX_SPLIT_FILES = 50
 
 
-# ---- readings: the same counts, but a different rule for the score -------------------------------
+# ---- other rules: the same counts give another score ---------------------------------------------
 
 AREAS = {  # AP rule -> programs that use it
     "bsds": "the BSDS500 and edges programs",
