@@ -120,11 +120,10 @@ def means_by_slice(
 
 
 def compared_table(comparisons: Mapping[str, ComparedScores], by: str) -> Table:
-    """Return one table of the comparisons within all slices.
+    """Return one table of the comparisons within all slices, the groups of the column `by`.
 
     There is a row for each score, slice and pair of runs, and Holm's method corrects the p-values
-    of a score over all pairs and slices. For a single run there is a row for each slice and score,
-    with the interval of the score. `by` is the column of groups, which are the slices.
+    of a score over all pairs and slices. For a single run the table has its scores with intervals.
     """
     first = next(iter(comparisons.values()))
     group_column = by.partition("=")[0]
@@ -134,29 +133,13 @@ def compared_table(comparisons: Mapping[str, ComparedScores], by: str) -> Table:
         for note in compared.notes:
             names_by_note.setdefault(note, []).append(name)
     notes = [f"{', '.join(names)}: {note}" for note, names in names_by_note.items()]
-    rows: list[list[Cell]] = []
     if len(first.names) == 1:
-        for name, compared in comparisons.items():
-            for score in first.scores_shown:
-                interval = compared.interval_of(compared.names[0], score)
-                value = Estimate(interval.value, interval.low, interval.high, comparable=False)
-                rows.append([name, compared.n_images, heading(score), value])
+        rows = _interval_rows(comparisons)
         value_field = Field("value", f"value [{first.percent} interval]", "value", ".3f")
         fields = [*slice_fields, Field("score", "Score"), value_field]
         title = f"Scores with intervals by {group_column}"
         return Table("slices", title, fields, rows, notes=notes, n_labels=1)
-    for score in first.scores_shown:
-        slice_names: list[str] = []  # of each difference
-        differences: list[ScoreDifference] = []
-        for name, compared in comparisons.items():
-            of_score = [d for d in compared.differences if d.score == score]
-            differences += of_score
-            slice_names += [name] * len(of_score)
-        for name, d in zip(slice_names, correct_p(differences), strict=True):
-            star = "*" if d.significant(first.level) else ""
-            labels: list[Cell] = [d.a, d.b, heading(score), name, comparisons[name].n_images]
-            value = Estimate(d.value, d.low, d.high)
-            rows.append([*labels, value, d.p, Estimate(d.p_holm, mark=star)])
+    rows = [row for score in first.scores_shown for row in _difference_rows(comparisons, score)]
     a, b, score_label, difference, p, p_holm, _ = difference_fields(first.percent)
     fields = [a, b, score_label, *slice_fields, replace(difference, short=""), p, p_holm]
     star_note = (
@@ -165,3 +148,32 @@ def compared_table(comparisons: Mapping[str, ComparedScores], by: str) -> Table:
     )
     title = f"Differences by {group_column}"
     return Table("slices", title, fields, rows, notes=[star_note, *notes], n_labels=3)
+
+
+def _interval_rows(comparisons: Mapping[str, ComparedScores]) -> list[list[Cell]]:
+    """Return a row for each slice and score of a single run: slice, images, score, interval."""
+    rows: list[list[Cell]] = []
+    for name, compared in comparisons.items():
+        for score in compared.scores_shown:
+            interval = compared.interval_of(compared.names[0], score)
+            value = Estimate(interval.value, interval.low, interval.high, comparable=False)
+            rows.append([name, compared.n_images, heading(score), value])
+    return rows
+
+
+def _difference_rows(comparisons: Mapping[str, ComparedScores], score: str) -> list[list[Cell]]:
+    """Return a row for each slice and pair of runs, with p-values corrected over all of them."""
+    slice_names: list[str] = []  # of each difference
+    differences: list[ScoreDifference] = []
+    for name, compared in comparisons.items():
+        of_score = [d for d in compared.differences if d.score == score]
+        differences += of_score
+        slice_names += [name] * len(of_score)
+    rows: list[list[Cell]] = []
+    for name, d in zip(slice_names, correct_p(differences), strict=True):
+        compared = comparisons[name]
+        star = "*" if d.significant(compared.level) else ""
+        labels: list[Cell] = [d.a, d.b, heading(score), name, compared.n_images]
+        value = Estimate(d.value, d.low, d.high)
+        rows.append([*labels, value, d.p, Estimate(d.p_holm, mark=star)])
+    return rows
