@@ -100,9 +100,9 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CalibrationOptions
     ) -> Arrays:
-        """Count the pixels in each of B bins, summed over annotators.
+        """Count the pixels in each of B bins, once for each annotator.
 
-        pixels, marked : int64 (B,), all pixels of a bin, and those that an annotator marked
+        pixels, marked : int64 (B,), all pixels of a bin, and those that the annotator marked
         value : float64 (B,), sum of p over the pixels of a bin
 
         If `opt.of` is "decision", p is replaced by max(p, 1 - p), and a pixel counts as marked if
@@ -136,7 +136,7 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
     def values(self, counts: Stack, opt: CalibrationOptions) -> dict[str, F8]:
         """Compute the errors (N,) from the counts (N, B) of B bins; NaN without pixels.
 
-        Each error has two keys: `ece` for the pooled column, `ece_mean` for the mean over images.
+        The same error has two keys: `ece` is computed from sums over images, `ece_mean` averaged.
         """
         n = counts["pixels"]
         difference = np.abs(counts["value"] - counts["marked"])

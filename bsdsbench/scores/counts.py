@@ -170,9 +170,9 @@ def _are_match_counts(arrays: Mapping[str, Any]) -> bool:
 def checked_counts(arrays: Mapping[str, Any]) -> Counts:
     """Check the counts of an image, and return them as `MatchCounts` if they have matches.
 
-    `Counts` are returned unchanged, unless they have the form of earlier versions, which stored the
-    four MATCH_COLUMNS as separate arrays (..., T). These are joined into `matches`. Raises
-    DataError or ShapeError if the arrays are not valid counts.
+    The four MATCH_COLUMNS as separate arrays (..., T), as earlier versions stored them, are joined
+    into `matches`. Other `Counts` are returned unchanged. Raises DataError or ShapeError if the
+    arrays are not valid counts.
     """
     if arrays.keys() >= {"thresholds", *MATCH_COLUMNS}:
         arrays = dict(arrays)

@@ -122,9 +122,9 @@ def _detect(detector: Detector, image: NDArray[np.uint8]) -> F8:
     Raises DataError if the detector returns labels, or a map of another size.
     """
     answer = detector(np.ascontiguousarray(image))
-    array = np.asarray(answer)
-    shape = image.shape[:2]
-    if isinstance(answer, list | tuple) or array.dtype.kind in "iO" or array.dtype.itemsize > 8:
+    array, shape = np.asarray(answer), image.shape[:2]
+    is_soft = array.dtype.kind in "bf" or array.dtype in (np.uint8, np.uint16)
+    if isinstance(answer, list | tuple) or not is_soft:
         raise DataError("returned labels, expected soft maps at several scales")
     if array.shape != shape:
         raise DataError(f"returned shape {array.shape} for a picture of {shape}")

@@ -173,9 +173,12 @@ def test_faults_name_what_is_wrong(pictures, tmp_path):
         refused("scales .*such as .5,1,1.5, or one of rcf", bb.run, gray, images,
                 out=tmp_path / "x", scales=scales)  # fmt: skip
     refused("resize", bb.run, gray, images, out=tmp_path / "x", scales="rcf", resize="area")
-    labels = MultiScale((0.5, 1.0)).of(lambda image: np.zeros(image.shape[:2], np.int64))
-    with pytest.raises(DataError, match="returned labels, expected soft maps"):
-        labels(np.zeros((9, 9, 3), np.uint8))
+    for dtype in (np.int64, np.uint32):
+        labels = MultiScale((0.5, 1.0)).of(
+            lambda image, dtype=dtype: np.zeros(image.shape[:2], dtype)
+        )
+        with pytest.raises(DataError, match="returned labels, expected soft maps"):
+            labels(np.zeros((9, 9, 3), np.uint8))
     short = MultiScale((0.5, 1.0)).of(lambda image: np.zeros((3, 3)))
     with pytest.raises(DataError, match=r"returned shape \(3, 3\) for a picture of \(4, 4\)"):
         short(np.zeros((9, 9, 3), np.uint8))
