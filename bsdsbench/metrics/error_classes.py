@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bsdsbench.arguments import Bool
 from bsdsbench.images import GroundTruth, Map, Prediction
@@ -85,14 +86,11 @@ def pixel_classes(
         np.bitwise_or.at(bits, row_of_gt, missed)
         np.copyto(classes, np.uint8(code), where=unpack(bits, n_steps))
 
-    # The class of a false pixel is the same at all steps
     false_code = np.full(pred_pixel.size, FALSE_PIXEL, np.uint8)
     if errors:
         is_within_radius = unpack(target.near, shape[1]).flat[pred_pixel]
         is_within_double = unpack(around.near, shape[1]).flat[pred_pixel]
-        duplicate, near, background = (ERROR_CODES[name] for name in FALSE)
-        false_code[:] = np.where(is_within_double, near, background)
-        false_code[is_within_radius] = duplicate
+        false_code = _classify_false(is_within_radius, is_within_double)
     is_false = unpack(steps.false[steps.row_of.flat[pred_pixel]], n_steps)
     rows = np.searchsorted(pixel, pred_pixel)
     classes[rows] = np.where(is_false, false_code[:, None], classes[rows])
@@ -109,6 +107,16 @@ def pixel_classes(
     matches = np.stack([matched_gt, total_gt, matched_pred, size[::-1]], axis=-1)
     changes = changes_of(classes[:, ascending], shape, pixel)
     return {"steps": DrawnSteps(thresholds, matches, *changes, areas=False)}
+
+
+def _classify_false(is_within_radius: Bool, is_within_double: Bool) -> NDArray[np.uint8]:
+    """Return the code of false pixels, by whether an annotated pixel lies within r, or within 2r.
+
+    A pixel has the same code at every step at which it is false.
+    """
+    duplicate, near, background = (ERROR_CODES[name] for name in FALSE)
+    codes = np.where(is_within_double, near, background)
+    return np.where(is_within_radius, duplicate, codes).astype(np.uint8)
 
 
 def boundary_errors(

@@ -159,9 +159,8 @@ class AverageIoUMetric(_PixelCounts[VoidOptions]):
 def pixel_score(records: Sequence[ImageRecord], protocol: Protocol | str | None = None) -> Score:
     """Compute the pixel scores of a set of images from the pixel counts in their records.
 
-    The ROC curve joins (0, 0), the measured points and (1, 1) by straight lines. EER is the rate at
-    the point of that curve where false positive rate and false negative rate are equal. AUC and EER
-    are undefined if a class is missing.
+    The ROC curve joins (0, 0), the measured points and (1, 1) by straight lines. EER is its point
+    of equal false positive and false negative rates. Both are undefined if a class is missing.
 
     Parameters
     ----------
@@ -200,8 +199,8 @@ def pixel_counts(
     pred : array or Prediction
         (H, W) soft map of uint8 (value/255), uint16 (value/65535), bool, or float in [0, 1]; or a
         Prediction. The map is inverted and put through NMS if the protocol says so, but never
-        thinned. For n segmentations, the thresholds are 1 .. n instead of the protocol's, one for
-        each segmentation, and `abs_error_sum` uses the mean of their boundary maps as soft map.
+        thinned. For n segmentations the thresholds are 1 .. n, one for each segmentation, and
+        `abs_error_sum` uses the mean of their boundary maps.
     gts : sequence of array, or GroundTruth
         One (H, W) map per annotator, of 0 and 1 in any dtype or of 0 and 255 in uint8; or a
         GroundTruth.

@@ -116,9 +116,7 @@ def prepare(soft: Map, protocol: Protocol, valid: Bool | None = None) -> Map:
 
 
 def thin(bmap: Map) -> Bool:
-    """Thin a boundary map until it is stable, as MATLAB's bwmorph(bmap, 'thin', Inf).
-
-    Source: Guo and Hall 1989; Lam, Lee and Suen 1992.
+    """Thin a boundary map as MATLAB's bwmorph(bmap, 'thin', Inf) (Guo and Hall 1989).
 
     Parameters
     ----------
