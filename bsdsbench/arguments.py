@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from bsdsbench.errors import DataError
 from bsdsbench.kernels.arrays import F8 as F8
@@ -24,7 +24,7 @@ from bsdsbench.text import clip, visible
 MAX_GIVEN = 10**9  # numbers in an array; np.broadcast_to makes huge arrays of few bytes
 
 
-def _refuse_mask(value: object, what: str) -> None:
+def refuse_mask(value: object, what: str) -> None:
     """Raise DataError for a masked array, because its mask would be lost."""
     if "numpy.ma" in sys.modules and isinstance(value, np.ma.MaskedArray):  # its import takes 10 ms
         raise DataError(f"{what}: a masked array, expected one without a mask: fill it first")
@@ -37,7 +37,7 @@ def given_array(value: object, what: str) -> NDArray[Any]:
     float32. Data are only copied if necessary. Raises DataError for a masked array, for anything
     that is no array of numbers, and for more than MAX_GIVEN numbers.
     """
-    _refuse_mask(value, what)
+    refuse_mask(value, what)
     try:
         convertible: Any = value
         if hasattr(convertible, "detach"):  # a torch tensor, on any device
@@ -54,34 +54,12 @@ def given_array(value: object, what: str) -> NDArray[Any]:
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
-def as_numbers(value: object, what: str, dtype: DTypeLike = np.float64) -> NDArray[Any]:
-    """Convert a number, a nested sequence or an array to an array of `dtype`, in the same shape.
-
-    An array of this dtype is not copied. Text such as "2" is converted. Raises DataError for a
-    masked array, for other values, and for fractions if `dtype` is an integer type.
-    """
-    if type(value) is np.ndarray and value.dtype == dtype:  # the usual case
-        return value
-    _refuse_mask(value, what)
-    try:
-        array = np.asarray(value)
-        with np.errstate(invalid="ignore"):  # NaN as an integer is refused below, without a warning
-            numbers = np.asarray(array, dtype)
-    except (TypeError, ValueError, OverflowError):
-        kind = kind_of_value(value)
-        raise DataError(f"{what}: {kind}, expected {np.dtype(dtype)} numbers") from None
-    is_truncation = numbers.dtype.kind in "iu" and array.dtype.kind == "f"
-    if is_truncation and not np.array_equal(numbers, array):
-        raise DataError(f"{what}: {array[numbers != array].flat[0]:g}, expected whole numbers")
-    return numbers
-
-
 def given_list(value: object, what: str, expected: str) -> list[Any]:
     """Convert an iterable to a list; `expected` describes the list in errors.
 
     Raises DataError for text, bytes, a masked array, and a value that is not iterable.
     """
-    _refuse_mask(value, what)
+    refuse_mask(value, what)
     items: Any = value
     with suppress(TypeError):
         if not isinstance(items, str | bytes):

@@ -137,8 +137,10 @@ def _check_part(name: str, value: object, label: str, map_label: str) -> Map:
     the part in errors, and `map_label` a map that should be binary but is not.
     """
     # Maps from files are arrays already; MAX_GIVEN refuses what np.broadcast_to makes of few bytes
-    is_array = type(value) is np.ndarray and value.dtype.isnative and value.size <= MAX_GIVEN
-    array: Map = value if is_array else given_array(value, label)  # type: ignore[assignment]
+    array: Any = value
+    is_array = type(array) is np.ndarray and array.dtype.isnative
+    if not is_array or array.size > MAX_GIVEN:
+        array = given_array(value, label)
     n_axes = _AXES.get(name, (2,))
     kinds = _DTYPE_KINDS.get(name, "biuf")
     if array.dtype.kind not in kinds or array.ndim not in n_axes:

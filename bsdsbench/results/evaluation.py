@@ -96,7 +96,10 @@ class Evaluation(TabularResult):
         if not isinstance(self.protocol, Protocol) or not isinstance(self.name, str):
             wrong = self.name if isinstance(self.protocol, Protocol) else self.protocol
             raise DataError(f"Evaluation: {kind_of_value(wrong)}, expected a Protocol and a name")
-        records = given_list(self.records, "records", "ImageRecords")
+        if isinstance(self.records, list | tuple):
+            records = list(self.records)
+        else:
+            records = given_list(self.records, "records", "ImageRecords")
         for record in records:
             if not isinstance(record, ImageRecord):
                 raise DataError(f"records: {kind_of_value(record)}, expected ImageRecords")
