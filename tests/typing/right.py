@@ -4,8 +4,10 @@ from pathlib import Path
 from typing import assert_type
 
 import numpy as np
+from numpy.typing import NDArray
 
 import bsdsbench as bb
+from bsdsbench.metrics.contour import boundary_iou
 
 run = bb.evaluate("maps", Path("gt"), "bsds500", ("boundary", "region"), workers=2, out="out")
 assert_type(run, bb.Evaluation)
@@ -42,3 +44,5 @@ assert_type(score.curve.at(0.5).precision, float)
 assert_type(bb.PRCurveDisplay.from_evaluation(run, name="HED"), bb.PRCurveDisplay)
 assert_type(bb.curves.pr([0, 1], [0.2, 0.8]), bb.curves.PRResult)
 assert_type(bb.curves.roc([0, 1], [0.2, 0.8], ties="sample"), bb.curves.ROCResult)
+assert_type(boundary_iou(np.eye(9), np.eye(9), 0.02), float)
+assert_type(boundary_iou(np.eye(9), np.eye(9), classes=2), NDArray[np.float64])

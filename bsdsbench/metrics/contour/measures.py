@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -523,11 +523,41 @@ def measure(
     return float(values[0]) if classes is None else values
 
 
+class _Settings(TypedDict, total=False):
+    """The keywords of `measure` other than `classes`."""
+
+    ignore: int | tuple[int, ...] | None
+    spacing: Spacing
+    empty: str
+
+
 class Measure(NamedTuple):
     """The function `measure` with its name and its convention for empty masks already chosen."""
 
     name: str
     empty: str = "skip"
+
+    @overload
+    def __call__(
+        self,
+        pred: ArrayLike,
+        gt: ArrayLike,
+        size: float | None = None,
+        *,
+        classes: None = None,
+        **settings: Unpack[_Settings],
+    ) -> float: ...
+
+    @overload
+    def __call__(
+        self,
+        pred: ArrayLike,
+        gt: ArrayLike,
+        size: float | None = None,
+        *,
+        classes: int,
+        **settings: Unpack[_Settings],
+    ) -> F8: ...
 
     def __call__(
         self,
@@ -536,12 +566,8 @@ class Measure(NamedTuple):
         size: float | None = None,
         *,
         classes: int | None = None,
-        ignore: int | tuple[int, ...] | None = None,
-        spacing: Spacing = PIXELS,
-        empty: str | None = None,
+        **settings: Unpack[_Settings],
     ) -> float | F8:
         """Compute `measure` by this name, by default with this convention for empty masks."""
-        given = self.empty if empty is None else empty
-        return measure(
-            self.name, pred, gt, size, classes=classes, ignore=ignore, spacing=spacing, empty=given
-        )
+        settings.setdefault("empty", self.empty)
+        return measure(self.name, pred, gt, size, classes=classes, **settings)
