@@ -1,7 +1,7 @@
-"""Files: bounded reading of untrusted bytes, JSON and TOML; atomic writing; locks of folders.
+"""Read untrusted files, JSON and TOML within limits; write files atomically; lock folders.
 
-The limits below keep a file from using up the memory: with later processing, it takes at most three
-times `MAX_DECODED_BYTES`.
+The limits below keep a file from using up the memory. With all later processing, a file takes at
+most three times `MAX_DECODED_BYTES` of memory.
 """
 
 from __future__ import annotations
@@ -25,30 +25,39 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 Progress = Callable[[int, int, str], None]  # (done, total, image id)
-MAX_FILE_BYTES = 1 << 29  # on disk
-MAX_PIXELS = 100_000_000  # in an array, checked from the header before anything is decoded
-MAX_DECODED_BYTES = 1 << 29  # in all arrays of a file together
-MAX_VALUES = 5_000_000  # in a JSON text
-MAX_JSON_BYTES = 1 << 27
-MAX_TOML_BYTES = 1 << 20
+MAX_FILE_BYTES = 1 << 29  # size of a file on disk
+# Number of values in an array, checked from the file's header before anything is decoded
+MAX_PIXELS = 100_000_000
+MAX_DECODED_BYTES = 1 << 29  # size of all decoded arrays of a file together
+MAX_VALUES = 5_000_000  # number of values in a JSON document
+MAX_JSON_BYTES = 1 << 27  # size of a JSON document
+MAX_TOML_BYTES = 1 << 20  # size of a TOML document
 _KIND_NAMES = {str: "text", int: "a whole number", float: "a number", dict: "an object"}
 
 PathLike = str | os.PathLike[str]
-ReadBytes = Callable[..., bytes]  # `read_bytes`, or a HeldFiles
+ReadBytes = Callable[..., bytes]  # a function like `read_bytes`, or a HeldFiles object
 T = TypeVar("T")
 
 
 class FaultError(DataError):
-    """A fault of a file that does not name the file. `errors_naming` adds the name."""
+    """A fault in a file's content, whose message lacks the file name; `errors_naming` adds it."""
 
 
 @contextmanager
 def errors_naming(path: PathLike, what: str) -> Iterator[None]:
-    """Turn any exception that is raised while a file is parsed into a one-line FileFormatError.
+    """Turn any exception raised in the `with` block into an error message that names the file.
 
-    The file's name is added to every problem of a DataError; one that already names the file keeps
-    its type. Other exceptions mean that the file is damaged, or too large for this machine. `what`
-    is the expected content, such as "a MATLAB file".
+    Use it around code that parses the content of a file.
+
+    - path: the file that is parsed
+    - what: the expected content, such as "a MATLAB file"
+
+    Raises FileFormatError in place of any exception:
+
+    - A DataError gets the file name added to each of its problems. If its message already names
+      the file, the error keeps its own type.
+    - A MemoryError becomes the message that the file is too large for this machine.
+    - Any other exception becomes the message that the file is damaged and `what` was expected.
     """
     try:
         yield
@@ -66,9 +75,13 @@ def errors_naming(path: PathLike, what: str) -> Iterator[None]:
 
 
 def read_bytes(path: PathLike, limit: int | None = None) -> bytes:
-    """Return the content of a regular file of 1 to `limit` bytes (default: MAX_FILE_BYTES).
+    """Return the content of a file as bytes.
 
-    Raises FileFormatError for anything else, and if the file changes while it is read.
+    `limit` is the largest accepted file size in bytes; None means MAX_FILE_BYTES.
+
+    Raises FileFormatError if the path is not a regular file (but a folder or a pipe, for example),
+    if the file cannot be opened, is empty or exceeds `limit`, or if its size or modification time
+    changes while it is read.
     """
     limit = MAX_FILE_BYTES if limit is None else limit
     data = b""
@@ -110,9 +123,12 @@ class HeldFiles(dict[str, bytes]):
 
 
 def read_json(path: PathLike, what: str) -> dict[str, Any]:
-    """Return the content of a JSON file that holds an object; `what` describes it in errors.
+    """Return the content of a JSON file whose top-level value is an object.
 
-    Raises FileFormatError for other content, too much of it, and numbers that are not finite.
+    `what` describes the expected content in error messages.
+
+    Raises FileFormatError if the file cannot be read, is too large, is not valid JSON, holds a
+    value other than an object, or contains NaN or an infinite number.
     """
     data = read_bytes(path, MAX_JSON_BYTES)
     with errors_naming(path, what):
@@ -123,9 +139,12 @@ def read_json(path: PathLike, what: str) -> dict[str, Any]:
 
 
 def parse_json(data: bytes) -> Any:
-    """Return the value of a JSON text in UTF-8, with or without a byte order mark.
+    """Parse a JSON document encoded in UTF-8, and return its value.
 
-    Raises FaultError for other text, too much of it, and numbers that are not finite.
+    A leading byte order mark is allowed.
+
+    Raises FaultError if the document is too large (see `too_much_json`), is not valid JSON, or
+    contains NaN or an infinite number. Raises UnicodeDecodeError if it is not UTF-8.
     """
     if fault := too_much_json(data):
         raise FaultError(fault)
@@ -136,22 +155,31 @@ def parse_json(data: bytes) -> Any:
 
 
 def as_json(content: object) -> str:
-    """Return the text of a JSON file. Raises ValueError for NaN and infinity."""
+    """Serialise a value as the text of a JSON file, indented and with a final line break.
+
+    Raises ValueError if the value contains NaN or an infinite number.
+    """
     return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def too_much_json(data: bytes) -> str:
-    """Return the reason why a JSON text is too large to parse, or "" if it is not."""
+    """Return the reason why a JSON document is too large to parse, or "" if it is small enough.
+
+    A document may have at most MAX_JSON_BYTES bytes, and about MAX_VALUES values.
+    """
     if len(data) > MAX_JSON_BYTES:
         return f"{len(data)} bytes, expected at most {MAX_JSON_BYTES}"
-    # Commas, colons and opening brackets are together about as many as the values
+    # The number of values is roughly that of commas, colons and opening brackets together
     if sum(map(data.count, (b",", b":", b"[", b"{"))) > MAX_VALUES:
         return f"has more than {MAX_VALUES} values, expected fewer"
     return ""
 
 
 def _finite(digits: str) -> float:
-    """Convert a JSON number to a float. Raises FaultError for NaN and infinity."""
+    """Convert the text of a JSON number to a float.
+
+    Raises FaultError if the number is NaN or infinite.
+    """
     value = float(digits)
     if not math.isfinite(value):
         raise FaultError(f"has the number {clip(digits, 40)}, expected a finite one")
@@ -159,7 +187,13 @@ def _finite(digits: str) -> float:
 
 
 def parse_toml(data: bytes) -> dict[str, Any]:
-    """Return the content of a TOML text in UTF-8, with or without a byte order mark."""
+    """Parse a TOML document encoded in UTF-8, and return its top-level table.
+
+    A leading byte order mark is allowed.
+
+    Raises FaultError if the document exceeds MAX_TOML_BYTES or is not valid TOML. Raises
+    UnicodeDecodeError if it is not UTF-8.
+    """
     if len(data) > MAX_TOML_BYTES:
         raise FaultError(f"{len(data)} bytes, expected at most {MAX_TOML_BYTES}")
     try:
@@ -169,9 +203,11 @@ def parse_toml(data: bytes) -> dict[str, Any]:
 
 
 def check_size(shape: tuple[int, ...], itemsize: int = 1) -> None:
-    """Raise FaultError if an array is too large to be decoded.
+    """Check that an array in a file is small enough to be decoded.
 
-    `shape` is what the file claims, and `itemsize` the number of bytes per value.
+    `shape` is the shape that the file claims, and `itemsize` the number of bytes per value.
+
+    Raises FaultError if the array has more than MAX_PIXELS values or MAX_DECODED_BYTES bytes.
     """
     count = math.prod(shape)
     if count > MAX_PIXELS or count * itemsize > MAX_DECODED_BYTES:
@@ -181,22 +217,27 @@ def check_size(shape: tuple[int, ...], itemsize: int = 1) -> None:
 
 
 class Budget:
-    """A counter of the bytes to which a file has been decoded, limited by MAX_DECODED_BYTES."""
+    """A counter of the decoded bytes of a file, which may not exceed MAX_DECODED_BYTES."""
 
     spent = 0
 
     def spend(self, count: int) -> None:
-        """Add `count` bytes. Raises FaultError if the sum exceeds the limit."""
+        """Add `count` bytes to the counter.
+
+        Raises FaultError if the total then exceeds MAX_DECODED_BYTES.
+        """
         self.spent += count
         if self.spent > MAX_DECODED_BYTES:
             raise FaultError(f"decodes to more than {MAX_DECODED_BYTES} bytes, expected less")
 
 
 def entry(fields: Mapping[str, Any], name: str, kind: type[T]) -> T:
-    """Return a field of a JSON object, or raise FaultError if it is absent or not of this type.
+    """Return the field `name` of a JSON object, after checking its type.
 
-    `kind` is str, int, float or dict. A bool has none of these types, an int may be a float, and
-    text must be valid in UTF-8.
+    `kind` is the expected type: str, int, float or dict. A bool is not accepted as an int. An int
+    is accepted as a float, and is converted. A str must be encodable as UTF-8.
+
+    Raises FaultError if the field is absent or has another type.
     """
     value: Any = fields.get(name)
     has_type = isinstance(value, (int, float) if kind is float else kind)
@@ -207,7 +248,11 @@ def entry(fields: Mapping[str, Any], name: str, kind: type[T]) -> T:
 
 
 def entries(fields: Mapping[str, Any], name: str, kind: type[T]) -> dict[str, T]:
-    """Return the JSON object in the field `name`. All its values must have the type `kind`."""
+    """Return the JSON object in the field `name`, after checking the type of all its values.
+
+    Raises FaultError if the field is not an object, or if one of the object's values does not have
+    the type `kind`.
+    """
     table = entry(fields, name, dict)
     return {key: entry(table, key, kind) for key in table}
 
@@ -215,9 +260,13 @@ def entries(fields: Mapping[str, Any], name: str, kind: type[T]) -> dict[str, T]
 def write_atomic(path: str | Path, data: bytes | str, *, durable: bool = True) -> None:
     """Write a file so that a reader sees either the old content or the whole new content.
 
-    The content goes to a hidden file ".NAME.*.part" in the same folder, which then replaces the
-    target. Text is encoded as UTF-8; missing folders are created. With `durable`, the call returns
-    only after the data have reached the disk. An OSError names the target.
+    The content is first written to a hidden file ".NAME.*.part" in the same folder. This file then
+    replaces the target, or is deleted if writing fails. Missing folders are created.
+
+    - data: the content; a str is encoded as UTF-8
+    - durable: True to return only after the data have been flushed to the disk
+
+    Raises OSError, with the target as its file name, if the file cannot be written.
     """
     folder, name = os.path.split(path)
     part = os.path.join(folder, f".{name[:40]}.{os.getpid()}.{threading.get_ident()}.part")
@@ -248,11 +297,11 @@ def remove_leftovers(folder: Path) -> None:
 
 
 def png_bytes(pixels: NDArray[Any], palette: ArrayLike | None = None) -> bytes:
-    """Return an image encoded as PNG.
+    """Encode an image as PNG, and return the bytes of the file.
 
-    - pixels: (H, W) uint8 or uint16 (gray), or (H, W, 3) uint8 (RGB); with a palette, (H, W) uint8
-      row numbers of the palette
-    - palette: (K, 4) RGBA values 0 .. 255, or None
+    - pixels: an (H, W) array of uint8 or uint16 for a gray image, or an (H, W, 3) array of uint8
+      for an RGB image. If a palette is given, an (H, W) array of uint8 indices into the palette.
+    - palette: a (K, 4) array of RGBA colours with values from 0 to 255, or None
     """
     import numpy as np
     from PIL import Image
@@ -274,8 +323,11 @@ def png_bytes(pixels: NDArray[Any], palette: ArrayLike | None = None) -> bytes:
 def locked(out: Path, wait: float = 0.0) -> Iterator[None]:
     """Hold the lock on the folder `out` while the body of the `with` statement runs.
 
-    The folder is created if needed. A thread that holds the lock may take it again. Raises
-    RunLockedError if another process still holds it after `wait` seconds.
+    The folder is created if it does not exist. The lock is the file ".lock" in the folder. It is
+    reentrant: a thread that holds the lock may acquire it again.
+
+    Raises RunLockedError if another process still holds the lock after `wait` seconds, DataError
+    if the file system does not support locks, and OSError if the lock file cannot be written.
     """
     from filelock import FileLock, Timeout
 
@@ -300,5 +352,5 @@ def locked(out: Path, wait: float = 0.0) -> Iterator[None]:
 
 
 def digest(data: bytes) -> str:
-    """Return a hash of a file's content, for comparing files: BLAKE2b, 32 hex digits."""
+    """Return the BLAKE2b hash of a file's content as 32 hex digits."""
     return hashlib.blake2b(data, digest_size=16).hexdigest()

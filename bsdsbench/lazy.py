@@ -10,14 +10,19 @@ from importlib import import_module
 def lazy_getattr(
     package: str, names: Mapping[str, str], modules: Mapping[str, str] | None = None
 ) -> Callable[[str], object]:
-    """Return a `__getattr__` for the package `package` that imports names on their first use.
+    """Return a module-level `__getattr__` that imports public names when they are first used.
 
-    - names: public name -> the module that defines it, relative to bsdsbench ("curves.areas")
-    - modules: public name -> the module that has this name in the package
+    - package: the full name of the package that gets this `__getattr__`, such as "bsdsbench"
+    - names: maps each public name to the module that defines it, relative to bsdsbench (for
+      example "curves.areas")
+    - modules: maps the public name of a submodule to its path relative to bsdsbench. Such a name
+      stands for the module itself.
+
+    The returned function raises AttributeError for any other name.
     """
 
     def get(name: str) -> object:
-        """Import the name, and store it in the package so that the next access is fast."""
+        """Import the object with this name, and store it in the package for the next access."""
         if modules and name in modules:
             return import_module(f"bsdsbench.{modules[name]}")
         if name not in names:

@@ -31,12 +31,13 @@ def seg2bdry(labels: NDArray[Any], valid: Bool | None = None) -> Bool:
     labels : array
         (H, W), any integer or bool dtype; the values only need to differ between regions.
     valid : array or None
-        (H, W) bool, False for void pixels. None: no pixel is void.
+        (H, W) bool, False for void pixels, which are never boundary pixels. None means that no
+        pixel is void.
 
     Returns
     -------
     array
-        Bool (H, W).
+        (H, W) bool, True for boundary pixels.
 
     Raises
     ------
@@ -70,10 +71,13 @@ def seg2bdry(labels: NDArray[Any], valid: Bool | None = None) -> Bool:
 
 
 def label_evidence(labels: Map, known: Collection[int]) -> Values:
-    """Return WHITE_LABELS if a label map may be a mask, else LABELS.
+    """Tell whether a label map may actually be a mask (WHITE_LABELS) or not (LABELS).
 
-    It may be a mask if its values are 0 and 255, and 255 is not among `known`, the labels of the
-    classes. One such image proves little, as 255 may be an ignored label, but a set of them does.
+    The map may be a mask if it has the value 255, no other value except 0, and 255 is not the label
+    of a class. `known` are the labels of the classes.
+
+    One such image proves little, because 255 may be an ignored label. But if all images of a set
+    are like this, they are masks.
     """
     is_white = (
         255 not in known
@@ -85,11 +89,15 @@ def label_evidence(labels: Map, known: Collection[int]) -> Values:
 
 
 def refuse_white(pred: Map, gt: Map, known: Collection[int], what: str) -> None:
-    """Raise DataError if predicted labels look like a mask of 0 and 255, but true labels do not.
+    """Check that a prediction does not hold a mask where the ground truth holds class labels.
 
-    The prediction is then 255 at some pixel whose true label is not, 255 is not among `known`, the
-    labels of the classes, and the ground truth has labels other than 0 and 255. `what` names the
-    prediction in the error.
+    - pred, gt: (H, W) label maps of the prediction and of the ground truth
+    - known: the labels of the classes
+    - what: the name of the prediction in the error message
+
+    Raises DataError if the prediction looks like a mask of 0 and 255 (see `label_evidence`), the
+    ground truth has labels other than 0 and 255, and the prediction is 255 at a pixel where the
+    ground truth is not.
     """
     if label_evidence(pred, known) is not Values.WHITE_LABELS:
         return
@@ -101,15 +109,20 @@ def refuse_white(pred: Map, gt: Map, known: Collection[int], what: str) -> None:
 def number_evidence(numbers: Map, void: Collection[float], by_number: bool = False) -> Evidence:
     """Return evidence on whether a map gives each object (instance) a number of its own.
 
-    Values in `void` are void, other values above 0 are objects. The evidence is
+    - numbers: (H, W) map of object numbers
+    - void: the values of void pixels. All other values above 0 are object numbers.
+    - by_number: True if objects are identified by their numbers. An object may then consist of
+      several pieces, so pieces are no evidence.
 
-    - no object: VOID_ALONE if there are void pixels, else nothing
-    - several numbers: NUMBERS
-    - one number in several connected pieces: PIECES, and the number in `levels`
-    - one number in one piece: only the number in `levels`. With `by_number` this also holds for
-      several pieces, because objects are then identified by their numbers and may be in pieces.
+    Returns this evidence:
+
+    - If there is no object: VOID_ALONE if there are void pixels, and otherwise none.
+    - If there are several numbers: NUMBERS.
+    - If there is one number, it is stored in `levels`. If its pixels form several connected pieces,
+      the evidence is also PIECES, unless `by_number` is True.
     """
-    for rows in (numbers[::16], numbers):  # a few rows are enough for most maps
+    # Several numbers are often found in a sample of rows; the whole map decides if they are not
+    for rows in (numbers[::16], numbers):
         is_object = rows > 0
         for value in void:
             is_object &= rows != value
@@ -128,11 +141,17 @@ def number_evidence(numbers: Map, void: Collection[float], by_number: bool = Fal
 
 
 def id_evidence(labels: Map, ids: Sequence[int], ignored: Collection[int]) -> Evidence:
-    """Return evidence on whether labels are label ids or train ids, Cityscapes' two numberings.
+    """Return evidence on which of the two numberings of Cityscapes a label map uses.
 
-    Label ids are the n given `ids`, which have gaps; train ids number the same classes 0 .. n - 1.
-    A label of `ids` that is n or more is evidence of LABEL_IDS. Without one, a label below n that
-    is not in `ids` is evidence of TRAIN_IDS. Labels 0 and `ignored` are not considered.
+    Label ids have gaps. Train ids number the same n classes from 0 to n - 1.
+
+    - labels: (H, W) label map
+    - ids: the n label ids of the classes
+    - ignored: labels that are not considered; 0 is not considered either
+
+    Returns the evidence LABEL_IDS if some label is one of `ids` and at least n. If there is no such
+    label, returns TRAIN_IDS if some label is below n and not one of `ids`. Otherwise, returns no
+    evidence.
     """
     n_classes = len(ids)
     present = np.setdiff1d(labels, [0, *ignored])

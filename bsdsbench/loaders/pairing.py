@@ -53,7 +53,7 @@ _FRAME_BESIDE = re.compile(r"(?<!\d)0\d\d+$")
 
 
 class Arrangement(Enum):
-    """The part of a path that is the image id. Among equally good members the first is taken."""
+    """A rule for the image id in a path. Of equally suitable rules, the first one is used."""
 
     ONE = "ID"
     NUMBERED = "ID_1"
@@ -61,11 +61,14 @@ class Arrangement(Enum):
     FOLDERS = "ID/NAME"
 
     def id_in(self, parts: Sequence[str]) -> str:
-        """Return the image id of a file with these `parts`: its folders, and its name.
+        """Return the image id that a file has under this arrangement.
 
-        - ONE: the name
-        - NUMBERED, WORDED: the name without an ending such as "_1" or "_gt1", if it has one
-        - FOLDERS: the innermost folder; a file that lies in no folder is treated as NUMBERED
+        `parts` are the names of the file's folders, outermost first, and then the file's own name
+        without its suffix. The id is:
+
+        - ONE: the file name
+        - NUMBERED, WORDED: the file name without an ending such as "_1" or "_gt1", if it has one
+        - FOLDERS: the innermost folder; a file outside of any folder is treated as NUMBERED
         """
         if self is Arrangement.FOLDERS and len(parts) > 1:
             return parts[-2]
@@ -104,9 +107,10 @@ class Layout:
 
     @classmethod
     def of_files(cls, files: Mapping[str, Sequence[Path]]) -> Layout:
-        """Return the layout of {image id: its files}. Images without files are ignored.
+        """Derive the layout from the files of each image.
 
-        The files of the image with most files are the example: `first` and `last`.
+        `files` maps each image id to its files, which may be none. `first` and `last` are taken
+        from the image that has the most files.
         """
         n_files = []
         sequences = set()
@@ -132,7 +136,10 @@ class Layout:
 
     @classmethod
     def from_mapping(cls, values: object) -> Layout | None:
-        """Rebuild a layout from its fields by name, or return None if they are not all there."""
+        """Rebuild a layout from a mapping of its field names to their values.
+
+        Returns None if a field is missing or has the wrong type.
+        """
         if not isinstance(values, Mapping):
             return None
         stored: dict[str, Any] = {field.name: values.get(field.name) for field in fields(cls)}
@@ -141,10 +148,10 @@ class Layout:
 
 
 class FilesOfSide(NamedTuple):
-    """The files of the predictions, or of the ground truth."""
+    """The files of one side, which is either the predictions or the ground truth."""
 
-    files: Files  # image id -> paths, in natural order
-    ambiguous: set[str]  # ids that are refused: their files may not be those of one image
+    files: Files  # maps each image id to its paths in natural order
+    ambiguous: set[str]  # ids that must be refused: it is unclear which files belong to the image
 
     @property
     def layout(self) -> Layout:
@@ -155,7 +162,7 @@ class FilesOfSide(NamedTuple):
 class Grouping(NamedTuple):
     """The files of both sides, grouped by image id."""
 
-    wanted: set[str] | None  # the ids that a split names; None without a split: all are wanted
+    wanted: set[str] | None  # the ids that the split names, or None if there is no split
     pred: FilesOfSide
     gt: FilesOfSide
 
@@ -165,21 +172,22 @@ class Pair:
     """The files of one image, in natural order of their names."""
 
     image_id: str
-    pred_paths: tuple[Path, ...]  # several are label maps; none: an empty prediction is scored
-    gt_paths: tuple[Path, ...]  # several are annotators
+    # Several paths are label maps. If there is no path, an empty prediction is scored.
+    pred_paths: tuple[Path, ...]
+    gt_paths: tuple[Path, ...]  # several paths are annotators
 
 
 class _File(NamedTuple):
     """A file of the predictions or of the ground truth."""
 
     path: Path
-    root: Path  # the folder in which files were searched for: of all files, or of a class
+    root: Path  # the folder that was searched: that of all files, or that of one class
     # The folders between root and file, outermost first, and the file's name without suffix. For
     # frames of sequences there is a single entry, "SEQUENCE/FRAME".
     parts: tuple[str, ...]
 
     def end(self, depth: int) -> str:
-        """Return the last `depth` parts as a path."""
+        """Return the last `depth` parts, joined by slashes."""
         return "/".join(self.parts[-depth:])
 
 
@@ -192,13 +200,16 @@ def pair(
 ) -> list[Pair]:
     """Pair each image's prediction with its ground truth, and return the pairs sorted by id.
 
-    `missing` decides what happens to a ground truth without a prediction: "error" raises
-    PairingError, "zero" returns a pair without `pred_paths`, and "skip" leaves the image out. The
-    other parameters are those of `group_files`.
+    - missing: what to do if a ground truth has no prediction. "error" raises PairingError, "zero"
+      returns a pair without `pred_paths`, and "skip" leaves the image out.
+    - pred_dir, gt_dir, split, options: the parameters of `group_files`
 
-    Raises PairingError with all problems at once: ids that are refused, ids of the split (without a
-    split, predictions) that have no ground truth, and no prediction at all although `pred_dir` is
-    given.
+    Raises PairingError, which reports all of these problems at once:
+
+    - an id is ambiguous (see the top of this module)
+    - an id of the split has no ground truth or, if there is no split, a prediction has none
+    - a prediction is missing, and `missing` is "error"
+    - `pred_dir` is given, but no image has a prediction
     """
     wanted, pred, gt = group_files(pred_dir, gt_dir, split, **options)
     preds, gts = pred.files, gt.files
@@ -219,7 +230,7 @@ def pair(
 
 
 def ground_truths(gt_dir: PathLike, split: Split = None) -> list[Pair]:
-    """Return the images of a ground-truth folder as pairs without a prediction, as `pair` does."""
+    """Return a pair without a prediction for every image of a ground-truth folder, as `pair`."""
     return pair(None, gt_dir, split, "zero")
 
 
@@ -232,18 +243,22 @@ def group_files(
     classes: Sequence[str] = (),
     sequences: bool = False,
 ) -> Grouping:
-    """Group the files of predictions and ground truth by image id.
+    """Group the files of the predictions and of the ground truth by image id.
 
-    The id is SEQUENCE/FRAME if the files are frames of sequences. Otherwise each side has an
-    `Arrangement`, which says what part of a path is the id. The two are chosen so that as many ids
-    as possible are on both sides, or in the split; among equals the first in the Enum is taken.
+    If the files are frames of sequences, the id is SEQUENCE/FRAME. Otherwise, an `Arrangement` is
+    chosen for each side, which says what part of a path is the id. The two arrangements are chosen
+    so that as many ids as possible occur on both sides or, if there is a split, in the split.
 
-    - pred_dir: None for the ground truth alone
-    - split: ids of the wanted images, or a file that lists ids or file names; None for all
-    - pred_kind: "soft", "labels" (several files may belong to one image) or "classes" (each of the
-      `classes` may have a folder, CLASS or class_001, class_002 ..)
-    - gt_kind: "annotators" (several files may belong to one image), or a kind with one file
-    - sequences: treat folders as sequences even if no file name occurs twice
+    - pred_dir: the folder of predictions, or None to group the ground truth alone
+    - split: the wanted image ids, or the path of a file that lists ids or file names, or None
+    - pred_kind: the kind of the predictions. If it is "labels", several files may belong to one
+      image. If it is "classes", `pred_dir` may have a subfolder for each of the `classes`.
+    - gt_kind: the kind of the ground truth. If it is "annotators", several files may belong to one
+      image.
+    - sequences: True to treat folders as sequences even if every file name occurs only once
+
+    Raises PairingError if a folder has no files of a known format, or if the files may be frames
+    of sequences as well as several files of an image.
     """
     pred_files: list[_File] = []
     for root in _find_prediction_folders(pred_dir, pred_kind, classes):
@@ -288,7 +303,7 @@ def group_files(
 
 
 def _ids_by_arrangement(files: Sequence[_File], several: bool) -> dict[Arrangement, set[str]]:
-    """Return the ids that the files have by each arrangement; without `several`, by ONE alone."""
+    """Return the ids that the files have under each arrangement, or only ONE if not `several`."""
     ids = {}
     for arrangement in Arrangement if several else (Arrangement.ONE,):
         ids[arrangement] = {arrangement.id_in(file.parts) for file in files}
@@ -298,10 +313,11 @@ def _ids_by_arrangement(files: Sequence[_File], several: bool) -> dict[Arrangeme
 def _find_prediction_folders(
     pred_dir: PathLike | None, pred_kind: str, classes: Sequence[str]
 ) -> list[Path]:
-    """Return the folders that hold the predictions, or [] if `pred_dir` is None.
+    """Return the folders that contain the predictions, or [] if `pred_dir` is None.
 
-    There is one folder, `pred_dir`, except if `pred_kind` is "classes" and every class has a folder
-    of its own in `pred_dir`: CLASS, or class_001, class_002 .. as in SBD's programs.
+    This is [pred_dir], unless `pred_kind` is "classes" and `pred_dir` has one subfolder for every
+    class. In that case the class subfolders are returned, in the order of the classes. They may be
+    named after the `classes`, or class_001, class_002 and so on as in the SBD code.
     """
     if pred_dir is None:
         return []
@@ -316,10 +332,7 @@ def _find_prediction_folders(
 
 
 def _list_files(root: Path) -> list[_File]:
-    """List the files with known suffixes below a folder, at any depth, in natural order.
-
-    Raises PairingError if there are none, or no such folder.
-    """
+    """List the files of known formats below a folder, or raise PairingError if there are none."""
     paths = find_files(root, FORMATS)
     if not paths:
         raise PairingError(f"{show(root)}: no folder with files {', '.join(FORMATS)}")
@@ -334,17 +347,23 @@ def _find_depth(
     both_several: bool,
     sequences: bool,
 ) -> int:
-    """Return how many names at the end of a path form the id: 1, or more for frames of sequences.
+    """Return how many names at the end of a path form the image id.
 
-    Depth 2, for example, makes FOLDER/NAME the id. Larger depths than 1 are only tried if a file
-    name occurs in several folders of one side, or with `sequences`. The smallest depth is returned
-    at which no two files of a side have the same id, and some id is on both sides (in the split,
-    whose `lines` are given, if there are no predictions); if there is none, 1.
+    The depth is 1 for independent images, whose id is the file name. It is larger for frames of
+    sequences: at depth 2, for example, the id is FOLDER/NAME.
 
-    If images may have several files on both sides (`both_several`), FOLDER may as well be the id.
-    Then only a split that names frames makes them frames, and without a split PairingError is
-    raised. With `sequences` it is also raised if the ground truth has several folders and the
-    predictions have others.
+    Depths above 1 are only tried if a file name occurs in several folders of one side, or if
+    `sequences` is True. The result is the smallest such depth at which no two files of a side have
+    the same id and at least one id occurs on both sides. (If there are no predictions, at least one
+    id must occur in the split.) If no depth meets these conditions, the result is 1.
+
+    - lines: the lines of the split, or None if there is no split
+    - both_several: True if an image may have several files on both sides. FOLDER may then be the
+      id as well, so files are only taken as frames if the split names frames.
+
+    Raises PairingError in two cases: files may be either frames or several files of an image, and
+    no split decides which; or `sequences` is True and no depth above 1 is found, although the
+    ground truth has several folders.
     """
     names_repeat = _ends_repeat(pred, 1) or _ends_repeat(gt, 1)
     deepest = max(len(file.parts) for file in (*pred, *gt))
@@ -373,19 +392,23 @@ def _find_depth(
 
 
 def _ends_repeat(files: Sequence[_File], depth: int) -> bool:
-    """Return True if two files below one root have the same last `depth` parts."""
+    """Return True if two files below the same root have the same last `depth` parts."""
     return len({(file.root, file.end(depth)) for file in files}) < len(files)
 
 
 def _resolve_split(lines: Iterable[str], ids: Collection[str], of_folders: bool = True) -> set[str]:
-    """Return the ids SEQUENCE/FRAME that the lines of a split name.
+    """Return the ids of the frames that the lines of a split name.
 
-    A line is a whole id, or the end of one, from a folder on. With `of_folders` it may also name a
-    sequence, which means all its frames. The line may begin with further folders and end with a
-    suffix; both are ignored. A line that names none of `ids` is returned without its suffix, so
-    that it is reported as missing.
+    - lines: each line is an id SEQUENCE/FRAME, or the end of an id if it starts at one of the id's
+      folders. A line may begin with further folders and end with a file suffix; both are ignored.
+    - ids: all known ids
+    - of_folders: True if a line may also name a sequence, which stands for all its frames
+
+    A line that names none of `ids` is returned as an id itself, without its suffix, so that it is
+    later reported as missing.
     """
-    ids_of_path: dict[str, set[str]] = {}  # end of an id, or of its sequence -> all such ids
+    # Maps each end of an id, and each end of a sequence's path, to all ids that have it
+    ids_of_path: dict[str, set[str]] = {}
     for image_id in ids:
         parts = image_id.split("/")
         for k in range(len(parts) - 1):
@@ -409,11 +432,14 @@ def _resolve_split(lines: Iterable[str], ids: Collection[str], of_folders: bool 
 def _find_doubtful_ids(
     files: Sequence[_File], arrangement: Arrangement, known: set[str], other_names: set[str]
 ) -> set[str]:
-    """Return the known ids of which a file may be one more annotator that was not assigned to them.
+    """Return the known ids that may have one more annotator, whose file was not assigned to them.
 
-    Such a file belongs to no known id by `arrangement`, but to one by another arrangement; so may
-    ID_bob if ID_1 exists. `known` are the ids of the split, or, without a split, of the other side.
-    A file that has one of `other_names`, the names on the other side, is an image of its own.
+    Such a file belongs to no known id under `arrangement`, but belongs to one under another
+    arrangement. If the arrangement is ID_1 or ID_gt1, a file such as ID_bob counts as well.
+
+    - known: the ids of the split or, if there is no split, the ids of the other side
+    - other_names: the file names on the other side. A file that has one of these names is an image
+      of its own, not an annotator.
     """
     ids = set[str]()
     for file in files:
@@ -435,13 +461,15 @@ def _group_by_id(
 ) -> FilesOfSide:
     """Group the files of a side by image id, and find the ids that must be refused.
 
-    These are the `doubtful` ids, and ids with several files (or several for a class) if
+    The `doubtful` ids are refused. An id that has several files (or several files for one class) is
+    also refused in two cases:
 
-    - the files differ in folder, format or the word in their name (`_is_one_image`), or
-    - with `may_be_frames`, they look like the frames of a video: a file has a number with leading
-      zeros (`_Ending.is_frame`), or the side's numbers start above 1.
+    - The files differ in folder, format or the word in their name (see `_is_one_image`).
+    - `may_be_frames` is True and the files look like the frames of a video: the number in one of
+      their names has leading zeros (see `_Ending.is_frame`), or no number on the side is 0 or 1.
 
-    wanted: the ids to keep, or None for all.
+    - arrangement: the arrangement that gives the ids
+    - wanted: the ids to keep, or None to keep all ids
     """
     groups: dict[str, list[_File]] = {}
     roots: list[Path] = []  # several if classes have folders
@@ -476,8 +504,8 @@ def _is_one_image(
 ) -> bool:
     """Return True if files with the same id may be the annotators of one image.
 
-    They must have the same folder, suffix, and word in the ending of their names. In the
-    arrangement ONE, they must be ANNOTATOR/ID.seg in folders that lie side by side.
+    The files must have the same folder, the same suffix, and the same word in the endings of their
+    names. Under ONE, however, they must be ANNOTATOR/ID.seg in folders with the same parent folder.
     """
     formats = {path.suffix.lower() for path in paths}
     folders = {path.parent for path in paths}
@@ -489,15 +517,15 @@ def _is_one_image(
 
 
 class _Ending(NamedTuple):
-    """The ending of a file name after the image id, such as "_gt1"; "" if the id is the folder."""
+    """The ending of a file name after the image id, such as "_gt1"."""
 
-    word: str  # the ending without the number, "_gt"; a single separator, "_", if there is no word
-    number: str  # the digits at the end, "1"
-    is_frame: bool  # True if the number begins with a zero, as the numbers of video frames may
+    word: str  # the ending without its number, such as "_gt" or "_"; "" if the id is the folder
+    number: str  # the digits at the end, such as "1"
+    is_frame: bool  # True if the number has leading zeros, as the numbers of video frames often do
 
 
 def _parse_ending(image_id: str, file: _File, arrangement: Arrangement) -> _Ending:
-    """Split the ending of a file name after the image id into word and number."""
+    """Split the ending of a file name into a word and a number; the ending follows the image id."""
     name = file.parts[-1]
     if arrangement is Arrangement.FOLDERS and len(file.parts) > 1:
         return _Ending("", "", _FRAME_IN_FOLDER.search(name) is not None)
@@ -507,7 +535,7 @@ def _parse_ending(image_id: str, file: _File, arrangement: Arrangement) -> _Endi
 
 
 def read_split(path: PathLike) -> list[str]:
-    """Return the image ids in a split file in the order of the file, each once.
+    """Return the image ids that a split file lists, in the order of the file and without repeats.
 
     The file has one id or file name per line; empty lines and # comments are ignored. Raises
     FileFormatError if the file cannot be read, and PairingError if it lists no image.
@@ -516,7 +544,7 @@ def read_split(path: PathLike) -> list[str]:
 
 
 def _read_lines(path: PathLike) -> list[str]:
-    """Return the lines of a split file without surrounding blanks, empty lines and # comments."""
+    """Return the lines of a split file, stripped and without empty lines and # comments."""
     with errors_naming(path, "one id per line"):
         lines = [line.strip() for line in read_bytes(path).decode("utf-8-sig").splitlines()]
     entries = [line for line in lines if line and line[0] != "#"]
@@ -528,22 +556,23 @@ def _read_lines(path: PathLike) -> list[str]:
 def find_files(folder: PathLike, suffixes: Collection[str]) -> list[Path]:
     """List the files at any depth below `folder` that have one of the suffixes, in natural order.
 
-    `suffixes` are in lower case, such as ".png", and match upper case too. Hidden files and folders
-    are ignored, links are followed. Returns [] if there is no such folder.
+    `suffixes` are given in lower case, such as ".png", and also match upper case. Hidden files and
+    folders are ignored, and links are followed. Returns [] if the folder does not exist.
     """
     names = sorted(glob("**/*", root_dir=folder, recursive=True), key=natural_sort_key)
     return [Path(folder, n) for n in names if os.path.splitext(n)[1].lower() in suffixes]
 
 
 def natural_sort_key(name: str) -> str:
-    """Return a sort key that orders the numbers in names by value: ID_2 before ID_10."""
+    """Return a sort key that orders names by the values of their numbers: ID_2 before ID_10."""
     return re.sub(r"\d+", lambda number: number[0].zfill(20), name)
 
 
 def find_photos(folder: PathLike, ids: Collection[str] | None = None) -> dict[str, Path]:
-    """Return the photos in a folder and below it, by image id (the file name without its suffix).
+    """Find the photos at any depth below a folder, and return a dict from image id to path.
 
-    `ids` are the images to search for, or None for all. Raises PairingError for two photos of one.
+    The image id is the file name without its suffix. `ids` are the images to search for, or None
+    for all; images without a photo are left out. Raises PairingError if an image has two photos.
     """
     photos: dict[str, Path] = {}
     for path in find_files(folder, IMAGE_SUFFIXES):
@@ -557,9 +586,10 @@ def find_photos(folder: PathLike, ids: Collection[str] | None = None) -> dict[st
 
 
 def find_photo_folder(gt_dir: PathLike) -> Path | None:
-    """Return the folder with the photos that belong to a ground-truth folder, or None.
+    """Return the folder with the photos that belong to a ground-truth folder in the BSDS layout.
 
-    In the BSDS layout, .../images/test belongs to .../groundTruth/test (or ground_truth).
+    There, the photos of .../groundTruth/test (or ground_truth/test) are in .../images/test. Returns
+    None if the path has no such name, or if there is no such folder of photos.
     """
     gt_path = Path(gt_dir).absolute()
     parts = [re.sub(r"(?i)^ground_?truth$", "images", part) for part in gt_path.parts]

@@ -75,28 +75,31 @@ class ReadOptions:
     """The options by which the files of one side, predictions or ground truth, are read."""
 
     kind: Kind
-    cut: float | None = None  # the fraction of white from which gray is object; None: above 1/2
-    void: tuple[float, ...] = ()  # values that are counted nowhere
-    inverted: bool = False  # the object is dark; maps are inverted last
-    normalised: bool = False  # each map is divided by its largest value
+    # Gray pixels are object from this fraction of white on. None: if they are above one half.
+    cut: float | None = None
+    void: tuple[float, ...] = ()  # values of pixels that are not scored
+    inverted: bool = False  # True if the object is dark; masks are inverted after the cut
+    normalised: bool = False  # True if each map is divided by its largest value
     truth: bool = True  # True for the ground truth, False for the predictions
-    void_option: str = ""  # sets `void`, such as "saliency.ignore"; "" if the metric has none
-    metric: str = ""  # the metric whose options errors suggest
-    layout: Layout = Factory(Layout)
+    # Name of the option that sets `void`, such as "saliency.ignore"; "" if the metric has none
+    void_option: str = ""
+    metric: str = ""  # the metric whose options are suggested in error messages
+    layout: Layout = Factory(Layout)  # the arrangement of the files
 
     def mask(self, values: Map, what: str = "mask", file: str = "") -> MaskRead:
-        """Binarise a map (H, W) of any numbers.
+        """Binarise an (H, W) map of any numbers under these options.
 
-        The steps are, in this order:
+        1. Void pixels are set to 0. In a prediction, this is only done if the map has values other
+           than 0 and one of 1, 255 and 65535.
+        2. If `normalised` is True, the map is divided by its largest value.
+        3. The map is compared with `cut`, or with one half if `cut` is None (see `binarise`).
+        4. If `inverted` is True, the mask is inverted.
+        5. Void pixels are set to False.
 
-        1. Void values become 0; in a prediction only if the map has a third value.
-        2. With `normalised`, the map is divided by its largest value.
-        3. It is compared with `cut`, or one half without a cut (`binarise`).
-        4. With `inverted`, the mask is inverted.
-        5. Void pixels become False.
+        `what` names the map in error messages. `file` is the name of its file, or "". The `valid`
+        map that is returned is None for predictions, and if no pixel can be void.
 
-        `what` names the map in errors, and `file` is the name of its file. Raises DataError, with
-        the options that would help, if the values have no single meaning.
+        Raises DataError, with the options that would help, if the values have no single meaning.
         """
         valid = None
         if self.void and values.dtype != bool and (self.truth or not is_binary(values)):
@@ -120,14 +123,17 @@ class ReadOptions:
         return MaskRead(mask & valid, valid if self.truth else None, evidence)
 
     def _evidence_of(self, values: Map, file: str) -> Evidence:
-        """Return the properties of the values of a mask (H, W) before it is binarised.
+        """Return the properties of the values of an (H, W) mask before it is binarised.
 
-        - bool, or all values 0: none
-        - with a `cut`: STRONG if a value reaches it or the map is 0 and white, else FAINT
-        - 0 and one of 1, 255, 65535: UNIT for 0 and 1, else WHITE
-        - other values: GRAY, unless there are only two, such as 0 and 200, or FEW applies. Floats
-          are also STRONG if one exceeds one half, else FAINT.
-        - FEW in addition, if a third value has a meaning (`_third_values`)
+        - A bool mask, or one that is 0 everywhere, has no properties.
+        - If `cut` is set, a mask is STRONG if a value reaches the cut or if it has only the values
+          0 and white. Otherwise it is FAINT. Wide integers, which have no white, are neither.
+        - Without `cut`, a mask of 0 and 1 is UNIT, and one of 0 and 255 or 65535 is WHITE. In
+          floats and wide integers, however, a mask of two such values is STRONG.
+        - Other masks are GRAY, unless they are FEW or have only two values, such as 0 and 200.
+          Float masks are also STRONG if a value exceeds one half, and otherwise FAINT.
+        - A mask is also FEW if a third value has a meaning (see `_third_values`). This is not
+          tested for a mask that is normalised, has a lossy file, or for which `cut` decides.
         """
         top = values.max(initial=0)
         if values.dtype == bool or not top:
@@ -158,9 +164,10 @@ class ReadOptions:
         return Evidence(properties, levels, maps=1, file=file)
 
     def boundary(self, values: Map, what: str, file: str = "") -> MaskRead:
-        """Binarise an annotator's boundary map (H, W) as `mask` does, but without a default cut.
+        """Binarise an annotator's (H, W) boundary map as `mask` does, but without a default cut.
 
-        Without a `cut`, values that are not void must be 0 and one of 1, 255 and 65535.
+        If `cut` is None, DataError is raised unless the values of the pixels that are not void are
+        0 and one of 1, 255 and 65535.
         """
         not_void = values[~_is_any_of(values, self.void)] if self.void else values
         if self.cut is None and not is_binary(not_void):
@@ -174,10 +181,10 @@ class ReadOptions:
     def suggest_fixes(self, levels: Sequence[float], values: Map) -> Iterator[Fix]:
         """Yield the options that would each give a map with a third value a single meaning.
 
-        - The middle values are void: only if the metric has an option for void.
-        - The map is gray: `normalise` for predictions; for ground truth a threshold of one half, if
-          the largest value reaches half of white, so that some object is left.
-        - Integers hold region labels or classes: only where boundaries are expected.
+        - If the metric has an option for void, it can declare the middle values void.
+        - For gray maps, predictions can be normalised. Ground truth can get a threshold of one
+          half, if its largest value reaches half of white so that some object is left.
+        - Where boundaries are expected, integers can be read as region labels or classes.
 
         `levels` are the distinct values of the map, or () if there are more than LEVELS.
         """
@@ -198,11 +205,12 @@ class ReadOptions:
     def value_problems(self, images: Sequence[Evidence], values: Values) -> Iterator[Problem]:
         """Yield the problems of a set of masks whose values have no single meaning.
 
-        - Some masks have a third value, and no mask is gray: it may be void or gray.
-        - Otherwise, some masks are 0 and 1 in 8 or 16 bits while others reach white: two scales.
-        - No value of the ground truth reaches the cut, so that there is no object.
+        - Some masks have a third value, which may mean void or gray, and no mask is gray.
+        - If that is not so: some masks hold 0 and 1 in 8 or 16 bits, while others reach white. The
+          set then has two scales.
+        - No value of the ground truth reaches the cut, so there is no object.
 
-        `images` is the evidence of each image; `values` are the properties of all together.
+        `images` is the evidence of each image, and `values` holds the properties of all images.
         """
         side = SIDE_NAMES[self.truth]
         if values & Values.FEW and not values & Values.GRAY:
@@ -226,13 +234,14 @@ class ReadOptions:
     def label_problems(self, images: Sequence[Evidence], values: Values) -> Iterator[Problem]:
         """Yield the problems of a set of label maps that seem to be something else.
 
-        - All maps hold only 0 and 255: they are masks, not class maps.
-        - Several maps have void pixels, but none has an object: void may be the object.
+        - All maps hold only 0 and 255, so they are masks and not class maps.
+        - There are several maps with void pixels, but none has an object. The pixels that are
+          taken for void may be the object.
         - All instances of the set have the same number, and some map has several connected pieces
-          of it: the instances are not numbered.
-        - Some labels can only be train ids, and none can only be a label id (`id_evidence`).
+          with this number, so the instances are not numbered.
+        - Some labels can only be train ids, and no label can only be a label id (`id_evidence`).
 
-        `images` is the evidence of each image; `values` are the properties of all together.
+        `images` is the evidence of each image, and `values` holds the properties of all images.
         """
         side = f"{SIDE_NAMES[self.truth]}, as all others, has"
         if values & Values.WHITE_LABELS and not values & Values.LABELS:
@@ -255,10 +264,10 @@ class ReadOptions:
             yield Problem(file, f"{side} train ids (0, 1, ..)", "label ids", (fix,))
 
     def describe(self, images: Sequence[Evidence], forms: Sequence[str] = ()) -> str:
-        """Describe how the files are read, as "boundaries, inverted, 4-7 annotators an image".
+        """Describe how the files are read, as in "boundaries, inverted, 4-7 annotators an image".
 
-        `images` is the evidence of each image, at least one. `forms` are the forms of predicted
-        soft maps, such as "soft8" (`Prediction.form`).
+        `images` is the evidence of each image; there must be at least one. `forms` are the forms of
+        the predictions, such as "soft8" (see `Prediction.form`), which only matter for soft maps.
         """
         phrases = [self._describe_kind(reduce(or_, images, NO_EVIDENCE).values, forms)]
         if self.inverted and self.kind is not Kind.MASK:
@@ -293,15 +302,15 @@ class ReadOptions:
 
 
 def _first_file_with(properties: Values, images: Sequence[Evidence]) -> Evidence:
-    """Return the evidence with any of the properties whose file comes first by name."""
+    """Return, of the evidence that has any of the properties, that of the first file by name."""
     matching = [evidence for evidence in images if evidence.values & properties]
     return min(matching, key=lambda evidence: evidence.file)
 
 
 def _object_numbers(images: Sequence[Evidence]) -> set[tuple[float, ...]]:
-    """Return the distinct numbers of the objects, each as (number,), in images that have only one.
+    """Return the distinct object numbers of a set, each as (number,), if no image has several.
 
-    The set is empty if any image has several numbers.
+    Images without an object are ignored. Returns an empty set if any image has several numbers.
     """
     if any(evidence.values & Values.NUMBERS for evidence in images):
         return set()
@@ -315,18 +324,19 @@ class Readings(NamedTuple):
     gt: ReadOptions
 
     def with_layouts(self, pred: Layout | None, gt: Layout | None) -> Readings:
-        """Return the options with the arrangements of the files of both sides."""
+        """Return a copy of the options with these layouts of the files; None is an empty layout."""
         none = Layout()
         return Readings(evolve(self.pred, layout=pred or none), evolve(self.gt, layout=gt or none))
 
     def check_values(self, records: Sequence[ImageRecord]) -> list[InputWarning]:
-        """Check the evidence of all images of a set, and return warnings.
+        """Check the evidence of all images of a set together.
 
-        They warn if every predicted map is zero everywhere, and if most soft maps are darker on the
-        ground truth than off it. Raises one DataError with all problems of both sides; a further
-        one is that no soft map has a value that is large enough to count.
+        Returns a warning if every predicted map is zero everywhere, and one if most soft maps are
+        darker on the ground truth than off it.
 
-        Only the images together decide, so that shards, workers and order do not matter.
+        Raises one DataError that lists all problems of both sides. These are the problems that the
+        methods `*_problems` yield. A further problem is that some soft map has values above 0, but
+        no value in any soft map is large enough to count.
         """
         sides = [record.evidence_for(self.gt.metric) for record in records]
         preds = [side.pred for side in sides]
@@ -359,10 +369,11 @@ class Readings(NamedTuple):
     def _number_problems(
         self, preds: Sequence[Evidence], gts: Sequence[Evidence]
     ) -> Iterator[Problem]:
-        """Yield a problem if the set's only object has different numbers on the two sides.
+        """Yield a problem if the only object of a set has different numbers on the two sides.
 
-        This is only asked if objects are paired by their number (`Kind.OBJECTS`), and one of the
-        two numbers is white, because 1 and 2 may really be different objects.
+        This matters only if objects are paired by their number (`Kind.OBJECTS`). It is reported
+        only if one of the two numbers is white (255 or 65535), because objects 1 and 2, for
+        example, may really be different. `preds` and `gts` are the evidence of each image.
         """
         if self.gt.kind is not Kind.OBJECTS:
             return
@@ -379,8 +390,9 @@ class Readings(NamedTuple):
     def describe(self, records: Sequence[ImageRecord]) -> str:
         """Describe how both sides are read: "Read as: predictions ...; truth ...".
 
-        Predictions are left out if no image has one, as when annotators are scored against each
-        other. Returns "" without images, and for results of earlier versions without evidence.
+        The predictions are left out if no image has one, for example because annotators are scored
+        against each other. Returns "" if there are no images, or if an image has no evidence, as in
+        results of earlier versions.
         """
         gts = [record.evidence_for(self.gt.metric).gt for record in records]
         if not gts or any(evidence.maps == 0 for evidence in gts):
@@ -397,13 +409,15 @@ class Readings(NamedTuple):
 def check_all_values(
     readings: Iterable[Readings], records: Sequence[ImageRecord]
 ) -> list[InputWarning]:
-    """Check a whole set for all metrics, one `Readings` each, and return the distinct warnings.
+    """Check a whole set of images for all metrics, and return the distinct warnings.
 
-    Raises one DataError with the problems of all metrics. A problem that several metrics have is
-    listed once, with the fixes that they suggest.
+    `readings` has one item for each metric, and `records` one for each image.
+
+    Raises one DataError with the problems of all metrics. A problem that occurs for several metrics
+    is listed once, with the fixes that any of them suggests.
     """
     warnings: dict[str, InputWarning] = {}
-    problems: dict[tuple[str, ...], Problem] = {}  # by all fields but the fixes
+    problems: dict[tuple[str, ...], Problem] = {}  # the key is all fields except the fixes
     for metric_readings in readings:
         try:
             for warning in metric_readings.check_values(records):
@@ -420,10 +434,11 @@ def check_all_values(
 
 
 def describe_readings(readings: Iterable[Readings], records: Sequence[ImageRecord]) -> str:
-    """Describe in one line how the metrics of a run read the files, one `Readings` per metric.
+    """Describe in one line how the metrics of a run read the files.
 
-    The line describes the first metric. Metrics that read the files differently follow, as
-    "; by METRIC, METRIC predictions ...". Without metrics it is "".
+    `readings` has one item for each metric. The line begins with the description of the first
+    metric. Metrics that read the files differently follow as "; by METRIC, METRIC predictions ...".
+    Returns "" if `readings` is empty.
     """
     metrics_by_line: dict[str, list[str]] = {}
     for metric_readings in readings:
@@ -444,8 +459,8 @@ def _listed(levels: Sequence[float]) -> str:
 def _faint_problem(form: str, top: float) -> Problem:
     """Return the problem of a set of predictions in which no value is large enough to count.
 
-    `top` is the largest value, of a map of the form `form`: from 0 to 255 in "soft8", to 65535 in
-    "soft16", and to 1 in others.
+    `top` is the largest value of the set, and `form` the form of the map that has it. Values range
+    from 0 to 255 in the form "soft8", to 65535 in "soft16", and to 1 in all other forms.
     """
     full_scale = {"soft8": 255, "soft16": 65535}.get(form, 1)
     fixes: list[Fix] = [Setting("normalise", True, "takes each map's largest value as 1")]
@@ -462,16 +477,19 @@ def _faint_problem(form: str, top: float) -> Problem:
 
 
 def binarise(values: Map, cut: Cut, what: str, inclusive: bool = False) -> Bool:
-    """Convert a mask (H, W) of any numbers, which may be gray, to bool. `what` names it in errors.
+    """Convert an (H, W) mask of any numbers, which may be gray, to bool.
 
-    - bool: unchanged
-    - 0 and one of 1, 255, 65535: True where not 0, whatever the cut
-    - gray from 0 to white: True above the cut, or from the cut on if `inclusive`. White is 255 in
-      uint8, 65535 in uint16 and 1 in floats, whatever values the map has.
+    - A bool mask is returned unchanged.
+    - A mask of two values, 0 and one of 1, 255 and 65535, is True where it is not 0. (If
+      `inclusive` is True, however, 0 and 1 in uint8 or uint16 are treated as gray.)
+    - Other masks are gray. They are True above the cut, or from the cut on if `inclusive` is True.
 
-    `cut` is a fraction of white, or three values, for uint8, uint16 and floats; None is one half.
-    Raises DataError for values outside 0 .. white, and for a gray integer map without a value above
-    the cut (unless `inclusive`), because its scale is unknown.
+    `cut` is the threshold as a fraction of white, which is 255 in uint8, 65535 in uint16 and 1 in
+    floats. A tuple gives the thresholds for uint8, uint16 and floats as values. None is one half.
+    `what` names the mask in error messages.
+
+    Raises DataError for gray masks if a value is below 0 or above white, or if `inclusive` is False
+    and no value of an integer mask exceeds the cut, because its scale is then unknown.
     """
     if values.dtype == bool:
         return values
@@ -505,17 +523,17 @@ def _white_of(values: Map) -> int:
 def _third_values(values: Map) -> tuple[float, ...]:
     """Return the distinct values of a mask, ascending, if one has a third meaning, such as void.
 
-    Resizing and JPEG also make middle values, but only along the outline of the object. The number
-    of distinct values decides:
+    Resizing and JPEG also create middle values, but only along the outline of the object. The
+    number of distinct values decides:
 
-    - two: there is no third meaning
-    - three: there is one
-    - more: there is one if a middle value fills an area of 3 x 3 pixels. But with more than LEVELS
-      values, some of them between half the largest and the largest, the mask is gray, like the
-      average of several people's masks.
+    - Two values have no third meaning.
+    - If there are three values, one of them has a third meaning.
+    - If there are more, there is a third meaning if a middle value fills an area of 3 x 3 pixels.
+      There is none, however, if there are more than LEVELS values and some lie strictly between
+      half the largest value and the largest: the mask is then gray, like an average of masks.
 
-    Of more than LEVELS values, the smallest ones and the largest are returned, LEVELS in all.
-    Returns () if there is no third meaning.
+    Returns () if there is no third meaning. If there are more than LEVELS values, only the largest
+    and the smallest ones are returned, LEVELS in all.
     """
     levels = _distinct_values(values)
     if len(levels) == 2:
@@ -553,15 +571,19 @@ def _distinct_values(values: Map) -> tuple[float, ...]:
 
 
 def _is_any_of(values: Map, levels: Sequence[float]) -> Bool:
-    """Return True for the pixels that have one of the levels, rounded to the map's precision."""
+    """Return a bool map that is True at the pixels of `values` that have one of the levels.
+
+    If the map holds floats, the levels are first rounded to its precision.
+    """
     dtype = values.dtype if values.dtype.kind == "f" else None
     return np.isin(values, np.array(levels, dtype))
 
 
 def _void_levels(levels: Sequence[float]) -> tuple[float, ...]:
-    """Return the levels that must be void so that only 0 and white remain, or () without such.
+    """Return the levels that must be void if the map is a mask, which has only 0 and white.
 
-    White is 1 if that is a level, else the largest level, which must then be 255 or 65535.
+    White is 1 if 1 is a level. Otherwise white is the largest level, which must be 255 or 65535.
+    Returns () if there is no white, or if 0 is no level.
 
     >>> _void_levels((0, 1, 255)), _void_levels((0, 127, 255)), _void_levels((0, 0.5, 1))
     ((255,), (127,), (0.5,))

@@ -1,8 +1,9 @@
 """Checks of a run's predictions: are maps inverted, flipped, swapped, too thick or badly scaled?
 
 `first_look` checks the first few images of a run and returns warnings. The doctor applies the same
-functions to every image. `evidence_of` is independent of this: it notes properties of the values of
-each image, by which `loaders.reading.check_all_values` judges all images together.
+functions to every image. `evidence_of` serves another purpose: for each image, it records
+properties of the values. From these, `loaders.reading.check_all_values` later judges all images of
+the run together.
 """
 
 from __future__ import annotations
@@ -34,14 +35,19 @@ FILLED: _Finding = ("have filled areas as ground truth, not lines", "metric cont
 RAW: _Finding = ("have broad edges, whose precision is low without NMS", Setting("nms"))
 # A map is inverted if 1 - value is more than this many times larger on the ground truth than off it
 MUCH_DARKER = 1.3
-# Correlations between thumbnails, measured on BSDS500 val and the sample: 0.22 to 0.85 between a
-# map and its ground truth (0.03 for one map), up to 0.24 with the ground truth of other images, and
-# up to 0.26 if the map is flipped
+# These limits rest on the correlations between thumbnails on BSDS500 val and the sample. They were
+# 0.22 to 0.85 between a map and its ground truth (0.03 for one map), up to 0.24 between a map and
+# the ground truth of another image, and up to 0.26 between a flipped map and its ground truth.
 AROUND = 9  # side of the square whose mean is subtracted, because all images share a coarse layout
-_ALIKE = 0.2  # smallest correlation at which a map fits a ground truth
-_CHANCE = 18.0  # five standard deviations of the correlation of n random pixels: 18 / sqrt(n)
-BETTER = 2.0  # a fit is clearly better from this many times the correlation of the upright map on
-# Limit of `thickness`. Raw maps have 0.99, maps thinned by NMS up to 0.88 (multiplier 1.03 or more)
+_ALIKE = 0.2  # the smallest correlation at which a map is considered to fit a ground truth
+# Two thumbnails of n random pixels hardly ever correlate by more than this value / sqrt(n), which
+# is five standard deviations of their correlation
+_CHANCE = 18.0
+# A map fits "clearly better" after a flip, or with the ground truth of another image, if the
+# correlation is at least this many times that of the unflipped map with its own ground truth
+BETTER = 2.0
+# Maps whose `thickness` exceeds this value have broad edges. Raw maps have about 0.99, and maps
+# thinned by NMS up to 0.88 (with a multiplier of 1.03 or more).
 _BROAD = 0.95
 # The largest value of a faint map, by the number of bytes per value. A faint map holds bytes of 0
 # and 1, 8-bit values saved as 16 bit, or values divided by 255 twice. A single faint map may be an
@@ -60,14 +66,18 @@ class Look(NamedTuple):
     """The maps of one image that `first_look` compares."""
 
     pred: Prediction
-    soft: F8  # (H, W): the soft map in [0, 1], inverted if the protocol says so; (0, 0) if none
-    # (H, W): the number of annotators that mark each pixel; (0, 0) if their maps differ in size
+    # (H, W) soft map in [0, 1], inverted if the protocol says so; an array (0, 0) if the prediction
+    # has no soft map
+    soft: F8
+    # (H, W) number of annotators that mark each pixel as a boundary; an array (0, 0) if there are
+    # no annotators or their maps differ in size
     truth: F8
-    measured: bool  # True if both maps have the same size and neither is constant
+    # True if both maps have the same size and neither is constant. Only then can they be compared.
+    measured: bool
 
 
 def look_at(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Look:
-    """Return the soft map and the annotated pixels of an image, for `first_look` to compare."""
+    """Return the maps of one image in the form in which `first_look` compares them."""
     soft = truth = np.zeros((0, 0))
     if pred.kind in ("soft", "ucm2"):
         soft = unit(pred.boundary_map())
@@ -81,19 +91,20 @@ def look_at(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Look:
 def first_look(
     looks: Sequence[Look], protocol: Protocol, unused: Collection[str]
 ) -> list[InputWarning]:
-    """Return warnings about the first images of a run.
+    """Check the first images of a run for common mistakes, and return a warning for each mistake.
 
-    The checks are made in this order, and the first one that fails ends them:
+    The checks are made in this order. If one of them finds a mistake, the later ones are skipped:
 
     1. Inverted maps: most maps are much darker on annotated boundaries than elsewhere.
-    2. Flipped maps: a map fits its ground truth clearly better when mirrored, rotated or
+    2. Flipped maps: a map fits its ground truth clearly better when it is mirrored, rotated or
        transposed. There is one warning for each kind of flip.
     3. Swapped maps: a map fits the ground truth of another image.
-    4. Thick maps (`_find_thick_maps`). This is only checked if the protocol thins maps without NMS,
-       and a score depends on NMS and on the match tolerance.
+    4. Thick maps: see `_find_thick_maps`. This check is only made if the protocol thins maps
+       without NMS, and the scores depend on NMS and on the match tolerance.
 
-    Images whose `measured` is False are ignored. `unused` are the fields of the protocol on which
-    no score of the run depends.
+    - looks: the maps of the first images. Images whose `measured` is False are ignored.
+    - protocol: the protocol of the run
+    - unused: the names of the protocol's fields on which no score of the run depends
     """
     looks = [look for look in looks if look.measured]
     ids_by_finding: dict[_Finding, list[str]] = {}
@@ -113,7 +124,11 @@ def first_look(
 
 
 def _find_misplaced_maps(looks: Sequence[Look]) -> dict[_Finding, list[str]]:
-    """Return the ids of flipped maps by the kind of flip or, without any, pairs of swapped maps."""
+    """Find flipped maps and, if there are none, swapped maps.
+
+    Returns a dict that maps each finding (one for each kind of flip, or one for swaps) to the ids
+    of its images. For swaps, each "id" is a phrase such as "ID looks like OTHER_ID".
+    """
     ids_by_finding: dict[_Finding, list[str]] = {}
     thumbnails = []
     for look in looks:
@@ -131,9 +146,13 @@ def _find_misplaced_maps(looks: Sequence[Look]) -> dict[_Finding, list[str]]:
 
 
 def _find_thick_maps(looks: Sequence[Look]) -> dict[_Finding, list[str]]:
-    """Return the ids of soft maps with broad edges, if most soft maps have them for one reason.
+    """Find soft maps with broad edges, and the reason why the edges are broad.
 
-    The reason is FILLED if the ground truth is thick too, because it marks areas, and else RAW.
+    The reason is FILLED if the ground truth is thick as well, because it marks areas and not lines.
+    Otherwise the reason is RAW: the map was not thinned by NMS.
+
+    Returns a dict that maps a reason to the ids of its images. A reason is only included if it
+    applies to more than half of the soft maps.
     """
     ids_by_reason: dict[_Finding, list[str]] = {FILLED: [], RAW: []}
     n_soft = 0
@@ -156,20 +175,26 @@ def _sample_lines(values: Map) -> Map:
 
 
 def _is_faint(soft: Map, protocol: Protocol, has_thresholds: bool = True) -> bool:
-    """Return True if a soft map was probably saved on a wrong scale, because its values are small.
+    """Return True if a soft map was probably saved on the wrong scale.
 
-    An integer map is faint if no value exceeds _MAX_FAINT. Any map is faint if no value reaches the
-    protocol's lowest threshold above 0; this is not checked without `has_thresholds`. Bool maps,
-    and all maps if the protocol normalises them, are never faint.
+    Such a map is called faint, because its largest value is suspiciously small. There are two
+    tests:
+
+    - A map of unsigned integers is faint if no value exceeds _MAX_FAINT for its dtype.
+    - Any map is faint if no value, scaled to [0, 1], reaches the protocol's smallest positive
+      threshold. This test is skipped if `has_thresholds` is False.
+
+    Bool maps are never faint. If the protocol normalises maps, no map is faint.
     """
     if protocol.normalise or soft.dtype == bool:
         return False
     max_faint = _MAX_FAINT[soft.dtype.itemsize] if soft.dtype.kind == "u" else -1  # -1: no limit
-    lowest = min(filter(None, protocol.thresholds)) if has_thresholds else 0
-    for lines in (_sample_lines(soft), soft):  # a few rows are enough for most maps
+    smallest_threshold = min(filter(None, protocol.thresholds)) if has_thresholds else 0
+    # Test a sample of rows first, and the whole map only if the sample looks faint
+    for lines in (_sample_lines(soft), soft):
         largest = lines.max(initial=0)
-        is_on = float(unit(np.asarray(largest))) >= lowest  # scaled to [0, 1]
-        if largest > max_faint and is_on:
+        reaches_threshold = float(unit(np.asarray(largest))) >= smallest_threshold
+        if largest > max_faint and reaches_threshold:
             return False
     return True
 
@@ -181,14 +206,20 @@ def evidence_of(
     protocol: Protocol,
     has_thresholds: bool,
 ) -> Sides:
-    """Return the properties of an image's values, by which all images are later judged together.
+    """Record properties of an image's values, by which all images are later judged together.
 
-    A soft map is FAINT or STRONG (`_is_faint`), and DARK or LIGHT (`_polarity`). Floats that come
-    from no file are always STRONG, as a network in training may return any numbers. If the metric
-    interprets labels, the evidence of the label maps on both sides is added.
+    These properties are called evidence: a single image proves no mistake, but many images may.
 
-    pred: the prediction; None if there is no file, and the prediction then has no evidence.
-    has_thresholds: False if the metric has no lowest threshold that a soft map must reach.
+    A soft map is either FAINT or STRONG (see `_is_faint`), and either DARK or LIGHT (see
+    `_polarity`). Float maps that do not come from a file are always STRONG, because a network in
+    training may return any numbers. If the metric interprets labels, the evidence of the label
+    maps of both sides is added.
+
+    - pred: the prediction, or None if there is no file. The prediction then has no evidence.
+    - gt: the ground truth of the same image
+    - has_thresholds: False if the metric has no smallest threshold that a soft map must reach
+
+    Returns the evidence of the prediction and that of the ground truth.
     """
     gt_evidence = gt.evidence
     pred_evidence = NO_EVIDENCE
@@ -218,11 +249,13 @@ def evidence_of(
 def _polarity(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Values:
     """Tell whether a soft map draws boundaries dark (DARK) or light (LIGHT).
 
-    A map whose mean is below one half is LIGHT: boundaries cover little of an image, so that a map
-    with dark boundaries is bright overall. A brighter map is DARK if it is much darker on annotated
-    boundaries than elsewhere, and else LIGHT. NOTHING is returned for an empty map, and for a
-    bright one that is constant or has no ground truth of its size. If the protocol inverts maps,
-    all this concerns the inverted map.
+    A map whose mean is below one half is LIGHT, even if it is constant or has no ground truth:
+    boundaries cover little of an image, so a map with dark boundaries would be bright overall. A
+    brighter map is DARK if it is much darker on annotated boundaries than elsewhere. If it is not,
+    it is LIGHT.
+
+    Returns NOTHING if the map is empty, or if it is bright and is constant or has no ground truth
+    of its size. If the protocol inverts maps, all of this applies to the inverted map.
     """
     if 0 in pred.shape:
         return Values.NOTHING
@@ -243,9 +276,9 @@ def _polarity(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Values:
 def _has_dark_boundaries(look: Look) -> bool:
     """Return True if a map is bright overall but much darker on annotated boundaries.
 
-    The mean of the map must be above 0.5, and 1 - value must be on average more than MUCH_DARKER
-    times larger in blocks with annotated pixels than in other blocks. Returns False if all blocks
-    are of one kind.
+    The map must meet two conditions. Its mean must exceed 0.5. Its darkness, which is 1 - value,
+    must on average be more than MUCH_DARKER times larger in blocks with annotated pixels than in
+    blocks without any. Returns False if all blocks, or no blocks, have annotated pixels.
     """
     if not look.soft.mean() > 0.5:
         return False
@@ -256,9 +289,10 @@ def _has_dark_boundaries(look: Look) -> bool:
 
 
 def _block_means(values: F8) -> F8:
-    """Return the means of blocks of 4 x 4 pixels of a map (H, W), or of 2 x 2 if H or W < 200.
+    """Shrink an (H, W) map to the means of its blocks.
 
-    Rows and columns at the end that fill no block are left out.
+    A block has 4 x 4 pixels, or 2 x 2 pixels if H or W is below 200. Rows and columns at the end
+    that do not fill a whole block are left out.
     """
     side = 4 if min(values.shape) >= 200 else min(2, *values.shape)
     rows, cols = values.shape[0] // side, values.shape[1] // side
@@ -267,9 +301,11 @@ def _block_means(values: F8) -> F8:
 
 
 def thumbnail(values: F8) -> F8:
-    """Shrink a map (H, W) to block means, smooth it, subtract the local mean, and scale to norm 1.
+    """Reduce an (H, W) map to a small array for fast comparisons of maps.
 
-    The sum of the products of two thumbnails is their correlation. A constant map gives zeros.
+    The map is shrunk to the means of its blocks, smoothed, reduced by its local mean (over AROUND x
+    AROUND blocks) and scaled to norm 1. The sum of the products of two thumbnails is therefore
+    their correlation. The thumbnail of a constant map is zero everywhere.
     """
     # Sums of shifted copies replace scipy's filters, whose import takes longer than all of this
     small = _smoothed(_block_means(values), (1, 4, 6, 4, 1))
@@ -279,9 +315,9 @@ def thumbnail(values: F8) -> F8:
 
 
 def _smoothed(values: F8, weights: Sequence[float]) -> F8:
-    """Convolve the columns and rows of a map (H, W) with the weights, divided by their sum.
+    """Convolve the columns and then the rows of an (H, W) map with the normalised `weights`.
 
-    Beyond the border the outermost values are repeated.
+    The weights are divided by their sum. Beyond the border, the outermost values are repeated.
     """
     for _ in range(2):  # along the first axis; the map is transposed each time
         half = len(weights) // 2
@@ -294,15 +330,18 @@ def _smoothed(values: F8, weights: Sequence[float]) -> F8:
 
 
 def best_orientation(pred: Thumbnail, truth: Thumbnail) -> str:
-    """Return the name of the flip that makes a prediction fit its ground truth clearly better.
+    """Return the name of the flip that makes a prediction fit its ground truth best.
 
-    Returns "" if there is none. Both arguments are thumbnails of the same shape.
+    The flips are those in FLIPS; transposing is only tried if it keeps the shape. Both arguments
+    are thumbnails of the same shape.
+
+    Returns "" if no flip makes the prediction fit clearly better than it does unflipped.
     """
     best_name = ""
     best_fit = _min_convincing_fit(pred.size, float((pred * truth).sum()))
     for name, flip in FLIPS:
         flipped = flip(pred)
-        if flipped.shape == truth.shape:  # transposing changes it unless the map is square
+        if flipped.shape == truth.shape:  # transposing changes the shape unless the map is square
             fit = float((flipped * truth).sum())
             if fit > best_fit:
                 best_fit, best_name = fit, name
@@ -310,21 +349,27 @@ def best_orientation(pred: Thumbnail, truth: Thumbnail) -> str:
 
 
 def _min_convincing_fit(n_pixels: int, own_fit: float) -> float:
-    """Return the correlation that a flipped map, or another ground truth, must exceed.
+    """Return the correlation above which a map fits clearly better than it fits as it is.
 
-    This is the largest of three limits: the correlation of maps that fit at all, the correlation
-    that two thumbnails of `n_pixels` may reach by chance, and BETTER times `own_fit`, the
-    correlation between the unflipped map and its ground truth.
+    "As it is" means unflipped, and with the ground truth of its own image. The result is the
+    largest of three values: the smallest correlation of any map that fits its ground truth; the
+    correlation that two thumbnails of `n_pixels` pixels may reach by chance; and BETTER times
+    `own_fit`, the correlation of the map as it is.
     """
     return max(_ALIKE, _CHANCE / math.sqrt(n_pixels), BETTER * own_fit)
 
 
 def find_swaps(thumbnails: Iterable[_Thumbnails]) -> list[tuple[str, str]]:
-    """Return likely swaps, as (id of a map, id of the other image whose ground truth it fits).
+    """Find maps that were probably saved under the name of another image.
 
-    A swap is reported if, among the images whose thumbnails have the same shape, the map and the
-    other ground truth are each other's best match, and match clearly better than the map and its
-    own ground truth. Two swapped maps usually give two pairs.
+    Only images whose thumbnails have the same shape are compared with each other. A map is reported
+    if, among them, the map and the ground truth of another image are each other's best match, and
+    if they match clearly better than the map matches its own ground truth.
+
+    - thumbnails: for each image its id, and the thumbnails of its map and of its ground truth
+
+    Returns pairs of ids: the image whose map is wrong, and the image whose ground truth the map
+    fits. Two maps that were swapped with each other usually give two pairs.
     """
     by_shape: dict[tuple[int, ...], list[_Thumbnails]] = {}
     for images in thumbnails:
@@ -343,11 +388,15 @@ def find_swaps(thumbnails: Iterable[_Thumbnails]) -> list[tuple[str, str]]:
 
 
 def thickness(soft: F8) -> float:
-    """Return the fraction of strong pixels that lie in a 2 x 2 square of strong pixels.
+    """Measure how thick the lines of a soft map are.
 
-    Lines one pixel wide give 0, broad edges almost 1, and a map of zeros NaN. The fraction is the
-    mean over three definitions of "strong": pixels from the median, from the upper quartile, and
-    from the upper tenth of the non-zero values on.
+    The measure is the fraction of strong pixels that lie in a 2 x 2 square of strong pixels. It is
+    0 for lines that are one pixel wide, and almost 1 for broad edges.
+
+    A pixel is strong if its value reaches a quantile of the non-zero values. The fraction is
+    averaged over three such quantiles: the median, the upper quartile and the upper decile.
+
+    Returns NaN if the map is zero everywhere.
     """
     values = soft[soft > 0]
     if not values.size:

@@ -1,4 +1,4 @@
-"""The images of a run: those of two folders, and those whose files a finished run was made from."""
+"""Find and read the images of a run: those of two folders, or those of a finished run."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ SPLITS = {"train", "val", "test", "training", "validation", "testing", "trainval
 
 
 class Inputs(NamedTuple):
-    """A prediction, or None if the annotators are scored, and its ground truth."""
+    """What is read for one image: the prediction and its ground truth."""
 
-    pred: Prediction | None
+    pred: Prediction | None  # None if the annotators are scored against each other
     gt: GroundTruth
 
 
@@ -54,9 +54,11 @@ class PredictionAndTruth(NamedTuple):
 def check_same_counts(
     run: Evaluation, image_id: str, stored: Mapping[str, Any], counted: Mapping[str, Any]
 ) -> None:
-    """Raise DataError if the counts of an image, made again, differ from the stored ones.
+    """Check that counting an image again gave the same counts as those stored in the run.
 
-    stored, counted: {name: array} for one metric
+    `stored` and `counted` map the names of one metric's counts to arrays.
+
+    Raises DataError if an array of `counted` differs from the stored one.
     """
     for name, array in checked_counts(counted).items():
         if not np.array_equal(stored[name], array, equal_nan=True):
@@ -73,9 +75,9 @@ class RunHeader:
     name: str
     protocol: Protocol
     provenance: Provenance
-    # "pred", "gt", "photos" or "valid" -> the absolute path of this folder
+    # Maps "pred", "gt", "photos" or "valid" to the absolute path of this folder
     places: Mapping[str, str] = attrs.field(factory=dict)
-    # Image on which the detector failed -> reason
+    # Maps the id of each image on which the detector failed to the reason
     failed: Mapping[str, str] = attrs.field(factory=dict)
 
     def with_provenance(self, **known: Any) -> RunHeader:
@@ -92,23 +94,34 @@ class Item(typing.Protocol):
 
     @property
     def form(self) -> str:
-        """The form of the prediction to record, or "" to record that of the file.
+        """The form of the prediction that the record of this image shall state.
 
-        It is "none" for an empty map that replaces a missing file, and "humans" if annotators are
-        scored.
+        The form is "none" if an empty map replaces a missing file, and "humans" if the annotators
+        are scored. If it is "", the record states the form that is found in the file.
         """
 
     def key(self, read: ReadBytes) -> bytes:
-        """Return a hash of everything that `load` reads. `read` reads the bytes of a file."""
+        """Return a hash of everything that `load` reads.
+
+        `read` is a function that returns the bytes of a file.
+        """
 
     def load(self, alike: ReadAlike, protocol: Protocol, read: ReadBytes) -> Inputs:
-        """Read prediction and ground truth for a group of metrics that read files the same way."""
+        """Read the prediction and the ground truth of the image.
+
+        - alike: a group of metrics that read files in the same way
+        - protocol: the protocol under which the files are read
+        - read: a function that returns the bytes of a file
+        """
 
 
 def image_fingerprint(item: Item, settings_hash: str, read: ReadBytes) -> str:
-    """Return a hash of all that an image's counts depend on: its id, its files, and the settings.
+    """Return a hash of everything on which an image's counts depend.
 
-    settings_hash: `Plan.settings_hash`. read: reads the bytes of a file.
+    These are the image's id, the content of its files, and the settings of the run.
+
+    - settings_hash: the hash of the settings, see `Plan.settings_hash`
+    - read: a function that returns the bytes of a file
     """
     text = json.dumps([settings_hash, item.image_id]).encode()
     return hashlib.blake2b(text + item.key(read), digest_size=16).hexdigest()
@@ -119,12 +132,12 @@ class FileItem:
     """An image whose files lie in two folders."""
 
     pair: Pair
-    kind: str  # of the prediction, such as "soft"; "" if the annotators are scored
+    kind: str  # kind of the prediction, such as "soft", or "" if the annotators are scored
     photo: Path | None = None  # the original image
     instances: tuple[Path, ...] = ()  # instance maps that belong to the ground truth
-    form: str = ""  # see `Item`
-    n_maps: int = 1  # the number of empty label maps in place of a missing prediction
-    valid: Path | None = None  # the field of view, a mask of the pixels that count
+    form: str = ""  # see `Item.form`
+    n_maps: int = 1  # number of empty label maps that replace a missing prediction
+    valid: Path | None = None  # the field of view: a mask of the pixels to be scored
 
     @property
     def image_id(self) -> str:
@@ -132,7 +145,10 @@ class FileItem:
         return self.pair.image_id
 
     def key(self, read: ReadBytes) -> bytes:
-        """Return a hash of the bytes of all files, and of how the prediction is read."""
+        """Return a hash of the content of all files and of the kind of the prediction.
+
+        `read` is a function that returns the bytes of a file.
+        """
         digest = hashlib.blake2b(f"{self.kind} {self.n_maps}".encode(), digest_size=16)
         photos = () if self.photo is None else (self.photo,)
         groups = [self.pair.pred_paths, self.pair.gt_paths, photos, self.instances]
@@ -145,9 +161,10 @@ class FileItem:
         return digest.digest()
 
     def load(self, alike: ReadAlike, protocol: Protocol, read: ReadBytes = read_bytes) -> Inputs:
-        """Read the ground truth, with photo and field of view if given, and the prediction.
+        """Read the prediction and the ground truth, with the photo and the field of view if given.
 
-        A missing prediction becomes an empty map. If annotators are scored, the prediction is None.
+        The parameters are those of `Item.load`. If the prediction has no file, it is an empty map.
+        If the annotators are scored, the prediction is None.
         """
         files, readings = alike.files, alike.readings
         gt_kind = alike.metrics[0].gt_kind
@@ -174,11 +191,15 @@ class PairedFolders(NamedTuple):
 def list_items(
     pred_dir: StrPath, gt_dir: StrPath, plan: Plan, ids: Sequence[str] | None = None
 ) -> PairedFolders:
-    """Pair the predictions with the ground truth, and return an item for each image.
+    """Pair the predictions in a folder with their ground truth, and return an item for each image.
 
-    `ids` are the images to evaluate; by default those in the split file, or all. An image without a
-    prediction is an error, gets an empty prediction, or is left out, as `plan.missing` says. Raises
-    PairingError that lists all images whose partner is missing.
+    `ids` are the ids of the images to evaluate. If it is None, these are the images of the plan's
+    split file or, if the plan has no split file, all images.
+
+    `plan.missing` says what happens to an image without a prediction: "error" raises PairingError,
+    "zero" scores an empty prediction, and "skip" leaves the image out.
+
+    Raises PairingError, which lists all images whose prediction or ground truth is missing.
     """
     alike = plan.by_reading[0]
     kind = plan.pred_kind
@@ -220,10 +241,14 @@ def _item_of(
     views: Mapping[str, Path],
     n_maps: int = 1,
 ) -> FileItem:
-    """Return the item of an image. Its fields are explained in `FileItem`.
+    """Return the item of an image.
 
-    alike: the metrics for which files are read. photos, views: {image id: original image} and
-    {image id: field of view}, which may lack the image.
+    - pair: the image's prediction and ground truth
+    - kind: the kind of the prediction, such as "soft"
+    - alike: the group of metrics for which the files are read
+    - photos: maps image ids to original images; it may lack the image
+    - views: maps image ids to masks of the field of view; it may lack the image
+    - n_maps: the number of empty label maps that replace a missing prediction
     """
     instances = []
     if alike.files.instances:
@@ -240,7 +265,10 @@ def _item_of(
 
 
 def _fields_of_view(valid_dir: StrPath, pairs: Sequence[Pair]) -> dict[str, Path]:
-    """Return {image id: mask of its field of view}. Raises PairingError if an image has no mask."""
+    """Return a dict that maps each image id to the mask of its field of view.
+
+    Raises PairingError if an image has no mask in the folder `valid_dir`.
+    """
     ids = [p.image_id for p in pairs]
     sequences = any("/" in image_id for image_id in ids)
     folder = os.path.abspath(valid_dir)
@@ -251,10 +279,16 @@ def _fields_of_view(valid_dir: StrPath, pairs: Sequence[Pair]) -> dict[str, Path
 def folder_header(
     items: Sequence[FileItem], plan: Plan, *, gt: StrPath, pred: StrPath | None = None
 ) -> RunHeader:
-    """Return the header of a run over folders. If `pred` is None, the annotators are scored.
+    """Return the header of a run over folders.
 
-    A run without a name is named after the folder of predictions. A shard gets a hash of the ground
-    truth of all shards, by which `merge` recognises shards of the same run.
+    - items: all images of the run, including those of other shards
+    - plan: the settings of the run. If they give no name, the run is named after the folder of
+      predictions.
+    - gt: the folder of the ground truth
+    - pred: the folder of predictions, or None if the annotators are scored
+
+    If the run is a shard, the header gets a hash of the ground truth of all shards. By this hash,
+    `merge` recognises the shards of the same run.
     """
     photos = None if pred is None else plan.images_dir
     folders = {"pred": pred, "gt": gt, "photos": photos, "valid": plan.valid_dir}
@@ -284,7 +318,11 @@ def folder_header(
 
 
 def _name_after_folder(folder: StrPath) -> str:
-    """Return the name of a folder, or of the nearest one above it that is not named like "test"."""
+    """Return the name for a run whose predictions are in `folder`.
+
+    This is the folder's name. If that is the name of a split, such as "test", it is the name of the
+    nearest parent folder that is not named after a split.
+    """
     names = list(Path(folder).resolve().parts)
     while len(names) > 1 and names[-1].lower() in SPLITS:
         names.pop()
@@ -292,7 +330,10 @@ def _name_after_folder(folder: StrPath) -> str:
 
 
 def _hash_ground_truth(items: Sequence[FileItem]) -> str:
-    """Return a hash of the ground-truth and field-of-view files of all items."""
+    """Return a hash of the ground-truth and field-of-view files of all items.
+
+    Files that cannot be read are left out.
+    """
     digest = hashlib.blake2b(digest_size=8)
     for item in items:
         for file in filter(None, (*item.pair.gt_paths, item.valid)):
@@ -304,9 +345,12 @@ def _hash_ground_truth(items: Sequence[FileItem]) -> str:
 def check_truth(
     task: Task, gt_dir: StrPath, protocol: Protocol, split_file: StrPath | None = None
 ) -> None:
-    """Raise DataError if the ground truth in `gt_dir` is not the set of the task.
+    """Check that the ground truth in `gt_dir` is the set of images that the task prescribes.
 
-    The set is recognised by its fingerprint, or by its number of images if the task has none.
+    The set is recognised by its fingerprint. If the task has no fingerprint, the set is recognised
+    by its number of images, counting only the ids of the task if it has any.
+
+    Raises DataError if the ground truth is another set.
     """
     if task.fingerprint is not None:
         truths = folder_fingerprints(gt_dir, protocol, split_file)
@@ -324,20 +368,24 @@ def check_truth(
 
 @attrs.frozen(eq=False)
 class Sources:
-    """The files of a finished run, by image id."""
+    """The files from which a finished run was made. The dicts map image ids to files."""
 
     pairs: dict[str, Pair]  # predictions and ground truth
-    photos: dict[str, Path]  # original images; may lack images
+    photos: dict[str, Path]  # original images; some images may have none
     pred_kind: str  # the kind of the predictions, such as "soft"
-    metric: Metric  # the metric for which files are read
-    views: dict[str, Path]  # fields of view: masks of the pixels that count
+    metric: Metric  # the metric for which the files are read
+    views: dict[str, Path]  # fields of view: masks of the pixels to be scored
 
     def load(
         self, image_id: str, protocol: Protocol, read: ReadBytes = read_bytes
     ) -> PredictionAndTruth:
         """Read the prediction and the ground truth of an image.
 
-        Raises DataError if the run scored annotators, who have no predictions.
+        - image_id: the id of the image
+        - protocol: the protocol under which the files are read
+        - read: a function that returns the bytes of a file
+
+        Raises DataError if the run has no predictions because it scored the annotators.
         """
         pred, gt = self._item(image_id, protocol).load(self._read_alike(protocol), protocol, read)
         if pred is None:
@@ -349,8 +397,12 @@ class Sources:
     ) -> PredictionAndTruth:
         """Read an image of a run, and check that its files still give the stored counts.
 
-        If the files have changed since they were counted, `metric` counts the image again, and
-        DataError is raised if the counts differ. Without `metric`, nothing is checked.
+        - run: the run
+        - record: the run's record of the image, with the stored counts
+        - metric: the metric that counts the image again if its files or the settings have changed
+          since the run, which is recognised by their hash. None means that nothing is checked.
+
+        Raises DataError if the counts differ from the stored ones.
         """
         files = HeldFiles()
         item = self._item(record.image_id, run.protocol)
@@ -365,7 +417,7 @@ class Sources:
         return inputs
 
     def _read_alike(self, protocol: Protocol) -> ReadAlike:
-        """Return how files are read for the metric with this protocol."""
+        """Return the group that says how files are read for `metric` under this protocol."""
         return registry.group_by_reading([self.metric.name], protocol, self.pred_kind)[0]
 
     def _item(self, image_id: str, protocol: Protocol) -> FileItem:
@@ -380,7 +432,10 @@ class Sources:
         return item.load(self._read_alike(protocol), protocol).gt
 
     def photo(self, image_id: str, shape: tuple[int, int]) -> NDArray[np.uint8] | None:
-        """Read the photo of an image, or return None if there is none of that shape."""
+        """Read the photo of an image.
+
+        Returns None if the image has no photo, or if the photo does not have this `shape` (H, W).
+        """
         if image_id not in self.photos:
             return None
         pixels = read_photo(self.photos[image_id])
@@ -397,12 +452,14 @@ def find_sources(
 ) -> Sources:
     """Find the files from which a run was made.
 
-    pred_dir, gt_dir, images_dir: by default the folders of the run. Photos may also lie beside the
-        ground truth, as in BSDS.
-    metric: the metric for which the files are read, if the run does not have it. By default they
-        are read for the run's own metrics.
+    - pred_dir, gt_dir: the folders of predictions and ground truth; by default those of the run
+    - images_dir: the folder of photos; by default that of the run or, if the run has none, the
+      folder of photos that belongs to the ground truth in the BSDS layout, if it exists
+    - metric: the name of a metric for which the files are read if the run does not have it. By
+      default, they are read for the run's own metrics.
 
-    Raises DataError if a folder is unknown or gone, or lacks an image of the run.
+    Raises DataError if a folder is unknown or gone or lacks an image of the run, or if the run has
+    no images.
     """
     pred, gt = pred_dir or run.place("pred"), gt_dir or run.place("gt")
     if not pred or not gt:
@@ -437,7 +494,11 @@ def find_sources(
 
 
 def fault_of(run: Evaluation, error: DataError) -> str:
-    """Describe a problem with a run's files, without the author's private paths of its folders."""
+    """Return the first problem of an error about a run's files, as a line that may be published.
+
+    The paths of the run's folders are private to the author of the run. They are shortened to the
+    names of the folders.
+    """
     line = str(error.problems[0])
     for side in ("pred", "gt", "photos", "valid"):
         if folder := run.place(side):
