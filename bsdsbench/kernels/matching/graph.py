@@ -5,16 +5,18 @@ c = round(100 d). Its weight, to be maximised in the sum, is
 
     (C - c) * 2^shift - tie        C = max(1, ceil(100 * 100 * max_dist_px))
 
-where 0 <= tie < 2^bits is a hash of both pixels and the annotator, and 2^shift exceeds the sum of
-the ties of any matching. So the sum of (C - c) is maximised first, and the ties make the optimum
-unique for all practical purposes: the order of the search does not matter. bits is 24, or fewer if
-a weight would need more than 60 bits.
+where C is the cost of leaving a pixel unmatched, and the tie is a pseudo-random number that breaks
+ties between matchings of equal cost. It is a hash of both pixels and the annotator, with
+0 <= tie < 2^bits, and 2^shift exceeds the sum of the ties of any matching. So the sum of (C - c) is
+maximised first, and the ties make the optimum unique for all practical purposes: the order of the
+search does not matter. bits is 24, or fewer if a weight would need more than 60 bits.
 
 Words of this module, search.py, matching.py and unmatched.py:
 
 side      One of the two vertex sets: the prediction, or an annotator's ground truth. A search can
-          start from either, so functions take `side`, the set that they work on, and `opposite`.
-vertex    A pixel of a side that is on at any step. Its partners are the vertices of the other side
+          start from either, so functions take `side`, the set that they work on, and `opposite`,
+          the other set.
+vertex    A pixel of a side that is on at some step. Its partners are the vertices of the other side
           within the radius; its mate is the partner that it is matched with. A free vertex has no
           mate.
 tile      8 x 8 pixels in one uint64. The edges of a vertex are found by laying the disk of the
@@ -71,11 +73,13 @@ NODE_DTYPE = _record(
         ("first_edge", "u4"),  # the header of the vertex's edges in the arena, or EDGES_UNKNOWN
     ]
 )
-# Bit 8 (row & 7) + (col & 7) stands for a pixel. `live` are the vertices to which edges lead now.
-# `before` counts the vertices of the earlier tiles.
+# A tile of 8 x 8 pixels: bit 8 (row & 7) + (col & 7) of a word stands for the pixel (row, col).
+# `bits` are the vertices in the tile, `live` those to which edges lead at the current step, and
+# `before` is the number of vertices in all earlier tiles.
 TILE_DTYPE = _record([("bits", "u8"), ("live", "u8"), ("before", "u4")])
-# The edges of a vertex follow a header: its `weight` is the vertex, its `to` the end of the list.
-# Packed, because searches are bound by memory.
+# The edges of a vertex are a list in the arena. Its first element is a header: the `weight` of the
+# header is the index of the vertex, and its `to` is where the list ends. The dtype is packed,
+# because the speed of searches is limited by memory.
 EDGE_DTYPE = _record([("weight", "i8"), ("to", "u4")], align=False)
 
 
@@ -94,14 +98,17 @@ class Side(NamedTuple):
 
 
 class Geometry(NamedTuple):
-    """The constants by which edges are found and weighted, for both sides."""
+    """The constants by which edges are found and weighted, for both sides.
+
+    C is the cost of a missing pair, c the cost of a pair, and R the reach in whole pixels.
+    """
 
     cols: int  # of the image
     tile_rows: int  # rows and columns of tiles
     tile_cols: int
     reach: int  # R of the disk
     mask: U8  # (8, 8, T, T): see Disk
-    gain: I8  # ((2R + 1)^2,): (C - c) * 2^shift by offset, row by row
+    gain: I8  # ((2R + 1)^2,): (C - c) * 2^shift for each offset between the pixels, row by row
     top_gain: int  # C * 2^shift
     shift: int
     salt: np.uint64  # the part of the hash that depends on the annotator
@@ -124,8 +131,8 @@ class Disk(NamedTuple):
     """The pixels within reach of a pixel. R is the reach in whole pixels."""
 
     half: I4  # (2R + 1,): half the width of each row
-    mask: U8  # (8, 8, T, T): the disk's bits in the T x T tiles around a pixel (row & 7, col & 7)
-    cost: I8  # (2R + 1, 2R + 1): round(100 d), outside the disk too
+    mask: U8  # (8, 8, T, T): the disk as bits, for each place of its centre in a tile; `tile_mask`
+    cost: I8  # (2R + 1, 2R + 1): round(100 d) for each offset, outside the disk too
     lost: int  # C, the cost of a missing pair
 
 
@@ -156,19 +163,21 @@ def disk(max_dist_px: float, shape: tuple[int, ...]) -> Disk:
 
 @lru_cache(maxsize=8)
 def half_widths(max_dist_px: float, shape: tuple[int, ...]) -> I4:
-    """Return half the width h of each row of a disk, (2 R + 1,): a row has 2 h + 1 pixels.
+    """Return half the width of each row of a disk, (2 R + 1,).
 
-    The disk is that of the function `disk`, without its costs. Raises DataError if it is too large.
+    A row of half width h has 2 h + 1 pixels. The disk is the one that the function `disk` builds,
+    but no costs are computed. Raises DataError if the disk is too large.
     """
     allowed = _distances(max_dist_px, shape) <= with_tolerance(max_dist_px)
     return (allowed.sum(1) // 2).astype(np.int32)
 
 
 def _distances(max_dist_px: float, shape: tuple[int, ...]) -> F8:
-    """Return the distance of each pixel of a square from its middle, (2 R + 1, 2 R + 1).
+    """Return the distance of each pixel of a square from the pixel in its middle.
 
-    R is `max_dist_px`, or the diagonal of an image of `shape` if that is shorter, rounded down.
-    Raises DataError if R is above _MAX_REACH.
+    The square is the smallest that holds the disk of radius `max_dist_px`. It has 2 R + 1 rows and
+    columns, where R is the radius rounded down. A radius above the diagonal of an image of `shape`
+    is lowered to the diagonal. Raises DataError if R is above _MAX_REACH.
     """
     reach = math.floor(min(with_tolerance(max_dist_px), math.hypot(*shape)))
     if reach > _MAX_REACH:
@@ -178,38 +187,57 @@ def _distances(max_dist_px: float, shape: tuple[int, ...]) -> F8:
 
 
 def tile_mask(allowed: Bool) -> U8:
-    """Draw a set of offsets, such as a disk, around each of the 64 pixels of a tile, as bits.
+    """Precompute a neighbourhood of each of the 64 pixels of an 8 x 8 tile, as bit masks.
 
-    allowed (2 R + 1, 2 R + 1): True for the offsets in the set; offset 0 is in the middle.
+    The neighbours of a pixel are then found by an AND of these masks with the tiles around it.
 
-    Returns (8, 8, T, T). Element [r, c] is T x T tiles, with the set drawn around pixel (r, c) of
-    the tile in the middle. Bit 8 i + j of a tile stands for its pixel (i, j).
+    allowed (2 R + 1, 2 R + 1): the neighbourhood, for example a disk: True for each offset of a
+        neighbour from the pixel. The offset (0, 0) is in the middle.
+
+    Returns a uint64 array (8, 8, T, T). Its element [r, c] is a block of T x T tiles, which holds
+    the neighbourhood of pixel (r, c) of the block's middle tile. T is the smallest odd number of
+    tiles for which every such neighbourhood fits into the block. Each tile is one word: bit
+    8 i + j stands for pixel (i, j) of the tile.
     """
     reach = len(allowed) // 2
     tiles_aside = -(-reach // 8)
     size, corner = 8 * (2 * tiles_aside + 1), 8 * tiles_aside - reach + 7
     canvas = np.zeros((size + 7, size + 7), bool)
     canvas[corner : corner + len(allowed), corner : corner + len(allowed)] = allowed
-    # One view of the canvas for each place of the pixel in its tile, (8, 8, 8 T, 8 T)
+    # Moving a window of the canvas up and left moves the neighbourhood in it down and right. So
+    # there is one window for each place of the pixel in its tile, (8, 8, 8 T, 8 T).
     views = np.lib.stride_tricks.sliding_window_view(canvas, (size, size))[::-1, ::-1]
-    # A byte is a row of a tile, (8, 8, T, 8, T, 1); the eight bytes of a tile make a word
+    # Eight pixels, a row of a tile, are packed into a byte: (8, 8, T, 8, T, 1). Then the eight
+    # bytes of each tile are put next to each other, so that they can be read as one word.
     tile_bytes = np.packbits(views.reshape(8, 8, -1, 8, size // 8, 8), axis=-1, bitorder="little")
     tiles = np.ascontiguousarray(tile_bytes[..., 0].swapaxes(3, 4))
     return tiles.view("<u8")[..., 0].astype(np.uint64, copy=False)
 
 
 def new_geometry(shape: tuple[int, int], reach: Disk, n_gt: int, annotator: int) -> Geometry:
-    """Return the constants for finding and weighting the edges between the pixels of two maps.
+    """Precompute the constants by which the edges between two maps are found and weighted.
 
-    An edge joins a predicted and a ground-truth pixel within reach. Its weight is its gain,
-    `reach.lost` minus the cost of the pair, times 2^shift, minus a tie: a pseudo-random number,
-    different for each annotator, that decides between matchings of equal gain. A matching has at
-    most `n_gt` edges, so its ties add up to less than 2^shift, a single unit of gain.
+    An edge joins a predicted pixel to a ground-truth pixel within `reach`. Its weight is the
+    integer
 
-    A weight has at most _SUM_BITS bits, so with many ground-truth pixels a tie has fewer than
-    _TIE_BITS. Raises DataError if it would have none.
+        (gain << shift) - tie
+
+    where the gain is `reach.lost` (the cost of leaving a pixel unmatched) minus the cost of the
+    pair. The tie is a pseudo-random number, different for each annotator, that chooses between
+    matchings of equal total gain. A matching has at most n_gt edges, and `shift` is so large that
+    the ties of n_gt edges together are less than one unit of gain.
+
+    A weight has at most _SUM_BITS bits. So if n_gt is large, fewer than _TIE_BITS bits are left for
+    the tie.
+
+    shape: rows and columns of both maps.
+    reach: the disk of offsets at which pixels may be paired, with their costs.
+    n_gt: number of ground-truth pixels.
+    annotator: number of the annotator; the ties depend on it.
+
+    Raises DataError if no bit is left for the tie.
     """
-    count_bits = n_gt.bit_length()  # bits by which a sum of n_gt ties is longer than one
+    count_bits = n_gt.bit_length()  # a sum of n_gt ties has this many more bits than one tie
     tie_bits = min(_TIE_BITS, _SUM_BITS - reach.lost.bit_length() - count_bits)
     if tie_bits < 1:
         raise DataError(
@@ -233,11 +261,13 @@ def new_geometry(shape: tuple[int, int], reach: Disk, n_gt: int, annotator: int)
 def new_arena(n_vertices: int, n_opposite: int, n_offsets: int) -> NDArray[np.void]:
     """Allocate an arena, EDGE_DTYPE, for the edges of the `n_vertices` vertices of a side.
 
-    n_opposite, n_offsets: numbers of vertices of the other side and of pixels in the disk.
+    n_opposite: number of vertices of the other side.
+    n_offsets: number of pixels in the disk. A vertex has at most as many edges as the smaller of
+        these two numbers.
 
     The arena has at most _ARENA_EDGES elements, but always room for all edges of one vertex.
     """
-    list_size = min(n_offsets, n_opposite) + 1  # most edges of a vertex, and their header
+    list_size = min(n_offsets, n_opposite) + 1  # the most edges that a vertex has, and their header
     return np.empty(max(min(_ARENA_EDGES, n_vertices * list_size), list_size), EDGE_DTYPE)
 
 
@@ -249,10 +279,13 @@ def new_side(
     words: int,
     value: I8 = _NO_VALUES,
 ) -> Side:
-    """Allocate a side of a matching; see the fields of `Side`.
+    """Allocate a side of a matching.
 
-    `words` is the number of uint64 words that hold the steps of a vertex. `clear_matching`
-    initialises the array `node`.
+    pixel, tile, factor, edge, value: the fields of `Side` with these names. By default no value is
+        added to the weights of edges.
+    words: number of uint64 words that hold the steps of a vertex, one bit for each step.
+
+    The array `node` is not initialised here; `clear_matching` does that.
     """
     n = pixel.size
     return Side(
@@ -279,7 +312,8 @@ def new_work(n_vertices: int) -> Work:
 def clear_matching(side, dual):
     """Make all vertices of a side free, set their duals to `dual`, and empty the arena.
 
-    `dual` is UNREACHED, which keeps paths away, if the vertices are not in the map yet.
+    dual: 0 if the vertices are in the map. If they are not in the map yet, UNREACHED, which keeps
+        paths away from them.
     """
     nodes, side.used[0] = side.node, 0
     for i in range(nodes.size):
@@ -291,7 +325,8 @@ def clear_matching(side, dual):
 def forget_edges(nodes, edges, used):
     """Empty the arena `edges` of a side, whose first used[0] elements are filled.
 
-    The side's `nodes` are marked as EDGES_UNKNOWN, so that searches find their edges again.
+    Each of the `nodes` that has its edges there is marked as EDGES_UNKNOWN, so that a search that
+    needs its edges finds them again.
     """
     header = np.int64(0)
     while header < used[0]:
@@ -301,7 +336,11 @@ def forget_edges(nodes, edges, used):
 
 
 def empty_tiles(shape: tuple[int, ...], n_maps: int) -> NDArray[np.void]:
-    """Allocate TILE_DTYPE (n_maps, tiles + 1) for empty maps of `shape` (H, W)."""
+    """Allocate the tiles of `n_maps` maps of `shape` (H, W) in which no pixel is on.
+
+    Returns a TILE_DTYPE array (n_maps, tiles + 1). Each map has one more tile at its end, see
+    `Side.tile`.
+    """
     rows, cols = shape
     return np.zeros((n_maps, ((rows + 7) // 8) * ((cols + 7) // 8) + 1), TILE_DTYPE)
 
@@ -310,8 +349,10 @@ def empty_tiles(shape: tuple[int, ...], n_maps: int) -> NDArray[np.void]:
 def write_vertices(bits, cols, tiles, ends, pixel):
     """Number the pixels that are on in A maps as vertices, map by map and tile by tile.
 
-    bits uint64 (A, H, words): the maps, from `bits.pack`. cols: number of columns of a map.
-    tiles TILE_DTYPE (A, tiles + 1): 0 on entry; receive the maps and, as `before`, the numbers.
+    bits uint64 (A, H, words): the maps, from `bits.pack`.
+    cols: number of columns of a map.
+    tiles TILE_DTYPE (A, tiles + 1): 0 on entry. The field `bits` receives the maps, and `live` a
+        copy of them; `before` receives the number of the map's vertices in earlier tiles.
     ends int64 (A + 1,): map k has the vertices ends[k] : ends[k + 1].
     pixel int32 (ends[-1],): receives the flat index of each vertex in its map.
     """
@@ -320,7 +361,7 @@ def write_vertices(bits, cols, tiles, ends, pixel):
         tile = tiles[a]
         for row in range(bits.shape[1]):
             shift = np.uint64((row & 7) << 3)
-            for word in range(bits.shape[2]):  # a byte of the word is a row of a tile
+            for word in range(bits.shape[2]):  # each byte of the word is a row of another tile
                 rest, k = bits[a, row, word], (row >> 3) * tile_cols + (word << 3)
                 while rest:
                     tile[k].bits |= (rest & np.uint64(255)) << shift
@@ -355,7 +396,11 @@ def number_pixels(tile, cols, pixel):
 
 @inner
 def row_col(pixel, cols):
-    """Return row and column of a flat index, as uint64, whose sign numba need not test."""
+    """Return the row and the column of a flat pixel index, in an image of `cols` columns.
+
+    Both are uint64, because for a signed index numba would test at each access whether it is
+    negative.
+    """
     width = np.uint32(cols)
     row = np.uint32(pixel) // width
     return np.uint64(row), np.uint64(np.uint32(pixel) - row * width)
@@ -373,29 +418,35 @@ def tile_and_bit(row, col, cols):
 
 
 def within_reach(bmap: Bool, half: I4) -> Bool:
-    """Return the pixels that have a pixel of a map (H, W) in the disk around them.
+    """Mark the pixels that have a pixel of a map in the disk around them (dilate the map).
 
-    `half` (2 R + 1,) is half the width of each row of the disk.
+    bmap (H, W): the map.
+    half (2 R + 1,): half the width of each row of the disk, from `half_widths`.
+
+    Returns a bool map (H, W).
     """
     return unpack(bits_within_reach(pack(bmap), half), bmap.shape[1])
 
 
 def bits_within_reach(bits: U8, half: I4) -> U8:
-    """Return the pixels that have a pixel of a map in the disk around them, (H, words).
+    """Mark the pixels that have a pixel of a map in the disk around them (dilate the map).
 
-    `bits` (H, words) is the map, from `bits.pack`, and `half` (2 R + 1,) half the width of each row
-    of the disk.
+    bits (H, words): the map as bits, from `bits.pack`.
+    half (2 R + 1,): half the width of each row of the disk, from `half_widths`.
 
-    The map is widened sideways one pixel at a time. Each time its width is that of a row of the
-    disk, from the narrow rows R pixels away to the wide one in the middle, it is added to the
-    answer, shifted up and down by the distance of this row. (A kernel would take far longer to
-    compile than numpy takes here.)
+    Returns the answer as bits, (H, words).
+
+    The rows of the disk are taken from the narrowest, R pixels above and below the middle, to the
+    widest in the middle. The map is widened to the left and right, pixel by pixel, until each of
+    its pixels is as wide as the row. Then the widened map, shifted up and down by the distance of
+    the row from the middle, is added to the answer. (A kernel would take far longer to compile
+    than numpy takes here.)
     """
     rows, words = bits.shape
     wide: U8 = np.zeros((rows, words + 1), np.uint64)  # with an empty word after each row
     wide[:, :-1] = bits
     near, reach, width = np.zeros_like(wide), half.size // 2, 0
-    # Bit 0 of a word is its westernmost pixel
+    # Bit 0 of a word is its westernmost pixel, so << moves pixels to the east
     for dy in range(reach, -1, -1):
         for _ in range(width, half[reach + dy]):
             narrow = wide.ravel()
@@ -421,10 +472,13 @@ def _mix(x):
 
 @inner
 def _add_values(edges, begin, end, value, opposite_values):
-    """Add the values of both ends to the weights of a vertex's edges; return the largest weight.
+    """Add the values of both vertices to the weight of each edge of a vertex.
 
-    The edges are edges[begin:end]. `value` is the vertex's own; its partners have theirs in
-    `opposite_values`. Returns -1 if there are no edges.
+    edges: the arena; the edges of the vertex are edges[begin:end].
+    value: the value of the vertex.
+    opposite_values: the values of all vertices of the other side.
+
+    Returns the largest weight after the additions, or -1 if there are no edges.
     """
     best = np.int64(-1)
     for e in range(begin, end):
@@ -435,11 +489,14 @@ def _add_values(edges, begin, end, value, opposite_values):
 
 @inner
 def find_edges(start, stop, side, opposite, geometry):
-    """Write the edges of the vertices start .. stop - 1 of `side` into its arena.
+    """Find the edges of the vertices start .. stop - 1 of `side`, and write them into its arena.
 
-    The edges of a vertex lead to the `live` vertices of `opposite` in the disk around it. Its
-    `first_edge` is set, and so is `nearest`, the cost of its cheapest edge (-1 if it has none). If
-    the arena may have no room for the edges of a vertex, it is emptied first.
+    The edges of a vertex lead to the `live` vertices of `opposite` in the disk around it. The
+    vertex's `first_edge` becomes the index of the header of its edges. Its element of
+    `side.nearest` becomes the cost of its cheapest edge, or -1 if it has no edge.
+
+    If the arena might not have room for all edges of a vertex, the arena is emptied first. Then
+    the edges of earlier vertices are unknown again, see `forget_edges`.
     """
     nodes, edges, nearest, tile = side.node, side.edge, side.nearest, opposite.tile
     # Unsigned, because every access by a signed index would test whether it counts from the end
