@@ -1,18 +1,22 @@
 """Thinning of (H, W) maps to one-pixel lines, and the changes from threshold to threshold.
 
-Two subiterations alternate until neither deletes a pixel (`mark_deletable`); all pixels are tested
-on the map before the subiteration. The method is that of Guo and Hall (1989), in the form A1 of
+Two subiterations alternate until neither deletes a pixel. Each deletes pixels by their eight
+neighbours (`mark_deletable`). All pixels are tested on the map as it was before the subiteration,
+and pixels outside the image are off. The method is that of Guo and Hall (1989), in the form A1 of
 Lam, Lee and Suen (1992), which MATLAB's bwmorph(bw, 'thin', Inf) documents.
 
 Each threshold is thinned from scratch, but only where something changes: a tile of 64 x 64 pixels
 is tested again only if it changed in the last two subiterations, or a neighbour changed at their
-common border. Maps cover only the bounding box of the pixels that are ever on.
+common border. Thinning does not depend on the position in the image, so maps cover only the
+bounding box of the pixels that are on at any threshold.
 
-Maps are uint64 (words,). A word holds 64 pixels of a row; bit 0 is the westernmost pixel. Words
-below each other form a column and are contiguous in memory, so that the processor takes several
-rows at a time; TILE_ROWS of them are a tile. The box is framed by empty tiles: one above and below
-each column, and one column to the left and to the right. So the word of row r that holds the pixels
-64 c .. 64 c + 63 of the box has the index ((c + 1) tiles_per_column + 1) TILE_ROWS + r.
+Maps are held as bits, so that one logical operation tests 64 pixels. They are uint64 (words,). A
+word holds 64 pixels of a row; bit 0 is the westernmost pixel. Words below each other form a column
+and are contiguous in memory, so that the processor takes several rows at a time. TILE_ROWS words
+below each other are a tile: tile q is the words q TILE_ROWS to (q + 1) TILE_ROWS - 1. The box is
+framed by empty tiles: one above and below each column, and one column to the left and to the right.
+So the word of row r that holds the pixels 64 c .. 64 c + 63 of the box has the index
+((c + 1) tiles_per_column + 1) TILE_ROWS + r.
 """
 
 from __future__ import annotations
@@ -54,7 +58,7 @@ class _Workspace(NamedTuple):
 
 
 class SizedEvents(NamedTuple):
-    """The changes of a map, and its size after each step."""
+    """The changes of a map over n steps, and the number of its pixels after each step."""
 
     events: Events
     size: I8  # (n,): the number of pixels that are on after each step
@@ -68,22 +72,24 @@ def thin_map(bmap: Bool) -> Bool:
 
 
 def thin_each(bmaps: Bool) -> Bool:
-    """Return N bool maps, (N, H, W), each thinned by `thin_map`."""
+    """Thin each of N bool maps (N, H, W) by `thin_map`, and return the thinned maps (N, H, W)."""
     return np.stack([thin_map(bmap) for bmap in bmaps]) if len(bmaps) else bmaps.copy()
 
 
 def thinning_events(
     levels: NDArray[np.int16], n: int, do_thin: bool = True, near: U8 = EVERYWHERE
 ) -> SizedEvents:
-    """Return the changes of a thinned map from each of n thresholds to the next lower one.
+    """Thin a map at each of n thresholds, and return its changes from each to the next lower one.
 
     levels (H, W): number of thresholds that each pixel reaches, from `thresholding.levels`. A pixel
         is on at threshold i if its level exceeds i.
+    n: number of thresholds.
     do_thin: if False, the maps are not thinned, so pixels are only added.
-    near (H, words): the pixels whose changes are needed, from `bits.pack`; changes of other pixels
-        may be missing. By default all changes are returned.
+    near (H, words): the pixels whose changes are needed, from `bits.pack`. Changes of other pixels
+        may be missing. By default the changes of all pixels are returned.
 
-    The highest threshold comes first: step k stands for threshold n - 1 - k.
+    Returns the changes, and the number of pixels of the map after each step. The highest threshold
+    comes first: step k stands for threshold n - 1 - k.
     """
     levels = np.ascontiguousarray(levels, np.int16)
     on, cols = levels > 0, levels.shape[1]
@@ -93,7 +99,8 @@ def thinning_events(
     first = first[:-1]
     if not do_thin or order.size == 0:
         return SizedEvents(Events(first, order, np.ones(order.size, np.bool_)), first[1:])
-    # Step k removes the pixels from batch[2 k] on, and adds those from batch[2 k + 1] on
+    # Batches of changed pixels alternate: those that step 0 removes, those that it adds, those that
+    # step 1 removes, and so on. batch[j] is the start of batch j in `pixel`.
     batch, size = np.zeros(2 * n + 1, np.int64), np.empty(n, np.int64)
     pixel = np.empty(_EVENTS_PER_PIXEL * order.size, np.int32)
     while not _find_changes(order, first, _new_workspace(on, near), batch, size, flat, pixel):
@@ -105,7 +112,8 @@ def thinning_events(
 def stack_events(bmaps: Bool) -> Events:
     """Return the changes between T bool maps (T, H, W), from the last map to the first.
 
-    Step 0 turns an empty map into map T - 1, and step k turns map T - k into map T - 1 - k.
+    Step 0 turns an empty map into map T - 1, and step k turns map T - k into map T - 1 - k. The
+    maps are not thinned, and pixels may leave as well as enter.
     """
     n_maps = len(bmaps)
     if bmaps.size == 0:
@@ -125,9 +133,12 @@ def _sort_by_level(level, bits, cols, flat, first, order):
     """Sort the pixels that are on by level, the highest first (a stable counting sort).
 
     level int16 (H * W,): number of thresholds that each pixel reaches, 0 to n.
-    bits uint64 (H, words) of `bits.pack`: the pixels with a level above 0. cols: columns W.
-    flat, order int32 (pixels,): receive the flat indices of these pixels, ascending and sorted.
-    first int64 (n + 2,): 0 on entry. Pixels of level n - k are then order[first[k] : first[k + 1]].
+    bits uint64 (H, words): the pixels with a level above 0, from `bits.pack`.
+    cols: number of columns W.
+    flat int32 (pixels,): receives the flat indices of these pixels in ascending order.
+    order int32 (pixels,): receives the same indices sorted by level.
+    first int64 (n + 2,): 0 on entry; receives the start of each level in `order`. The pixels of
+        level n - k are order[first[k] : first[k + 1]]. The last element is work space.
     """
     k, n = np.int64(0), first.size - 2
     for r in range(bits.shape[0]):
@@ -186,32 +197,40 @@ def _new_workspace(on: Bool, near: U8) -> _Workspace:
 
 @kernel(_nrt=False)
 def _find_changes(order, first, work, batch, size, entering, pixel):
-    """Switch pixels on step by step, thin the map, and write how the thinned map changes.
+    """Add pixels to a map in n steps, and record how the thinned map changes at each step.
+
+    At each step some pixels are switched on. Then the whole map is thinned from scratch, and
+    compared with the thinned map of the step before: some pixels have left it, others have entered
+    it.
 
     order int32 (pixels,), first int64 (n + 1,): step k switches on the pixels
-        order[first[k] : first[k + 1]], flat indices in the image.
-    work: a new _Workspace. entering int32 (pixels,): work space.
-    batch int64 (2 n + 1,), pixel int32: receive the changes. At step k the pixels
-        pixel[batch[2 k] : batch[2 k + 1]] leave the thinned map, and those from there to
-        batch[2 k + 2] - 1 enter it. batch[0] is 0 on entry.
+        order[first[k] : first[k + 1]]. They are flat indices in the image.
+    work: a new _Workspace.
+    batch int64 (2 n + 1,): 0 on entry; receives the starts and ends of the changes in `pixel`. At
+        step k, pixel[batch[2 k] : batch[2 k + 1]] leave the thinned map, and
+        pixel[batch[2 k + 1] : batch[2 k + 2]] enter it.
     size int64 (n,): receives the number of pixels in the thinned map after each step.
+    entering int32 (pixels,): work space.
+    pixel int32: receives the flat indices of the changed pixels, one step after another. Only
+        changes of pixels in `work.near` are recorded.
 
-    Returns False if `pixel` is too short for the changes.
+    Returns True, or False if `pixel` is too short for the changes. Then the results are incomplete.
     """
     now, before = work.now, work.before
-    n_occupied, n_on, end = np.int64(0), np.int64(0), np.int64(0)
+    n_occupied, n_thinned, end = np.int64(0), np.int64(0), np.int64(0)
     for k in range(first.size - 1):
         leaving_end = end
         if first[k] < first[k + 1]:
             n_occupied = _switch_on(order, first[k], first[k + 1], work, n_occupied)
             before, now = now, before
             _thin_tiles(work, n_occupied, now)
-            most_leaving = n_on
-            n_on = _mark_changes(work, n_occupied, before, now)
-            if end + most_leaving + n_on > pixel.size:
+            n_thinned_before = n_thinned
+            n_thinned = _mark_changes(work, n_occupied, before, now)
+            # At most all earlier pixels leave, and all present ones enter
+            if end + n_thinned_before + n_thinned > pixel.size:
                 return False
             leaving_end, end = _write_changes(work, now, pixel, end, entering)
-        size[k], batch[2 * k + 1], batch[2 * k + 2] = n_on, leaving_end, end
+        size[k], batch[2 * k + 1], batch[2 * k + 2] = n_thinned, leaving_end, end
     return True
 
 
@@ -219,9 +238,9 @@ def _find_changes(order, first, work, batch, size, entering, pixel):
 def _switch_on(order, begin, end, work, n_occupied):
     """Switch on the pixels order[begin:end] of the map `work.full`.
 
-    They are flat indices in the image, in ascending order. A tile that receives its first pixel is
-    due in subiteration 0, and is appended to the `n_occupied` tiles in `work.occupied`. Returns the
-    new number of occupied tiles.
+    The pixels are flat indices in the image, in ascending order. A tile that receives its first
+    pixel becomes due in subiteration 0, and is appended to the list `work.occupied`, which has
+    `n_occupied` tiles on entry. Returns the number of tiles in the list afterwards.
     """
     full, due, tiles_per_column = work.full, work.due, work.row_changed.size + 2
     row, row_begin = TILE_ROWS, work.box_start  # row_begin: the flat index of column 0 of the box
@@ -245,8 +264,10 @@ def _switch_on(order, begin, end, work, n_occupied):
 def mark_deletable(now, deleted, first, stride, second):
     """Mark the pixels of a tile that a subiteration deletes. Return True if there are any.
 
-    now, deleted uint64 (words,): the map, column after column of words of 64 pixels (bit 0 is the
-        westernmost), and the map that receives the pixels to delete.
+    now uint64 (words,): the map, column after column of words of 64 pixels. Bit 0 of a word is its
+        westernmost pixel.
+    deleted uint64 (words,): a map of the same form. The words of the tile receive the pixels to
+        delete.
     first: index of the first of the TILE_ROWS words of the tile.
     stride: number of words in a column, the distance from a word to the one to its right.
     second: 1 for the second subiteration of Guo and Hall, 0 for the first.
@@ -300,8 +321,10 @@ def _thin_tiles(work, n_occupied, now):
 
     now uint64 (words,): receives the thinned map.
 
-    Subiterations are numbered from 0. A tile is tested up to the one in `work.due`, the second
-    after the last change in the tile or at its border. Tiles without pixels are never tested.
+    Subiterations are numbered from 0. For each tile, `work.due` is the last subiteration in which
+    the tile is tested. At first this is subiteration 1. Whenever a pixel of the tile, or a pixel
+    next to its border, is deleted, the tile is due for two more subiterations. Tiles without pixels
+    are never tested.
     """
     full, marked, due, occupied = work.full, work.marked, work.due, work.occupied
     active, changed, tiles_per_column = work.active, work.changed, work.row_changed.size + 2
@@ -369,8 +392,11 @@ def _mark_changes(work, n_occupied, before, now):
 
     before, now uint64 (words,): the two maps.
 
-    The marks are written to `work.marked`, and `work.row_changed` becomes True for each row of
-    tiles that has one. Only the `n_occupied` tiles with pixels are visited.
+    The marks are written to `work.marked`. `work.row_changed` becomes True for each row of tiles
+    that has a mark, and False for the others. Only the first `n_occupied` tiles in the list
+    `work.occupied` are visited, because the others have no pixels.
+
+    Returns the number of pixels that are on in `now`.
     """
     marked, row_changed = work.marked, work.row_changed
     for t in range(row_changed.size):
@@ -382,7 +408,8 @@ def _mark_changes(work, n_occupied, before, now):
             n_on += ones(now[k])
             marked[k] = (before[k] ^ now[k]) & work.near[k]
             any_marked |= marked[k]
-        if any_marked:  # - 1 for the tile of the frame above each column
+        # The rows of tiles are counted without the tile of the frame above each column, hence - 1
+        if any_marked:
             row_changed[q % (row_changed.size + 2) - 1] = True
     return n_on
 
@@ -391,10 +418,14 @@ def _mark_changes(work, n_occupied, before, now):
 def _write_changes(work, now, pixel, end, entering):
     """Write the flat indices of the pixels that left the map, then of those that entered it.
 
-    The changed pixels are marked in `work.marked`; those that are on in the map `now` entered. They
-    are written from pixel[end] on, each kind in ascending order. entering int32: work space.
+    The changed pixels are those marked in `work.marked`. If a changed pixel is on in the map `now`,
+    it entered; otherwise it left. Their indices are written from pixel[end] on, first those of the
+    pixels that left, then those of the pixels that entered, each in ascending order.
 
-    Returns the end of the pixels that left, and the end of those that entered.
+    entering int32: work space, because both kinds are found in one pass.
+
+    Returns two indices of `pixel`: the end of the pixels that left, and the end of those that
+    entered.
     """
     marked, row_changed = work.marked, work.row_changed
     stride = (row_changed.size + 2) * TILE_ROWS  # from a word to the one to its right
