@@ -1,8 +1,9 @@
 """Sparse contingency tables of one segmentation with all annotators of an image.
 
-A table has one row per region of the segmentation and one column per region of any annotator; the
-columns of annotator k are `col_start[k] : col_start[k+1]`. Regions are numbered in raster order of
-their first pixel, so the same partition gives the same table for any labels.
+A table has one row for each region of the segmentation and one column for each region of each
+annotator. A cell is the number of pixels that its two regions share. The columns of annotator k are
+`col_start[k] : col_start[k+1]`. Regions are numbered in raster order of their first pixel, so the
+same partition gives the same table whatever its labels are.
 
 One-to-one pairs of regions with the largest total intersection are found by adding columns one by
 one, each by the cheapest augmenting path over the rows (shortest augmenting paths with potentials,
@@ -21,8 +22,9 @@ from numpy.typing import NDArray
 from bsdsbench.kernels.arrays import F8, I4, I8, Bool
 from bsdsbench.kernels.jit import kernel
 
-# Overlaps that make an object and a part, and the credit of a part: Pont-Tuset and Marques,
-# Supervised Evaluation of Image Segmentation and Object Proposal Techniques, PAMI 2016
+# The shares of overlap from which a region is an object or a part, and the credit of a part (that of
+# an object is 1): Pont-Tuset and Marques, Supervised Evaluation of Image Segmentation and Object
+# Proposal Techniques, PAMI 2016
 GAMMA_OBJECT, GAMMA_PART, BETA = 0.9, 0.25, 0.1
 _NEITHER, _PART, _OBJECT = 0, 1, 2  # the class of a region
 _UNREACHED = np.int64(2**62)
@@ -40,8 +42,10 @@ class Cells(NamedTuple):
 def renumber(labels, low, number_of_label, numbered, area):
     """Number labels 0, 1, ... in the order of their first pixels, and return how many there are.
 
-    labels int32 (N,): the label of each pixel; none is below `low`.
-    number_of_label int32 (span,): work space, -1 on entry. The number of label low + i, or -1.
+    labels int32 (N,): the label of each pixel.
+    low: a label that none is below, usually the smallest.
+    number_of_label int32 (span,): work space, -1 on entry. Element i is the number of the label
+        low + i, or -1 if the label has not been met.
     numbered int32 (N,): receives the number of each pixel's label.
     area int64 (labels or more,): 0 on entry; receives the number of pixels with each number.
     """
@@ -57,15 +61,18 @@ def renumber(labels, low, number_of_label, numbered, area):
 
 
 def value_pairs(pred: NDArray[Any], gt: NDArray[Any]) -> tuple[I8, I4]:
-    """Count the pixels that have each pair of values (pred, gt), in two flat maps (N,) of integers.
+    """Count the pixels that have each pair of values (pred, gt), in two flat maps of integers.
 
-    Returns (3, n) and (N,). The first has a column for each of the n pairs, in the order of their
-    first pixels: value in pred, value in gt, number of pixels. The second has the column of each
-    pixel's pair.
+    pred, gt (N,): the maps, of any integer dtype.
 
-    The pairs are kept in a hash table with open addressing, at most half full. When it is full, the
-    known pairs are entered into a larger one as if they were pixels. Pixels are converted to int64
-    block by block, because blocks stay in the processor's cache.
+    Returns two arrays. The first, (3, n), has a column for each of the n different pairs, in the
+    order of their first pixels: the value in pred, the value in gt, and the number of pixels. The
+    second, (N,), has for each pixel the index of its pair's column.
+
+    The pairs are kept in a hash table with open addressing, at most half full, which is searched
+    once for each run of pixels with the same pair. When no more pairs may be added, the known pairs
+    are entered into a larger table as if they were pixels. Pixels are converted to int64 block by
+    block, because blocks stay in the processor's cache.
     """
     pair_of_pixel = np.empty(pred.size, np.int32)
     pairs = np.empty((3, 512), np.int64)
@@ -90,7 +97,8 @@ def value_pairs(pred: NDArray[Any], gt: NDArray[Any]) -> tuple[I8, I4]:
 def _count_pairs(pred, gt, n, pairs, slots, pair_of_pixel):
     """Count the pixels by their pair of values (pred, gt).
 
-    pred, gt int64 (N,): the two maps. n: number of pairs that are known on entry.
+    pred, gt int64 (N,): the two maps.
+    n: number of pairs that are known on entry.
     pairs int64 (3, capacity): column k holds the value in pred, the value in gt and the number of
         pixels of pair k.
     slots int32 (a power of two,): the hash table: the index of a pair, or -1.
@@ -129,13 +137,16 @@ def _count_pairs(pred, gt, n, pairs, slots, pair_of_pixel):
 
 
 def overlap_runs(labels: I4, gts: I4, col_start: I8) -> tuple[I4, I4, I8]:
-    """List the runs of consecutive pixels that lie in one predicted and one annotated region.
+    """List the runs of consecutive pixels that lie in the same predicted and annotated regions.
+
+    The segmentation of each annotator in turn is overlaid on the predicted one.
 
     labels (N,): region 0, 1, ... of each pixel in the prediction, which is its row of the table.
     gts (A, N): region 0, 1, ... of each pixel for each annotator.
     col_start (A + 1,): the column of each annotator's region 0, and the number of columns.
 
-    Returns row, column and number of pixels of each run, annotator by annotator.
+    Returns three arrays (runs,): the row, the column and the number of pixels of each run,
+    annotator by annotator. A cell of the table may have many runs.
     """
     begins = np.ones(gts.shape, np.bool_)
     np.not_equal(gts[:, 1:], gts[:, :-1], out=begins[:, 1:])
@@ -175,7 +186,8 @@ def _tabulate(rows, cols, counts, col_fill, by_col, start, row_end, indptr, cell
     then by row, with two stable counting sorts.
     """
     n, n_rows = rows.size, start.size - 1
-    # by_col: the triples by column. col_fill: where the next triple of a column goes.
+    # Sort the triples by column: by_col receives their indices, and col_fill[c] is the place where
+    # the next triple of column c goes
     for e in range(n):
         col_fill[cols[e] + 1] += 1
     for c in range(col_fill.size - 1):
@@ -211,10 +223,10 @@ def _tabulate(rows, cols, counts, col_fill, by_col, start, row_end, indptr, cell
 
 
 class OverlapSums(NamedTuple):
-    """The sums over cells that region measures need.
+    """The sums over the cells of a table from which region measures are computed.
 
-    n is the number of pixels of a cell, a and b are the areas of its row and its column, and IoU is
-    n / (a + b - n). There are A annotators.
+    n is the number of pixels of a cell, a is the area of its row (a predicted region), b is the
+    area of its column (an annotated region), and IoU is n / (a + b - n). There are A annotators.
     """
 
     best_gt: F8  # (n_cols,), the largest IoU in each column
@@ -228,10 +240,12 @@ class OverlapSums(NamedTuple):
 def overlap_sums(
     table: Cells, row_area: I8, col_area: I8, ann_of_col: I4, n_ann: int
 ) -> OverlapSums:
-    """Return the sums over the cells of a table that region measures need.
+    """Return the sums over the cells of a table from which region measures are computed.
 
-    row_area (n_rows,), col_area (n_cols,): pixels of each region.
-    ann_of_col (n_cols,): index of each column's annotator, ascending; below `n_ann`.
+    row_area (n_rows,), col_area (n_cols,): number of pixels of each predicted and each annotated
+        region.
+    ann_of_col (n_cols,): index of the annotator of each column, ascending.
+    n_ann: number of annotators.
     """
     largest = np.zeros(col_area.size, np.int64)
     sums = OverlapSums(
@@ -284,7 +298,10 @@ def _add_overlaps(table, row_area, col_area, ann_of_col, largest, sums):
 
 @kernel(_nrt=False)
 def squares_and_bits(area):
-    """Return sum a^2 and sum a log2 a over the areas a, int64 (regions,), added in order."""
+    """Return the sums of a^2 and of a log2(a) over the areas a of regions.
+
+    area int64 (regions,): all above 0. They are added in order, so that results are reproducible.
+    """
     squares, bits = np.int64(0), 0.0
     for a in area:
         squares += a * a
@@ -293,7 +310,10 @@ def squares_and_bits(area):
 
 
 class _Regions(NamedTuple):
-    """The regions of one segmentation, of which candidates count as objects and parts."""
+    """The regions of one segmentation, with what is known of each as an object or a part.
+
+    Only candidates (regions that may count) are classified, and only they receive credit.
+    """
 
     area: I8  # (regions,) in pixels
     is_candidate: Bool
@@ -306,9 +326,11 @@ class _Regions(NamedTuple):
         return cls(area, is_candidate, np.zeros(area.size, np.int64), np.zeros(area.size))
 
     def credit(self) -> float:
-        """Sum 1 for each candidate that is an object, BETA for a part, else the covered share.
+        """Return the total credit of the candidate regions.
 
-        The credits are added in order. Returns 0.0 without a candidate.
+        An object counts 1, a part counts BETA, and any other candidate counts the share of its area
+        that is covered. The credits are added in order, so that results are reproducible. Returns
+        0.0 if there is no candidate.
         """
         is_object, is_part = self.classes == _OBJECT, self.classes == _PART
         credits = np.where(is_object, 1.0, np.where(is_part, BETA, self.covered))
@@ -326,14 +348,17 @@ def fop_sums(
 ) -> tuple[float, float]:
     """Return the numerators of precision and of recall for objects and parts.
 
-    table: its rows are predicted regions, its columns annotated ones.
-    row_area, col_area: pixels of each region. row_candidate, col_candidate: True for the regions
-        that count.
+    table: its rows are predicted regions, its columns annotated regions.
+    row_area, col_area: number of pixels of each predicted and each annotated region.
+    row_candidate, col_candidate: True for the regions that may count.
+    n_ann: number of annotators.
 
-    An object counts 1 and a part BETA (`_classify` defines both). Any other region counts the share
-    of its area that regions of the other segmentation cover that lie almost entirely within it
-    (Pont-Tuset and Marques, PAMI 2016). For predicted regions this share is averaged over the
-    `n_ann` annotators.
+    Each candidate receives a credit, and a numerator is the sum of credits: of predicted regions
+    for precision, and of annotated regions for recall. An object counts 1 and a part counts BETA
+    (`_classify` defines both). Any other candidate counts a share of its area: the share that is
+    covered by those regions of the other segmentation that lie almost entirely within it. For
+    predicted regions this share is averaged over the annotators. (Pont-Tuset and Marques, PAMI
+    2016.)
     """
     pred = _Regions.unclassified(row_area, row_candidate)
     gt = _Regions.unclassified(col_area, col_candidate)
@@ -345,13 +370,17 @@ def fop_sums(
 def _classify(table, pred, gt):
     """Classify the regions of two segmentations by their overlaps, as objects, parts or neither.
 
-    table: its rows are the regions of `pred`, its columns the regions of `gt`. The arrays `classes`
-        and `covered` of both are written. Only a pair of two candidates gives a class.
+    table: its rows are the regions of `pred`, its columns the regions of `gt`.
+    pred, gt: _Regions. Their arrays `classes` and `covered`, 0 on entry, receive the results.
 
-    "Almost entirely" means a share of GAMMA_OBJECT or more. Two regions are objects if each lies
-    almost entirely in the other. A region is a part if it lies almost entirely in a region of which
-    it covers a share of GAMMA_PART or more. An object is not also a part. `covered` adds up the
-    regions that lie almost entirely within a region, unless it also lies almost entirely in them.
+    A region lies almost entirely in another if at least GAMMA_OBJECT of its area does. Two
+    candidates are objects if each lies almost entirely in the other. A candidate is a part if it
+    lies almost entirely in a candidate of the other segmentation and covers at least GAMMA_PART of
+    that. A region that is both counts as an object.
+
+    `covered` is the share of a region's area that is covered by regions of the other segmentation
+    that lie almost entirely in it, candidates or not. A region of the other segmentation is left
+    out if the two lie almost entirely in each other.
     """
     indptr, cols, overlaps = table
     pred_class, gt_class = pred.classes, gt.classes
@@ -416,7 +445,7 @@ def _assign_columns(table, first, last, rows, columns):
 
     table: Cells of the transposed table: column c overlaps row table.cols[e] by table.counts[e]
         pixels, for e from table.indptr[c] to table.indptr[c + 1] - 1.
-    rows, columns: work space. Index 0 of `columns` is the column `first`.
+    rows, columns: work space, with any content. Index 0 of `columns` is the column `first`.
 
     Each column in turn starts a search for the cheapest augmenting path (Dijkstra's algorithm on
     reduced costs). The path ends at the nearest free row, or at a column that gives its row away.
