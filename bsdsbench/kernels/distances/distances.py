@@ -1,7 +1,10 @@
 """Outlines of all labels of a map, and exact Euclidean distances between outlines and pixels.
 
-Labels are below n; labels below 0 are ignored. Distances are squared and float64. With spacing 1
-they are whole numbers, and so exact. `row_step` and `col_step` are the spacing of rows and columns.
+Labels are 0 .. n - 1; pixels with a label below 0 are ignored. Distances are squared and float64.
+If rows and columns are 1 apart, squared distances are whole numbers, and so exact.
+
+The outline sites of a label are either its pixels that touch another label (`rims`), or the corners
+between pixels at which the label meets another (`corners`).
 """
 
 from __future__ import annotations
@@ -31,10 +34,10 @@ class Outlines(NamedTuple):
 
 
 def rims(padded: I4, n: int) -> Outlines:
-    """List, for each of n labels, the pixels with a neighbour (of four) outside the label.
+    """List, for each of n labels, its pixels of which one of the four neighbours has another label.
 
-    `padded` (H + 2, W + 2) is the label map in a frame of -1. The rows and columns in the answer
-    refer to the map without the frame.
+    padded (H + 2, W + 2): the label map in a frame of -1. The rows and columns in the answer refer
+        to the map without the frame.
     """
     sites = np.empty((3, padded.size), np.int32)
     count = _find_rims(padded, *sites)
@@ -44,11 +47,13 @@ def rims(padded: I4, n: int) -> Outlines:
 
 @kernel(_nrt=False)
 def _find_rims(padded, label, rows, cols):
-    """List the pixels with a neighbour (of four) outside their label, and return how many.
+    """List the pixels of which one of the four neighbours has another label.
 
     padded int32 (H + 2, W + 2): the label map in a frame of -1.
-    label, rows, cols int32: receive label, row and column of each pixel, in raster order. Rows and
-        columns refer to the map without the frame.
+    label, rows, cols int32: receive the label, row and column of each pixel, in raster order. Rows
+        and columns refer to the map without the frame.
+
+    Returns the number of pixels in the list.
     """
     count = 0
     for r in range(1, padded.shape[0] - 1):
@@ -68,11 +73,14 @@ def _find_rims(padded, label, rows, cols):
 
 
 def corners(padded: I4, n: int) -> Outlines:
-    """List, for each of n labels, the 2 x 2 windows in which some but not all pixels have it.
+    """List, for each of n labels, the 2 x 2 windows in which some pixels, but not all, have it.
 
-    `padded` (H + 1, W + 1) is a label map. A window is given by the row and column of its upper
-    left pixel, and by a code: the sum of 8, 4, 2 and 1 for the upper left, upper right, lower left
-    and lower right pixel, of those that have the label.
+    padded (H + 1, W + 1): a label map.
+
+    A window is given by the row and column of its upper left pixel, and by a code that tells which
+    of its pixels have the label. The code is the sum of 8 for the upper left pixel, 4 for the upper
+    right, 2 for the lower left and 1 for the lower right. For example, it is 12 if only the two
+    upper pixels have the label.
     """
     sites = np.empty((4, 4 * padded.size), np.int32)
     count = _find_corners(padded, np.empty(4, np.int32), *sites)
@@ -82,14 +90,15 @@ def corners(padded: I4, n: int) -> Outlines:
 
 @kernel(_nrt=False)
 def _find_corners(padded, window, label, rows, cols, code):
-    """List the labels that some but not all pixels of a 2 x 2 window have, and return how many.
+    """List the labels that some but not all pixels of a 2 x 2 window have, for all windows.
 
     padded int32 (H + 1, W + 1): the label map, with windows at (H, W) places.
-    window int32 (4,): work space. The labels of a window: upper left, upper right, lower left,
+    window int32 (4,): work space for the labels of a window: upper left, upper right, lower left,
         lower right.
     label, rows, cols, code int32: receive an entry for each label in each window, in raster order:
-        the label, row and column of the upper left pixel, and the sum of 8, 4, 2, 1 for the pixels
-        with the label, in the order of `window`.
+        the label, the row and column of the window's upper left pixel, and the code of `corners`.
+
+    Returns the number of entries.
     """
     count = 0
     for r in range(padded.shape[0] - 1):
@@ -118,9 +127,11 @@ def _find_corners(padded, window, label, rows, cols, code):
 def _sort_by_label(sites: I4, n: int) -> tuple[I8, I4]:
     """Sort sites by label, keeping the order of sites with the same label.
 
-    sites: a column per site, with its label, 0 .. n - 1, in row 0, and its other data below.
+    sites (1 + K, sites): one column for each site. Row 0 has its label, 0 .. n - 1, and the other
+        rows have K more numbers, for example its row and column in the image.
 
-    Returns the start of each label's sites after sorting, (n + 1,), and the sorted other data.
+    Returns two arrays: the start of each label's sites after sorting, (n + 1,), and the other rows
+    of `sites`, sorted, (K, sites).
     """
     label = sites[0]
     if n == 1:
@@ -147,12 +158,14 @@ def _sort(label, fill, order):
 def nearest(a: Outlines, b: Outlines, row_step: float, col_step: float) -> F8:
     """Return the squared distance from each site of a to the nearest site of b with the same label.
 
-    A site is a pixel or corner on the outline of a label (see `rims` and `corners`). The distance
-    is infinite if b has no site with that label. row_step, col_step: spacing of rows and columns.
+    a, b: the outlines, from `rims` or from `corners`.
+    row_step, col_step: distances between adjacent rows and between adjacent columns.
 
-    The rows around each site are searched outwards, which is fast if the outlines are close. If
-    that takes too long for a label, its remaining sites get their distances from an exact distance
-    transform over the bounding box of its sites in a and b.
+    Returns an array (sites of a,). A distance is infinite if b has no site with the label.
+
+    The rows around each site are searched outwards, which is fast if the outlines are close. If the
+    searches for a label visit too many rows, the remaining sites of the label get their distances
+    from an exact distance transform over the bounding box of the label's sites in a and b.
     """
     distance = np.full(a.rows.size, np.inf)
     searched = a.start[1:].copy()  # of each label: the end of the sites that `_search` settled
@@ -176,11 +189,14 @@ def nearest(a: Outlines, b: Outlines, row_step: float, col_step: float) -> F8:
 def _search(a, b, row_step, col_step, row_start, distance, searched):
     """Write the squared distances of sites, label by label, until too many rows were visited.
 
-    a, b: Outlines of n labels. row_step, col_step: spacing of rows and columns.
-    row_start int64 (largest row of b + 2,): work space. The first site of each row of a label in b.
-    distance float64 (sites of a,): infinite on entry; receives the squared distances.
-    searched int64 (n,): on entry, the end of each label's sites in a; receives the first site that
-        was not searched, except for labels that a or b lacks.
+    a, b: Outlines of n labels.
+    row_step, col_step: distances between adjacent rows and between adjacent columns.
+    row_start int64 (largest row of b + 2,): work space for the first site of each row of a label in
+        b.
+    distance float64 (sites of a,): infinite on entry; receives the squared distances from the sites
+        of a to the nearest site of b with the same label.
+    searched int64 (n,): on entry, the end of each label's sites in a; receives, for each label, the
+        first site that was not searched. It is left unchanged for labels that a or b lacks.
     """
     a_start, a_rows, a_cols, _ = a
     b_start, b_rows, b_cols, _ = b
@@ -219,13 +235,16 @@ def _search(a, b, row_step, col_step, row_start, distance, searched):
 
 @inner
 def _search_rows(r, c, cols, row_start, low, high, row_step, col_step):
-    """Return the squared distance from (r, c) to the nearest site, and the row offsets searched.
+    """Return the squared distance from (r, c) to the nearest site, and the cost of the search.
 
-    cols int32: columns of the sites, row by row, ascending in each row. The sites of row i, from
-        `low` to `high`, are row_start[i - low] to row_start[i - low + 1] - 1.
-    row_step, col_step: spacing of rows and columns.
+    cols int32: the columns of the sites, row by row, ascending in each row.
+    row_start int64: the sites of row i are row_start[i - low] : row_start[i - low + 1].
+    low, high: the first and the last row that has a site.
+    row_step, col_step: distances between adjacent rows and between adjacent columns.
 
-    Rows are searched outwards from r, and in a row the two sites next to column c.
+    The rows r - k and r + k are searched for increasing k, from the first k that leads to a row
+    with sites, until these rows are farther away than the best site. In each row, only the sites on
+    both sides of column c can be the nearest. The cost is the number of values of k.
     """
     best, n_offsets = np.inf, 0
     row_offset = low - r if r < low else (r - high if r > high else 0)
@@ -256,9 +275,12 @@ def _search_rows(r, c, cols, row_start, low, high, row_step, col_step):
 
 
 def to_other_label(labels: I4, row_step: float, col_step: float) -> F8:
-    """Return the squared distance from each pixel of a map (H, W) to the nearest of another label.
+    """Return, for each pixel, the squared distance to the nearest pixel with another label.
 
-    It is infinite if there is only one label. row_step, col_step: spacing of rows and columns.
+    labels (H, W): the label map. Pixels outside the map do not count.
+    row_step, col_step: distances between adjacent rows and between adjacent columns.
+
+    Distances are infinite if the map has only one label.
 
     The distances along columns are computed first. Then, in each run of pixels of a row with the
     same label, they are combined by the lower envelope of parabolas (Felzenszwalb and Huttenlocher,
@@ -272,10 +294,12 @@ def to_other_label(labels: I4, row_step: float, col_step: float) -> F8:
 
 @kernel(_nrt=False)
 def _transform(labels, row_step, col_step, vertex_x, vertex_y, until, distance):
-    """Write the squared distances to the nearest other label into `distance`, float64 (H, W).
+    """Write the squared distance from each pixel to the nearest pixel with another label.
 
-    row_step, col_step: spacing of rows and columns.
+    labels int32 (H, W): the label map.
+    row_step, col_step: distances between adjacent rows and between adjacent columns.
     vertex_x, vertex_y, until float64 (W + 3,): work space of `_lower_envelope`.
+    distance float64 (H, W): receives the squared distances, infinite if there is only one label.
     """
     height, width = labels.shape
     # Down and up the columns: the number of rows to the nearest other label in the column
@@ -302,11 +326,12 @@ def _transform(labels, row_step, col_step, vertex_x, vertex_y, until, distance):
 
 @inner
 def _lower_envelope(distance, r, first, last, row_step, step, vertex_x, vertex_y, until):
-    """Turn the distances along columns in distance[r, first:last] into squared distances in 2-D.
+    """Turn distances along columns into squared distances in the plane, for a run of a row.
 
-    distance float64 (H, W): on entry, rows to the nearest other label in the same column. Changed
-        in place in this run of a row, whose pixels have one label.
-    row_step, step: spacing of rows and columns.
+    distance float64 (H, W): on entry, the number of rows from each pixel to the nearest pixel with
+        another label in the same column. The elements distance[r, first:last], a run of pixels with
+        one label, are changed in place.
+    row_step, step: distances between adjacent rows and between adjacent columns.
     vertex_x, vertex_y, until float64 (W + 3,): work space. Parabola i of the envelope has its
         vertex at (vertex_x[i], vertex_y[i]) and is the lowest from until[i] to until[i + 1].
 
@@ -354,13 +379,16 @@ def _lower_envelope(distance, r, first, last, row_step, step, vertex_x, vertex_y
 def count_near_pixels(events, annotators, close, dy, dx, n_near, counts):
     """Count the pixels with a pixel of the other map within the radius, after each of n steps.
 
+    The two maps are the predicted map, which changes at each step, and an annotated map.
+
     events: the changes of the predicted map.
     annotators int64 (H, W): number of annotators who marked each pixel.
     close bool (H, W): True if an annotator marked a pixel within the radius.
     dy, dx int64 (offsets,): offsets to all pixels within the radius, including (0, 0).
     n_near int32 (H, W): 0 on entry; work space, the number of predicted pixels within the radius.
-    counts int64 (3, n): receives the numbers of marked pixels near a predicted one, summed over
-        annotators; of predicted pixels near a marked one; and of all predicted pixels.
+    counts int64 (3, n): receives three numbers for each step: annotated pixels with a predicted
+        pixel within the radius, summed over annotators; predicted pixels with an annotated pixel
+        within the radius; and all predicted pixels.
     """
     (rows, cols), n = n_near.shape, counts.shape[1]
     matched_gt, matched_pred, total_pred = np.int64(0), np.int64(0), np.int64(0)
