@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from bsdsbench.kernels.arrays import F8, I4, I8, Bool
 from bsdsbench.kernels.jit import kernel
 
-# The shares of overlap from which a region is an object or a part, and the credit of a part (that of
-# an object is 1): Pont-Tuset and Marques, Supervised Evaluation of Image Segmentation and Object
-# Proposal Techniques, PAMI 2016
+# Shares of overlap from which a region is an object or a part, and the credit of a part; that of
+# an object is 1. Source: Pont-Tuset and Marques, Supervised Evaluation of Image Segmentation and
+# Object Proposal Techniques, PAMI 2016.
 GAMMA_OBJECT, GAMMA_PART, BETA = 0.9, 0.25, 0.1
 _NEITHER, _PART, _OBJECT = 0, 1, 2  # the class of a region
 _UNREACHED = np.int64(2**62)
