@@ -1,11 +1,13 @@
 """Exact one-to-one boundary matching at all thresholds at once.
 
 Per annotator and threshold, predicted pixels are matched one to one with ground-truth pixels at the
-least total cost (see graph.py). The optimum is unique, so every count is a function of the maps
-alone and does not depend on the order of the thresholds.
+least total cost: a pair at distance d costs round(100 d), and each missing pair costs C (graph.py
+defines C, and tells how ties are broken). The optimum is unique, so every count is a function of
+the maps alone and does not depend on the order of the thresholds.
 
-The matching at one threshold, with the duals that prove it optimal, is updated to the next. Maps
-need not nest (segmentations do not).
+Maps at neighbouring thresholds differ little. So the matching at one threshold, with the duals that
+prove it optimal, is updated to the next. The map at a threshold need not contain that at a higher
+one (for segmentations it does not).
 
 1. Pixels that leave the map free their mates. Such a mate keeps its dual, although the dual of a
    free vertex must be 0: until step 3 it counts as matched with a dummy of its own.
@@ -57,40 +59,43 @@ class Order(NamedTuple):
 
     bands: int  # number of bands in the image
     cost_start: I8  # (costs + 1,): place of the next event with each cost
-    group_start: I8  # (2 steps bands + 2,): start of each group in `order`, see order_batches
-    group_of_event: I8  # (events,)
+    group_start: I8  # (2 steps bands + 2,): start of each group in `order`, see `order_batches`
+    group_of_event: I8  # (events,): the group of each event
     by_cost: I4  # (events,): the events by the cost of their vertex
-    order: I4  # (events,): vertices
+    order: I4  # (events,): the vertices, in the order in which they leave and enter
 
 
 class Truth(NamedTuple):
-    """The annotators' (H, W) maps as vertices, and all pixels within the tolerance of vertices."""
+    """The (H, W) maps of A annotators as vertices, and the pixels within the tolerance of them."""
 
     shape: tuple[int, int]
     ends: I8  # (A + 1,): annotator k has the vertices ends[k] : ends[k + 1]
-    pixel: I4  # flat index of each vertex
-    tiles: NDArray[np.void]  # TILE_DTYPE (A, tiles + 1)
-    disk: Disk
-    drawn: U8  # bits of the pixels of any annotator
-    near: U8  # bits of the pixels within reach of one of these
+    pixel: I4  # (vertices,): the flat index of each vertex
+    tiles: NDArray[np.void]  # TILE_DTYPE (A, tiles + 1): the vertices of each annotator, by tile
+    disk: Disk  # the pixels within the tolerance of a pixel
+    drawn: U8  # (H, words): bits of the pixels that at least one annotator marked
+    near: U8  # (H, words): bits of the pixels within the tolerance of one of these
 
 
 class Steps(NamedTuple):
-    """The changes of the predicted map that can affect a pair. Pixels are numbered as vertices."""
+    """The changes of the predicted map at n steps, as far as they can affect a pair.
+
+    Pixels that are too far from the ground truth are left out. The others are numbered as vertices.
+    """
 
     start: I8  # (n + 1,): the changes of step k are start[k] : start[k + 1]
-    vertex: I4
-    enters: Bool  # the vertex enters the map; otherwise it leaves
-    gt_enters: bool  # the ground truth enters at the first step, into the complete predicted map
-    pixel: I4  # flat index of each vertex
+    vertex: I4  # (changes,): the vertex that changes
+    enters: Bool  # (changes,): True if the vertex enters the map, False if it leaves
+    gt_enters: bool  # True if the ground truth enters, at the first step, a complete predicted map
+    pixel: I4  # (vertices,): the flat index of each vertex
     tile: NDArray[np.void]  # TILE_DTYPE (tiles + 1,): the vertices by tile
 
 
 class MatchedPixels(NamedTuple):
     """The numbers of matched pixels after each of n steps, (n,)."""
 
-    gt: I8  # of the ground truth, summed over annotators
-    pred: I8  # predicted pixels matched with at least one annotator
+    gt: I8  # matched pixels of the ground truth, summed over annotators
+    pred: I8  # predicted pixels that are matched with at least one annotator
 
 
 def prepare_truth(gts: Bool, max_dist_px: float) -> Truth:
@@ -111,7 +116,13 @@ def prepare_truth(gts: Bool, max_dist_px: float) -> Truth:
 
 
 def match_steps(events: Events, truth: Truth) -> MatchedPixels:
-    """Count the matched pixels after each of the n steps by which the predicted map changes."""
+    """Count the matched pixels after each of the n steps by which the predicted map changes.
+
+    events: the changes of the predicted map.
+    truth: the annotators' maps, from `prepare_truth`.
+
+    The counts are in the order of the steps, whatever the order in which they are computed.
+    """
     backwards = should_start_at_lowest_threshold(events.added, truth)
     matched_gt = np.zeros(events.start.size - 1, np.int64)
     steps = steps_within_reach(events, truth, gt_enters=backwards)
@@ -139,11 +150,15 @@ def should_start_at_lowest_threshold(added: Bool, truth: Truth) -> bool:
 
 
 def match_maps(bmap: Bool, gt: Bool, max_dist_px: float, annotator: int = 0) -> I8:
-    """Match a predicted map (H, W) with one annotator's map, and return the K pairs, (2, K).
+    """Match a predicted map with one annotator's map, and return the pairs of pixels.
 
-    Row 0 has the flat indices of the matched predicted pixels, ascending, and row 1 those of their
-    mates. The pixels of a pair are at most `max_dist_px` pixels apart. `annotator` is the
-    annotator's number: with it, ties are broken as in `match_steps`.
+    bmap, gt (H, W): the predicted map and the annotator's map.
+    max_dist_px: the largest distance between the pixels of a pair, in pixels.
+    annotator: the annotator's number. If it is given, ties between matchings are broken as in
+        `match_steps`.
+
+    Returns an array (2, K) for K pairs. Row 0 has the flat indices of the matched predicted pixels
+    in ascending order, and row 1 has the flat indices of their mates.
     """
     pixel = np.flatnonzero(bmap).astype(np.int32)
     events = Events(np.array([0, pixel.size]), pixel, np.ones(pixel.size, np.bool_))
@@ -154,10 +169,12 @@ def match_maps(bmap: Bool, gt: Bool, max_dist_px: float, annotator: int = 0) -> 
 
 
 def matched_pairs(side: Side, opposite_pixel: I4) -> I8:
-    """Return the flat indices of the K matched pixels of a side and of their mates, (2, K).
+    """Return the K matched pixels of a side and their mates, as flat indices (2, K).
 
-    Row 0 has the pixels of `side`, ascending. `opposite_pixel` (vertices,) has the flat index of
-    each vertex of the other side.
+    side: a side after a matching.
+    opposite_pixel (vertices,): the flat index of each vertex of the other side.
+
+    Row 0 of the answer has the pixels of `side` in ascending order, and row 1 has their mates.
     """
     mate = side.node["mate"]
     is_matched = mate != NO_VERTEX
@@ -168,8 +185,12 @@ def matched_pairs(side: Side, opposite_pixel: I4) -> I8:
 def steps_within_reach(events: Events, truth: Truth, *, gt_enters: bool) -> Steps:
     """Return the changes of the pixels that lie within the radius of a ground-truth pixel.
 
-    These pixels are numbered as vertices. With `gt_enters` the steps are reversed: all pixels of
-    the last map enter at the first step, and then the changes are undone one step after another.
+    Only these pixels can be matched. They are numbered as vertices.
+
+    events: all changes of the predicted map.
+    truth: the annotators' maps, from `prepare_truth`.
+    gt_enters: if True, the steps are reversed: all pixels of the last map enter at the first step,
+        and then the changes are undone, one step after another.
     """
     n_events = int(events.start[-1])
     if gt_enters:  # the first step's events are not undone; all pixels of the last map enter
@@ -187,14 +208,17 @@ def match_all(
 ) -> Side:
     """Match the prediction with each of A annotators at every step, and return the predicted side.
 
-    annotators (A,): the number of each annotator, by which ties are broken.
+    steps: the changes of the predicted map, from `steps_within_reach`.
+    truth: the annotators' maps, from `prepare_truth`.
+    annotators (A,): the number of each annotator. Ties between matchings are broken by it.
     matched_gt (n,): 0 on entry; receives the number of matched ground-truth pixels at each step,
         summed over annotators.
     gt_bits (ground-truth vertices, words): 0 on entry; receives the steps at which each vertex is
         matched. None if they are not needed.
 
-    The returned side's `bits` are the steps at which a vertex is matched with at least one
-    annotator. Its mates are the pairs with the last annotator after the last step.
+    The returned side's `bits` tell the steps at which each vertex is matched with at least one
+    annotator. The mates of its vertices are those in the matching with the last annotator after the
+    last step.
     """
     n_steps = matched_gt.size
     words = (n_steps + 63) // 64
@@ -233,8 +257,8 @@ def match_all(
 def count_partners(truth: Truth) -> I8:
     """Count, for each ground-truth vertex, the other annotators in whose maps it has a mate.
 
-    Each pair of annotators is matched once, with the earlier one as the prediction. Returns
-    (vertices,).
+    Each pair of annotators is matched once, with the earlier one as the prediction. Ties are broken
+    as for annotator 0. Returns an array (vertices,).
     """
     n_partners = np.zeros(truth.pixel.size, np.int64)
     annotators = [slice(*ends) for ends in pairwise(truth.ends)]
@@ -260,7 +284,10 @@ def count_partners(truth: Truth) -> I8:
 
 
 def _new_order(start: I8, truth: Truth) -> Order:
-    """Allocate the arrays for `order_batches`; `start` is the field of `Steps`."""
+    """Allocate the arrays that `order_batches` needs.
+
+    `start` is the field of `Steps` with this name.
+    """
     bands = (math.prod(truth.shape) >> BAND_BITS) + 1
     largest_cost = int(truth.disk.cost[0, 0])  # the corner of the disk's square is the farthest
     return Order(
@@ -281,13 +308,15 @@ def _match(steps, pred, gt, geometry, work, ordering, matched_gt, sorts, keeps_g
         step is complete before that step, and the ground truth is inserted into it.
     pred, gt: both sides. The steps at which each vertex is matched are added to the bits of `pred`,
         and to the bits of `gt` if `keeps_gt` is True.
-    geometry: how edges are found and weighted. work: work space of the search.
-    ordering: an Order, which receives the order of the events if `sorts` is True, and otherwise has
-        it already.
+    geometry: how edges are found and weighted.
+    work: work space of the search.
+    ordering: an Order. If `sorts` is True, it receives the order of the events. Otherwise it must
+        have the order already, or none is needed.
     matched_gt int64 (n,): the number of pairs at each step is added to it.
 
-    At each step some predicted vertices leave the map and free their mates; others enter; and the
-    mates that are still free are inserted again, from the side of the ground truth.
+    Each step has three stages. First some predicted vertices leave the map and free their mates.
+    Then others enter. Finally the mates that are still free are inserted again, from the side of
+    the ground truth.
     """
     nodes, gt_nodes, tile, freed = pred.node, gt.node, pred.tile, work.freed
     bands, group_start, order = ordering.bands, ordering.group_start, ordering.order
@@ -352,10 +381,11 @@ def _keep_near_events(events, near, cols, steps):
     """Copy the changes of the pixels in `near`, number these pixels, and return their number.
 
     events: all changes of the predicted map at n steps.
-    near uint64 (H, words): the pixels whose changes are copied. cols: columns of the image.
-    steps: a Steps, whose arrays receive the copy; `tile` is 0 on entry. If `gt_enters` is True, the
-        steps are reversed: all pixels of the last map enter at the first step, and the later steps
-        lead back to the first map.
+    near uint64 (H, words): the pixels whose changes are copied, from `bits.pack`.
+    cols: number of columns of the image.
+    steps: a Steps, whose arrays receive the copy. They have room for all changes, and `tile` is 0
+        on entry. If `gt_enters` is True, the steps are reversed: all pixels of the last map enter
+        at the first step, and the later steps lead back to the first map.
     """
     start, pixel, added = events
     near_start, vertex, enters, backwards, pixel_of_vertex, tile = steps
@@ -365,7 +395,7 @@ def _keep_near_events(events, near, cols, steps):
         if near[row, col >> np.uint64(6)] >> (col & np.uint64(63)) & ONE:
             k, bit = tile_and_bit(row, col, cols)
             tile[k].bits |= bit
-            tile[k].live ^= bit  # in the end: is the pixel in the last map?
+            tile[k].live ^= bit  # after all changes, `live` holds the last map
     near_start[0] = 0
     for step in range(n_steps):
         first, last, increment = start[step], start[step + 1], 1
@@ -399,14 +429,17 @@ def _keep_near_events(events, near, cols, steps):
 def order_batches(steps, pred, ordering):
     """Sort the predicted vertices of each step into the order in which they leave or enter the map.
 
-    At a step, first some vertices leave, then others enter. Both are sorted by band (2^BAND_BITS
-    consecutive pixels), so that searches stay near each other in memory, and in a band by the cost
-    of their cheapest edge, because most vertices with a near partner can be matched without a
-    search. Vertices without an edge are left out.
+    At a step, first some vertices leave, then others enter. The vertices that leave are sorted by
+    band (2^BAND_BITS consecutive pixels), so that searches stay near each other in memory. Within a
+    band, they are sorted by the cost of their cheapest edge, because most vertices with a near
+    partner can be matched without a search. The vertices that enter are sorted in the same way.
+    Vertices without an edge are left out.
 
+    steps: the changes of the predicted map.
+    pred: the predicted side, whose edges have been found.
     ordering: an Order. Its `order` and `group_start` are written; the other arrays are work space.
-        The vertices of a band that leave (enters = 0) or enter (enters = 1) at step k are group
-        g = (2 k + enters) bands + band; they are order[group_start[g]:group_start[g + 1]].
+        The vertices of one band that leave (enters = 0) or enter (enters = 1) at step k form the
+        group g = (2 k + enters) bands + band. They are order[group_start[g] : group_start[g + 1]].
 
     The method is a counting sort by cost, then a stable one by group.
     """
@@ -443,12 +476,12 @@ def order_batches(steps, pred, ordering):
 
 @inner
 def _nearest_first(nearest, cost_start, order):
-    """Write the vertices that have an edge to `order`, and return their number.
+    """Sort the vertices that have an edge, block by block, and return how many there are.
 
-    nearest (vertices,): cost of the cheapest edge of each vertex, or -1 if it has no edge.
-    cost_start (costs + 1,): work space.
-
-    In each block of _SORTED consecutive vertices, the cheapest edges come first (a counting sort).
+    nearest int32 (vertices,): cost of the cheapest edge of each vertex, or -1 if it has no edge.
+    cost_start int64 (costs + 1,): work space.
+    order int32: receives the vertices. In each block of _SORTED consecutive vertices, those with
+        the cheapest edges come first (a counting sort).
     """
     n_sorted = 0
     for begin in range(0, nearest.size, _SORTED):
