@@ -39,8 +39,9 @@ def enter_vertices(entering, begin, end, side, opposite, geometry, work, step):
     geometry: how edges are found and weighted. work: work space.
     step: the step at which the vertices enter; new pairs are recorded as existing from it on.
 
-    A vertex whose best partner is taken needs a search for a path, which waits until all other
-    vertices are matched. It stays free if no path increases the total weight.
+    A vertex whose best partner has a mate already needs a search for a path. It waits with its
+    search until all vertices that need none are matched. The matching stays optimal, so a vertex
+    stays free if no path increases the total weight.
     """
     nodes, opposite_nodes, waiting, reached = side.node, opposite.node, work.waiting, work.reached
     new_pairs, n_waiting = 0, 0
@@ -76,13 +77,17 @@ def enter_vertices(entering, begin, end, side, opposite, geometry, work, step):
 def _match_directly(vertex, nodes, opposite_nodes, edges, step):
     """Match a free vertex with its best partner, if that is free too.
 
-    nodes, opposite_nodes NODE_DTYPE: the vertices of both sides. edges EDGE_DTYPE: the arena.
+    nodes, opposite_nodes NODE_DTYPE: the vertices of both sides.
+    edges EDGE_DTYPE: the arena, which has the edges of the vertex.
     step: the step from which the new pair exists.
 
-    The best partner is the one whose edge has the largest weight minus the partner's dual. Returns
-    0 if no such difference is above 0, _CONTESTED if the best partner has a mate, and otherwise 1.
-    Then the partner's dual rises as far as the second best partner allows, which shortens later
-    searches.
+    The gain of an edge is its weight minus the partner's dual; the best partner is the one with the
+    largest gain. The vertex's dual is always set. Returns
+
+    - 0 if no gain is above 0: the vertex stays free
+    - _CONTESTED if the best partner has a mate: nothing is matched
+    - 1 otherwise: the two are matched. The partner's dual rises as far as the second best partner
+      allows, which shortens later searches.
     """
     node = nodes[vertex]
     best, second, partner = np.int64(0), np.int64(0), np.uint32(NO_VERTEX)
@@ -108,12 +113,15 @@ def _cheapest_end(root, side, opposite, geometry, work):
     """Find the end of the cheapest alternating path that starts at the free vertex `root`.
 
     The vertices of `opposite` receive distances and parents; `work.reached` lists those with a
-    distance. Edges that the arena lacks are found.
+    distance. Edges that are not in the arena are found.
 
     Returns the cost of the path, its last opposite vertex (from which `parent` and `mate` lead back
-    to the root), and the number of reached vertices. The last vertex is NO_VERTEX if the root
-    stays free, which costs its dual. If the last vertex has a mate, the mate becomes free, and its
-    dual is part of the cost.
+    to the root), and the number of reached vertices. The path ends in one of three ways:
+
+    - the root stays free: the last vertex is NO_VERTEX, and the cost is the root's dual
+    - the last vertex is free
+    - the last vertex has a mate, which loses it and becomes free; the mate's dual is part of the
+      cost
 
     This is Dijkstra's algorithm on the slacks of edges. Its queue has two parts: the vertices at
     the current distance (`tight`), and all others (`front`). Indices are np.uint64, because numba
@@ -190,9 +198,10 @@ def _remove_from_front(place, n_front, front, front_dist, front_place):
 def _flip(last, nodes, opposite_nodes, bits, step):
     """Exchange matched and unmatched edges along the path that ends at the opposite vertex `last`.
 
-    From `last`, `parent` and `mate` lead back to the vertex that enters at this step. If `last` had
-    a mate, that becomes free, and its steps with a mate are recorded in `bits`. Returns how many
-    pairs are gained, 0 or 1.
+    From `last`, `parent` and `mate` lead back to the vertex that enters at this step.
+
+    Returns how many pairs are gained. If `last` was free, this is 1. If `last` had a mate, this is
+    0: the mate becomes free, and the steps at which it was matched are recorded in `bits`.
     """
     ousted, new_pairs = opposite_nodes[last].mate, 1
     if ousted == NO_VERTEX:
@@ -212,7 +221,7 @@ def _flip(last, nodes, opposite_nodes, bits, step):
 def record_matched_steps(vertex, nodes, bits, step):
     """Record in `bits` that a vertex was matched from its step `since` (in `nodes`) to step - 1.
 
-    bits uint64 (n, words): step s is bit s & 63 of word s >> 6 in the vertex's row.
+    bits uint64 (n, words): one row for each vertex. Step s is bit s & 63 of word s >> 6.
     """
     first = nodes[vertex].since
     if first < step:
