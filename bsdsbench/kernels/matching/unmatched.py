@@ -19,6 +19,7 @@ from bsdsbench.kernels.matching import matching
 from bsdsbench.kernels.matching.graph import bits_within_reach, half_widths, row_col
 from bsdsbench.kernels.matching.matching import Truth
 
+# The agreement on a ground-truth pixel, see `agreement_of`
 NO_CLASS, ALONE, SOME, ALL = range(-1, 3)
 
 
@@ -32,17 +33,23 @@ class Surroundings(NamedTuple):
 class StepErrors(NamedTuple):
     """Numbers of pixels after each of n steps, int64."""
 
-    matched_gt: I8  # (n,)
-    matched_pred: I8  # (n,)
-    missed: I8  # (n, 3): matched after the last step; else near a false pixel; else absent
-    false: I8  # (n, 3): within r of an annotated pixel, within 2r, farther away
+    matched_gt: I8  # (n,): matched pixels of the ground truth, summed over annotators
+    matched_pred: I8  # (n,): predicted pixels that are matched with at least one annotator
+    # (n, 3), missed pixels: those that are matched after the last step, those of the others with a
+    # false pixel within 2r, and the rest
+    missed: I8
+    # (n, 3), false pixels by their distance from the nearest annotated pixel: at most r, at most 2r
+    # (but more than r), and more
+    false: I8
     agreement_matched: I8  # (n, 3): matched ground-truth pixels that are ALONE, SOME, ALL
 
 
 class PixelSteps(NamedTuple):
     """The steps after which pixels are matched or not, as bits in uint64 words.
 
-    The steps are in the order of the matching, see `backwards`.
+    The steps are in the order in which they were matched, see `backwards`. K predicted pixels are
+    within reach of the ground truth. A vertex is "reached" if it is matched after the last step of
+    the events.
     """
 
     row_of: I4  # (H, W): the row in `false` of a pixel that is ever on, else -1
