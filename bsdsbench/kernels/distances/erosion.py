@@ -18,7 +18,10 @@ def mask_shells(pred: Bool, gt: Bool, width: int) -> I8:
     """Count the pixels of the inner boundaries of two masks (H, W).
 
     The inner boundary is what `width` erosions with a 3 x 3 square remove. Pixels outside the image
-    are off. Returns (1, 3): pixels in both boundaries, in the boundary of pred, in that of gt.
+    are off.
+
+    Returns an array (1, 3): the numbers of pixels in both boundaries, in the boundary of pred, and
+    in the boundary of gt.
     """
     width = min(width, max(gt.shape))
     bits = pack(np.concatenate((pred, gt)))
@@ -31,7 +34,10 @@ def label_shells(pred: I4, gt: I4, n: int, width: int) -> I8:
     """Count the pixels of the inner boundary of each label below n in two label maps (H, W).
 
     The boundary of a label is what `width` erosions with a 3 x 3 square remove. Labels below 0 are
-    ignored. Returns (n, 3): pixels of the label in both boundaries, in that of pred, in that of gt.
+    ignored.
+
+    Returns an array (n, 3): for each label, the numbers of its pixels in both boundaries, in the
+    boundary of pred, and in the boundary of gt.
 
     All labels are eroded at once. A pixel is inside its label if the square of side 2 width + 1
     around it has one label. To find these, the upper left pixels of 2 x 2 windows with one label
@@ -133,11 +139,13 @@ def _count_masks(bits, inside, counts):
 
 @kernel(_nrt=False)
 def _count_labels(pred, gt, inside, counts):
-    """Add the boundary pixels of each label in both maps, in pred and in gt, to `counts` (n, 3).
+    """Count the pixels at the boundary of their label, in two label maps.
 
     pred, gt int32 (H, W): labels; those below 0 are ignored.
-    inside uint64 (2 H, words): the pixels that are not at the boundary of their label, in the map
-        pred and below it in the map gt.
+    inside uint64 (2 H, words): the pixels that are not at the boundary of their label, as bits: the
+        rows of pred, then the rows of gt.
+    counts int64 (n, 3): three numbers are added for each label: its boundary pixels in both maps,
+        in pred, and in gt.
     """
     rows = gt.shape[0]
     for r in range(rows):
