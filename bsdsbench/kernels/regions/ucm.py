@@ -25,7 +25,8 @@ from bsdsbench.kernels.jit import inner, kernel
 def join_levels(ucm2: NDArray[Any], thresholds: F8, corners: bool) -> I4:
     """Return the index of the first of T thresholds at which each pixel joins its neighbours.
 
-    ucm2 (2H + 1, 2W + 1): ultrametric contour map at double size. thresholds (T,): ascending.
+    ucm2 (2H + 1, 2W + 1): ultrametric contour map at double size.
+    thresholds (T,): in ascending order.
     corners: True for the official rule, by which corners join pixels too; False for SEISM's rule.
 
     Returns (2, H, W): [0] for the neighbour to the right, [1] for the neighbour below. It is T if
@@ -43,10 +44,12 @@ def _find_levels(ucm2, thresholds, corners, levels):
 
     ucm2 (2H + 1, 2W + 1): pixel (i, j) lies at ucm2[2 i + 1, 2 j + 1]. Between two pixels lies one
         contour element, with a corner at each end.
-    thresholds float64 (T,): ascending. Two pixels join at the first that is not below the element.
-    corners: True if the lowest value of the element and its two corners counts instead.
-    levels int32 (2, H, W): T ("never") on entry; receives indices of thresholds, levels[0] for the
-        right neighbour, levels[1] for the lower one.
+    thresholds float64 (T,): ascending. Two pixels join at the first threshold that is not below the
+        value of the element between them.
+    corners: if True, the lowest value of the element and its two corners counts instead of the
+        element's value, so that pixels also join through a corner.
+    levels int32 (2, H, W): T ("never") on entry; receives indices of thresholds. levels[0] is for
+        the right neighbour, levels[1] for the lower neighbour.
     """
     _, height, width = levels.shape
     for i in range(height):
@@ -119,7 +122,8 @@ def finest_regions(levels: I4) -> tuple[I4, int]:
 def _label_regions(levels, parent, labels):
     """Label the regions of pixels that join their neighbours, and return the number of regions.
 
-    levels int32 (2, H, W): 0 where a pixel joins its right neighbour ([0]) or the lower one ([1]).
+    levels int32 (2, H, W): levels[0] is 0 where a pixel joins its right neighbour, and levels[1] is
+        0 where it joins its lower neighbour.
     parent int32 (H * W,): work space, a disjoint-set forest in which each pixel is its own parent.
     labels int32 (H * W,): receives 0, 1, ... in the order of the regions' first pixels.
     """
@@ -145,10 +149,13 @@ def _label_regions(levels, parent, labels):
 def later_joins(levels: I4, labels: I4, n_levels: int) -> tuple[I4, I4, NDArray[np.intp]]:
     """List the pairs of finest regions that join at the thresholds with index 1 .. n_levels - 1.
 
-    levels (2, H, W): from `join_levels`. labels (H * W,): from `finest_regions`.
+    levels (2, H, W): from `join_levels`.
+    labels (H * W,): the finest regions, from `finest_regions`.
+    n_levels: number of thresholds.
 
-    Returns the first and the second label of each pair, sorted by threshold, and the index of the
-    first pair of each threshold, (n_levels + 1,). A pair may occur several times.
+    Returns three arrays: the first label of each pair and the second label of each pair, both
+    sorted by threshold, and the index of the first pair of each threshold, (n_levels + 1,). A pair
+    may occur several times.
     """
     flat_levels = levels.reshape(2, -1)
     is_below, p = np.nonzero((flat_levels > 0) & (flat_levels < n_levels))
