@@ -33,11 +33,15 @@ class Confusion(NamedTuple):
 
 
 class _Buckets(NamedTuple):
-    """T thresholds in n equal buckets of [0, 1]: the bucket of a value is floor(value * n)."""
+    """T thresholds in n equal buckets of [0, 1]: the bucket of a value is floor(value * n).
 
-    n: int  # a power of two
-    of_threshold: I8  # (T,)
-    threshold: F8 | None  # (n + 1,) of each bucket, NaN if it has none; None: some share a bucket
+    They let the level of a float be found with few comparisons.
+    """
+
+    n: int  # number of buckets, a power of two
+    of_threshold: I8  # (T,): the bucket of each threshold
+    # (n + 1,): the threshold in each bucket, NaN if there is none. None if two share a bucket.
+    threshold: F8 | None
     first: I8  # (n + 2,): bucket b has the thresholds first[b] to first[b + 1] - 1
     padded: F8  # the thresholds, padded with NaN, which no value reaches
     halvings: int  # number of comparisons that find a level within the fullest bucket
@@ -110,10 +114,13 @@ def _flatten(values: NDArray[Any]) -> NDArray[Any]:
 
 @lru_cache(maxsize=16)
 def _lookup_table(dtype: np.dtype[Any], thresholds: bytes) -> NDArray[np.int16]:
-    """Return how many thresholds each possible value of uint8 or uint16 reaches.
+    """Return how many thresholds each possible value of an unsigned integer dtype reaches.
 
-    A value v stands for v divided by the largest value of the dtype. `thresholds` holds the bytes
-    of a float64 array (T,), because the cache needs a hashable argument.
+    dtype: uint8 or uint16. A value v stands for v divided by the largest value of the dtype.
+    thresholds: the bytes of a float64 array (T,) in ascending order, because the cache needs a
+        hashable argument.
+
+    Returns an array with an element for each value of the dtype.
     """
     t, top = np.frombuffer(thresholds), int(np.iinfo(dtype).max)
     lowest = np.ceil(np.clip(t, 0, 2) * top)  # the first value that reaches each threshold
@@ -124,10 +131,13 @@ def _lookup_table(dtype: np.dtype[Any], thresholds: bytes) -> NDArray[np.int16]:
 
 @lru_cache(maxsize=16)
 def _buckets(thresholds: bytes) -> _Buckets:
-    """Sort thresholds, the bytes of a float64 array (T,), into equal buckets of [0, 1].
+    """Sort thresholds into equal buckets of [0, 1].
 
     The number of buckets is doubled until no two thresholds share a bucket, up to about 16 to 32
     buckets per threshold.
+
+    thresholds: the bytes of a float64 array (T,) in ascending order, because the cache needs a
+        hashable argument.
     """
     t = np.frombuffer(thresholds)
     n = 1 << int(t.size).bit_length()
@@ -181,11 +191,15 @@ def _float_levels(values, first, thresholds, halvings, n_buckets, reaching, leve
 def _bucket_histogram(values, gt, threshold_of_bucket, n_buckets, hist):
     """Count values in `hist` by bucket, by whether they reach its threshold, and by ground truth.
 
-    values float32 or float64, gt uint8, 0 or 1, (N,).
-    threshold_of_bucket float64 (n_buckets + 1,): NaN for a bucket without a threshold. The value 1
-        has the last bucket to itself. n_buckets is a float.
-    hist int64 (_LANES, 4 * (n_buckets + 1)): 0 on entry. Column 4 * bucket + 2 * reached + gt.
-        The lanes only make increments independent of each other; their sum is the histogram.
+    values float32 or float64 (N,): the values.
+    gt uint8 (N,): the ground truth of each value, 0 or 1.
+    threshold_of_bucket float64 (n_buckets + 1,): the threshold in each bucket, or NaN if it has
+        none. The value 1 has the last bucket to itself.
+    n_buckets: the number of buckets in [0, 1), a power of two, as a float.
+    hist int64 (_LANES, 4 * (n_buckets + 1)): 0 on entry. A value is counted in the column
+        4 * bucket + 2 * reached + gt, where reached is 1 if the value reaches the threshold of its
+        bucket, else 0. The histogram is the sum of the rows, the lanes; neighbouring values are
+        counted in different lanes, so that one increment need not wait for another.
     """
     for p in range(values.size):
         value = np.float64(values[p])
@@ -201,10 +215,11 @@ def _bucket_histogram(values, gt, threshold_of_bucket, n_buckets, hist):
 def _table_histogram(values, gt, table, hist):
     """Count values in `hist` by level and by ground truth.
 
-    values uint8 or uint16, gt uint8, 0 or 1, (N,).
+    values uint8 or uint16 (N,): the values.
+    gt uint8 (N,): the ground truth of each value, 0 or 1.
     table int16 (possible values,): the level of each value.
-    hist int64 (_LANES, 2 * levels): 0 on entry. Column 2 * level + gt. The lanes only make
-        increments independent of each other; their sum is the histogram.
+    hist int64 (_LANES, 2 * levels): 0 on entry. A value is counted in the column 2 * level + gt.
+        The histogram is the sum of the rows, the lanes; see `_bucket_histogram`.
     """
     for p in range(values.size):
         hist[p % _LANES, np.uint64(2 * table[values[p]] + gt[p])] += 1
