@@ -57,8 +57,8 @@ def compiled_folder() -> Path | None:
 def never_compiled() -> bool:
     """Return True if the next run will compile the kernels and keep them on disk.
 
-    It will not if they are compiled already, if no folder can be written, or if numba's compiler is
-    switched off.
+    Returns False if the kernels are compiled already, if no folder can be written, or if numba's
+    compiler is switched off.
     """
     folder = compiled_folder()
     is_enabled = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"

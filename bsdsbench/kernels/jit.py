@@ -42,7 +42,8 @@ class _KernelCache(FunctionCache):
     """numba's cache of a function, which loads without the modules that only compiling needs.
 
     numba would first register everything that it can compile. This imports scipy.linalg and cffi,
-    which takes a third of the time to count one image.
+    which takes a third of the time to count one image. If the compiler runs, it registers all this
+    anyway.
     """
 
     allocates = True  # such kernels need numba's runtime
@@ -143,11 +144,12 @@ def import_compiler() -> None:
 def _compiling_alone(path: Path) -> Iterator[None]:
     """Hold the lock file `path` of a kernel in the `with` block, with garbage collection disabled.
 
-    Another process that wants to compile the same kernel waits for at most _PATIENCE seconds. If
-    the file cannot be locked, the block runs without a lock, and the kernel may be compiled twice.
+    Another process that wants to compile the same kernel waits for the lock, for at most _PATIENCE
+    seconds. If the file cannot be locked, the block runs without a lock, and the kernel may be
+    compiled twice.
 
-    A compiler allocates many objects that stay alive, which every collection would visit. At the
-    end they are moved to the oldest generation.
+    Garbage collection is disabled because a compiler allocates many objects that stay alive, which
+    every collection would visit. At the end they are moved to the oldest generation.
     """
     from filelock import FileLock, Timeout  # most processes compile nothing
 
@@ -173,8 +175,9 @@ def _compile_once(dispatcher: Any, folder: Path) -> None:
     dispatcher: numba's dispatcher of the kernel; its `_compiler.compile` is replaced.
     folder: the cache folder of compiled kernels, which also holds the lock files.
 
-    The kernels that it calls are compiled under their own locks meanwhile, which cannot deadlock
-    because kernels never call each other in a cycle.
+    Compiling a kernel also compiles the kernels that it calls, each under its own lock, while the
+    lock of the caller is still held. This cannot deadlock, because kernels never call each other in
+    a cycle.
     """
     function = dispatcher.py_func
     path = folder / f"{function.__module__}.{function.__qualname__}.lock"
@@ -200,11 +203,13 @@ def kernel(function: Kernel | None = None, **options: object) -> Kernel:
     """Compile a function like `numba.njit`; used as `@kernel` or `@kernel(option=...)`.
 
     The options are those of `numba.njit`. `_nrt=False` promises that the function allocates no
-    memory, so it needs no numba runtime. `no_cpython_wrapper` marks an `inner` function.
+    memory, so it needs no numba runtime. `no_cpython_wrapper` marks a function that only other
+    kernels call, see `inner`.
 
-    A kernel is compiled at its first call. It runs without holding the GIL, and is cached on disk
-    if there is a folder for it, unless it is an inner function. If numba's compiler is switched
-    off, the function runs as plain Python.
+    A kernel is compiled at its first call, and runs without holding the GIL. It is cached on disk
+    if there is a folder for the cache. Inner functions are not cached, because their code becomes
+    part of the kernels that call them. If numba's compiler is switched off, the function runs as
+    plain Python.
     """
     if function is None:
         return lambda decorated: kernel(decorated, **options)
