@@ -1,4 +1,4 @@
-"""Types of arrays: letter of the kind, then bytes per element, as in numpy's dtype strings."""
+"""Types of arrays, named as in numpy's dtype strings: F8 is float64, I4 is int32, and so on."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ class Events(NamedTuple):
     """
 
     start: I8  # (n + 1,)
-    pixel: I4  # flat index of the pixel that changes
-    added: Bool  # the pixel enters the map; otherwise it leaves
+    pixel: I4  # the flat index of the pixel that changes
+    added: Bool  # True if the pixel enters the map, False if it leaves

@@ -1,4 +1,4 @@
-"""Boolean maps as bits: 64 pixels of a row in one uint64 word, for one logical operation."""
+"""Boolean maps as bits: a uint64 word holds 64 pixels of a row, which are processed at once."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ def ones(word):
 
 
 def pack(bmap: Bool) -> U8:
-    """Pack bool maps (..., H, W) into words of 64 pixels, (..., H, ceil(W / 64)).
+    """Pack bool maps (..., H, W) into words of 64 pixels.
 
-    Pixel (row, col) is bit col & 63 of word [row, col >> 6]. Bits beyond the last column are 0.
+    Returns a uint64 array (..., H, ceil(W / 64)). Pixel (row, col) is bit col & 63 of the word
+    [row, col >> 6]. Bits beyond the last column are 0.
     """
     *rows, cols = bmap.shape
     row_bytes = np.zeros((*rows, 8 * ((cols + 63) // 64)), np.uint8)
@@ -35,7 +36,7 @@ def pack(bmap: Bool) -> U8:
 
 
 def unpack(words: U8, cols: int) -> Bool:
-    """Unpack words of `pack`, (H, words), to a bool map (H, cols)."""
+    """Unpack the words (H, words) of a map that `pack` has packed, to a bool map (H, cols)."""
     row_bytes = words.astype("<u8", copy=False).view(np.uint8)
     return np.unpackbits(row_bytes, axis=1, count=cols, bitorder="little").view(np.bool_)
 
@@ -45,9 +46,12 @@ def count_set_bits(bits, kind, n_set):
     """Count, for each bit, the rows of each of K kinds in which it is set.
 
     bits uint64 (rows, words): bit j of a row is bit j & 63 of word j >> 6.
-    kind int64 (rows,): kind of each row, 0 .. K - 1.
-    n_set int64 (K, 64 words): 0 on entry; receives the number of rows of kind k in which bit j is
-        set. Bits are set in long runs, so only the ends of runs are visited.
+    kind int64 (rows,): the kind of each row, 0 .. K - 1.
+    n_set int64 (K, 64 words): 0 on entry; n_set[k, j] receives the number of rows of kind k in
+        which bit j is set.
+
+    Bits are set in long runs, so only the ends of runs are visited: each start counts 1, and each
+    end -1. Then sums from left to right turn these into counts.
     """
     for row in range(bits.shape[0]):
         last_bit = np.uint64(0)  # of the word before

@@ -7,7 +7,7 @@ from bsdsbench.kernels.jit import kernel
 
 @kernel
 def upper_hull(x, y, corners):
-    """Find the corners of the upper convex hull of n points, and return their number k.
+    """Find the corners of the upper convex hull of n points, and return the number of corners, k.
 
     x, y float64 (n,): the points, sorted by x, then by y.
     corners int64 (n,): its first k elements receive the indices of the corners, ascending.
@@ -29,7 +29,7 @@ def upper_hull(x, y, corners):
 
 @kernel
 def sum_interpolated_precision(image, score, hits, weights):
-    """Sum the interpolated precision over hits, for S samples of the images: float64 (S, K).
+    """Sum the interpolated precision over all hits, for S samples of the images (a bootstrap).
 
     The interpolated precision of a hit is the largest precision at its rank or a later one. The sum
     divided by the number of objects is the area under the interpolated precision-recall curve.
@@ -39,6 +39,8 @@ def sum_interpolated_precision(image, score, hits, weights):
     hits bool (L, K): True if a prediction is a hit by each of K matching rules.
     weights int64 (S, N): copies of each of N images in each sample. Among predictions with equal
         scores, those of the same copy of an image stay together.
+
+    Returns a float64 array (S, K) of sums, for each sample and each matching rule.
     """
     n_samples, n_rules, n = len(weights), hits.shape[1], len(image)
     sums = np.zeros((n_samples, n_rules))

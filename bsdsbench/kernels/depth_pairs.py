@@ -36,8 +36,9 @@ def ratio_pairs(pred: F8, gt: F8, valid: Bool, ratios: F8) -> I8:
     pred, gt (H, W): inverse depths. valid (H, W): both pixels of a pair must be valid.
     ratios (R,): 1 or larger, in ascending order.
 
-    Returns (R, 4, 3) with the axes ratio, side of the nearer pixel (left, top, right, bottom) and
-    map: pairs that differ on the same side in both maps, pairs that differ in pred, and in gt.
+    Returns counts (R, 4, 3). The axes are the ratio, the side of the nearer pixel (left, top,
+    right, bottom), and the map: pairs that exceed the ratio in both maps with the nearer pixel on
+    the same side, pairs that exceed it in pred, and pairs that exceed it in gt.
     """
     count = np.zeros((ratios.size + 1, 4, 3), np.int64)
     _count_pairs(pred, gt, valid, ratios, count)
@@ -84,8 +85,8 @@ def count_hit_mask_edges(pred: F8, mask: Bool, ratios: F8) -> I8:
     or column, only the strongest counts. It hits a mask edge if both are the same pair, and the
     nearer pixel is inside the mask.
 
-    Returns (R, 4, 2) with the axes ratio, side of the pixel inside (left, top, right, bottom), and
-    number of hit mask edges, of all mask edges.
+    Returns counts (R, 4, 2). The axes are the ratio, the side of the pixel inside the mask (left,
+    top, right, bottom), and what is counted: the mask edges that are hit, and all mask edges.
     """
     count = np.zeros((ratios.size, 4, 2), np.int64)
     for vertical in range(2):

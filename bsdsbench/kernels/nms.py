@@ -62,9 +62,14 @@ def _triangle_filter(image, weight, line, sums, rows, filtered):
 
 @kernel(_nrt=False)
 def _write_gradient(image, dy, dx, difference):
-    """Write the derivative of `image` (H, W) to `difference`: central, but one-sided at the border.
+    """Write the derivative of a map along its columns or rows.
 
-    (dy, dx) is (1, 0) for the derivative down the columns, and (0, 1) for that along the rows.
+    Differences are central, except at the border, where they are one-sided.
+
+    image float32 (H, W): the map.
+    dy, dx: 1, 0 for the derivative along the columns (downwards), and 0, 1 for the derivative along
+        the rows (to the right).
+    difference float32 (H, W): receives the derivative.
     """
     h, w = image.shape
     for y in range(h):
@@ -76,7 +81,7 @@ def _write_gradient(image, dy, dx, difference):
 
 
 def _ridge_normal(image: _Image) -> list[_Image]:
-    """Return the cosine and the sine of the angle of the normal to ridges, float32 (H, W) each.
+    """Return two maps, float32 (H, W): cosine and sine of the angle of the normal to ridges.
 
     The angle from the horizontal is atan(Gyy sign(-Gxy) / (Gxx + 1e-5)), where Gxx, Gxy and Gyy are
     second differences of the map. A normal has two opposite directions; either may be returned.
@@ -148,11 +153,14 @@ def _suppress_non_maxima(image, cos, sin, radius, multiplier, thinned):
 
 
 def edge_nms(image: _Image, radius: int, border: int, multiplier: float, smooth: bool) -> _Image:
-    """Return an edge map, float32 (H, W) in [0, 1], thinned to its ridges.
+    """Thin an edge map to its ridges (non-maximum suppression), and return the thinned map.
 
-    A pixel becomes 0 if a neighbour up to `radius` pixels away along the normal is larger than the
-    pixel times `multiplier`. With `smooth` the map is smoothed first. `border` rows and columns at
-    each side (at most half of the map) are faded out.
+    image float32 (H, W): the edge map, with values in [0, 1].
+    radius: a pixel becomes 0 if a neighbour along the normal of its ridge, up to this many pixels
+        away, is larger than the pixel times `multiplier`.
+    border: number of rows and columns at each side that are faded out; at most half of the map.
+    multiplier: a factor above 1 keeps pixels that are slightly lower than a neighbour.
+    smooth: if True, the map is smoothed first.
     """
     if image.size == 0:
         return image.copy()
