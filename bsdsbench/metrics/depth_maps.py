@@ -122,17 +122,19 @@ class DepthMaps(NamedTuple):
 
     pred: F8
     raw_pred: F8  # `pred` as Canny sees it: NaN where the stored value was 0 or not finite
-    gt: F8 | None  # None if there is no true depth
+    gt: F8 | None  # the ground-truth depth, or None if there is none
     raw_gt: F8 | None  # `gt` as Canny sees it: also NaN at invalid pixels, unless invalid="none"
-    valid: Bool  # the pixels that count
+    valid: Bool  # the pixels that are evaluated
     edges: tuple[Bool, ...]  # annotated edges, one map per annotator; () if there are none
-    matte: Bool | None  # the annotated object
+    matte: Bool | None  # the annotated object, or None if there is none
 
     def true_edges(self, opt: DepthOptions) -> tuple[Bool, ...]:
-        """Return the true edges, one bool map (H, W) per annotator.
+        """Return the ground-truth edges, as one bool map (H, W) for each annotator.
 
-        They are annotated or, if `opt.gt_edges` is "canny", found in the true depth. Raises
-        DataError if the ground truth lacks the edges or the depth.
+        If `opt.gt_edges` is "canny", the tuple holds a single map, which Canny's detector computes
+        from the ground-truth depth. Otherwise the annotated edges are returned.
+
+        Raises DataError if the ground truth lacks the depth or the edges that are needed.
         """
         if opt.gt_edges == "canny":
             return (canny_edges(require(self.raw_gt, "depth"), opt.dbe),)
@@ -143,22 +145,28 @@ _Annotation = TypeVar("_Annotation")  # the type of an image's depth, edges or m
 
 
 def require(annotation: _Annotation | None, what: str) -> _Annotation:
-    """Return an annotation, or raise DataError if it is None; `what` names it in the message."""
+    """Return an annotation that a measure needs, such as the depth or the edges of an image.
+
+    Raises DataError if the annotation is None; `what` names it in the message.
+    """
     if annotation is None:
         raise DataError(f"ground truth: no {what}, expected {what} for these depth.measures")
     return annotation
 
 
 def prepare_depth_maps(pred: Map, gt: GroundTruth, opt: DepthOptions) -> DepthMaps:
-    """Crop the maps of an image, convert them to depth, and align the prediction with the truth.
+    """Prepare the depth maps of one image: crop them, convert them to depth and align them.
 
-    `pred` (H, W) holds depth or inverse depth, as `opt.pred_holds` says. The depth of a pixel is
-    known if its value is finite and above 0. `opt.invalid` decides which pixels count
-    (`DepthMaps.valid`):
+    pred: predicted map (H, W) of depth or of inverse depth, as `opt.pred_holds` says.
+    opt: says what the files hold, what to crop, and how the prediction is fitted to the
+        ground-truth depth.
 
-    - "truth": pixels that `gt.valid` does not mask out and whose true depth is known. Without a
-      depth map in the ground truth, the mask alone decides
-    - "both": among these, the pixels whose predicted depth is known as well
+    The depth of a pixel is known if its value is finite and above 0. `opt.invalid` decides which
+    pixels are evaluated (`DepthMaps.valid`):
+
+    - "truth": the pixels that `gt.valid` does not mask out and whose ground-truth depth is known.
+      If the ground truth has no depth map, the mask alone decides.
+    - "both": those of the pixels above whose predicted depth is known as well
     - "none": all pixels
 
     Raises ShapeError if the sizes differ, and DataError if the crop exceeds the image or if there
@@ -209,7 +217,11 @@ class _Depth(NamedTuple):
 
 
 def _to_depth(values: Map, holds: str, scale: float) -> _Depth:
-    """Convert a stored map (H, W) to depth: divide by `scale`, and invert if it holds "inverse"."""
+    """Convert the values of a file, a map (H, W), to depth.
+
+    The values are divided by `scale`. If `holds` is "inverse", they are inverse depths, and the
+    depth is 1 / value.
+    """
     scaled = values.astype(np.float64) / scale
     is_number = np.isfinite(scaled) & (scaled != 0)
     depth = inverse(scaled) if holds == "inverse" else scaled
@@ -217,10 +229,11 @@ def _to_depth(values: Map, holds: str, scale: float) -> _Depth:
 
 
 def _align(depth: F8, true: F8, known: Bool, align: str) -> F8:
-    """Fit a predicted depth map to the true one by least squares. Each map is (H, W).
+    """Fit a predicted depth map to the ground-truth depth `true` by least squares.
 
-    The fit uses the pixels of the mask `known` (if there are none, nothing is fitted), and is
-    applied to all pixels. `align` selects the model:
+    All maps are (H, W). The fit is computed from the pixels of the mask `known` and applied to all
+    pixels. If no pixel is known, the predicted map is returned unchanged. `align` selects the
+    model:
 
     - "none": no change
     - "scale": factor * depth
@@ -249,10 +262,13 @@ def inverse(depth: F8) -> F8:
 
 
 def canny_edges(depth: F8, form: str) -> Bool:
-    """Return the Canny edges of a depth map (H, W) as a form of DBE detects them, bool (H, W).
+    """Detect edges in a depth map (H, W) with Canny's detector, as the depth boundary error does.
 
-    "ibims" detects edges of the depth. "sharpdepth", with lower thresholds, joins those of the
-    depth and of 1 / depth. NaN makes no edge.
+    `form` names the published program whose settings are used. "ibims" detects the edges of the
+    depth. "sharpdepth" detects the edges of the depth and of 1 / depth, both with lower thresholds
+    than "ibims", and returns their union. Pixels with NaN make no edge.
+
+    Returns bool (H, W).
     """
     from skimage.feature import canny
 

@@ -12,6 +12,7 @@ none, some or all of the other annotators. The idea is taken from TIDE (Bolya et
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +31,11 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import MATCHED_PRED, TOTAL_PRED, MatchCounts
 from bsdsbench.scores.error_scores import FALSE, MISSED
 
-#: The classes of errors -> their codes in `pixel_classes`; 1 to 3 are MATCHED_PIXEL to MISSED_PIXEL
+if TYPE_CHECKING:
+    from bsdsbench.kernels.matching.unmatched import PixelSteps
+
+#: Maps each class of errors to its code in `pixel_classes`. Codes 1 to 3 are MATCHED_PIXEL,
+#: FALSE_PIXEL and MISSED_PIXEL.
 ERROR_CODES = {name: code for code, name in enumerate((*MISSED, *FALSE), 4)}
 
 
@@ -42,15 +47,17 @@ def pixel_classes(
     errors: bool,
     dropped: Bool | None = None,
 ) -> dict[str, DrawnSteps]:
-    """Return the class of each boundary pixel at each threshold, as {"steps": classes}.
+    """Return the class of each boundary pixel at each threshold, for overlays and the viewer.
+
+    A pixel that is predicted is matched or false. A pixel that is only annotated is missed, unless
+    all annotators' pixels at that place are matched.
 
     pred, gts, protocol, dropped: as in `boundary_counts`, which counts these pixels. A threshold 0
         that stands for the whole image is left out.
-    errors: if True, false and missed pixels get their class in `ERROR_CODES`; if False, they get
-        FALSE_PIXEL and MISSED_PIXEL.
+    errors: if True, false and missed pixels get the code of their class of errors in `ERROR_CODES`.
+        If False, they get the codes FALSE_PIXEL and MISSED_PIXEL.
 
-    A pixel that is predicted is matched or false, not missed. If several annotators' pixels are
-    missed at one place, the first class in MISSED wins.
+    Returns a dict with the single key "steps", whose value holds the classes.
     """
     from bsdsbench.kernels.bits import unpack
     from bsdsbench.kernels.matching.matching import prepare_truth
@@ -69,19 +76,8 @@ def pixel_classes(
     pixel = np.flatnonzero(is_drawn)
     classes = np.zeros((pixel.size, n_steps), np.uint8)
 
-    # Code -> for each ground-truth pixel, the steps at which it is missed in this way, as bits
-    is_missed = ~steps.gt_matched
-    missed_steps = {MISSED_PIXEL: is_missed}
-    if errors:
-        steps_of_class = {
-            "suppressed": np.where(steps.is_reached[:, None], is_missed, 0),
-            "near_missed": steps.near_false,
-            "absent": is_missed & ~steps.near_false,
-        }
-        # The first in MISSED is written last, and so wins
-        missed_steps = {ERROR_CODES[name]: steps_of_class[name] for name in reversed(MISSED)}
     row_of_gt = np.searchsorted(pixel, target.pixel)
-    for code, missed in missed_steps.items():
+    for code, missed in _missed_steps(steps, errors).items():
         bits = np.zeros((pixel.size, missed.shape[1]), np.uint64)
         np.bitwise_or.at(bits, row_of_gt, missed)
         np.copyto(classes, np.uint8(code), where=unpack(bits, n_steps))
@@ -109,10 +105,34 @@ def pixel_classes(
     return {"steps": DrawnSteps(thresholds, matches, *changes, areas=False)}
 
 
-def _classify_false(is_within_radius: Bool, is_within_double: Bool) -> NDArray[np.uint8]:
-    """Return the code of false pixels, by whether an annotated pixel lies within r, or within 2r.
+def _missed_steps(steps: PixelSteps, errors: bool) -> dict[int, NDArray[np.uint64]]:
+    """Return at which steps each ground-truth pixel is missed, separately for each code of a class.
 
-    A pixel has the same code at every step at which it is false.
+    errors: if True, there is one array for each class in MISSED. If False, there is a single array,
+        for the code MISSED_PIXEL.
+
+    Each array has a row for each ground-truth pixel, in which a set bit stands for a step. The
+    classes are in reversed order: if pixels of several annotators are missed at one place, the
+    class that is written last, which is the first in MISSED, is the one that is shown.
+    """
+    is_missed = ~steps.gt_matched
+    if not errors:
+        return {MISSED_PIXEL: is_missed}
+    steps_of_class = {
+        "suppressed": np.where(steps.is_reached[:, None], is_missed, 0),
+        "near_missed": steps.near_false,
+        "absent": is_missed & ~steps.near_false,
+    }
+    return {ERROR_CODES[name]: steps_of_class[name] for name in reversed(MISSED)}
+
+
+def _classify_false(is_within_radius: Bool, is_within_double: Bool) -> NDArray[np.uint8]:
+    """Return the code of the class of each false pixel: duplicate, near or background.
+
+    is_within_radius, is_within_double: whether an annotated pixel lies within the match tolerance
+        of each pixel, and within twice the tolerance.
+
+    A pixel has the same class at every step at which it is false.
     """
     duplicate, near, background = (ERROR_CODES[name] for name in FALSE)
     codes = np.where(is_within_double, near, background)

@@ -5,9 +5,10 @@ lines. As in L-CNN's program, recalls in ascending and precisions in descending 
 rank, regardless of their thresholds. F^H is the largest F of these pairs, AP^H the area under the
 interpolated curve, with precision 0 at recall 0 and at recall 1. sAP compares the ends of lines on
 a grid of 128 x 128: the distance of two lines is the sum of the squared distances between their
-ends, paired in the better way. The predictions of all images are ranked by score; equal scores keep
-the order of images and files. sAP is the area under the interpolated curve, msAP the mean over the
-limits 5, 10 and 15. mAP^J is the same for junctions, with the mean over the distances 0.5, 1 and 2.
+ends, which are paired in the way that gives the smaller sum. The predictions of all images are
+ranked by score; equal scores keep the order of images and files. sAP is the area under the
+interpolated curve, msAP its mean over the distance thresholds 5, 10 and 15. mAP^J is the same for
+junctions, with the mean over the distance thresholds 0.5, 1 and 2.
 
 Conventions. Junctions in an image without annotated junctions are neither true nor false. Networks
 pad their output by repeating its first lines. Therefore F^H and AP^H use the lines of a file up to
@@ -36,14 +37,16 @@ from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.curve import curve_scores
 from bsdsbench.scores.ratios import Weights, defined_ratio, f_measure, weighted_sum
 
-SQUARED = (5.0, 10.0, 15.0)  # limits of the sum of squared distances between the ends of two lines
-APART = (0.5, 1.0, 2.0)  # limits of the distance between two junctions
+# A prediction can only match an annotation whose distance is below the threshold. The distance of
+# two lines is the sum of the squared distances between their ends. Unit: cells of the grid.
+LINE_THRESHOLDS = (5.0, 10.0, 15.0)
+JUNCTION_THRESHOLDS = (0.5, 1.0, 2.0)
 SLACK = 2.0  # grid cells: networks place points slightly beyond their grid
 
 
 @frozen
 class WireframeOptions:
-    """The option that says what the coordinates of predicted lines are."""
+    """The option that says on which grid the coordinates of predicted lines are given."""
 
     lines_in: str = option(
         "network",
@@ -64,7 +67,7 @@ class WireframeMetric(Metric[WireframeOptions]):
     columns = (
         Column("fh", "F^H"),
         Column("aph", "AP^H"),
-        *(Column(f"sap{k:g}", f"sAP{k:g}", quantity="sap") for k in SQUARED),
+        *(Column(f"sap{k:g}", f"sAP{k:g}", quantity="sap") for k in LINE_THRESHOLDS),
         Column("msap", "msAP", quantity="sap"),
         Column("map_j", "mAP^J"),
         IMAGES,
@@ -79,18 +82,21 @@ class WireframeMetric(Metric[WireframeOptions]):
         opt: WireframeOptions,
         counter: Counter = boundary_counts,
     ) -> Arrays:
-        """Count the pixels of the drawn lines with `counter`, and compare lines and junctions.
+        """Count the pixels of the drawn lines with `counter`, and match lines and junctions.
 
-        Returns the counts of `counter`, and
+        Returns the counts of `counter` and these arrays:
 
-        lines : float64 (L, 4), the score of each predicted line, and whether (1 or 0) it is true at
-            5, 10 and 15; in the order of the file, up to the first repetition of the first line
-        junctions : float64 (J, 4), the same for junctions at 0.5, 1 and 2, by falling score; J is 0
-            if no junction is annotated
-        n_lines, n_junctions : float64 (), numbers of annotated lines and junctions
+        lines : float64 (L, 4), one row for each predicted line before the first repetition of the
+            first line, in the order of the file. Column 0 is the score. Columns 1 to 3 are 1 if the
+            line is a true positive at the distance thresholds 5, 10 and 15, else 0.
+        junctions : float64 (J, 4), one row for each predicted junction, in descending order of
+            score. The columns are as for lines, with the distance thresholds 0.5, 1 and 2. The
+            array is empty if no junction is annotated.
+        n_lines, n_junctions : float64 (), the numbers of annotated lines and junctions
 
-        If the prediction or the ground truth has no coordinates of lines, or no junctions, the
-        array is empty and the number NaN.
+        If the prediction or the ground truth has no coordinates of lines, `lines` and `junctions`
+        are empty, and both numbers are NaN. If only junctions are missing on one side, this holds
+        for junctions alone.
         """
         grid, drawn = GRID, pred
         if "lines" in pred.parts:
@@ -122,12 +128,15 @@ class WireframeMetric(Metric[WireframeOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: WireframeOptions
     ) -> ScoreTree:
-        """Return the `curve_scores` of the pixels, and these scores, each (S,).
+        """Return the scores of the pixels, lines and junctions for S weightings of the images.
 
-        fh, aph : F^H and AP^H of the pixels, for which recalls in ascending and precisions in
-            descending order are paired by rank
-        sap5, sap10, sap15, msap : sAP of the lines at each distance, and the mean of the three
-        map_j : mAP^J of the junctions, the mean over three distances
+        The scores are those of `curve_scores` for the pixels, and these arrays of shape (S,):
+
+        fh, aph : F^H and AP^H of the pixels. The recalls in ascending order are paired with the
+            precisions in descending order, regardless of their thresholds.
+        sap5, sap10, sap15 : sAP of the lines at each distance threshold
+        msap : the mean of these three
+        map_j : mAP^J of the junctions, the mean AP over their three distance thresholds
         """
         scores = curve_scores(stack["thresholds"], stack["matches"], weights, protocol)
         curve = scores["curve"]
@@ -136,19 +145,23 @@ class WireframeMetric(Metric[WireframeOptions]):
         scores["fh"] = f_measure(precision, recall).max(axis=1)
         scores["aph"] = np.sum(np.diff(recall, prepend=0.0) * precision, axis=1)
         sap = _pooled_ap(stack["lines"], stack["n_lines"], weights)  # (S, 3)
-        for k, limit in enumerate(SQUARED):
-            scores[f"sap{limit:g}"] = sap[:, k]
+        for k, threshold in enumerate(LINE_THRESHOLDS):
+            scores[f"sap{threshold:g}"] = sap[:, k]
         junction_ap = _pooled_ap(stack["junctions"], stack["n_junctions"], weights)
         return {**scores, "msap": sap.mean(axis=1), "map_j": junction_ap.mean(axis=1)}
 
 
 def _match_lines(drawn: Lines, pred_ends: F8, gt_ends: F8) -> F8:
-    """Return the score of each predicted line, and whether it is true at each limit in SQUARED.
+    """Match predicted lines to annotated ones, in the order of the file.
 
-    drawn: the N predicted lines as the file has them, for their scores and repetitions.
-    pred_ends (N, 4), gt_ends (M, 4): row and column of both ends on the grid of 128 x 128.
+    drawn: the N predicted lines as they are in the file. Their scores are used, and their ends to
+        find out where the first line is repeated.
+    pred_ends (N, 4), gt_ends (M, 4): row and column of both ends of each predicted and each
+        annotated line, on the grid of 128 x 128.
 
-    Returns float64 (L, 4) for the L lines before the first repetition of the first line.
+    Returns float64 (L, 4) for the L predicted lines before the first repetition of the first line.
+    Column 0 is the score. Columns 1 to 3 are 1 if the line is a true positive at the corresponding
+    threshold in LINE_THRESHOLDS, else 0.
     """
     repeats_first = np.flatnonzero((drawn.ends[1:] == drawn.ends[:1]).all(axis=1)) + 1
     n = repeats_first[0] if repeats_first.size else len(pred_ends)
@@ -156,31 +169,37 @@ def _match_lines(drawn: Lines, pred_ends: F8, gt_ends: F8) -> F8:
     gt = gt_ends.reshape(1, -1, 2, 2)  # (1, M, end, row and column)
     straight = ((pred - gt) ** 2).sum(axis=(2, 3))
     crossed = ((pred - gt[:, :, ::-1]) ** 2).sum(axis=(2, 3))  # with the ends of gt exchanged
-    hits = _hits(np.minimum(straight, crossed), SQUARED)
+    hits = _hits(np.minimum(straight, crossed), LINE_THRESHOLDS)
     return np.column_stack([drawn.scores[:n], hits])
 
 
 def _match_junctions(junctions: F8, grid: tuple[int, int], annotated: F8) -> F8:
-    """Return the score of each predicted junction, and whether it is true at each limit in APART.
+    """Match predicted junctions to annotated ones, in descending order of score.
 
-    junctions (N, 3): row and column on `grid`, and score.
-    annotated (M, 2): row and column on the grid of 128 x 128.
+    junctions (N, 3): row, column and score of each predicted junction, in cells of `grid`.
+    grid: rows and columns of the grid on which the junctions were predicted.
+    annotated (M, 2): row and column of each annotated junction on the grid of 128 x 128.
 
-    Returns float64 (N, 4) by falling score, or (0, 4) if no junction is annotated.
+    Returns float64 (N, 4), sorted by descending score. Column 0 is the score. Columns 1 to 3 are 1
+    if the junction is a true positive at the corresponding threshold in JUNCTION_THRESHOLDS, else
+    0. The array is empty, (0, 4), if no junction is annotated.
     """
     if not len(annotated):
         return np.zeros((0, 4))
     best_first = junctions[np.argsort(-junctions[:, 2], kind="stable")]
     offsets = _to_grid(best_first[:, :2], grid)[:, None] - annotated  # (N, M, 2)
-    hits = _hits(np.sqrt((offsets**2).sum(axis=-1)), APART)
+    hits = _hits(np.sqrt((offsets**2).sum(axis=-1)), JUNCTION_THRESHOLDS)
     return np.column_stack([best_first[:, 2], hits])
 
 
 def _check_coordinates(lines: Lines, grid: tuple[int, int], where: str) -> None:
-    """Raise DataError if coordinates seem not to be measured in cells of `grid` (rows, columns).
+    """Check that the coordinates of lines and junctions are plausible for `grid` (rows, columns).
 
-    All lie within 0 .. 1, though not all ends are 0; or one exceeds the grid by more than SLACK.
-    `where` names the file in the message.
+    `where` names the file in error messages.
+
+    Raises DataError in two cases. If no coordinate exceeds 1 although some end of a line is not at
+    0, the coordinates are probably fractions of the image size. If a coordinate exceeds the grid by
+    more than SLACK cells, they are probably those of a larger grid.
     """
     junctions = np.zeros((0, 3)) if lines.junctions is None else lines.junctions
     points = np.concatenate([lines.ends.reshape(-1, 2), junctions[:, :2]])
@@ -202,41 +221,53 @@ def _check_coordinates(lines: Lines, grid: tuple[int, int], where: str) -> None:
 
 
 def _to_grid(coordinates: F8, grid: tuple[int, int]) -> F8:
-    """Scale rows and columns, alternating in (N, 2) or (N, 4), from `grid` to 128 x 128 (GRID)."""
+    """Scale coordinates from `grid` (rows, columns) to the grid of 128 x 128.
+
+    Each row of `coordinates` holds one point (row, column), or two: (row, column, row, column).
+    """
     if grid == GRID:
         return coordinates
     scale = np.divide(GRID, grid)  # of rows and of columns
     return coordinates * np.resize(scale, coordinates.shape[1])
 
 
-def _hits(distance: F8, limits: tuple[float, ...]) -> Bool:
-    """Return which of P predictions are true at each limit, bool (P, limits).
+def _hits(distance: F8, thresholds: tuple[float, ...]) -> Bool:
+    """Decide which of P predictions are true positives at each of K distance thresholds.
 
-    distance (P, M): distance between each prediction and each annotated line or junction.
+    A prediction is a true positive if its nearest annotation (a line or a junction) is closer than
+    the threshold, and no earlier prediction was matched to the same annotation. Of several equally
+    near annotations, the first is the nearest.
 
-    A prediction is true if the line or junction nearest to it (the first, if several are equally
-    near) is nearer than the limit and was not taken by an earlier prediction.
+    distance (P, M): the distance of each prediction from each of M annotations. The predictions are
+        in the order in which they are matched.
+
+    Returns bool (P, K).
     """
-    hits = np.zeros((len(distance), len(limits)), bool)
+    hits = np.zeros((len(distance), len(thresholds)), bool)
     if not distance.size:
         return hits
     nearest, least = distance.argmin(axis=1), distance.min(axis=1)
-    for k, limit in enumerate(limits):
-        near = np.flatnonzero(least < limit)
-        first = np.unique(nearest[near], return_index=True)[1]  # at each line or junction
+    for k, threshold in enumerate(thresholds):
+        near = np.flatnonzero(least < threshold)
+        # For each annotation, the position in `near` of the first prediction that is nearest to it
+        first = np.unique(nearest[near], return_index=True)[1]
         hits[near[first], k] = True
     return hits
 
 
 def _pooled_ap(predictions: F8, n_annotated: F8, weights: Weights) -> F8:
-    """Compute average precision at three limits, with the predictions of all images in one ranking.
+    """Compute average precision at three distance thresholds for S samples of N images.
 
-    predictions (N, L, 4): of up to L predictions in each of N images, the score, and whether each
-        is true at each limit. Missing predictions are rows of NaN.
+    The predictions of all images are ranked together by score. Predictions with equal scores keep
+    the order of the images.
+
+    predictions (N, L, 4): the predictions of each image, padded with rows of NaN to the number L of
+        the image that has most. Column 0 is the score. Columns 1 to 3 are 1 if the prediction is a
+        true positive at the corresponding threshold, else 0.
     n_annotated (N,): number of annotated lines or junctions of each image; NaN counts as 0.
-    weights (S, N): how often each image occurs in each of S data sets.
+    weights (S, N): how often each image occurs in each sample.
 
-    Returns float64 (S, 3), NaN if nothing is annotated. Equal scores keep the order of the images.
+    Returns float64 (S, 3), which is NaN for samples in which nothing is annotated.
     """
     from bsdsbench.kernels.curves import sum_interpolated_precision
 
