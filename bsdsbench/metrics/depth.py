@@ -62,25 +62,31 @@ RADIUS = 10.0  # pixels, at which distances of DBE are truncated
 
 
 class DbeParts(NamedTuple):
-    """Sums of distances between edges in pixels; sums[k] / n[k] is the mean distance."""
+    """Sums of distances between edges in pixels, and how many distances were summed.
 
-    sums: F8  # (2,): accuracy, completeness
-    n: I8  # (3,): distances summed for accuracy, distances for completeness, true edge pixels
+    The two errors of DBE are the means sums[0] / n[0] (accuracy) and sums[1] / n[1] (completeness).
+    """
+
+    sums: F8  # (2,): sums of distances for accuracy and for completeness
+    n: I8  # (3,): numbers of distances in these two sums, and of ground-truth edge pixels
 
 
 def dbe_parts(pred: Bool, gt: Bool, valid: Bool, opt: DepthOptions) -> DbeParts:
-    """Sum the distances between predicted and true edges, whose means are the two DBE errors.
+    """Sum the distances between predicted and ground-truth edges for the depth boundary error.
 
-    Accuracy uses the distance from each predicted edge pixel to the nearest true one, and ignores
-    distances of RADIUS or more. Completeness depends on `opt.dbe`:
+    The means of these distances are its two errors. Accuracy uses the distance from each
+    predicted edge pixel to the nearest ground-truth edge pixel, and ignores distances of RADIUS or
+    more. Completeness depends on `opt.dbe`:
 
-    - "ibims": distances from the edge pixels of each map to the other map, capped at RADIUS
-    - "sharpdepth": distances from true to predicted edge pixels, capped at the image diagonal
+    - "ibims": the distances from the edge pixels of each map to the nearest edge pixel of the other
+      map, capped at RADIUS
+    - "sharpdepth": the distances from each ground-truth edge pixel to the nearest predicted one,
+      capped at the image diagonal
 
     Parameters
     ----------
     pred, gt : array
-        bool (H, W), the predicted and the true edges.
+        bool (H, W), the predicted and the ground-truth edges.
     valid : array
         bool (H, W). Edge pixels outside `valid` are removed from both maps. With `opt.strict` they
         stay, but accuracy ignores the predicted ones, and completeness in "ibims" counts each of
@@ -95,7 +101,7 @@ def dbe_parts(pred: Bool, gt: Bool, valid: Bool, opt: DepthOptions) -> DbeParts:
     """
     if not opt.strict:
         pred, gt = pred & valid, gt & valid
-    # From each predicted edge pixel to the nearest true one, and the other way
+    # From each predicted edge pixel to the nearest ground-truth edge pixel, and the other way round
     to_gt, to_pred = pixel_distances(pred, gt), pixel_distances(gt, pred)
     is_valid = valid[pred]
     is_near = (to_gt < RADIUS) & is_valid
@@ -111,10 +117,12 @@ def dbe_parts(pred: Bool, gt: Bool, valid: Bool, opt: DepthOptions) -> DbeParts:
 def _count_edges(
     maps: DepthMaps, gt: GroundTruth, protocol: Protocol, opt: DepthOptions, counter: Counter
 ) -> MatchCounts:
-    """Match the edges of the predicted depth to the true edges with `counter`.
+    """Match the edges of the predicted depth to the ground-truth edges one to one.
 
-    The predicted edges are soft (`log_steps`), or binary if `opt.pred_edges` is "canny". Pixels
-    outside `maps.valid` are set to 0 in both maps.
+    The predicted edges are the soft edges of `log_steps`. If `opt.pred_edges` is "canny", they are
+    binary Canny edges instead. Pixels outside `maps.valid` are set to 0 in both maps.
+
+    counter: does the matching: `boundary_counts`, or a function that returns further arrays.
     """
     if opt.pred_edges == "canny":
         soft = canny_edges(maps.raw_pred, opt.dbe).astype(np.float64)
@@ -126,7 +134,9 @@ def _count_edges(
 
 
 def log_steps(depth: F8) -> F8:
-    """Return the difference of each pixel's log depth from its right or its lower neighbour.
+    """Compute soft edges of a depth map: how much the log depth differs between neighbours.
+
+    Each pixel is compared with its right and with its lower neighbour.
 
     Parameters
     ----------
@@ -152,14 +162,17 @@ def log_steps(depth: F8) -> F8:
 
 
 def _mean_share(pairs: Map, column: int, strict: bool) -> F8:
-    """Return the share of one map's edges that the other map has too, averaged over directions.
+    """Compute the share of one map's edges that the other map has too, at each of R ratios.
 
-    pairs (..., R, 4, columns): numbers of edges by ratio and direction. Column 0 counts the edges
-        common to both maps, `column` all edges of the one map.
-    strict: if True, a direction without edges counts as 0. If False, it is left out, and the mean
-        is NaN if no direction has edges.
+    The share is computed for each of the four directions, and averaged over them.
 
-    Returns (..., R).
+    pairs (..., R, 4, columns): numbers of edges at each ratio in each direction. Column 0 counts
+        the edges that both maps have.
+    column: index of the column that counts all edges of the one map.
+    strict: if True, a direction without edges has the share 0. If False, it is left out, and the
+        mean is NaN if no direction has edges.
+
+    Returns float64 (..., R).
     """
     if strict:
         return ratio(pairs[..., 0], pairs[..., column]).mean(axis=-1)
@@ -223,8 +236,9 @@ class DepthMetric(ValuesMetric[DepthOptions]):
         Only the arrays of the measures in `opt.measures` are returned. R is the number of ratios.
 
         si : int64 (R, 4, 3), pairs of neighbouring pixels whose inverse depths differ by more than
-            the ratio. Axis 1 is the position of the nearer pixel (left, top, right, bottom), axis 2
-            the map (both, pred, gt).
+            the ratio. Axis 1 is the position of the nearer pixel in the pair (left, top, right,
+            bottom). Axis 2 is the map that has the pair: both maps, the prediction, and the ground
+            truth.
         matte : int64 (R, 4, 2), outline pixels of the matte that a predicted edge hits, and all
             outline pixels
         dbe_sum, dbe_n : float64 (2,) and int64 (3,), the fields of `DbeParts`
@@ -255,15 +269,18 @@ class DepthMetric(ValuesMetric[DepthOptions]):
         return counts
 
     def values(self, counts: Stack, opt: DepthOptions) -> dict[str, F8]:
-        """Return the values of N images, or of N sums over images; (N,) each, NaN if undefined.
+        """Compute the measures of N images, or of N groups of images from their summed counts.
+
+        Each measure is an array (N,). Undefined values are NaN.
 
         si_f1, si_precision, si_recall, matte_recall : means over the ratios, weighted by the ratio.
-            F is 0 if only true edges exist, and NaN without true edges (0 if `opt.strict`).
-        si_f1_plain, ... : the same means, unweighted
+            If only ground-truth edges exist, F is 0. If there are no ground-truth edges, F is NaN,
+            or 0 if `opt.strict` is set.
+        si_f1_plain, ... : the same means with equal weights
         si_f1@1_05, ... : the value at a single ratio, here 1.05
-        dbe_accuracy, dbe_completeness : mean distances in pixels. Both are NaN without true edges,
-            and RADIUS if no predicted edge lies within RADIUS of a true one.
-        si_f1_pooled, ... : copies, for the columns that are computed from sums
+        dbe_accuracy, dbe_completeness : mean distances in pixels. Both are NaN if there are no
+            ground-truth edges, and RADIUS if no predicted edge lies within RADIUS of one.
+        si_f1_pooled, ... : copies under the names of the columns that are computed from sums
         """
         at_ratios, values = dict[str, F8](), dict[str, F8]()  # arrays (N, R), arrays (N,)
         if "si" in counts:
@@ -294,7 +311,7 @@ class DepthMetric(ValuesMetric[DepthOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: DepthOptions
     ) -> ScoreTree:
-        """Return the scores of `values` and, if edges are matched, of their PR curve."""
+        """Return the scores of `values`, and those of the PR curve if edges are matched."""
         scores = dict(super().scores(stack, weights, protocol, opt))
         if opt.matches_edges:
             scores |= curve_scores(stack["thresholds"], stack["matches"], weights, protocol)
@@ -305,11 +322,12 @@ class DepthMetric(ValuesMetric[DepthOptions]):
     ) -> Symptoms:
         """Yield (code, problem, fix) for each sign that the options do not suit the maps.
 
-        - "unknown": pixels that count but have no predicted depth make up over 1 % of the image
+        - "unknown": over 1 % of the image's pixels are evaluated but have no predicted depth
         - "inverse": the log depths of the two maps have a correlation below -0.3
-        - "scale": the median ratio of predicted to true depth is above 20 or below 1/20
+        - "scale": the median ratio of predicted to ground-truth depth is above 20 or below 1/20
 
-        The last two need a true depth. "scale" is not checked if "inverse" is reported.
+        "inverse" and "scale" are checked only if the ground truth has a depth map. "scale" is not
+        checked if "inverse" is reported.
         """
         maps = prepare_depth_maps(pred.depth, gt, opt)
         is_unknown = np.isnan(maps.raw_pred) & maps.valid

@@ -164,18 +164,19 @@ class MatchCounts(Counts):
 
 
 def _are_match_counts(arrays: Mapping[str, Any]) -> bool:
-    """Return True if `arrays` has `thresholds` (T,) and `matches` (..., T, 4)."""
+    """Return True if the arrays include `thresholds` (T,) and `matches` (..., T, 4)."""
     if not {"thresholds", "matches"} <= arrays.keys():
         return False
     return np.shape(arrays["matches"])[-2:] == (np.size(arrays["thresholds"]), len(MATCH_COLUMNS))
 
 
 def checked_counts(arrays: Mapping[str, Any]) -> Counts:
-    """Check the counts of an image, and return them as `MatchCounts` if they have matches.
+    """Convert the arrays of an image to `Counts`, or to `MatchCounts` if they include matches.
 
-    The four MATCH_COLUMNS as separate arrays (..., T), as earlier versions stored them, are joined
-    into `matches`. Other `Counts` are returned unchanged. Raises DataError or ShapeError if the
-    arrays are not valid counts.
+    Earlier versions stored the four MATCH_COLUMNS as separate arrays (..., T). These are joined
+    into `matches`. Any other `Counts` are returned unchanged.
+
+    Raises DataError or ShapeError if the arrays are not valid counts.
     """
     if arrays.keys() >= {"thresholds", *MATCH_COLUMNS}:
         arrays = dict(arrays)
@@ -186,9 +187,10 @@ def checked_counts(arrays: Mapping[str, Any]) -> Counts:
 
 
 def counts_of(arrays: Mapping[str, Any]) -> Counts:
-    """Build `Counts` or `MatchCounts` from arrays that are known to be valid, without any check.
+    """Build `Counts` or `MatchCounts` without checking the arrays.
 
-    The arrays (int64 or float64), for example from a pickle, are made read-only in place.
+    This is for arrays, int64 or float64, that are known to be valid counts, for example those of a
+    pickle. They are not copied, but made read-only in place.
     """
     kind = MatchCounts if _are_match_counts(arrays) else Counts
     counts = kind.__new__(kind)
@@ -201,7 +203,9 @@ def counts_of(arrays: Mapping[str, Any]) -> Counts:
 def stack_counts(
     images: Sequence[Mapping[str, Any]], shared: Sequence[str] = (), ragged: Sequence[str] = ()
 ) -> dict[str, NDArray[Any]]:
-    """Stack the counts of one or more images into one array per name, with the images along axis 0.
+    """Stack the counts of one or more images into one array for each name.
+
+    The first axis of a stacked array is that of the images.
 
     shared: names of arrays that are equal in all images, such as "thresholds". They are returned
         once, without an axis of images.
@@ -244,10 +248,10 @@ class Values(Flag):
     """Properties of a map's values. `|` combines the properties of several maps."""
 
     NOTHING = 0
-    UNIT = auto()  # 0 and 1 in 8 or 16 bits
-    WHITE = auto()  # 0 and white
-    GRAY = auto()  # more than `LEVELS` values
-    FEW = auto()  # three to `LEVELS` values
+    UNIT = auto()  # only 0 and 1, stored in 8 or 16 bits
+    WHITE = auto()  # only 0 and white
+    GRAY = auto()  # more than `LEVELS` distinct values
+    FEW = auto()  # three to `LEVELS` distinct values
     FAINT = auto()  # no value is large enough to count
     STRONG = auto()  # some value is large enough to count
     WHITE_LABELS = auto()  # only labels 0 and 255, and 255 is no class
@@ -263,7 +267,10 @@ class Values(Flag):
 
 @frozen
 class Evidence:
-    """The properties of an image's predicted or ground-truth maps; `|` joins several maps."""
+    """What the values of an image's predicted or ground-truth maps show about their meaning.
+
+    The operator `|` combines the evidence of several maps.
+    """
 
     values: Values = Values.NOTHING  # the properties that any of the maps has
     # With FEW, the distinct values of the map, for the error message; with PIECES, the one number
@@ -274,10 +281,11 @@ class Evidence:
     file: str = ""  # name of the first file, or the image's id if there is no file
 
     def __or__(self, other: Evidence) -> Evidence:
-        """Join the properties and add up the numbers of maps.
+        """Combine the evidence of two sets of maps.
 
-        The larger `levels` (compared as tuples), the larger `strongest` and the alphabetically
-        first file name are kept.
+        The properties of both are kept, and the numbers of maps are added. Of the other fields, the
+        larger `levels` (compared as tuples), the larger `strongest` and the alphabetically first
+        `file` are kept.
         """
         return Evidence(
             values=self.values | other.values,
@@ -288,15 +296,18 @@ class Evidence:
         )
 
     def row(self) -> list[float]:
-        """Return the evidence without its file as 3 + LEVELS numbers, for `of_row`."""
+        """Return the evidence as 3 + LEVELS numbers, from which `of_row` rebuilds it.
+
+        The numbers do not include the file name. They end with `levels`, padded with NaN.
+        """
         padding = [math.nan] * (LEVELS - len(self.levels))
         return [self.values.value, self.strongest, self.maps, *self.levels, *padding]
 
     @classmethod
     def of_row(cls, row: Iterable[float], file: str) -> Evidence:
-        """Rebuild evidence from the numbers that `row()` returned and a file name.
+        """Rebuild evidence from a file name and the numbers that `row()` returned.
 
-        Raises ValueError or TypeError for anything else.
+        Raises ValueError or TypeError if `row` is not a row of such numbers.
         """
         values, strongest, maps, *levels = map(float, row)
         known_levels = tuple(level for level in levels if not math.isnan(level))
@@ -367,7 +378,10 @@ class ImageRecord:
     others: Mapping[str, Sides] = field(default_factory=dict)
 
     def evidence_for(self, metric: str) -> Sides:
-        """Return the evidence for a metric: its own, or by default the first metric's."""
+        """Return the evidence for a metric.
+
+        If the metric has no evidence of its own in `others`, that of the first metric is returned.
+        """
         return self.others.get(metric, Sides(self.pred, self.gt))
 
     def __post_init__(self) -> None:
@@ -427,7 +441,7 @@ class Score(TabularResult, _Named[Any]):
         super().__init__(scores)
 
     def numbers(self) -> dict[str, float]:
-        """Return every number, including NaN, keyed by its path, such as "ods.f"."""
+        """Return every number, NaN included, as a dict from its dotted path, such as "ods.f"."""
         numbers: dict[str, float] = {}
         for name, value in self.items():
             if isinstance(value, Score):
@@ -491,18 +505,23 @@ class OperatingPoint(Score):
 
 
 def sample_scores(tree: Mapping[str, Any], k: int = 0) -> dict[str, object]:
-    """Return the scores of sample `k` from the scores of S samples (resamples of the data set).
+    """Pick the scores of one sample from the scores of S samples of a data set.
 
-    tree: names -> arrays (S,) or (S, ...), stacks of S curves, None, or further such mappings. An
-        array (S,) gives a Python number, a stack of curves its k-th curve.
+    A sample is the data set itself, or a resample of it for a bootstrap or jackknife.
 
-    The entry "over" tells how many values each mean includes: score -> unit ("images", for example)
-    -> (S, 2), the number of defined values and the number of all values. It is returned as score ->
-    unit -> (defined, all), only for means that leave out some values but not all.
+    tree: the scores by name, in nested mappings. A score is an array (S,) or (S, ...), a stack of S
+        curves, or None. In the result an array (S,) becomes a Python number, and a stack of curves
+        becomes its k-th curve.
+    k: index of the sample.
+
+    The entry "over" of the tree tells how many values each mean includes. It maps the name of a
+    score to a unit ("images", for example), and the unit to an array (S, 2): the number of values
+    that are defined, and the number of all values. In the result these are two integers. The entry
+    lists only the means that leave out some values but not all.
     """
     over = tree.get("over", {})
     if not all(isinstance(numbers_by_unit, Mapping) for numbers_by_unit in over.values()):
-        over = {}  # these are the scores of a class that happens to be named "over"
+        over = {}  # not the entry, but the scores of a class that happens to be named "over"
     scores: dict[str, Any] = {}
     for name, value in tree.items():
         if isinstance(value, Mapping):
@@ -522,16 +541,17 @@ def sample_scores(tree: Mapping[str, Any], k: int = 0) -> dict[str, object]:
 
 
 def part_of(tree: object, path: Sequence[str]) -> Any:
-    """Return the value at a path of names in nested mappings, or None if there is none."""
+    """Return the value at a path of names in nested mappings, or None if the path is missing."""
     for name in path:
         tree = tree.get(name) if isinstance(tree, Mapping) else None
     return tree
 
 
 def value_at(tree: Mapping[str, Any], key: str) -> Any:
-    """Return the value at a dotted path in nested scores, such as "ods.threshold", or None.
+    """Return the value at a dotted path in nested scores, such as "ods.threshold".
 
-    A path that ends at a point of a curve, such as "ods", gives the F of the point.
+    If the path ends at a point of a curve, such as "ods", the F of the point is returned. If the
+    scores have no such value, None is returned.
     """
     value = part_of(tree, key.split("."))
     return value.get("f") if isinstance(value, Mapping) else value

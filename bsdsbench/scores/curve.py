@@ -99,8 +99,9 @@ class PRCurve(TabularCurve):
     def of_counts(cls, thresholds: ArrayLike, matches: ArrayLike, operator: str = ">=") -> PRCurve:
         """Compute a curve, or a stack of S curves, from numbers of pixels at ascending thresholds.
 
-        - matches (T, 4) or (S, T, 4): the columns matched_gt, total_gt, matched_pred, total_pred.
-        - operator: ">=" or ">", how a pixel's value was compared with the threshold.
+        - matches (T, 4) or (S, T, 4): numbers of pixels. The columns are matched_gt, total_gt,
+          matched_pred and total_pred.
+        - operator: ">=" or ">", by which a pixel's value was compared with the threshold.
         """
         matched_gt, total_gt, matched_pred, total_pred = np.moveaxis(np.asarray(matches), -1, 0)
         grid = np.asarray(thresholds, np.float64)
@@ -113,16 +114,16 @@ class PRCurve(TabularCurve):
         )
 
     def with_whole_image(self, precision: ArrayLike) -> PRCurve:
-        """Return the curve with a new first row at threshold 0, with every pixel on and recall 1.
+        """Return the curve with a new first row for threshold 0, at which every pixel is on.
 
-        `precision` is that of this row, a number, or (S,) for a stack. A curve that has such a row
-        is returned unchanged.
+        The recall of the new row is 1, and its precision is `precision`: a number, or an array (S,)
+        for a stack of S curves. A curve that already has such a row is returned unchanged.
         """
         if self.whole_image:
             return self
 
         def with_first(value: ArrayLike, old: NDArray[Any]) -> NDArray[Any]:
-            """Return `old` (..., T) with a value, or one for each curve, before the others."""
+            """Insert a value before `old` (T,), or one value for each curve before (S, T)."""
             first = np.broadcast_to(np.asarray(value)[..., None], (*old.shape[:-1], 1))
             return np.concatenate([first, old], axis=-1)
 
@@ -147,8 +148,10 @@ class PRCurve(TabularCurve):
     def at(self, threshold: float) -> OperatingPoint:
         """Return the point at a threshold, interpolated linearly between the curve's thresholds.
 
-        Precision and recall are interpolated, and F is computed from them. For a stack the fields
-        are arrays (S,). Raises DataError for a threshold below the first or above the last.
+        Precision and recall are interpolated, and F is computed from them. For a stack of S curves
+        the fields are arrays (S,).
+
+        Raises DataError for a threshold below the first or above the last.
         """
         t = self.thresholds
         if not t[0] <= threshold <= t[-1]:
@@ -162,11 +165,15 @@ class PRCurve(TabularCurve):
         return _operating_point(np.full(recall.shape, float(threshold)), recall, precision)
 
     def points(self) -> dict[str, F8]:
-        """Return "thresholds" (T,), and "precision", "recall" and "f", (T,) or (S, T) each."""
+        """Return the arrays of the curve as a dict.
+
+        "thresholds" has the shape (T,). "precision", "recall" and "f" have the shape (T,), or
+        (S, T) for a stack of S curves.
+        """
         return {name: getattr(self, name) for name in ("thresholds", "precision", "recall", "f")}
 
     def numbers(self) -> dict[str, float]:
-        """Return the largest F at a threshold as {"best_f": F}, or {} without thresholds."""
+        """Return the largest F as {"best_f": F}, or {} if the curve has no thresholds."""
         return {"best_f": float(self.f.max())} if self.f.size else {}
 
 
@@ -193,13 +200,14 @@ ODS_RULES = {
 
 
 def best(curve: PRCurve, rule: str = "interpolated") -> OperatingPoint:
-    """Return the point of the curve with the largest F (the ODS); ties go to the lowest threshold.
+    """Return the point of a curve with the largest F, which the boundary benchmark calls ODS.
 
-    rule: a key of ODS_RULES. "maximum" considers only the thresholds themselves; "interpolated"
-        samples each segment between adjacent thresholds at 100 points, like maxF in
-        collect_eval_bdry.m.
+    If several points have the same F, the one with the lowest threshold is returned. For a stack of
+    S curves, the fields of the point are arrays (S,).
 
-    For a stack of S curves the fields of the point are arrays (S,).
+    rule: a key of ODS_RULES. "maximum" considers only the thresholds of the curve. "interpolated"
+        also considers points between them: it samples each segment between adjacent thresholds at
+        100 points, like maxF in collect_eval_bdry.m.
     """
     t = curve.thresholds
     f, precision, recall = map(np.atleast_2d, (curve.f, curve.precision, curve.recall))  # (S, T)
@@ -220,19 +228,21 @@ def best(curve: PRCurve, rule: str = "interpolated") -> OperatingPoint:
 
 
 class _Positions(NamedTuple):
-    """One position on each of S curves, between two neighbouring thresholds."""
+    """A position on each of S curves: a threshold, or a point between two adjacent thresholds."""
 
-    start: NDArray[np.intp]  # (S,), index of the threshold before it
-    weight: F8  # (S,), from 0 at this threshold to 1 at the next
+    start: NDArray[np.intp]  # (S,), index of the last threshold that is not above the position
+    weight: F8  # (S,), position after that threshold: 0 at the threshold itself, 1 at the next one
 
 
 def _best_in_segments(f: F8, precision: F8, recall: F8) -> _Positions:
-    """Find the highest F on each of S curves, at 100 points of every segment.
+    """Find the position of the highest F on each of S curves, at 100 points of every segment.
 
-    A segment joins two adjacent thresholds; precision and recall are interpolated linearly along
-    it. Ties go to the first point. f, precision, recall: (S, T), at T >= 2 thresholds.
+    A segment joins two adjacent thresholds. Precision and recall are interpolated linearly along
+    it, and F is computed from them. If several points have the same F, the first is returned.
 
-    Two kinds of segment are skipped for speed. Neither can change the answer:
+    f, precision, recall: (S, T), the rates of each curve at T >= 2 thresholds.
+
+    Two kinds of segment are skipped for speed. Neither can change the result:
 
     - F rises with precision and with recall, so no point of a segment exceeds the F of its better
       precision and its better recall. Segments where this bound is below the best F at a threshold
@@ -263,17 +273,26 @@ def _best_in_segments(f: F8, precision: F8, recall: F8) -> _Positions:
 
 
 def _operating_point(threshold: F8, recall: F8, precision: F8) -> OperatingPoint:
-    """Build the point with these rates; arrays () become numbers, arrays (S,) stay."""
+    """Build a point, or S points, from arrays of shape () or (S,), and compute F.
+
+    The fields of a single point are Python numbers, and those of S points are arrays.
+    """
     point = np.stack([threshold, recall, precision, f_measure(precision, recall)])
     t, r, p, f = point if recall.ndim else point.tolist()
     return OperatingPoint(threshold=t, recall=r, precision=p, f=f)
 
 
 def average_precision(curve: PRCurve, rule: str = "bsds") -> F8:
-    """Return the AP by a rule of AP_RULES, float64 (), or (S,) for a stack of S curves.
+    """Compute the average precision (AP) of a curve, or of each curve in a stack.
 
-    It is the `area` under the curve, but NaN if all thresholds have the same recall above 0: such a
-    curve is a single point, which has no area. The rule "step" gives an area even then.
+    AP is the `area` under the curve, with one exception. If all thresholds have the same recall,
+    and this recall is above 0, the curve is a single point, and AP is NaN. The rule "step" gives an
+    area even then.
+
+    rule: a key of AP_RULES.
+
+    Returns float64 of shape (), or (S,) for a stack of S curves. Raises ProtocolError for an
+    unknown rule.
     """
     if rule == "step":
         return area(curve, rule)
@@ -283,12 +302,18 @@ def average_precision(curve: PRCurve, rule: str = "bsds") -> F8:
 
 
 def area(curve: PRCurve, rule: str = "bsds") -> F8:
-    """Return the area under the curve by a rule of AP_RULES, float64 (), or (S,) for a stack.
+    """Compute the area under a precision-recall curve, or under each curve in a stack.
 
-    The area is NaN if the curve lacks what the rule needs: the row of threshold 0 (edter), or
-    `blank`, which marks the thresholds without a detection (seism). It is 0 for a curve without
-    points, and for fewer than two distinct recalls if the rule interpolates (all but 101-point and
-    step). Raises ProtocolError for an unknown rule.
+    The area is NaN if the curve lacks what the rule needs: "edter" needs the row of threshold 0,
+    and "seism" needs `blank`, which marks the thresholds without a detection.
+
+    The area is 0 if the curve has no points. All rules but "101-point" and "step" interpolate
+    between points, so the area is also 0 if the points have fewer than two distinct recalls.
+
+    rule: a key of AP_RULES.
+
+    Returns float64 of shape (), or (S,) for a stack of S curves. Raises ProtocolError for an
+    unknown rule.
 
     >>> curve = PRCurve(np.array([0.3, 0.6]), np.array([0.5, 1.0]), np.array([0.6, 0.2]))
     >>> round(float(area(curve)), 4), round(float(area(curve, "101-point")), 4)
@@ -316,15 +341,17 @@ def area(curve: PRCurve, rule: str = "bsds") -> F8:
 
 
 def _points_by_recall(curve: PRCurve, rule: str) -> F8:
-    """Return recall and precision of the points that a rule uses on S curves, (2, S, points).
+    """Return the points of S curves that an AP rule uses, sorted by ascending recall.
 
-    Points are sorted by ascending recall; points with the same recall, by ascending threshold. The
-    row of threshold 0 (`whole_image`) is left out. Exceptions:
+    Points with the same recall are sorted by ascending threshold. If the curve has a row for
+    threshold 0 (`whole_image`), this row is left out. Some rules differ:
 
     - edter and step keep the row of threshold 0
     - sbd and step sort points with the same recall by descending threshold
-    - endpoints adds the points (R 0, P 1) and (R 1, P 0)
-    - seism moves the points of thresholds without a detection to (R 0, P 1)
+    - endpoints adds a point with recall 0 and precision 1, and one with recall 1 and precision 0
+    - seism moves the points of thresholds without a detection to recall 0 and precision 1
+
+    Returns float64 (2, S, points), recall first and then precision.
     """
     start = int(curve.whole_image and rule not in _FROM_ROW_0)
     recall = np.atleast_2d(curve.recall)[:, start:]
@@ -343,13 +370,16 @@ def _points_by_recall(curve: PRCurve, rule: str) -> F8:
 
 
 def describe_late_starts(curves: Mapping[str, PRCurve], rule: str) -> str:
-    """Return a note about curves that start at a recall above LATE_START, or "" if there are none.
+    """Return a note about curves whose smallest recall is so large that it lowers their AP.
 
-    The AP rules in NOTHING_BELOW count the precision below a curve's smallest recall as 0. The note
-    gives the smallest recall of each such curve, and its AP by the rule `endpoints`. Other rules
-    need no note, and curves without an AP are left out.
+    The AP rules in NOTHING_BELOW count the precision below the smallest recall of a curve as 0. The
+    note names the curves whose smallest recall is above LATE_START. For each of them it gives this
+    recall, and the AP by the rule "endpoints" for comparison. Curves whose AP is NaN are left out.
 
-    `curves` maps names to curves; the name "" is not printed.
+    curves: maps names to curves; the name "" is not printed.
+    rule: the AP rule that was used, a key of AP_RULES.
+
+    Returns "" if no curve needs a note, which is always so for rules that are not in NOTHING_BELOW.
     """
     if rule not in NOTHING_BELOW:
         return ""
@@ -372,13 +402,17 @@ def describe_late_starts(curves: Mapping[str, PRCurve], rule: str) -> str:
 
 
 def recall_at_half(curve: PRCurve) -> dict[str, F8]:
-    """Return R50, the recall at precision 0.5, by two rules: float64 (), or (S,) for a stack.
+    """Compute R50, the recall at precision 0.5, by two rules.
 
-    "r50": the recall where precision drops below 0.5 for the last time as the threshold is lowered,
-        interpolated linearly between two adjacent thresholds. NaN if precision never crosses 0.5.
+    Returns a dict with two arrays, float64 of shape (), or (S,) for a stack of S curves:
+
+    "r50": the recall where precision drops below 0.5 for the last time as the threshold is lowered.
+        It is interpolated linearly between two adjacent thresholds, and NaN if precision never
+        crosses 0.5.
     "edges_r50": the number that the edges toolbox reports. The points are sorted by precision, and
-        recall is interpolated linearly at the precision 0.5, or at the lowest precision if that is
-        higher. If precision never reaches 0.5, this is 0, where the toolbox gives NaN.
+        recall is interpolated linearly at the precision 0.5. If the lowest precision is above 0.5,
+        recall is taken at the lowest precision instead. If precision never reaches 0.5, this number
+        is 0, where the toolbox gives NaN.
     """
     p, r = np.atleast_2d(curve.precision), np.atleast_2d(curve.recall)  # (S, T)
     shape = curve.precision.shape[:-1]
@@ -399,10 +433,12 @@ def recall_at_half(curve: PRCurve) -> dict[str, F8]:
 def _recall_between(p: F8, r: F8, low: I8, high: I8, level: F8, undefined: float) -> F8:
     """Interpolate recall linearly at a given precision, between two points of each of S curves.
 
-    p, r (S, T): precision and recall at T thresholds.
-    low, high (S,): indices of the two points, with the lower and the higher precision.
+    p, r (S, T): precision and recall of each curve at T thresholds.
+    low, high (S,): indices of the two points of each curve. The precision at `low` is the lower.
     level (S,): the precision at which the recall is wanted.
-    undefined: returned for curves whose point `high` does not reach the level.
+    undefined: the value for curves whose precision at `high` is below the level.
+
+    Returns float64 (S,).
     """
     curves = np.arange(len(p))
     p0, p1 = p[curves, low], p[curves, high]
@@ -420,19 +456,24 @@ def curve_scores(
     r50: bool = False,
     ap: Callable[[PRCurve], F8] | None = None,
 ) -> dict[str, Any]:
-    """Return ODS, OIS and AP of S samples of N images. Source: collect_eval_bdry.m.
+    """Compute ODS, OIS and AP for S samples of N images, as collect_eval_bdry.m does.
+
+    A sample is the data set itself, or a resample of it for a bootstrap or jackknife.
 
     thresholds (T,): in ascending order.
-    matches int (N, T, 4): MATCH_COLUMNS of each image.
+    matches int (N, T, 4): the counts of each image; the last axis has the columns MATCH_COLUMNS.
     weights int (S, N): number of copies of each image in each sample.
-    r50: also return both values of `recall_at_half`.
-    ap: function that computes the AP (S,) of a stack of curves. None: use the protocol's AP rule.
+    r50: if True, both values of `recall_at_half` are returned too.
+    ap: function that computes the AP (S,) of a stack of S curves. If None, the protocol's AP rule
+        is used.
 
-    Returns a dict:
-    "ods": the best point of the curve by the protocol's ODS rule, fields (S,)
-    "ois": the point at each image's own best threshold, fields (S,)
-    "ap", "r50", "edges_r50", "n_images": (S,)
-    "curve": the stack of S curves, of counts that are summed over images
+    Returns a dict with these entries:
+    "curve": the stack of S curves, computed from counts that are summed over images
+    "ods": the point with the largest F on each curve by the protocol's ODS rule; its fields are
+        arrays (S,)
+    "ois": the point that is reached if each image uses its own best threshold; its fields are
+        arrays (S,)
+    "ap", "n_images", and with `r50` also "r50" and "edges_r50": arrays (S,)
     """
     curve = PRCurve.of_counts(thresholds, weighted_sum(weights, matches), protocol.operator)
     scores: dict[str, Any] = {
@@ -448,15 +489,20 @@ def curve_scores(
 def _best_per_image(
     thresholds: F8, matches: I8, weights: Weights, protocol: Protocol
 ) -> OperatingPoint:
-    """Return the point of the counts summed over images, each at its own best threshold (OIS).
+    """Return the point that is reached if each image uses its own best threshold (OIS).
 
-    The parameters are those of `curve_scores`; the fields of the point are (S,).
+    For each image, the counts at the threshold with its largest F are taken. They are summed over
+    images, and recall, precision and F are computed from the sums.
+
+    The parameters are those of `curve_scores`. The fields of the point are arrays (S,), but its
+    threshold is None.
     """
     best_step = np.empty(len(matches), np.int64)  # index of each image's best threshold
     for k in range(0, len(matches), BLOCK):
         block = slice(k, k + BLOCK)
         best_step[block] = PRCurve.of_counts(thresholds, matches[block]).f.argmax(axis=1)
-    if protocol.empty_gt == "count":  # without ground truth F is always 0: fewest false positives
+    # F of an image without ground truth is always 0: use the threshold with the fewest predictions
+    if protocol.empty_gt == "count":
         fewest = matches[..., TOTAL_PRED].argmin(axis=1)
         best_step = np.where(matches[..., TOTAL_GT].any(axis=1), best_step, fewest)
     sums = weighted_sum(weights, matches[np.arange(len(matches)), best_step])  # (S, 4)
@@ -469,11 +515,13 @@ def _best_per_image(
 class BoundaryScore(Score):
     """The scores of the boundary benchmark: a `Score` with names that type checkers know.
 
-    - `ods`, `ois`: the best point at one threshold for all images, and at each image's own
+    - `ods`: the best point if all images use the same threshold
+    - `ois`: the point if each image uses its own best threshold
     - `ap`: the average precision
-    - `r50`: the recall at precision 0.5, NaN if the curve does not cross 0.5; `edges_r50`: the same
-      by the edges toolbox
-    - `curve`: the curve of the counts summed over images
+    - `r50`: the recall at precision 0.5, NaN if the precision of the curve does not cross 0.5
+    - `edges_r50`: the recall at precision 0.5 as the edges toolbox computes it
+    - `curve`: the precision-recall curve of the counts summed over images
+    - `n_images`: the number of images
 
     Examples
     --------

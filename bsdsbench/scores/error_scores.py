@@ -1,7 +1,8 @@
 """How much each class of errors costs: scores from the counts of `boundary_errors`.
 
-The ODS threshold may lie between two thresholds of the counts; the shares of errors are those at
-the nearer one.
+The scores are those at the ODS threshold, the one at which F of the whole data set is largest. The
+ODS threshold may lie between two thresholds of the counts. Then the counts at the nearer one are
+used.
 """
 
 from __future__ import annotations
@@ -24,24 +25,33 @@ AGREEMENT = ("alone", "some", "all")
 
 
 def error_scores(stack: Stack, weights: Weights, protocol: Protocol) -> dict[str, Any]:
-    """Return the scores of error classes in S samples of N images: group -> class -> float64 (S,).
+    """Compute the scores of the error classes for S samples of N images.
 
-    "error": missed pixels of each class divided by all annotated pixels, false pixels of each class
-        divided by all predicted pixels
-    "error_share": the same pixels divided by all missed pixels, or by all false pixels
-    "agreement": recall of the pixels that one, some or all annotators drew
-    "delta_ods": how much ODS rises if the errors of one class alone are repaired
+    A sample is the data set itself, or a resample of it for a bootstrap or jackknife.
 
-    The first three use the threshold nearest to the ODS threshold. NaN: the denominator is 0.
-
-    stack: the counts of `boundary_errors` for all images, (N, ...) per name. A second axis may
-        hold one curve per class of a label map. Then pixels are summed over the curves, each at its
-        own ODS threshold, and delta_ods is the mean over the curves with ground truth.
+    stack: the counts of `boundary_errors` for all images; the first axis of each array (N, ...) is
+        that of the images. Metrics with several curves, such as one for each class of a label map,
+        have a second axis of curves. Then pixels are summed over the curves, each at its own ODS
+        threshold, and "delta_ods" is the mean over the curves with ground truth.
     weights int (S, N): number of copies of each image in each sample.
+    protocol: its `operator` and `ods_rule` are used.
+
+    Returns a dict of these groups. Each maps the name of a class to an array, float64 (S,):
+
+    "error": the missed pixels of each class in MISSED divided by all annotated pixels, and the
+        false pixels of each class in FALSE divided by all predicted pixels
+    "error_share": the same missed pixels divided by all missed pixels, and the same false pixels
+        divided by all false pixels
+    "agreement": the recall of the pixels that one, some or all annotators drew
+    "delta_ods": how much ODS rises if the errors of this class alone are repaired
+
+    A score is NaN if its denominator is 0. The first three groups use the counts at the threshold
+    nearest to the ODS threshold.
     """
     thresholds = stack["thresholds"]
     sums = _sum_over_images(stack, weights)
-    totals = dict.fromkeys(sums, np.zeros(()))  # name -> (S, columns), at the ODS thresholds
+    # The counts at the ODS threshold of each curve, summed over curves: name -> (S, columns)
+    totals = dict.fromkeys(sums, np.zeros(()))
     rises = []  # one array for each curve
     for k in range(sums["matches"].shape[1]):
         of_curve = {name: counts[:, k] for name, counts in sums.items()}  # (S, T, columns)
@@ -67,19 +77,23 @@ def error_scores(stack: Stack, weights: Weights, protocol: Protocol) -> dict[str
 
 
 def _by_class(classes: tuple[str, ...], scores: F8) -> dict[str, F8]:
-    """Return the columns of (S, classes) by the name of their class, (S,) each."""
+    """Split an array (S, classes) into its columns: class name -> float64 (S,)."""
     return dict(zip(classes, scores.T, strict=True))
 
 
 def _ods_rises(counts: dict[str, F8], thresholds: F8, ods_f: F8, protocol: Protocol) -> F8:
-    """Return how much the ODS of one curve rises if a class of errors is repaired, (S, 9).
+    """Compute how much the ODS of one curve rises if a single class of errors is repaired.
 
-    Each column repairs one class alone: MISSED (their pixels count as matched), FALSE (their pixels
-    are removed), then AGREEMENT (their unmatched pixels count as matched). Samples without ground
-    truth are NaN.
+    The classes are repaired one at a time. Missed pixels of a class in MISSED are counted as
+    matched. False pixels of a class in FALSE are removed from the prediction. Unmatched annotated
+    pixels of a class in AGREEMENT are counted as matched.
 
-    counts: the summed counts of the curve, name -> (S, T, columns).
-    ods_f (S,): the F of the curve's ODS, before any repair.
+    counts: the counts of the curve, summed over images: name -> (S, T, columns) for S samples and T
+        thresholds.
+    ods_f (S,): F at the ODS threshold before any repair.
+
+    Returns float64 (S, 9), with one column for each class in MISSED, FALSE and AGREEMENT, in this
+    order. Rows of samples without ground truth are NaN.
     """
     matches = counts["matches"]
     unmatched = counts[COUNTED] - counts["agreement_matched"]
@@ -100,10 +114,14 @@ def _ods_rises(counts: dict[str, F8], thresholds: F8, ods_f: F8, protocol: Proto
 
 
 def _sum_over_images(stack: Stack, weights: Weights) -> dict[str, F8]:
-    """Return the weighted sum of each count over the images: name -> (S, curves, T, columns).
+    """Sum the counts of error classes over the images of each sample.
 
-    Counts without an axis of curves are those of one curve. The count named COUNTED does not depend
-    on the threshold; it is repeated at all T thresholds.
+    Counts without an axis of curves are those of a single curve. The counts named COUNTED do not
+    depend on the threshold; they are repeated at all T thresholds.
+
+    stack, weights: as in `error_scores`.
+
+    Returns a dict that maps the name of each count to an array (S, curves, T, columns).
     """
     n_images, n_thresholds = len(stack["matches"]), len(stack["thresholds"])
     sums: dict[str, F8] = {}

@@ -20,10 +20,12 @@ _MAX_WEIGHTS = 4_000_000  # weights that are converted to floats at a time, 32 M
 
 
 def as_numbers(value: object, what: str, dtype: DTypeLike = np.float64) -> NDArray[Any]:
-    """Convert a number, a nested sequence or an array to an array of `dtype`, in the same shape.
+    """Convert a number, a nested sequence of numbers or an array to an array of `dtype`.
 
-    An array of this dtype is not copied. Raises DataError, naming `what`, for a masked array, and
-    for values that are no numbers.
+    An array that already has this dtype is not copied.
+
+    Raises DataError for a masked array and for values that are not numbers. `what` names the value
+    in the message.
     """
     if isinstance(value, np.ndarray) and type(value) is not np.ndarray:
         refuse_mask(value, what)
@@ -74,7 +76,10 @@ def defined_mean(values: F8, axis: int = -1) -> F8:
 
 
 def f_beta(precision: F8, recall: F8, beta2: float = 0.3) -> F8:
-    """Return (1 + b2) P R / (b2 P + R), with 0/0 = 0 (Achanta et al., CVPR 2009: b2 = 0.3)."""
+    """Return F-beta, (1 + beta2) P R / (beta2 P + R), of precision P and recall R, with 0/0 = 0.
+
+    beta2: the square of beta. The default is that of Achanta et al., CVPR 2009.
+    """
     return ratio((1 + beta2) * precision * recall, beta2 * precision + recall)
 
 
@@ -102,7 +107,12 @@ def f_measure(precision: ArrayLike, recall: ArrayLike) -> F8:
 
 
 def defined_f(shares: F8) -> F8:
-    """Return F of precision and recall, (..., 2). It is NaN if both are NaN, and 0 if one is."""
+    """Return the F-measure of precision and recall that may be undefined.
+
+    shares (..., 2): precision and recall, in either order, as F is the same. NaN means undefined.
+
+    Returns float64 (...). F is NaN if both are NaN, and 0 if only one of them is.
+    """
     filled = np.nan_to_num(shares)
     f = f_measure(filled[..., 0], filled[..., 1])
     return np.where(np.isnan(shares).all(axis=-1), np.nan, f)
@@ -113,13 +123,15 @@ BLOCK = 1024
 
 
 def weighted_sum(weights: Weights, values: NDArray[Any]) -> F8:
-    """Return the sum over N images for each of S samples, float64 (S, ...).
+    """Sum the values of N images for each of S samples of these images.
 
     weights int (S, N): number of copies of each image in each sample.
-    values (N, ...): integers or floats. An image with weight 0 does not count, even if it is NaN.
+    values (N, ...): the value, or array of values, of each image: integers or floats. An image with
+        weight 0 is left out, even if its values are NaN.
 
-    Sums of integers are far below 2^53, and so exact in any order. Floats are added in the order of
-    the images, so that rounding does not depend on how the work was divided.
+    Returns float64 (S, ...). Sums of integers are far below 2^53, and so exact in any order. Floats
+    are added in the order of the images, so that rounding does not depend on how the work was
+    divided.
     """
     n = len(values)
     are_integers = values.dtype.kind in "iub"
@@ -140,14 +152,16 @@ def weighted_sum(weights: Weights, values: NDArray[Any]) -> F8:
 
 
 def _multiply_in_blocks(weights: Weights, flat: NDArray[Any], are_integers: bool) -> F8:
-    """Return the matrix product (S, K) of weights (S, N) and values `flat` (N, K).
+    """Compute the matrix product of weights (S, N) and values (N, K), block by block.
 
     Integers are multiplied as float32, which takes half the time of float64. This is exact for
     blocks of images so small that no sum exceeds 2^24. If fewer than 64 images fit such a block,
     float32 is no faster, and float64 is used.
 
-    For floats the weights become a sparse matrix: its product adds the images in order, and skips
-    images with weight 0, even if they are NaN.
+    For floats the weights become a sparse matrix. Its product adds the images in order, and skips
+    images with weight 0, even if their values are NaN.
+
+    Returns float64 (S, K).
     """
     n = len(flat)
     dtype: type[np.floating[Any]] = np.float64
@@ -174,10 +188,12 @@ def _multiply_in_blocks(weights: Weights, flat: NDArray[Any], are_integers: bool
 
 
 def weighted_mean(weights: Weights, values: NDArray[Any]) -> F8:
-    """Return the mean over N images for each of S samples, float64 (S, ...).
+    """Average the values of N images for each of S samples of these images.
 
     weights int (S, N): number of copies of each image in each sample.
-    values (N, ...): one value, or array, per image. NaN is left out; a mean of no values is NaN.
+    values (N, ...): the value, or array of values, of each image. NaN is left out of the means.
+
+    Returns float64 (S, ...). The mean of no values is NaN.
     """
     values = np.asarray(values, np.float64)
     is_defined = ~np.isnan(values)
@@ -186,5 +202,5 @@ def weighted_mean(weights: Weights, values: NDArray[Any]) -> F8:
 
 
 def short(value: float, digits: int = 3) -> str:
-    """Format a score with a fixed number of digits, for tables and sentences: 0.788, 1.000."""
+    """Format a score with a fixed number of decimals, for tables and sentences: 0.788, 1.000."""
     return f"{value:.{digits}f}"
