@@ -1,9 +1,10 @@
 """The base class of metrics: `count` counts one image, `scores` computes all scores from counts.
 
 `scores(stack, weights)` takes the counts of N images and weights (S, N): how often each image
-occurs in each of S data sets. Ones give the data set itself, multinomial draws a bootstrap,
-`1 - eye(N)` a jackknife, and `eye(N)` the scores of each image. No other code computes scores, and
-no module outside `bsdsbench.metrics` names a metric.
+occurs in each of S data sets. A row of ones gives the scores of the data set itself, rows drawn
+from a multinomial distribution give a bootstrap, the rows of `1 - eye(N)` a jackknife, and the rows
+of `eye(N)` the scores of each image. No other code computes scores, and no module outside
+`bsdsbench.metrics` names a metric.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ Opt = TypeVar("Opt")  # the class of a metric's options, None if it has none
 OptIn = TypeVar("OptIn", contravariant=True)  # the same, in protocols of optional abilities
 Arrays = Mapping[str, ArrayLike]  # counts of an image by name
 ScoreTree: TypeAlias = "Mapping[str, NDArray[Any] | PRCurve | ScoreTree | None]"
-Counter = Callable[..., MatchCounts]  # `boundary_counts`, or a function that counts more
+Counter = Callable[..., MatchCounts]  # `boundary_counts`, or a function that adds further arrays
 Texts = Iterator[tuple[str, str]]  # file name and text
 Symptoms = Iterator[tuple[str, str, Fix]]  # (code, problem, remedy)
 AT_ODS = "f_at_ods"  # an image's F at the threshold that is best for its run
@@ -129,6 +130,8 @@ def over(unit: str, counts: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> Over:
 
     unit: what is counted, such as "images".
     counts: score -> (number of values included, number of all values), each (S,) or a number.
+
+    Returns score -> {unit: (S, 2)}, with the two numbers of `counts` in the last axis.
     """
     entry = {}
     for score, (n_included, n_all) in counts.items():
@@ -143,7 +146,8 @@ def image_means(weights: Weights, values: Mapping[str, F8]) -> dict[str, Any]:
     weights (S, N): how often each image occurs in each of S data sets.
     values: score -> (N,).
 
-    Returns score -> (S,), and "over" with the number of images in each mean; {} without values.
+    Returns a dict with the mean of each score, (S,), and an entry "over" with the number of images
+    in each mean. The dict is empty if `values` is empty.
     """
     if not values:
         return {}
@@ -215,12 +219,13 @@ class Metric(ABC, Generic[Opt]):
     version : int
         Increased whenever the counts change. Images counted by another version are counted again.
     reads : str
-        A key of `READS`: what the metric compares, such as "annotators" (boundary maps or
-        segmentations, with each annotator's), "mask" or "classes" (label maps). It determines
-        `gt_kind` and `pred_kinds`, the kinds of ground truth and predictions.
-    segmentations, photo : bool
-        True if the metric needs the annotators' segmentations, not only their boundaries; if it
-        uses the image itself (`GroundTruth.photo`, None if the image is missing).
+        A key of `READS`, which says what the metric compares: "annotators" (a boundary map or a
+        segmentation with those of several annotators), "mask", "classes" (label maps) and so on. It
+        determines `gt_kind` and `pred_kinds`, the kinds of ground truth and predictions.
+    segmentations : bool
+        True if the metric needs the annotators' segmentations, not only their boundaries.
+    photo : bool
+        True if the metric uses the image itself (`GroundTruth.photo`, None if it is missing).
     columns : tuple of Column
         All scores, in the order in which tables show them.
     image_columns, part_columns : tuple of Column
@@ -237,13 +242,15 @@ class Metric(ABC, Generic[Opt]):
         The metric's own options, a frozen attrs class (see `protocol.fields`). They are set in the
         protocol's table NAME or by `--set NAME.FIELD=VALUE`. A new default needs a new `version`.
     void_option : str
-        Name of the option with the values of void pixels in ground-truth files, or "" without one,
-        as all names of options here.
+        Name of the option with the values of void pixels in ground-truth files, or "" if there is
+        none. The other attributes that name an option are also "" if there is no such option.
     usual_option : str
         Name of the option with the keys of the columns that tables show by default. None means all.
-    ap_option, beta2_option : str
-        Names of the options for the metric's own rule of AP (if it is not set, the protocol's rule
-        applies, unless that has its default), and for beta^2 of its F, which is else 1.
+    ap_option : str
+        Name of the option with the metric's own rule for AP. If the option is not set, the rule is
+        the protocol's, unless that is the protocol's default; then the option's default applies.
+    beta2_option : str
+        Name of the option with beta^2 of the metric's F. Without this option, beta^2 is 1.
     matching_option : str
         Name of the option that switches off the matching. Without matching there is no curve, and
         no field in `uses` matters.
@@ -329,19 +336,20 @@ class Metric(ABC, Generic[Opt]):
 
     @abstractmethod
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Opt) -> ScoreTree:
-        """Compute every score of S weighted data sets. Undefined scores are NaN.
+        """Compute every score of S weighted data sets from the counts of their N images.
 
-        stack : the counts of N images, name -> (N, ...); counts in `shared` lack the first axis
-        weights : int (S, N), how often each image occurs in each data set
+        stack: name -> counts (N, ...). Counts in `shared` lack the axis of images.
+        weights: int (S, N), how often each image occurs in each data set.
 
-        Returns a tree with the scores, arrays (S,) or (S, T), at the paths that the keys of
-        `columns` name. It may also hold a `PRCurve` of S curves.
+        Returns nested mappings in which the key of a column, such as "ods.threshold", is the path
+        to its score, an array (S,). They may also hold curves, as arrays (S, T) or as a `PRCurve`
+        of S curves. Undefined scores are NaN.
         """
 
     # The following methods may be replaced.
 
     def parts(self, protocol: Protocol, opt: Opt) -> Mapping[str, tuple[str, ...]]:
-        """Return the path in `scores` of each part (a curve, a class ...) that tables list."""
+        """Map each part that tables list, such as a curve or a class, to its path in `scores`."""
         return {title: (key,) for key, title in self.curve_names.items()}
 
     def fits(self, pred: Prediction, gt: GroundTruth, opt: Opt) -> bool:
@@ -361,8 +369,8 @@ class Metric(ABC, Generic[Opt]):
     def used(self, opt: Opt) -> tuple[str, ...]:
         """Return the names of the protocol's fields that affect the scores, given these options.
 
-        They are `uses` and, if label maps are read as masks, the fields that say how masks are read
-        (READ). There are none if matching is switched off.
+        These are the fields in `uses`. If the metric reads masks, the fields that say how masks are
+        read (READ) are added. If the options switch the matching off, no field affects the scores.
         """
         if self.matching_option and not getattr(opt, self.matching_option):
             return ()
@@ -370,9 +378,10 @@ class Metric(ABC, Generic[Opt]):
         return (*self.uses, *READ) if reads_masks else self.uses
 
     def columns_of(self, keys: Collection[str]) -> tuple[Column, ...]:
-        """Return `columns`, with a column before the last one for each key SCORE@TOLERANCE.
+        """Return `columns`, and a new column for each of `keys` that has the form SCORE@TOLERANCE.
 
-        Keys are ignored unless their SCORE is in `tolerance_scores`.
+        The new columns come before the last of `columns`. Keys are ignored unless their SCORE is in
+        `tolerance_scores`.
         """
         at_tolerances = []
         for key in keys:
@@ -415,8 +424,8 @@ class Metric(ABC, Generic[Opt]):
         """Yield (key, column, value) for every score in a tree, in the order of the columns.
 
         Columns that are not scores, and scores that the tree does not contain, are skipped. If a
-        protocol is given, the scores of the parts follow (such as classes, see `parts`), with the
-        key PART.KEY, unless the metric has a column for the same value.
+        protocol is given, the scores of the parts (such as classes, see `parts`) follow, with keys
+        of the form PART.KEY. Scores of parts that already have a column of the metric are skipped.
         """
         overall = {column.key: column for column in self.columns_of(tree)}
         for key, column in overall.items():
@@ -443,10 +452,11 @@ class Metric(ABC, Generic[Opt]):
     ) -> Arrays:
         """Count one image, or compare its annotators with each other if `pred` is None.
 
-        counter: counts in place of `boundary_counts`; metrics without `has_errors` ignore it.
+        counter: the function to use in place of `boundary_counts`, which also counts errors by
+            class. Metrics without `has_errors` ignore it.
 
-        Raises ShapeError if the sizes differ, DataError if the image has void pixels that the
-        metric cannot leave out, or if the metric cannot compare annotators.
+        Raises ShapeError if the sizes differ. Raises DataError if the image has void pixels that
+        the metric cannot leave out, or if `pred` is None and the metric cannot compare annotators.
         """
         opt = self.options_of(protocol)
         if "valid" in gt.parts and not self.void:
@@ -504,10 +514,10 @@ class Metric(ABC, Generic[Opt]):
         return stack_counts(images, self.shared, self.ragged)
 
     def score(self, records: Sequence[ImageRecord], protocol: Protocol) -> Score:
-        """Compute the scores of a data set, in which each image occurs once.
+        """Compute the scores of a data set from one record per image, given in any order.
 
-        Raises DataError if there are no records, a record lacks counts of this metric, or the
-        thresholds differ.
+        Raises DataError if `records` is empty, a record has no counts of this metric, or the
+        records were computed at different thresholds.
         """
         counts = [counts for _, counts in counts_in_order(records, self.name)]
         return self.score_of(self.stack(counts), protocol)
@@ -519,7 +529,10 @@ class Metric(ABC, Generic[Opt]):
         return Score({**sample_scores(self.all_scores(stack, once, protocol)), "n_images": n})
 
     def image_scores(self, stack: Stack, protocol: Protocol) -> Iterator[ScoreTree]:
-        """Yield the scores of single images: a tree of arrays (B,) for each block of B images."""
+        """Compute the scores of each image alone, in blocks of B images (at most _BLOCK).
+
+        Yields the result of `all_scores` for one block after another; its arrays are (B,).
+        """
         block, per_image = dict(stack), stack.keys() - self.shared
         n = len(stack[min(per_image)])
         for first in range(0, n, _BLOCK):
@@ -537,10 +550,16 @@ class ValuesMetric(Metric[Opt]):
 
     @abstractmethod
     def values(self, counts: Stack, opt: Opt) -> dict[str, F8]:
-        """Compute column key -> (N,) from the counts of N images, or from N sums over images."""
+        """Compute the value of each column from the counts of N images, or from N sums over images.
+
+        Returns key of the column -> (N,), with NaN where the value is undefined.
+        """
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Opt) -> ScoreTree:
-        """Return each column's score (S,): the mean over images or, if pooled, of summed counts."""
+        """Return the score of each column, (S,).
+
+        The score of a `pooled` column is computed from summed counts; others are means over images.
+        """
         pooled = {column.key for column in self.columns if column.pooled}
         of_images = self.values(stack, opt)
         scores = image_means(weights, {k: v for k, v in of_images.items() if k not in pooled})

@@ -79,8 +79,8 @@ BOUNDARY_COLUMNS = (
 def tolerance_key(score: str, tolerance: str) -> str:
     """Return the key of a score at a tolerance, such as "ods@0_00375".
 
-    `tolerance` is one of `Protocol.tolerance_names`, or "mean". Dots separate the parts of a key,
-    so a dot in it becomes "_".
+    `tolerance` is one of `Protocol.tolerance_names`, such as "0.00375", or "mean". Its dot becomes
+    "_", because dots separate the parts of a key.
     """
     return f"{score}@{tolerance.replace('.', '_')}"
 
@@ -88,24 +88,25 @@ def tolerance_key(score: str, tolerance: str) -> str:
 class CurveMetric(Metric[Opt]):
     """A metric of precision-recall curves that are scored as in the boundary benchmark.
 
-    The scores of each curve in `curve_names` form a group. Without `curve_names` there is a single
-    curve, whose scores have no group.
+    The scores of each curve in `curve_names` form a group with the curve's key. If `curve_names` is
+    empty, there is a single curve, and its scores are not in a group.
     """
 
     cuts_at_thresholds = True
     part_columns = BOUNDARY_COLUMNS
 
     def curves(self, stack: Stack, opt: Opt) -> dict[tuple[str, ...], I8]:
-        """Return the counts of each curve, int64 (N, T, 4), by the path of its scores.
+        """Return the counts of each curve at T thresholds in N images, by the path of its scores.
 
-        The columns are those of `boundary_counts`. The path of a single curve is (), else (key,).
+        The counts are int64 (N, T, 4), with the columns `matches` of `boundary_counts`. If there is
+        a single curve, its path is (). Otherwise the path of each curve is (key,).
         """
         if not self.curve_names:
             return {(): stack["matches"]}
         return {(key,): stack[key] for key in self.curve_names}
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Opt) -> ScoreTree:
-        """Return `curve_scores` of the only curve, or key -> `curve_scores` of several curves."""
+        """Return the `curve_scores` of the curve or, if there are several, of each by its key."""
         scores: dict[str, Any] = {}
         for path, matches in self.curves(stack, opt).items():
             group = curve_scores(stack["thresholds"], matches, weights, protocol, r50=True)
@@ -117,8 +118,9 @@ class CurveMetric(Metric[Opt]):
     ) -> Texts:
         """Yield (file name, text) for the official tables of each curve that has scores.
 
-        If there are several curves, each has a folder, named after the last key of its path. If the
-        stack has `counted`, bool (N, curves), a curve's tables leave out images that are False.
+        If there are several curves, the files of each are in a folder, which is named after the
+        last key of the curve's path. The stack may have an array `counted`, bool (N, curves). In
+        that case, a curve's tables list only the images for which it is True.
         """
         thresholds, counted = stack["thresholds"], stack.get("counted")
         for k, (path, matches) in enumerate(self.curves(stack, opt).items()):
@@ -159,9 +161,13 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
         opt: VoidOptions,
         counter: Counter | None = None,
     ) -> Arrays:
-        """Count with `boundary_counts`, or with a `counter` that counts more.
+        """Count the matched boundary pixels of an image at every tolerance of the protocol.
 
-        A `counter` counts at the first tolerance only, so `boundary_counts` adds the others.
+        By default, `boundary_counts` counts them. A `counter` may be given that records further
+        arrays, such as errors by class. It counts at the first tolerance only, so if the protocol
+        has several, `boundary_counts` adds the counts at the others.
+
+        `opt` is not used here: void pixels were marked when the files were read.
         """
         if counter is None:
             return boundary_counts(pred, gt, protocol)
@@ -189,10 +195,10 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: VoidOptions
     ) -> ScoreTree:
-        """Return the `curve_scores` at the first tolerance.
+        """Return the `curve_scores` at the first tolerance of the protocol.
 
-        If there are several tolerances, each score in `tolerance_scores` is also returned at each
-        of them ("ods@0_00375") and as their mean ("ods@mean").
+        If the protocol has several tolerances, each score in `tolerance_scores` is also returned at
+        every tolerance ("ods@0_00375") and as the mean over all tolerances ("ods@mean").
         """
         scores: dict[str, Any] = {**super().scores(stack, weights, protocol, opt)}
         if OTHER_MATCHES not in stack:
@@ -201,21 +207,25 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
         for matches in np.moveaxis(stack[OTHER_MATCHES], 1, 0):  # from (N, tolerances, T, 4)
             per_tolerance.append(curve_scores(stack["thresholds"], matches, weights, protocol))
         for key in self.tolerance_scores:
-            values = [value_at(at_one, key) for at_one in per_tolerance]  # of "ods" its F
+            values = [value_at(at_one, key) for at_one in per_tolerance]  # "ods" is a point: its F
             for name, at_one in zip(protocol.tolerance_names, per_tolerance, strict=True):
                 scores[tolerance_key(key, name)] = at_one[key]
             scores[tolerance_key(key, "mean")] = np.mean(values, axis=0)
         return scores
 
     def reported(self, tables: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return the scores that the official program wrote, from its `tables` by file name.
+        """Return the scores that the official program wrote.
+
+        `tables` maps the names of its files to arrays (rows, columns). These files are used:
 
         - eval_bdry_thr.txt: the curve, from which R50 is computed
         - eval_bdry.txt: ODS, OIS and AP. If it is absent, ODS and AP are computed from the curve,
           and OIS is NaN.
-        - eval_bdry_img.txt: the best point of each image, which is named by its number; optional
+        - eval_bdry_img.txt: the best point of each image, which is named by its number. If it is
+          absent, `n_images` is 0.
 
-        Returns None if the first two are both absent. Raises DataError if only the first is.
+        Returns None if neither of the first two files is there. Raises DataError if eval_bdry.txt
+        is there, but eval_bdry_thr.txt is not.
         """
         if not tables.keys() & {"eval_bdry.txt", "eval_bdry_thr.txt"}:
             return None
@@ -274,7 +284,8 @@ def boundary_score(
     Raises
     ------
     DataError
-        If there are no records, if one lacks boundary counts, or if their thresholds differ.
+        If there are no records, if a record has no boundary counts, or if the records were computed
+        at different thresholds.
 
     Examples
     --------
@@ -321,7 +332,8 @@ def boundary_counts(
     protocol : Protocol, str or None
         A protocol or the name of a preset; bsds500 if None.
     dropped : array or None
-        (H, W) bool, True at predicted pixels to remove after thinning.
+        (H, W) bool map, True at predicted pixels that are removed after thinning. By default, none
+        are removed.
 
     Returns
     -------
@@ -341,7 +353,7 @@ def boundary_counts(
     ShapeError
         If the sizes differ.
     DataError
-        If a value is NaN or out of range, or if there is no annotator.
+        If a value of a map is NaN or out of range, or if there is no annotator.
 
     Examples
     --------
@@ -383,10 +395,10 @@ def boundary_match_maps(
     protocol: Protocol | None,
     threshold: float,
 ) -> MatchMaps:
-    """Return which pixels `boundary_counts` matches at `threshold`, and which it does not.
+    """Find the pixels that `boundary_counts` matches at one threshold, and those that it does not.
 
-    The arguments are those of `boundary_counts`; only the first tolerance is used. Raises DataError
-    unless `threshold` is one of the thresholds of the counts.
+    `pred`, `gts` and `protocol` are as in `boundary_counts`. Pixels are matched at the protocol's
+    first tolerance. Raises DataError unless `threshold` is one of the thresholds of the counts.
     """
     from bsdsbench.kernels.matching.matching import match_maps
 
@@ -417,7 +429,10 @@ def boundary_match_maps(
 
 
 def truth_maps(gt: GroundTruth, protocol: Protocol) -> Bool:
-    """Return each annotator's boundaries, bool (A, H, W), thinned if the protocol has `gt_thin`."""
+    """Return the boundaries of the A annotators, bool (A, H, W).
+
+    They are thinned to lines one pixel wide if `protocol.gt_thin` is True.
+    """
     from bsdsbench.kernels.thinning import thin_each
 
     return thin_each(annotated_maps(gt)) if protocol.gt_thin else annotated_maps(gt)
@@ -426,9 +441,10 @@ def truth_maps(gt: GroundTruth, protocol: Protocol) -> Bool:
 def boundaries_of_segs(
     pred: Prediction, shape: tuple[int, ...], valid: Bool | None = None
 ) -> Bool | None:
-    """Return the boundaries of a prediction's T segmentations, bool (T, H, W), or None without any.
+    """Return the boundaries of a prediction's T segmentations, bool (T, H, W).
 
-    No boundary is drawn along void pixels, False in `valid` (H, W). Raises ShapeError if the
+    Returns None if the prediction does not consist of segmentations. If `valid`, bool (H, W), is
+    given, no boundary is drawn along its void pixels, which are False. Raises ShapeError if the
     prediction's size is not `shape`.
     """
     same_shape(pred.shape, shape)
@@ -436,11 +452,15 @@ def boundaries_of_segs(
 
 
 class ThresholdEvents(NamedTuple):
-    """The changes of a boundary map as the threshold falls, in one step per threshold."""
+    """The changes of a boundary map as the threshold falls.
 
-    thresholds: F8  # (T,), ascending
-    events: Events  # the changed pixels, by step; step 0 is the highest threshold
-    size: I8  # (T,), pixels of the map after each step
+    There is one step per threshold. Step 0, for the highest threshold, changes an empty map to the
+    boundary map at that threshold. Each later step changes the map to that of the next lower one.
+    """
+
+    thresholds: F8  # (T,), ascending, so that step k belongs to thresholds[T - 1 - k]
+    events: Events  # the pixels that each step adds to the map or removes from it
+    size: I8  # (T,), the number of boundary pixels after each step
 
 
 def threshold_events(
@@ -451,16 +471,21 @@ def threshold_events(
     dropped: Bool | None = None,
     valid: Bool | None = None,
 ) -> ThresholdEvents:
-    """Threshold and thin a prediction; return the changes from each boundary map to the next.
+    """Make the boundary map of a prediction at each threshold, as changes from one to the next.
 
-    shape: (rows, columns) of the ground truth; ShapeError is raised if the prediction's differs.
-    near uint64 (H, words), see `bits.pack`: changes of pixels whose bit is 0 may be left out.
-    dropped bool (H, W): True at pixels to remove after thinning.
-    valid bool (H, W): False at void pixels, which are removed before thinning.
+    A soft map is cut at the protocol's thresholds and thinned. If the first threshold stands for
+    the whole image (`protocol.whole_image`), it is left out, as it needs no matching. If the
+    prediction consists of segmentations, the map at threshold k = 1, 2, ... has the boundaries of
+    the k-th segmentation.
 
-    If the prediction consists of segmentations, the map at threshold k has the boundaries of the
-    k-th. Otherwise it is a soft map, which is cut at the protocol's thresholds. If the first of
-    these stands for the whole image (`protocol.whole_image`), it is left out: it needs no matching.
+    shape: (rows, columns) of the ground truth.
+    near: uint64 (H, words), a bit mask as `bits.pack` makes it. Changes of pixels whose bit is 0
+        may be left out, because these pixels are too far from the ground truth to be matched. By
+        default, all changes are kept.
+    dropped: bool (H, W), True at pixels that are removed after thinning.
+    valid: bool (H, W), False at void pixels. They are removed before and after thinning.
+
+    Raises ShapeError if the size of the prediction is not `shape`.
     """
     from bsdsbench.kernels import thinning, thresholding
 
@@ -495,27 +520,31 @@ def threshold_events(
 
 
 def _count_before(flags: Bool) -> I8:
-    """Return how many of E flags are True before each flag, and then in total, int64 (E + 1,)."""
+    """Count the True flags before each of E flags, and all True flags; returns int64 (E + 1,)."""
     return np.concatenate([[0], np.cumsum(flags)])
 
 
 def rebuild_maps(events: Events, shape: tuple[int, ...]) -> Bool:
-    """Rebuild the boundary map at each threshold, bool (T, H, W), from its changes.
+    """Rebuild the boundary map at each threshold from the changes in `threshold_events`.
 
-    The maps begin at the lowest threshold, `events` (from `threshold_events`) at the highest.
+    Returns bool (T, H, W). The first map is that of the lowest threshold, whereas the first step of
+    `events` is that of the highest threshold. `shape` is (H, W).
     """
     n_steps = events.start.size - 1
     changed = np.zeros((n_steps, math.prod(shape)), bool)
     changed[np.repeat(np.arange(n_steps), np.diff(events.start)), events.pixel] = True
+    # A pixel is on after a step if it has changed an odd number of times so far
     maps = np.logical_xor.accumulate(changed)[::-1]
     return np.ascontiguousarray(maps).reshape(-1, *shape)
 
 
 def whole_image_counts(gt_maps: Bool, valid: Bool | None = None) -> I8:
-    """Return the columns of `boundary_counts`, int64 (4,), if every pixel is predicted.
+    """Return the counts of a prediction in which every pixel of the image is a boundary pixel.
 
     Every pixel of the annotators' `gt_maps` (A, H, W) is matched, and so is every predicted pixel
-    that an annotator drew. Void pixels, False in `valid` (H, W), are not predicted.
+    that at least one annotator drew. Void pixels, False in `valid` (H, W), are not predicted.
+
+    Returns int64 (4,), with the columns `matches` of `boundary_counts`.
     """
     n_annotated, n_drawn = np.count_nonzero(gt_maps), np.count_nonzero(gt_maps.any(axis=0))
     n_predicted = gt_maps[0].size if valid is None else np.count_nonzero(valid)

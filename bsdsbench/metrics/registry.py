@@ -100,8 +100,8 @@ def other_packages() -> set[str]:
 def file_hash(name: str) -> str:
     """Return a hash of the source code on which another package's metric depends.
 
-    That is the code of the metric's own module and, transitively, of all modules of the same
-    package that it imports, or from which it imports functions or classes.
+    This is the code of the metric's own module, and of all modules of the same package that this
+    module imports, directly or through others, or from which it imports functions or classes.
     """
     home = type(get(name)).__module__
     package = home.partition(".")[0]
@@ -123,14 +123,15 @@ def file_hash(name: str) -> str:
 
 
 def source_hashes(metrics: Iterable[str]) -> dict[str, str]:
-    """Return the `file_hash` of those metrics that come from other packages, by name."""
+    """Map the name of each metric that comes from another package to its `file_hash`."""
     return {name: file_hash(name) for name in metrics if name not in BUILT_IN}
 
 
 def check_names(wanted: str | Iterable[str]) -> tuple[str, ...]:
-    """Check one name or several, and return them in the order of tables, without repetitions.
+    """Check one name of a metric or several, and return the names in the order of tables.
 
-    Raises DataError if there is no name, or if a name is unknown.
+    A name that is given twice is returned once. Raises DataError if no name is given, or if a name
+    is unknown.
     """
     from bsdsbench.arguments import given_word
 
@@ -166,7 +167,7 @@ def with_curve(metrics: Sequence[str], protocol: Protocol) -> tuple[str, ...]:
 
 @cache  # reading the metadata of every installed package is slow
 def _others() -> dict[str, EntryPoint]:
-    """Return the registered metrics of other packages, by name."""
+    """Return the entry points of the metrics that other packages register, by metric name."""
     from importlib.metadata import entry_points
 
     return {e.name: e for e in entry_points(group=GROUP) if e.name not in BUILT_IN}
@@ -191,7 +192,10 @@ def complete_options(protocol: Protocol) -> Protocol:
 
 
 def read_protocol(values: Mapping[str, Any]) -> Protocol:
-    """Rebuild the protocol of a saved run. Raises ProtocolError for unknown or wrong options."""
+    """Rebuild the protocol of a saved run from its fields, given by name.
+
+    Raises ProtocolError if a field or an option is unknown or has a wrong value.
+    """
     from bsdsbench.protocol.protocol import Protocol
 
     return complete_options(Protocol.from_mapping(values))
@@ -208,7 +212,12 @@ def describe(metrics: Sequence[str], protocol: Protocol) -> str:
 
 
 def check_options(metrics: Sequence[str], protocol: Protocol) -> None:
-    """Raise DataError if options contradict each other, or have no effect on the metrics."""
+    """Raise DataError if the options of the metrics contradict each other or have no effect.
+
+    The tests are: a metric that counts at a single tolerance is given several; the name of a part,
+    such as a class, is ambiguous; two metrics disagree on the void values of the same files; or a
+    setting of how files are read differs from its preset, but no metric uses it.
+    """
     from bsdsbench.protocol.protocol import READ, Protocol, preset_names
 
     void_values = dict[str, tuple[float, ...]]()  # by metric
@@ -253,11 +262,11 @@ def _check_part_names(metric: Metric, paths: Mapping[str, tuple[str, ...]]) -> N
 
 
 class ReadAlike(NamedTuple):
-    """Metrics that read the files in the same way, and how the first of them reads them."""
+    """Metrics that read the files in the same way, and how the first of them reads the files."""
 
     metrics: tuple[Metric, ...]
-    files: FilesRead
-    readings: Readings
+    files: FilesRead  # the content of the files
+    readings: Readings  # how values in the files are interpreted
 
 
 def group_by_reading(
@@ -268,6 +277,10 @@ def group_by_reading(
     Two metrics are in one group if they agree on the kind of ground truth, the meaning of labels
     and the void values. Metrics that do not decide how files are read (see `readers`) join the
     first group.
+
+    pred_kind: the kind of the predictions, such as "soft".
+
+    Returns the groups in the order of their first metrics. There must be at least one metric.
     """
     deciding = readers(metrics)
     groups = dict[object, ReadAlike]()
@@ -287,7 +300,8 @@ def group_by_reading(
 def always_signed_options(metrics: Sequence[str], protocol: Protocol) -> dict[str, str]:
     """Return the options that a run's signature names even if they have their default value.
 
-    Returns "METRIC.OPTION" -> value as JSON. Such options have the field metadata "signed".
+    Such options have the field metadata "signed". Returns a dict from "METRIC.OPTION" to the value
+    as JSON text.
     """
     signed = {}
     for metric in map(get, metrics):
@@ -301,9 +315,9 @@ def always_signed_options(metrics: Sequence[str], protocol: Protocol) -> dict[st
 
 
 def unused_settings(metrics: Sequence[str], protocol: Protocol) -> frozenset[str]:
-    """Return the names of the protocol's fields and option tables that affect no score.
+    """Return the names of the protocol's fields and option tables that affect no metric's scores.
 
-    If there are no metrics, nothing counts as unused.
+    The result is empty if there are no metrics.
     """
     unused = {*protocol.names(), *protocol.options} if metrics else set()
     for metric in map(get, metrics):

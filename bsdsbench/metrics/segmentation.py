@@ -60,16 +60,22 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
     Returns
     -------
     Counts
-        For C classes: `confusion` int64 (C + 1, C + 1), pixels of ground-truth class i predicted as
-        j, where the last index stands for no class; `tp`, `fp`, `fn` int64 (C,), instances that are
-        paired, predicted only and annotated only; `iou_sum` float64 (C,), the IoU summed over the
-        pairs. Ignored pixels are counted at [C, C], which no score uses; without classes, they are
-        not counted.
+        With these arrays, for C classes:
+
+        - `confusion`, int64 (C + 1, C + 1): element [i, j] is the number of pixels with the
+          annotated class i and the predicted class j; the last index stands for no class. Ignored
+          pixels are counted at [C, C], which no score uses. If `params` names no classes, ignored
+          pixels are not counted.
+        - `tp`, `fp`, `fn`, int64 (C,): instances that are paired, predicted without a partner, and
+          annotated without a partner; 0 if `params.unit` is "class"
+        - `iou_sum`, float64 (C,): the sum of the IoU of all pairs
 
     Raises
     ------
-    DataError, ShapeError
-        If a label belongs to no class; if the shapes differ.
+    DataError
+        If a label belongs to no class.
+    ShapeError
+        If the shapes differ.
 
     Examples
     --------
@@ -100,11 +106,13 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
 
 
 def _overlaps_of_classes(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) -> Overlaps:
-    """Find the overlaps of the classes of two label maps (H, W), or of two masks.
+    """Find the pairs of classes that occur at a pixel of two label maps (H, W), or of two masks.
 
-    The values of the overlaps are classes from 0, or -1 for no class; the object of a mask is class
-    0. Void pixels of label maps have no class in either map, void pixels of masks are left out.
-    Raises DataError if a label belongs to no class, ShapeError if the shapes differ.
+    Returns overlaps whose values are classes, numbered from 0, or -1 for no class. If the maps are
+    masks, class 0 is the object. Void pixels of label maps have no class in either map. Void pixels
+    of masks are left out.
+
+    Raises DataError if a label belongs to no class, and ShapeError if the shapes differ.
     """
     if not params.classes:
         masks = as_masks(pred, gt, params.ignored)
@@ -121,15 +129,19 @@ def _overlaps_of_classes(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) -
 
 
 def _count_instances(regions: Instances, params: LabelOptions) -> dict[str, Any]:
-    """Count `tp`, `fp`, `fn` and `iou_sum` of the instances of each of C classes, (C,) each.
+    """Count true positives, false positives and false negatives of each class, and sum their IoU.
 
-    A predicted instance is no `fp` if more than half of it is on void pixels or on a crowd of its
-    class.
+    Returns a dict with the keys "tp", "fp", "fn" and "iou_sum", each with an array (C,) for the C
+    classes.
+
+    A predicted instance without a partner is not counted as a false positive if more than half of
+    its area (`Matching.excused`) lies on void pixels or on a crowd of its class. A crowd is a group
+    of objects that are not told apart.
     """
     n, matching = len(params.class_names), match_regions(regions, params.unit == "id")
-    # Pairs come first, then regions of pred only, then regions of gt only
-    ends = np.cumsum([matching.iou.size, matching.excused.size])
-    paired, pred_only, gt_only = np.split(matching.class_of, ends)
+    # `class_of` lists the pairs first, then regions of pred only, then regions of gt only
+    split_points = np.cumsum([matching.iou.size, matching.excused.size])
+    paired, pred_only, gt_only = np.split(matching.class_of, split_points)
     return {
         "tp": np.bincount(paired, minlength=n),
         "fp": np.bincount(pred_only[matching.excused <= 0.5], minlength=n),
@@ -141,10 +153,12 @@ def _count_instances(regions: Instances, params: LabelOptions) -> dict[str, Any]
 def class_scores(counts: Mapping[str, Map]) -> dict[str, F8]:
     """Compute the scores of each class from the counts of one image, or from summed counts.
 
-    Instances are paired if they have the same class and an IoU above 0.5. An unpaired predicted
-    instance is no error if more than half of it is ignored. Ignored pixels with the value (`ignore`
-    + 1) x divisor - 1 - k are a crowd of class k (from 0): they stay in the union, and only a
-    predicted instance of class k counts them as ignored.
+    Two instances are paired if they have the same class and an IoU above 0.5. An unpaired predicted
+    instance is no error if more than half of it is ignored.
+
+    Ignored pixels with the value (`ignore` + 1) x divisor - 1 - k are a crowd of class k, numbered
+    from 0: a group of objects that are not told apart. These pixels stay in the union of a pair,
+    and only predicted instances of class k count them as ignored.
 
     Parameters
     ----------
@@ -155,13 +169,16 @@ def class_scores(counts: Mapping[str, Map]) -> dict[str, F8]:
     Returns
     -------
     dict
-        Score name -> float64 (..., C).
+        Name of the score -> float64 (..., C).
 
-        - iou, dice: intersection over union and Dice (F1); NaN if neither map has the class.
+        - iou, dice: intersection over union, and Dice (F1); NaN if neither map has the class.
         - accuracy: share of the annotated pixels that are right; NaN if there are none.
-        - pq, rq: panoptic and recognition quality, the sum of IoU and TP, divided by TP + (FP +
-          FN) / 2; NaN if there are no instances. sq: segmentation quality, the mean IoU of pairs,
-          or 0 without pairs, as in panopticapi.
+        - pq: panoptic quality, the sum of the IoU of all pairs divided by TP + (FP + FN) / 2.
+        - rq: recognition quality, TP / (TP + (FP + FN) / 2).
+        - sq: segmentation quality, the mean IoU of the pairs; 0 if there are instances but no
+          pairs, as in panopticapi.
+
+        pq, rq and sq are NaN if there are no instances.
     """
     confusion = counts["confusion"]  # rows: annotated classes, columns: predicted, last: no class
     right = np.diagonal(confusion, axis1=-2, axis2=-1)[..., :-1]
@@ -179,7 +196,10 @@ def class_scores(counts: Mapping[str, Map]) -> dict[str, F8]:
 
 
 def _named_classes(opt: LabelOptions) -> tuple[str, ...]:
-    """Return the names of the classes; without classes, "mask" or "instances", and "ground"."""
+    """Return the names of the classes.
+
+    If the options name none, there are two: "mask" or "instances", and "ground".
+    """
     return opt.classes or (*opt.class_names, "ground")
 
 
@@ -190,8 +210,9 @@ _MEANS = {"iou": "mean_iou", "dice": "mean_dice", "accuracy": "mean_accuracy"}
 class SegmentationMetric(LabelMetric[LabelOptions]):
     """Label maps: IoU per class and its means, pixel accuracy, Dice, panoptic quality.
 
-    Without classes there are two, the object (or all instances) and the ground. PQ, SQ and RQ exist
-    only for instances (option `unit`).
+    The scores come from the pixels and instances of all images together, and are then averaged over
+    the classes. If the options name no classes there are two, the object (or all instances) and the
+    ground. PQ, SQ and RQ exist only for instances (option `unit`).
     """
 
     name = "segmentation"
@@ -224,12 +245,13 @@ class SegmentationMetric(LabelMetric[LabelOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: LabelOptions
     ) -> ScoreTree:
-        """Return the scores for S weightings of the images, (S,) each.
+        """Compute the scores for S weightings of the images. Returns a dict with arrays (S,).
 
         mean_iou, mean_dice, mean_accuracy : means over the classes in which they are defined
         fw_iou : mean IoU, with each class weighted by its annotated pixels
         pixel_accuracy : right pixels / annotated pixels, of all classes together
-        pq, sq, rq, found, missed, false : means and numbers of instances; only for instances
+        pq, sq, rq : means over the classes in which they are defined; only for instances
+        found, missed, false : numbers of instances of all classes; only for instances
         per_class : class -> its scores and `gt_pixels`; {} if there is one class
         over : how many classes each mean includes, and how many there are
         """
@@ -275,7 +297,7 @@ class SegmentationMetric(LabelMetric[LabelOptions]):
         return draw_regions(pred, gt, opt)
 
     def parts(self, protocol: Protocol, opt: LabelOptions) -> dict[str, tuple[str, ...]]:
-        """Map each class to the path of its scores; without classes, the object and the ground."""
+        """Map each class of `_named_classes` to the path of its scores."""
         return {name: ("per_class", name) for name in _named_classes(opt)}
 
     def describe(self, protocol: Protocol, opt: LabelOptions) -> str:
