@@ -1,7 +1,8 @@
 """Objects that touch: is each nucleus, cell or lesion found, and only once?
 
-Definition. Every score comes from the table of overlaps of the objects. AJI and AJI+ divide the
-intersections of pairs of objects by their unions plus the pixels of unpaired objects. Precision,
+Definition. Every score comes from the table of overlaps of the objects. The aggregated Jaccard
+index (AJI) and AJI+ divide the intersections of pairs of objects, summed, by the sum of their
+unions and the pixels of unpaired objects (see `_jaccard_sums` for the pairs). Precision,
 recall and F count the objects that overlap by a rule (option `overlap`). Sorted AP is the area
 under TP / (TP + FP + FN) as the required IoU grows from 0 to 1.
 
@@ -93,7 +94,7 @@ class InstancesOptions(MapContents):
 
     @property
     def size_names(self) -> tuple[str, ...]:
-        """The names of the classes of sizes, in pixels."""
+        """The names of the size classes, such as "below 10" and "from 10" (pixels)."""
         ends = [f"{size:g}" for size in self.sizes]
         between = [f"{low} to below {high}" for low, high in pairwise(ends)]
         return (f"below {ends[0]}", *between, f"from {ends[-1]}") if ends else ()
@@ -105,8 +106,9 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None
     Parameters
     ----------
     pred, gt : array_like
-        Label maps (H, W) of integers: each pixel holds the number of its object; 0 or less means no
-        object. If `opt.components` is set, masks whose connected components are the objects.
+        Label maps (H, W) of integers, in which each pixel holds the number of its object; 0 or less
+        means no object. If `opt.components` is set, the maps are masks instead, whose connected
+        components are the objects.
     opt : InstancesOptions or None
         Defines what an object is, and when it counts as found; None means the defaults.
 
@@ -167,19 +169,19 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None
 
 
 class _OverlapTable(NamedTuple):
-    """The overlaps of G annotated objects with P predicted objects."""
+    """The overlap of each of G annotated objects with each of P predicted objects."""
 
-    shared: I8  # (G, P), pixels in both objects
-    union: I8  # (G, P), pixels in either object
+    shared: I8  # (G, P), the number of pixels in both objects
+    union: I8  # (G, P), the number of pixels in either object
     iou: F8  # (G, P), shared / union
-    gt_pixels: I8  # (G,), pixels of each object
-    pred_pixels: I8  # (P,)
+    gt_pixels: I8  # (G,), the number of pixels of each annotated object
+    pred_pixels: I8  # (P,), the number of pixels of each predicted object
 
 
 def _tabulate_overlaps(pred: Map, gt: Map) -> _OverlapTable:
-    """Tabulate the overlaps of the objects in two maps (H, W), in ascending order of their numbers.
+    """Tabulate the overlaps of the objects in two label maps (H, W); 0 is no object.
 
-    0 is no object.
+    The rows and columns of the table are in ascending order of the objects' numbers.
     """
     overlaps = find_overlaps(pred, gt)
     # Rows and columns 1, 2, .. are the objects. A 0 is appended so that index 0 is always no object
@@ -193,14 +195,18 @@ def _tabulate_overlaps(pred: Map, gt: Map) -> _OverlapTable:
 
 
 def _jaccard_sums(table: _OverlapTable, one_to_one: tuple[I8, I8]) -> dict[str, list[np.int64]]:
-    """Sum the intersections (`inside`) and unions (`joined`) of pairs for each index in JACCARD.
+    """Sum the intersections and the unions of pairs of objects, for each index in JACCARD.
 
-    - aji pairs each annotated object with the predicted object of largest IoU
-    - aji_plus takes the `one_to_one` pairs, given as indices of annotated and of predicted objects
+    - aji pairs each annotated object with the predicted object with which it has the largest IoU.
+    - aji_plus takes the pairs in `one_to_one`: indices of annotated objects and of their partners.
     - aji_union, the index of cellpose, makes as many one-to-one pairs with an IoU of at least 0.5
-      as possible, and divides by all pixels that belong to an object in either map
+      as possible. Its union is the number of pixels that belong to an object in either map.
 
-    The first two leave out pairs without a common pixel, and add unpaired objects to the unions.
+    For aji and aji_plus, pairs without a common pixel are left out, and the pixels of unpaired
+    objects are added to the unions.
+
+    Returns a dict with the summed intersections ("inside") and unions ("joined"), each a list in
+    the order of JACCARD.
     """
     shared, union, iou, gt_pixels, pred_pixels = table
     largest = (np.arange(len(gt_pixels)), iou.argmax(axis=1)) if iou.size else one_to_one
@@ -212,7 +218,8 @@ def _jaccard_sums(table: _OverlapTable, one_to_one: tuple[I8, I8]) -> dict[str, 
         lone_pred = pred_pixels[~is_pair.any(axis=0)].sum()
         inside.append(shared[is_pair].sum())
         joined.append(union[is_pair].sum() + lone_gt + lone_pred)
-    # The terms of IoU add up to 1/2 at most, so they only decide between equal numbers of pairs
+    # The assignment makes as many pairs with an IoU of at least 0.5 as possible: the other terms of
+    # the benefit add up to 1/2 at most, so they only decide between equal numbers of such pairs
     benefit = (iou >= 0.5) + iou / (2 * max(min(iou.shape), 1))
     inside.append(shared[_assignment()(benefit, maximize=True)].sum())
     joined.append(gt_pixels.sum() + pred_pixels.sum() - shared.sum())
@@ -220,10 +227,16 @@ def _jaccard_sums(table: _OverlapTable, one_to_one: tuple[I8, I8]) -> dict[str, 
 
 
 def _pair_by_rule(table: _OverlapTable, opt: InstancesOptions) -> Bool:
-    """Return which pairs count as found and correct, bool (G, P), by the rule `opt.overlap`.
+    """Select the pairs that make an annotated object found and a predicted object correct.
 
-    The pairs share a pixel ("any"), or have an IoU above `opt.iou` ("iou"); "one-to-one" makes as
-    many of the latter as possible with each object in one pair only.
+    The option `opt.overlap` is the rule:
+
+    - "any": all pairs that share a pixel
+    - "iou": all pairs with an IoU above `opt.iou`
+    - "one-to-one": as many of the pairs with an IoU above `opt.iou` as possible, such that each
+      object is in one pair only
+
+    Returns bool (G, P), True for the selected pairs.
     """
     is_pair = table.shared > 0 if opt.overlap == "any" else table.iou > opt.iou
     if opt.overlap == "one-to-one":
@@ -237,12 +250,14 @@ def _pair_by_rule(table: _OverlapTable, opt: InstancesOptions) -> Bool:
 def _sorted_ap(pair_ious: F8, n_objects: int) -> float:
     """Compute sorted AP: the area under TP / (TP + FP + FN) as the required IoU grows from 0 to 1.
 
-    As the required IoU passes the IoU of a pair, this pair stops counting as a TP. The curve joins
-    its values at these IoUs with straight lines, is constant before the first, and ends at 0 for
-    IoU 1.
+    As the required IoU passes the IoU of a pair, this pair stops counting as a true positive (TP).
+    The curve joins its values at the IoUs of the pairs with straight lines, is constant before the
+    first, and ends at 0 for IoU 1.
 
     pair_ious: the IoU of each one-to-one pair.
-    n_objects: number of annotated plus predicted objects; if it is 0, the area is NaN.
+    n_objects: the number of annotated objects plus the number of predicted objects.
+
+    Returns NaN if there are no objects, and 0 if no pair overlaps.
     """
     if not n_objects:
         return np.nan
@@ -256,10 +271,13 @@ def _sorted_ap(pair_ious: F8, n_objects: int) -> float:
 
 
 def _count_by_size(is_matched: Bool, pixels: I8, sizes: Sequence[int]) -> I8:
-    """Count the matched objects and all objects in each of B classes of sizes, int64 (B, 2).
+    """Count the matched objects and all objects of one map in each of B size classes.
 
-    is_matched, pixels (objects,): of each object. sizes (B - 1,): the smallest number of pixels in
-    each class but the first.
+    is_matched (objects,): True for the objects that are matched.
+    pixels (objects,): the number of pixels of each object.
+    sizes (B - 1,): the numbers of pixels at which the second and all later classes begin.
+
+    Returns int64 (B, 2): the matched objects and all objects of each class.
     """
     size_class = np.searchsorted(sizes, pixels, side="right")
     n_classes = len(sizes) + 1
@@ -285,10 +303,13 @@ def _assignment() -> Callable[..., tuple[I8, I8]]:
 
 
 def _object_scores(objects: Map) -> dict[str, F8]:
-    """Compute F, precision, recall and the numbers found, missed and false, (...) each.
+    """Compute F, precision, recall and the numbers of found, missed and false objects.
 
-    `objects` (..., 2, 2) is laid out as in `instance_counts`. Recall is NaN if nothing is
-    annotated, precision if nothing is predicted, and F if both are NaN.
+    objects (..., 2, 2): [[found, all annotated], [correct, all predicted]] in the last two axes, as
+        `instance_counts` returns it.
+
+    Returns a dict with arrays (...). Recall is NaN if nothing is annotated, precision is NaN if
+    nothing is predicted, and F is NaN if both are.
     """
     n_matched, n_all = objects[..., 0], objects[..., 1]  # (..., 2): annotated, predicted
     shares = defined_ratio(n_matched, n_all)
@@ -339,11 +360,17 @@ class InstancesMetric(LabelMetric[InstancesOptions], ValuesMetric[InstancesOptio
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: InstancesOptions
     ) -> DrawnSteps:
-        """Return the right, false and missed pixels, pairing objects whose IoU is above 0.5."""
+        """Return the right, false and missed pixels, for drawing.
+
+        Objects are paired if their IoU is above 0.5, whatever the options say.
+        """
         return draw_regions(pred, gt, opt)
 
     def values(self, counts: Stack, opt: InstancesOptions) -> dict[str, F8]:
-        """Compute the columns (N,) from the counts of N images, or from N sums over images."""
+        """Compute the value of each column from the counts of N images, or from N sums over images.
+
+        Returns key of the column -> (N,).
+        """
         indices = defined_ratio(counts["inside"], counts["joined"])  # (N, 3)
         jaccard = {name: indices[:, k] for k, name in enumerate(JACCARD)}
         pooled = {f"pooled.{name}": values for name, values in jaccard.items()}
@@ -354,7 +381,10 @@ class InstancesMetric(LabelMetric[InstancesOptions], ValuesMetric[InstancesOptio
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: InstancesOptions
     ) -> ScoreTree:
-        """Return the scores (S,) and, if `sizes` is set, `by_size`: class of sizes -> scores."""
+        """Return the scores for S weightings of the images, arrays (S,).
+
+        If the option `sizes` is set, "by_size" holds the scores of `_object_scores` by size class.
+        """
         scores = dict(super().scores(stack, weights, protocol, opt))
         if opt.sizes:
             by_size = _object_scores(weighted_sum(weights, stack["by_size"]))  # (S, B) each
@@ -365,5 +395,5 @@ class InstancesMetric(LabelMetric[InstancesOptions], ValuesMetric[InstancesOptio
         return scores
 
     def parts(self, protocol: Protocol, opt: InstancesOptions) -> dict[str, tuple[str, ...]]:
-        """Map each class of sizes to the path of its scores."""
+        """Map each size class to the path of its scores."""
         return {name: ("by_size", name) for name in opt.size_names}

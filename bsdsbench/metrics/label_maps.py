@@ -53,24 +53,28 @@ class MapPair(NamedTuple):
 
 
 class Overlaps(NamedTuple):
-    """The n different pairs of values that two maps have at a pixel, in raster order."""
+    """The n different pairs (value in pred, value in gt) that two maps have at a common pixel.
 
-    pred: I8  # (n,), the value of each pair in pred
-    gt: I8  # (n,), the value in gt
+    The pairs are in the order in which they first occur, row by row.
+    """
+
+    pred: I8  # (n,), the value in pred of each pair
+    gt: I8  # (n,), the value in gt of each pair
     pixels: I8  # (n,), the number of pixels with each pair
-    of_pixel: I4  # (H, W), the index of each pixel's pair
+    of_pixel: I4  # (H, W), the index of the pair that each pixel has
 
 
 def find_overlaps(pred: Map, gt: Map) -> Overlaps:
-    """Find the pairs of values that occur at a pixel of two maps (H, W) of integers or bool."""
+    """Find the pairs of values that two maps (H, W) of integers or bool have at a common pixel."""
     (pred_of_pair, gt_of_pair, pixels), of_pixel = value_pairs(pred.ravel(), gt.ravel())
     return Overlaps(pred_of_pair, gt_of_pair, pixels, of_pixel.reshape(pred.shape))
 
 
 def void_of(gt: ArrayLike, ignored: Sequence[float] = ()) -> Bool | None:
-    """Return the void pixels of an annotated map, bool (H, W), or None if there are none.
+    """Return the void pixels of an annotated map, which are not to be judged, as bool (H, W).
 
-    Void pixels have an `ignored` value or, in a map of int64, the value VOID.
+    A pixel is void if its value is one of `ignored` or, in a map of int64, VOID. Returns None if
+    there are no void pixels.
     """
     array = np.asarray(gt)
     void_values = [*ignored, VOID] if array.dtype == np.int64 else [*ignored]
@@ -81,7 +85,11 @@ def void_of(gt: ArrayLike, ignored: Sequence[float] = ()) -> Bool | None:
 
 
 def as_label_map(labels: ArrayLike, what: str = "labels") -> Map:
-    """Return a label map (H, W) as integers. Raises DataError, naming `what`, for other arrays."""
+    """Return a label map (H, W) of integers; a bool map becomes uint8.
+
+    Raises DataError if the array has another type or shape or no pixels. `what` names the array in
+    the message.
+    """
     array = given_array(labels, what)
     if array.dtype.kind == "b":
         array = array.astype(np.uint8)
@@ -94,7 +102,10 @@ def as_label_map(labels: ArrayLike, what: str = "labels") -> Map:
 
 
 def as_label_maps(pred: ArrayLike, gt: ArrayLike) -> MapPair:
-    """Check two label maps with `as_label_map`. Raises ShapeError if their shapes differ."""
+    """Check two label maps with `as_label_map`, and return them.
+
+    Raises DataError if an array is not a label map, and ShapeError if the shapes differ.
+    """
     maps = MapPair(as_label_map(pred, SIDES[0]), as_label_map(gt, SIDES[1]))
     same_shape(maps.pred.shape, maps.gt.shape)
     return maps
@@ -102,10 +113,11 @@ def as_label_maps(pred: ArrayLike, gt: ArrayLike) -> MapPair:
 
 @contextmanager
 def name_file_in_errors(pred: Prediction, gt: GroundTruth) -> Iterator[None]:
-    """Add the file of the map to a DataError that is raised inside and names no file.
+    """Name the file of the map in a DataError that is raised inside the `with` block.
 
-    The name replaces "prediction: " or "ground truth: " at the beginning of the message. A message
-    with another beginning is taken to be about the prediction.
+    The file name replaces "prediction: " or "ground truth: " at the beginning of the message. A
+    message with another beginning is taken to be about the prediction. An error that already names
+    a file is raised unchanged.
     """
     try:
         yield
@@ -164,8 +176,10 @@ COMPONENTS = option(
 def number_components(mask: Map, neighbours: int, what: str) -> Map:
     """Number the connected components of a mask (H, W) from 1; pixels outside it are 0.
 
-    neighbours: 4, or 8 to join pixels diagonally too. A gray mask is binarised at one half. Raises
-    DataError, which calls the map `what`, if it is no mask.
+    neighbours: 4 joins pixels that share a side; 8 also joins pixels that share a corner.
+    what: the name of the map in errors.
+
+    A gray mask is binarised at one half. Raises DataError if the map is not a mask.
     """
     return number_pieces(binarise(mask, None, what), neighbours, background=0)
 
@@ -269,9 +283,14 @@ SPACING = option(
 def label_maps(pred: Prediction, gt: GroundTruth, opt: MapContents) -> MapPair:
     """Return both maps of an image as label maps (H, W) with the same numbering.
 
-    The first option that is set says what the maps hold: masks, whose connected components are
-    numbered here (`components`); instances (`unit` is not "class"); labels of `classes`; or, with
-    none of these, masks. If `gt.valid` excludes pixels, the annotated map is int64 with VOID there.
+    The options say what the maps hold. The first of these conditions that holds decides:
+
+    - `components` is set: masks, whose connected components are numbered here
+    - `unit` is not "class": numbers of instances
+    - `classes` are named: labels of classes
+    - otherwise: masks
+
+    If `gt.valid` excludes pixels, the annotated map is int64, with VOID at these pixels.
 
     Raises DataError if a map is a stack of several maps, if labels or numbers were cut to fewer
     bits, or if the two maps number their classes differently.
@@ -321,10 +340,11 @@ class ReadMaps(NamedTuple, Generic[MapOptions]):
 
 
 def read_maps(pred: Prediction, gt: GroundTruth, opt: MapOptions) -> ReadMaps[MapOptions]:
-    """Return the `label_maps` of an image, and the options that still apply to them.
+    """Return the `label_maps` of an image, and the options that are still to be applied to them.
 
-    `ignore` is reset if its pixels are void already (in a mask, whose reader marked them, and after
-    components are numbered), and so is `components` after it has been applied.
+    `components` is reset once the components are numbered. `ignore` is reset if its pixels are
+    already void. This is so in masks, because their reader marks void pixels, and once components
+    are numbered.
     """
     if "mask" in gt.parts and not opt.classes and opt.ignored:
         opt = _evolve(opt, ignore=-1)
@@ -341,10 +361,13 @@ class LabelMetric(Metric[MapOptions]):
     default_protocol = "masks"
     options: ClassVar[type[Any] | None] = LabelOptions
     void, void_option = True, "ignore"
-    counts_of: ClassVar[Callable[..., Counts]]  # of (pred, gt, options), one image's
+    counts_of: ClassVar[Callable[..., Counts]]  # (pred, gt, options) -> counts of one image
 
     def fits(self, pred: Prediction, gt: GroundTruth, opt: MapOptions) -> bool:
-        """Return True if the shapes are equal; also for stacks, which `label_maps` refuses."""
+        """Return True if the shapes are equal, or if either side is a stack of maps.
+
+        Stacks are let through because `label_maps` refuses them with a better message.
+        """
         is_stack = pred.classes.ndim == 3 or "class_boundaries" in gt.parts
         return is_stack or pred.shape == gt.shape
 
@@ -356,7 +379,10 @@ class LabelMetric(Metric[MapOptions]):
             return self.counts_of(*read_maps(pred, gt, opt))
 
     def files_read(self, opt: MapOptions) -> FilesRead:
-        """Return what the files hold, and for masks the values that their reader makes void."""
+        """Return what the files hold: instances, classes or masks.
+
+        For masks, this includes the values that the reader is to mark as void.
+        """
         if opt.unit != "class" and not opt.components:
             return FilesRead(Kind.OBJECTS if opt.unit == "id" else Kind.INSTANCES)
         if opt.classes:
@@ -364,11 +390,13 @@ class LabelMetric(Metric[MapOptions]):
         return FilesRead(Kind.MASK, opt.ignored)
 
     def label_evidence(self, labels: Map, opt: MapOptions, truth: bool) -> Evidence:
-        """Return what one label map (H, W) shows about the meaning of the labels in its set.
+        """Return what one label map (H, W) reveals about the meaning of the labels in its data set.
 
-        Maps of objects, without a divisor or a choice of `components`, show if their numbers tell
-        objects apart. Annotated maps (`truth`) of classes show if they may be masks of 0 and 255.
-        Other maps show nothing.
+        A map of objects reveals if its numbers tell objects apart, unless there is a divisor or
+        `components` is set. An annotated map of classes reveals if it may be a mask of 0 and 255.
+        Any other map reveals nothing (NO_EVIDENCE).
+
+        truth: True if the map is an annotated one.
         """
         if opt.unit != "class" and opt.components is None and not opt.divisor:
             void = opt.ignored if truth else ()
@@ -383,7 +411,11 @@ class LabelMetric(Metric[MapOptions]):
     def symptoms(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: MapOptions
     ) -> Symptoms:
-        """Yield (code, problem, fix) for each sign that the options do not fit the maps."""
+        """Yield (code, problem, remedy) for each sign that the options do not fit the maps.
+
+        The signs are that no label is in both maps, and that a label to ignore is predicted but not
+        annotated.
+        """
         pred_map, gt_map = label_maps(pred, gt, opt)
         if opt.unit != "instance" and np.intersect1d(pred_map, gt_map).size == 0:
             fix = "check the order of the classes and `first`"
@@ -396,8 +428,11 @@ class LabelMetric(Metric[MapOptions]):
 def _single_map(maps: Map, shape: tuple[int, ...], what: str) -> Map:
     """Return a label map (H, W), or the only map of an integer stack (1, H, W).
 
-    Raises DataError, which calls the maps `what`, for any other stack, (C, H, W) or (H, W, C). The
-    `shape` (..., rows, columns) of the other side's map tells which axis holds the classes.
+    Raises DataError for any other stack, (C, H, W) or (H, W, C).
+
+    shape: (..., rows, columns) of the map on the other side. It tells which axis of a stack holds
+        the classes, for the remedy in the message.
+    what: the name of the maps in the message.
     """
     if maps.ndim != 3:
         return maps
@@ -419,12 +454,16 @@ def refuse_other_numbering(
 ) -> None:
     """Raise DataError if the two label maps (H, W) number their classes differently.
 
-    labels: the labels of the classes, in order. ignored: annotated labels to leave out.
+    labels: the labels of the classes, in order.
+    ignored: annotated labels whose pixels are left out.
 
-    The numbering is different if less than a quarter of the pixels are right, and one of
-    `_numberings` makes over half of them right, over four times as many as before, and agrees with
-    the truth in FEW labels or more, or in two if the truth has all its labels. Maps of different
-    shapes are accepted.
+    Maps of different shapes are accepted, and so are maps in which at least a quarter of the pixels
+    are right. Other maps are refused if one of `_numberings` fulfils all these conditions:
+
+    - it makes over half of the pixels right
+    - it makes over four times as many pixels right as the labels as given
+    - it agrees with the ground truth in at least FEW labels, or in two if all the converted labels
+      occur in the ground truth
     """
     if pred.shape != gt.shape:
         return
@@ -459,11 +498,16 @@ def refuse_other_numbering(
 
 
 def _numberings(values: I8, labels: I8) -> Iterator[tuple[I8, str]]:
-    """Yield predicted labels (n,), converted as if their numbering were wrong, and its name.
+    """Convert predicted labels by each numbering that may have been used by mistake.
 
-    If the `labels` (C,) of the classes have gaps, one map may have train ids (positions of the
-    classes, from 0 or 1) where the other has labels; values of no class then become -1. In any
-    case, labels may be one too high or too low.
+    values (n,): the predicted labels. labels (C,): the labels of the classes.
+
+    If the labels of the classes have gaps, one of the two maps may hold train ids (positions of the
+    classes in `labels`, from 0 or 1) and the other the labels. In any case, all labels may be one
+    too high or one too low.
+
+    Yields (converted values (n,), name of the numbering). In conversions from or to train ids,
+    values that belong to no class become -1.
     """
     n = len(labels)
     if np.ptp(labels) >= n:  # there are gaps
@@ -485,10 +529,12 @@ def _numberings(values: I8, labels: I8) -> Iterator[tuple[I8, str]]:
 def _refuse_cut_numbers(pred: Map, gt: Map, unit: str) -> None:
     """Raise DataError if one map (H, W) holds the other map's numbers modulo 256 (or 65536).
 
-    This is so if it has an 8-bit (or 16-bit) type, the other map has larger numbers, and over half
-    of the pixels with larger numbers agree in the low bits. Cut numbers do no harm, and are
-    accepted, if instances are not paired by number (`unit` is "instance"), all numbers still differ
-    and none became 0. Maps of different shapes are accepted.
+    A map is refused if it has an 8-bit (or 16-bit) type, the other map has numbers that do not fit
+    this type, and both maps agree in the low bits at over half of the pixels with such numbers.
+
+    Maps of different shapes are accepted. Cut numbers are also accepted if they do no harm: if
+    instances are not paired by number (`unit` is "instance"), all numbers still differ and none
+    became 0.
     """
     if pred.shape != gt.shape:
         return
@@ -512,7 +558,11 @@ def _refuse_cut_numbers(pred: Map, gt: Map, unit: str) -> None:
 
 
 def _refuse_reused_numbers(numbers: Map, what: str) -> None:
-    """Raise DataError if a map uses all numbers of its unsigned type, some for several pieces."""
+    """Raise DataError if a map (H, W) seems to have more instances than its type has numbers.
+
+    This is so if the map uses every number of its unsigned type, and gives some of them to several
+    unconnected pieces. `what` names the map in the message.
+    """
     if numbers.dtype.kind != "u":
         return
     largest = int(np.iinfo(numbers.dtype).max)
@@ -527,9 +577,10 @@ def _refuse_reused_numbers(numbers: Map, what: str) -> None:
 
 
 def number_pieces(labels: Map, neighbours: int, background: int | None = None) -> Map:
-    """Number the connected pieces of equal labels (H, W) from 1, with 4 or 8 `neighbours`.
+    """Number the connected pieces of pixels with equal labels (H, W) from 1.
 
-    Pixels with the label `background` get 0; with None, every pixel is in a piece.
+    neighbours: 4 joins pixels that share a side; 8 also joins pixels that share a corner.
+    background: a label whose pixels get 0. If it is None, every pixel is in a piece.
     """
     try:  # `label` calls this for integers, but its import loads scipy.ndimage (0.35 s)
         from skimage.measure._ccomp import label_cython as label

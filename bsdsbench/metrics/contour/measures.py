@@ -58,10 +58,10 @@ BothOutlines = tuple[OutlinePoints, OutlinePoints]  # of pred and of gt
 
 
 class Compared:
-    """Two label maps to compare; what several measures need is computed once.
+    """Two label maps to compare. It keeps what several measures need, so it is computed only once.
 
-    `spacing` holds the distances between rows and between columns. Raises DataError unless both are
-    finite and above 0.
+    `spacing` holds the distance between adjacent rows and that between adjacent columns. Raises
+    DataError unless both are finite and above 0.
     """
 
     def __init__(self, pair: LabelPair, spacing: Spacing = PIXELS) -> None:
@@ -73,7 +73,7 @@ class Compared:
 
     @cached_property
     def areas(self) -> I8:
-        """The pixels of each label, int64 (n, 3): common to both maps, in pred, in gt."""
+        """The number of pixels of each label in both maps, in pred and in gt, int64 (n, 3)."""
         if self.pair.n == 1:  # for masks this takes a tenth of the time
             in_pred, in_gt = self.pair.pred >= 0, self.pair.gt >= 0
             return np.array([[np.count_nonzero(m) for m in (in_pred & in_gt, in_pred, in_gt)]])
@@ -87,7 +87,7 @@ class Compared:
     def _sum_areas(self, pixels: I8) -> I8:
         """Sum the pixels of each label, int64 (n, 3), with the columns of `areas`.
 
-        `pixels` holds the number of pixels to count for each pair of labels in `_overlaps`.
+        `pixels` (pairs,) holds the number of pixels to count for each pair of labels in `_overlaps`.
         """
         pred, gt = self._overlaps.pred, self._overlaps.gt
         in_both = np.where(pred == gt, pred, -1)
@@ -112,18 +112,19 @@ class Compared:
         return self._shells[width]
 
     def outlines(self, kind: str, steps: Spacing) -> BothOutlines:
-        """Return the outlines of pred and gt, "rim", "side" or "corner", with distances.
+        """Return the outlines of pred and of gt, with the distance of each point to the other map's.
 
-        `steps`, a spacing, is the unit of the distances.
+        kind: "rim", "side" or "corner", see the top of this module.
+        steps: the distances between rows and between columns, in the unit of the result.
         """
         if (kind, steps) not in self._outlines:
             self._outlines[kind, steps] = _find_outlines(self.pair, kind, steps)
         return self._outlines[kind, steps]
 
     def _trimap_areas(self, width: float) -> I8:
-        """Count `areas` among the pixels at most `width` away from another label of gt.
+        """Count `areas` only among the pixels at most `width` away from a pixel of another gt label.
 
-        Raises DataError if the width is not positive and finite.
+        Raises DataError if `width` is not positive and finite.
         """
         if not 0 < width < math.inf:
             raise DataError(f"trimap width {width}: expected pixels above 0")
@@ -133,18 +134,22 @@ class Compared:
 
     @cached_property
     def _squared_distance_to_other_label(self) -> F8:
-        """The squared distance of each pixel to another label of gt, float64 (H, W)."""
+        """The squared distance of each pixel to the nearest one of another gt label, (H, W)."""
         return distances.to_other_label(self.pair.gt.astype(np.int32), *PIXELS)
 
     def find(self, what: str, size: float) -> Any:
-        """Return what a measure of `TABLE` compares, by the name in `what`.
+        """Return the counts or outlines that a measure of `TABLE` compares.
 
-        - "areas": pixels of each label, int64 (n, 3): in both maps, in pred, in gt
-        - "shells": the same, but only pixels of inner boundaries; `size` is their width
+        `what` is one of these names:
+
+        - "areas": the number of pixels of each label in both maps, in pred and in gt, int64 (n, 3)
+        - "shells": the same, but only pixels of inner boundaries, whose width is `size`
         - "trimap": the same, but only pixels at most `size` away from another label of gt
         - "skeletons": int64 (n, 2, 2), the counts of `skeleton_pixels`
         - "rim", "side", "corner": the outlines of pred and of gt, with distances in the unit of
           `spacing`, or in pixels if " in pixels" is appended, as in "rim in pixels"
+
+        `size` is not used for the other names.
         """
         if what == "areas":
             return self.areas
@@ -161,8 +166,8 @@ class Compared:
 def _find_outlines(pair: LabelPair, kind: str, steps: Spacing) -> BothOutlines:
     """Find the outlines of both maps, and the distance of each point to the other map's outline.
 
-    kind: "rim", "side" or "corner", see the top of this module. For "rim" and "corner" all beyond
-    the image is outside; for "side" the edge pixels are repeated below and to the right of it.
+    kind: "rim", "side" or "corner", see the top of this module. For "rim" and "corner", everything
+        beyond the image is outside all labels. For "side", the last row and column are repeated.
     steps: the distances between rows and between columns.
     """
     traced = []  # of pred, of gt
@@ -247,25 +252,26 @@ def skeleton_pixels(pred: Map, gt: Map, n_labels: int) -> I8:
 
 
 def davis_radius(shape: tuple[int, ...], bound: float) -> float:
-    """Return DAVIS' radius in pixels: `bound` if at least 1, else ceil(bound x image diagonal)."""
+    """Return DAVIS' radius in pixels: `bound`, or ceil(bound x image diagonal) if it is below 1."""
     return float(bound) if bound >= 1 else float(math.ceil(bound * math.hypot(*shape)))
 
 
 def iou(counts: Map, divide: Callable[..., F8] = ratio) -> F8:
-    """Compute intersection over union (...) from the pixels (..., 3) in both maps, pred and gt.
+    """Compute intersection over union (...) from numbers of pixels (..., 3), as in `areas`.
 
-    `divide` decides what 0/0 is: 0 by default, NaN with `defined_ratio`.
+    counts: pixels in both maps, in pred, and in gt, in the last axis.
+    divide: the function that divides. 0/0 is 0 by default, and NaN with `defined_ratio`.
     """
     return divide(counts[..., 0], counts[..., 1] + counts[..., 2] - counts[..., 0])
 
 
 def dice(counts: Map, divide: Callable[..., F8] = ratio) -> F8:
-    """Compute Dice (...) from the pixels (..., 3) in both maps, pred and gt; 0/0 as for `iou`."""
+    """Compute Dice (...) from numbers of pixels (..., 3). The arguments are those of `iou`."""
     return divide(2 * counts[..., 0], counts[..., 1] + counts[..., 2])
 
 
 def _f_within(outlines: BothOutlines, radius: float) -> F8:
-    """Compute F (n,) of the shares of each outline that lie within `radius` of the other one."""
+    """Compute F (n,) from the shares of each outline's points within `radius` of the other one."""
     limit = with_tolerance(radius)
     precision, recall = (ratio(o.sums(o.distance <= limit), o.n) for o in outlines)
     return f_measure(precision, recall)
@@ -274,8 +280,8 @@ def _f_within(outlines: BothOutlines, radius: float) -> F8:
 def _fom(outlines: BothOutlines, alpha: float) -> F8:
     """Compute Pratt's figure of merit of each label, (n,); 0/0 is 0.
 
-    It is the sum of 1 / (1 + alpha d^2) over the points of pred's outline, at distance d from gt's,
-    divided by the number of points of either outline, whichever is larger.
+    The figure of merit is the sum of 1 / (1 + alpha d^2) over the points of pred's outline, where d
+    is a point's distance to gt's outline, divided by the larger outline's number of points.
     """
     pred, gt = outlines
     merit = pred.sums(1.0 / (1.0 + alpha * pred.distance * pred.distance))
@@ -285,7 +291,7 @@ def _fom(outlines: BothOutlines, alpha: float) -> F8:
 def _hausdorff(definition: str, outlines: BothOutlines, percent: float) -> F8:
     """Compute a percentile of the Hausdorff distance of each label, float64 (n,).
 
-    It is NaN if either outline is empty. `definition` is one of
+    The result is NaN if either outline is empty. `definition` is one of
 
     - "directed": the percentile of each outline's distances, then the larger of the two
     - "pooled": the percentile of the distances of both outlines together
@@ -310,9 +316,9 @@ def _hausdorff(definition: str, outlines: BothOutlines, percent: float) -> F8:
 
 
 def _quantile(values: F8, q: float) -> float:
-    """Return the quantile `q` in [0, 1], linear between ranks.
+    """Return the quantile `q` in [0, 1] by linear interpolation between ranks.
 
-    numpy.quantile can differ in the last bit.
+    numpy.quantile is not used because its result can differ in the last bit.
     """
     rank = q * (values.size - 1)
     low, high = math.floor(rank), math.ceil(rank)
@@ -337,8 +343,8 @@ def _length_quantile(distance: F8, length: F8, q: float) -> float:
 def _assd(directed: bool, outlines: BothOutlines, _: float) -> F8:
     """Compute the average surface distance of each label, (n,).
 
-    It is the mean over the points of both outlines together or, if `directed`, the mean over each
-    outline's points, averaged over the two outlines.
+    If `directed`, the distances are averaged over the points of each outline, and then over the two
+    outlines. Otherwise they are averaged over the points of both outlines together.
     """
     sums = [outline.sums(outline.distance) for outline in outlines]
     return _divide_outlines(sums, [outline.n for outline in outlines], directed)
@@ -347,8 +353,8 @@ def _assd(directed: bool, outlines: BothOutlines, _: float) -> F8:
 def _nsd(unit: str, outlines: BothOutlines, tolerance: float) -> F8:
     """Compute normalised surface distance, (n,): the share of the outlines within `tolerance`.
 
-    `unit` says what is shared: the length of both contours together ("area"), the points of both
-    outlines together ("counts"), or the points of each outline, averaged over the two ("mean").
+    `unit` is "area" for the share of the length of both contours together, "counts" for the share
+    of the points of both outlines together, or "mean" for the mean of each outline's share.
     """
     near, total = [], []
     for outline in outlines:
@@ -359,10 +365,10 @@ def _nsd(unit: str, outlines: BothOutlines, tolerance: float) -> F8:
 
 
 def _divide_outlines(sums: list[F8], totals: Sequence[F8 | I8], separately: bool) -> F8:
-    """Divide the sums over two outlines by their totals, (n,) each; 0/0 is 0.
+    """Divide sums over the points of two outlines by their totals, as arrays (n,); 0/0 is 0.
 
-    If `separately`, each outline has its own ratio, and the ratios are averaged. Else both sums and
-    both totals are added first.
+    If `separately`, each outline's sum is divided by its total, and the two ratios are averaged.
+    Otherwise the sums and the totals of both outlines are added first.
     """
     if separately:
         return (ratio(sums[0], totals[0]) + ratio(sums[1], totals[1])) / 2
@@ -370,14 +376,14 @@ def _divide_outlines(sums: list[F8], totals: Sequence[F8 | I8], separately: bool
 
 
 def cldice(skeletons: Map) -> F8:
-    """Compute clDice (...) from counts (..., 2, 2) of `skeleton_pixels`; NaN without skeletons."""
+    """Compute clDice (...) from counts (..., 2, 2) of `skeleton_pixels`; NaN if both are empty."""
     return defined_f(defined_ratio(skeletons[..., 0], skeletons[..., 1]))
 
 
 class _Definition(NamedTuple):
     """A measure of `TABLE`."""
 
-    what: str  # what is compared, an argument of `Compared.find`
+    what: str  # the counts or outlines that are compared, a name of `Compared.find`
     value_of: Callable[[Any, float], F8]  # (what `find` returned, size) -> value of each label (n,)
     size: float  # the default
     is_distance: bool  # selects the distance or the overlap of a convention for empty masks
@@ -408,9 +414,10 @@ TABLE = {
 def label_values(compared: Compared, name: str, size: float, empty: str) -> F8:
     """Compute one measure for each label, float64 (n,).
 
-    name: a key of `TABLE`. size: in the meaning that `measure` gives for this name.
-    empty: a key of `CONVENTIONS`, by which a label gets its value if one map or both have nothing
-        of it to compare: no pixels, outline or skeleton.
+    name: a key of `TABLE`.
+    size: the size of the measure, as `measure` describes it.
+    empty: a key of `CONVENTIONS`. This convention gives the value of labels of which one map or
+        both have nothing to compare: no pixels, no outline or no skeleton.
     """
     definition = TABLE[name]
     inputs = compared.find(definition.what, size)
@@ -568,6 +575,6 @@ class Measure(NamedTuple):
         classes: int | None = None,
         **settings: Unpack[_Settings],
     ) -> float | F8:
-        """Compute `measure` by this name, by default with this convention for empty masks."""
+        """Compute the measure `name`. The arguments, and what is returned, are as in `measure`."""
         settings.setdefault("empty", self.empty)
         return measure(self.name, pred, gt, size, classes=classes, **settings)

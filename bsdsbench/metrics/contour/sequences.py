@@ -22,12 +22,15 @@ _OVER_IMAGES = Setting("contour.mean", "images", "means over frames")
 
 
 def encode_id(image_id: str) -> F8:
-    """Encode an image id of L characters as code points, float64 (L, 1): counts are numbers."""
+    """Encode an image id of L characters as code points, float64 (L, 1).
+
+    Counts can only hold numbers, and the id of a frame names its sequence.
+    """
     return np.array([[ord(character)] for character in image_id], np.float64)
 
 
 def _decode_ids(frames: F8) -> list[str]:
-    """Decode N image ids from `encode_id`, stacked to (N, L, 1) and padded with NaN."""
+    """Decode N image ids from the arrays of `encode_id`, stacked to (N, L, 1), padded with NaN."""
     ids = []
     for code_points in frames[..., 0]:
         characters = code_points[~np.isnan(code_points)].astype(int)
@@ -36,11 +39,16 @@ def _decode_ids(frames: F8) -> list[str]:
 
 
 def follow_objects(stack: Stack) -> Stack:
-    """Sort the measures of N frames by the objects of their sequences.
+    """Follow the objects of each sequence through its frames, as DAVIS does.
 
-    `stack` holds the counts of the frames, padded with NaN to equal lengths: "frame" (N, L, 1), the
-    ids from `encode_id`; "objects" (N, n, 3 + M), with the columns number, pixels in pred, pixels
-    in gt, and M measures; "absent" (N, M), the measures of two empty masks. They are replaced by
+    `stack` holds these counts of N frames, padded with NaN to equal lengths:
+
+    frame : (N, L, 1), the image ids from `encode_id`
+    objects : (N, n, 3 + M), a row for each object with its number, its pixels in pred, its pixels
+        in gt, and M measures
+    absent : (N, M), the measures of two empty masks
+
+    Returns the stack with these counts replaced by
 
     sequence : int64 (N,), the index of the frame's sequence
     position : int64 (N,), the frame's index in the natural order of the sequence
@@ -92,7 +100,12 @@ def follow_objects(stack: Stack) -> Stack:
 def check_sequences(ids: Sequence[str], stack: Stack, skip_ends: bool) -> None:
     """Raise DataError if the frames form no sequences, or objects do not fit their sequence.
 
-    ids: the N image ids. stack: from `follow_objects`.
+    ids: the N image ids. stack: from `follow_objects`. These are errors:
+
+    - numbered names without a folder begin differently ("cat_01", "dog_01"): several sequences
+    - the ids of the ground truth form a different number of sequences
+    - an object is predicted that no frame of its sequence annotates
+    - `skip_ends` is True, and a sequence has no frame between its first and its last
     """
     numbered = [re.fullmatch(r"(.*?)[_.-]?\d+", image_id) for image_id in ids]
     beginnings = sorted({match[1] for match in numbered if match})  # the text before the number
@@ -125,13 +138,19 @@ def check_sequences(ids: Sequence[str], stack: Stack, skip_ends: bool) -> None:
 def sequence_means(stack: Stack, weights: Weights, skip_ends: bool) -> dict[str, F8]:
     """Average each measure over the frames of every object, then over all objects.
 
-    stack: from `follow_objects`. weights (S, N): how often each frame occurs in each of S data
-    sets. skip_ends: True leaves out the first and last frame of each sequence.
+    stack: from `follow_objects`, with M measures of N frames.
+    weights (S, N): how often each frame occurs in each of S data sets.
+    skip_ends: if True, the first and last frame of each sequence are left out.
 
-    Returns `objects` (S,), the number of objects with a value, and for M measures, (S, M), `mean`;
-    `recall`, the share of frames in which the measure exceeds 0.5; and `decay`, the mean over the
-    first quarter of the frames minus the mean over the last (neighbouring quarters share a frame).
-    They are NaN if no frame is left.
+    Returns a dict with these arrays:
+
+    mean : (S, M), the mean of each measure
+    recall : (S, M), the share of frames in which the measure exceeds 0.5
+    decay : (S, M), the mean over the first quarter of the frames minus the mean over the last
+        quarter; neighbouring quarters share a frame
+    objects : (S,), the number of objects that have a value of some measure
+
+    If no frame is left, `mean`, `recall` and `decay` are NaN.
     """
     tracks = stack["tracks"]
     nothing = np.zeros((len(weights), 0, tracks.shape[2]))

@@ -45,7 +45,7 @@ class RegionMap(NamedTuple):
 
     labels: I4  # (N,), the region of each pixel
     area: I8  # (regions,), pixels of each region
-    zero: int  # the region of the original label 0, or -1 if the map has no 0
+    zero: int  # the number of the region that had the label 0, or -1 if the map has no label 0
 
 
 def number_regions(labels: Map) -> RegionMap:
@@ -68,10 +68,10 @@ def number_regions(labels: Map) -> RegionMap:
 
 
 class _AreaSums(NamedTuple):
-    """Sums over the areas of a map's regions, or (A,) of the maps of A annotators."""
+    """Two sums over the regions of one map (numbers), or of each of A annotators (arrays (A,))."""
 
-    squares: Any  # of area^2, whole numbers
-    bits: Any  # of area x log2(area)
+    squares: Any  # the sum of area^2, a whole number
+    bits: Any  # the sum of area x log2(area)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +84,7 @@ class Annotators:
 
     shape: tuple[int, ...]  # rows and columns of the image, which has N pixels
     labels: I4  # (A, N), the region of each pixel, numbered from 0 for each annotator
-    col_start: I8  # (A + 1,), the first column of each annotator, and G
+    col_start: I8  # (A + 1,): annotator k has the columns col_start[k] .. col_start[k + 1] - 1
     col_area: I8  # (G,), pixels of each column's region
     ann_of_col: I4  # (G,), the annotator of each column
     candidate: Bool  # (G,), regions that `_select_candidates` chose for objects and parts
@@ -92,7 +92,11 @@ class Annotators:
 
     @classmethod
     def of(cls, maps: Sequence[ArrayLike]) -> Annotators:
-        """Build from one label map (H, W) or more. Raises DataError or ShapeError for others."""
+        """Build from the label maps (H, W) of one annotator or more.
+
+        Raises DataError if there is no map, or if an array is not a label map, and ShapeError if
+        the shapes differ.
+        """
         arrays = [as_label_map(m, "ground truth") for m in maps]
         if not arrays:
             raise DataError("ground truth: no segmentation, expected one label map or more")
@@ -116,7 +120,7 @@ class Annotators:
 
     @cached_property
     def area_sums(self) -> _AreaSums:
-        """The sums over each annotator's areas b_j, (A,) each."""
+        """The sums over the areas b_j of each annotator's regions, two arrays (A,)."""
         areas_of_annotators = np.split(self.col_area, self.col_start[1:-1])
         sums = [_AreaSums(*kernel.squares_and_bits(areas)) for areas in areas_of_annotators]
         squares, bits = [one.squares for one in sums], [one.bits for one in sums]
@@ -128,7 +132,7 @@ class OverlapTable:
     """The table of overlaps n(i,j): pixels in region i of a segmentation and region j of `gts`."""
 
     gts: Annotators
-    cells: kernel.Cells  # the n(i,j) that are not 0, in CSR form; no row is empty
+    cells: kernel.Cells  # the n(i,j) above 0, as a sparse matrix in CSR form; no row is empty
     zero: int = -1  # the row of the segmentation's label 0, or -1; hierarchies have no label 0
 
     @classmethod
@@ -139,14 +143,17 @@ class OverlapTable:
 
     @classmethod
     def of_map(cls, labels: ArrayLike, gts: Annotators) -> OverlapTable:
-        """Build from a label map (H, W). Raises DataError or ShapeError for other arrays."""
+        """Build from a label map (H, W).
+
+        Raises DataError if `labels` is not a label map, ShapeError if its shape is not that of gts.
+        """
         array = as_label_map(labels, "segmentation")
         same_shape(array.shape, gts.shape, "segmentation")
         regions = number_regions(array)
         return cls.of(regions.labels, regions.area.size, gts, regions.zero)
 
     def merge_rows(self, new_row: I4, n_rows: int) -> OverlapTable:
-        """Return a table of `n_rows` rows, in which each row r is added to the row new_row[r]."""
+        """Return a table of `n_rows` rows, to whose row new_row[r] each row r is added."""
         indptr, cols, counts = self.cells
         rows = np.repeat(new_row, np.diff(indptr))
         table = kernel.tabulate(rows, cols, counts, n_rows, self.gts.col_area.size)
@@ -162,11 +169,11 @@ class OverlapTable:
         """The areas a_i of the rows, int64 (rows,)."""
         indptr, _, counts = self.cells
         sums: I8 = np.add.reduceat(counts, indptr[:-1])  # no row is empty
-        return sums // self.gts.labels.shape[0]  # each annotator has all pixels of the row
+        return sums // self.gts.labels.shape[0]  # a row counts its region once for each annotator
 
     @cached_property
     def area_sums(self) -> _AreaSums:
-        """The sums over the rows' areas a_i, two numbers."""
+        """The sums over the areas a_i of the segmentation's regions, two numbers."""
         return _AreaSums(*kernel.squares_and_bits(self.row_area))
 
     @cached_property
@@ -178,11 +185,12 @@ class OverlapTable:
 
 
 def _select_candidates(area: Map) -> Bool:
-    """Return which regions are candidates for objects and parts, bool (regions,).
+    """Select the regions that are candidates for objects and parts (see `_measure_seism`).
 
-    `area` (regions,) holds the pixels of each region. Regions are taken from the largest to the
-    smallest until they cover 0.99 of the image; among equal areas, the last in raster order comes
-    first.
+    Regions are taken from the largest to the smallest until they cover 0.99 of the image. Among
+    regions of equal area, the last in raster order is taken first.
+
+    `area` (regions,) holds the number of pixels of each region. Returns bool (regions,).
     """
     order = np.argsort(area, kind="stable")[::-1]
     # Divided before they are added, as in SEISM: where regions cover exactly 0.99, rounding often
@@ -228,9 +236,11 @@ def region_counts(
 
     Raises
     ------
-    DataError, ShapeError
+    DataError
         If either side has no segmentation, the image has no pixels, or the prediction is a soft map
-        and `regions_from_soft` is off; if the shapes differ.
+        and `regions_from_soft` is off.
+    ShapeError
+        If the shapes differ.
 
     Examples
     --------
@@ -260,8 +270,9 @@ def region_counts(
 def _to_prediction(pred: object, shape: tuple[int, ...]) -> Prediction:
     """Convert an array to a prediction of the kind that its type and shape suggest.
 
-    Integers and bool are label maps, (H, W) or (n, H, W). Floats are an ultrametric contour map if
-    they are (2H + 1, 2W + 1), for the `shape` (H, W) of the truth, and else a soft map.
+    An array of integers or bool is one label map (H, W), or a stack (n, H, W) of them. An array of
+    floats is an ultrametric contour map if its shape is (2H + 1, 2W + 1), where `shape` (H, W) is
+    that of the ground truth. Any other array of floats is a soft boundary map.
     """
     array = given_array(pred, "prediction")
     if array.dtype.kind in "iub":
@@ -272,20 +283,22 @@ def _to_prediction(pred: object, shape: tuple[int, ...]) -> Prediction:
 
 
 class _TablePair(NamedTuple):
-    """The tables of a segmentation at one threshold."""
+    """The tables of overlaps of a prediction at one threshold."""
 
-    official: OverlapTable  # of the regions that the official program forms
-    seism: OverlapTable  # of the regions that SEISM forms
+    official: OverlapTable  # its rows are the regions that the official program forms
+    seism: OverlapTable  # its rows are the regions that SEISM forms
 
 
 def _tables_at_thresholds(
     pred: Prediction, gts: Annotators, protocol: Protocol
 ) -> Iterator[_TablePair]:
-    """Return an iterator over the tables of a prediction at each threshold.
+    """Return an iterator over the tables of a prediction, in ascending order of thresholds.
 
-    Each of several segmentations counts as a threshold. Other maps are cut into regions at the
-    protocol's thresholds. Raises DataError for a soft map, unless it is 0 everywhere, if the
-    protocol's `regions_from_soft` is off.
+    If the prediction consists of segmentations, each counts as a threshold. Other predictions are
+    cut into regions at the protocol's thresholds.
+
+    Raises DataError if the prediction is a soft map and `protocol.regions_from_soft` is off. A soft
+    map that is 0 everywhere is accepted in any case.
     """
     if pred.kind == "ucm2":
         return _tables_of_ucm(pred.ucm2, gts, protocol.threshold_array())
@@ -306,7 +319,7 @@ def _tables_at_thresholds(
 
 
 def _measure_tables(tables: Iterator[_TablePair]) -> dict[str, Any]:
-    """Measure the tables of all thresholds; return the values of each measure, by threshold.
+    """Compute all measures at every threshold. Returns measure -> list of its values by threshold.
 
     A table that is the same object as at the previous threshold is not measured again.
     """
@@ -345,8 +358,10 @@ def _close_regions(soft: Map, threshold: float) -> I4:
 def _tables_of_levels(levels: I4, gts: Annotators, n_levels: int) -> Iterator[OverlapTable]:
     """Yield the table of a hierarchy's regions at each of `n_levels` thresholds.
 
-    `levels` (2, H, W) holds the indices of the thresholds at which pixels join their right and
-    lower neighbours. While no regions merge, the same table object is yielded again.
+    levels (2, H, W), from `ucm.join_levels`: for each pixel, the index of the threshold at which it
+        joins its right neighbour ([0]) and its lower neighbour ([1]).
+
+    If no regions merge at a threshold, the table object of the threshold before is yielded again.
     """
     labels, n_regions = ucm.finest_regions(levels)
     # Pairs (a, b) of finest regions that join; start[t] : start[t + 1] join at threshold t
@@ -365,7 +380,7 @@ def _tables_of_levels(levels: I4, gts: Annotators, n_levels: int) -> Iterator[Ov
 
 
 def _tables_of_maps(maps: Iterable[ArrayLike], gts: Annotators) -> Iterator[_TablePair]:
-    """Yield the table of each label map (H, W), the same for the official measures and SEISM's."""
+    """Yield the tables of each label map (H, W); both tables of a pair are the same object."""
     for labels in maps:
         table = OverlapTable.of_map(labels, gts)
         yield _TablePair(table, table)
@@ -374,8 +389,9 @@ def _tables_of_maps(maps: Iterable[ArrayLike], gts: Annotators) -> Iterator[_Tab
 def _tables_of_ucm(ucm2: F8, gts: Annotators, thresholds: F8) -> Iterator[_TablePair]:
     """Yield the tables of an ultrametric contour map (2H + 1, 2W + 1) at each threshold.
 
-    `thresholds` (T,) ascend. Raises ShapeError if the shape does not fit the ground truth,
-    DataError if a pixel (odd row and column) exceeds the first threshold.
+    `thresholds` (T,) must be in ascending order. Raises ShapeError if the shape of `ucm2` does not
+    fit the ground truth. Raises DataError if the strength at the position of a pixel (odd row and
+    column) exceeds the first threshold.
     """
     array = np.ascontiguousarray(ucm2, np.float64)
     rows, cols = gts.shape
@@ -503,15 +519,16 @@ def _voi(table: OverlapTable) -> F8:
 
 
 def _mean(values: F8 | Sequence[float]) -> float:
-    """Return the mean; its sum is rounded once, so the order of annotators makes no difference."""
+    """Return the mean of values. Their sum is rounded once, so their order makes no difference."""
     return math.fsum(values) / len(values)
 
 
 def _adapted_rand(table: OverlapTable, annotator: int, rule: str) -> float:
     """Compute the adapted Rand error with one annotator: 1 - F of pixel pairs, in [0, 1].
 
-    A map's pairs are the pairs of pixels that share a region; the error is 0 if neither map has
-    any. `annotator` is an index. `rule` says what the label 0 means, and which pairs count:
+    The pairs of a map are the pairs of pixels that share a region in it. The error is 0 if neither
+    map has any. `annotator` is the annotator's index. `rule` says what the label 0 means, and which
+    pairs are counted:
 
     - "region": 0 is a region like any other in both maps, and pixels form no pairs with themselves
       (scikit-image with ignore_labels=())

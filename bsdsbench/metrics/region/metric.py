@@ -53,13 +53,19 @@ _RATIOS = (*MEANS, "fop_precision", "fop_recall", "pair_precision", "pair_recall
 
 
 def _image_curves(counts: Stack) -> dict[str, F8]:
-    """Compute the measures to average over images, at T thresholds: name -> float64 (N, T)."""
+    """Compute the measures of each image that are later averaged over the data set.
+
+    Returns a dict from the name of a measure to a float64 array (N, T), for N images and T
+    thresholds. The measures in MEANS are taken from the counts as they are. The Hamming, van Dongen
+    and bipartite graph matching (bgm) distances, which are sums over annotators, are divided by the
+    area of all annotators' maps. VOI is also divided by the logarithm of the image's area.
+    """
     curves = {name: counts[name] for name in MEANS}
     for name in ("bgm", "hamming_gt", "hamming_pred"):
         curves[name] = ratio(counts[name], counts["total_gt"])
     hamming = counts["hamming_gt"] + counts["hamming_pred"]
     curves["van_dongen"] = ratio(hamming, 2 * counts["total_gt"])
-    # In [0, 1]; 0 for a single pixel. Source: Meila 2007.
+    # VOI is at most log2(area), so this is in [0, 1]; 0 for a single pixel. Source: Meila 2007.
     curves["voi_per_log_area"] = ratio(counts["voi"], np.log2(counts["n_pixels"])[:, None])
     return curves
 
@@ -67,7 +73,7 @@ def _image_curves(counts: Stack) -> dict[str, F8]:
 def _mean_scores(
     weights: Weights, thresholds: F8, values: F8, highest: bool, deciding: F8 | None = None
 ) -> dict[str, F8]:
-    """Average a measure over images, at the best threshold of the mean and at each image's best.
+    """Average a measure over images at the best common threshold, and at each image's best one.
 
     weights (S, N): how often each image occurs in each of S data sets.
     thresholds (T,), values (N, T): the value of each image at each threshold.
@@ -75,8 +81,13 @@ def _mean_scores(
     deciding (N, T): the measure by which the thresholds are chosen; by default, `values`. Of
         equally good thresholds the first is chosen.
 
-    Returns `ods`, `ods_threshold` and `ois` (S,); `curve` (S, T), the means; and `at_grid_end`
-    (S,), True if there are several thresholds and the first or the last is as good as the best.
+    Returns a dict with these arrays:
+
+    ods, ods_threshold : (S,), the mean at the best common threshold, and this threshold
+    ois : (S,), the mean over images of the value at each image's best threshold
+    at_grid_end : bool (S,), True if there are several thresholds, and the first or the last of them
+        is as good as the best
+    curve : (S, T), the mean at each threshold
     """
     first_best = np.argmax if highest else np.argmin
     deciding = values if deciding is None else deciding
@@ -98,10 +109,14 @@ def _mean_scores(
 def _f_scores(weights: Weights, thresholds: F8, precision: F8, recall: F8) -> ScoreTree:
     """Compute ODS, OIS and AP from precision and recall (N, T) of N images, by SEISM's rules.
 
-    Precision and recall are averaged over images before F is computed: at the best threshold for
-    all images (ODS), or at the threshold where each image has its largest F (OIS). The first of
-    equally good thresholds is taken. Returns arrays (S,) for S weightings (S, N) of the images, and
-    the curve of the means.
+    Precision and recall are averaged over images before F is computed: at the best common threshold
+    (ODS), or at the threshold where each image has its largest F (OIS). Of equally good thresholds
+    the first is taken.
+
+    weights (S, N): how often each image occurs in each of S data sets.
+
+    Returns a dict with the arrays `ods`, `ois`, `ap`, `ods_threshold`, `ods_recall` and
+    `ods_precision`, (S,), and `curve`, the curve of the mean precision and recall.
     """
     images, best_step = np.arange(len(recall)), f_measure(precision, recall).argmax(axis=1)
     ois_precision = weighted_mean(weights, precision[images, best_step])
@@ -122,9 +137,15 @@ def _f_scores(weights: Weights, thresholds: F8, precision: F8, recall: F8) -> Sc
 def _covering_scores(counts: Stack, weights: Weights) -> dict[str, F8]:
     """Compute the official covering scores for S weightings (S, N) of the images.
 
-    A score is the covered area of all images divided by their area. Returns `ods`, `ods_threshold`,
-    `ois` and `best` (S,), and `curve` (S, T). If thresholds are equally good, ODS takes the first,
-    and OIS takes the last one of each image, as the official program does.
+    Covering is the covered area of all annotated regions of all images, divided by their area. Of
+    equally good thresholds, ODS takes the first and OIS the last, as the official program does.
+
+    Returns a dict with these arrays:
+
+    ods, ods_threshold : (S,), the covering at the best common threshold, and this threshold
+    ois : (S,), the covering if each image is taken at its best threshold
+    best : (S,), the covering if each annotated region is taken at its best threshold
+    curve : (S, T), the covering at each threshold
     """
     covered, total, thresholds = counts["covered_gt"], counts["total_gt"], counts["thresholds"]
     curve = ratio(weighted_sum(weights, covered), weighted_sum(weights, total))  # (S, T)
@@ -144,7 +165,10 @@ def _covering_scores(counts: Stack, weights: Weights) -> dict[str, F8]:
 def _columns_of(
     measures: Mapping[str, str], *scores: str, lower: bool = False, shown: str = "always"
 ) -> tuple[Column, ...]:
-    """Return a column for each score, such as "ods", of each measure (path -> heading)."""
+    """Return a column for each of the `scores`, such as "ods", of each measure.
+
+    `measures` maps the path of a measure in the scores to its heading.
+    """
     return tuple(
         Column(f"{path}.{score}", f"{heading} {score.upper()}", lower=lower, shown=shown)
         for path, heading in measures.items()
@@ -155,9 +179,10 @@ def _columns_of(
 class RegionMetric(Metric[None]):
     """Covering, PRI, VOI, objects and parts, and more: segmentations against segmentations.
 
-    Each measure has ods, ods_threshold, ois and curve. Covering also has best; `fop` (objects and
-    parts) and `pair_f` (pairs of pixels) also have ap, ods_recall and ods_precision.
-    `similarities` holds measures under the names that SEISM gives them.
+    Every measure has the scores ods, ods_threshold and ois, and a curve. Covering also has best.
+    The measures `fop` (objects and parts) and `pair_f` (pairs of pixels) also have ap, ods_recall
+    and ods_precision. `similarities` holds normalised VOI (`nvoi`), and 1 - error for several
+    errors under the names that SEISM gives them.
     """
 
     name = "region"
@@ -196,7 +221,7 @@ class RegionMetric(Metric[None]):
     cuts_at_thresholds = True
 
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None) -> Counts:
-        """Return the counts of `region_counts` for the segmentations of an image."""
+        """Count the regions of an image with `region_counts`; `opt` is None and is not used."""
         from bsdsbench.metrics.region.counting import region_counts
 
         return region_counts(pred, gt, protocol)
@@ -224,8 +249,9 @@ class RegionMetric(Metric[None]):
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: None) -> ScoreTree:
         """Return the scores for S weightings of the images: measure -> its ODS, OIS and so on.
 
-        VOI split and merge are taken at the thresholds that are best in VOI, so that they add up to
-        it: alone, each would be least at an end of the thresholds.
+        The two parts of VOI, `voi_split` and `voi_merge`, are taken at the thresholds that are best
+        for VOI itself, so that they add up to it. At its own best threshold, each part would be
+        smallest at one end of the thresholds.
         """
         thresholds, curves = stack["thresholds"], _image_curves(stack)
         mean_scores = partial(_mean_scores, weights, thresholds)
@@ -253,7 +279,7 @@ class RegionMetric(Metric[None]):
         return {**scores, "similarities": similarities}
 
     def parts(self, protocol: Protocol, opt: None) -> dict[str, tuple[str, ...]]:
-        """Map each error, followed by its similarity, to the path of its scores."""
+        """Map each error, 1 - error if SEISM has a name for it, and nvoi to their scores' paths."""
         paths: dict[str, tuple[str, ...]] = {}
         for error, name in ERRORS.items():
             paths[error] = (error,)
@@ -266,9 +292,11 @@ class RegionMetric(Metric[None]):
     ) -> Texts:
         """Yield (file name, text) for five tables of the official program, and a CSV of all curves.
 
-        Three eval_cover tables hold the best covering, covering by threshold and by image; two
-        eval_RI_VOI tables hold the best PRI and VOI, and both by threshold. `ids` are the N image
-        ids, in the order of the `stack`.
+        - eval_cover.txt, eval_cover_th.txt and eval_cover_img.txt: the best covering, covering at
+          each threshold, and the best covering of each image
+        - eval_RI_VOI.txt and eval_RI_VOI_thr.txt: the best PRI and VOI, and both at each threshold
+
+        `ids` are the N image ids, in the order of the `stack`.
         """
         cover, pri, voi, thresholds = score.covering, score.pri, score.voi, stack["thresholds"]
         images = np.arange(len(ids))
@@ -292,8 +320,11 @@ class RegionMetric(Metric[None]):
     def reported(self, tables: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return the region scores in tables of the official program, or None if it has none.
 
-        `tables` maps file names to arrays (rows, columns). Returns `covering`, `pri` and `voi`, if
-        their file is present, and `n_images`, which is 0 without the table of images.
+        `tables` maps the names of the program's files to arrays (rows, columns).
+
+        Returns a dict with `covering` if eval_cover.txt is there, `pri` and `voi` if
+        eval_RI_VOI.txt is there, and `n_images`, the number of rows of eval_cover_img.txt, or 0 if
+        this file is not there.
         """
         scores = {}
         if "eval_cover.txt" in tables:
@@ -311,7 +342,7 @@ class RegionMetric(Metric[None]):
 
 
 def _curves_csv(score: Score, thresholds: F8) -> str:
-    """Return a CSV with a row for each threshold and a column for each measure, after a header."""
+    """Return a CSV table with a header, a row for each threshold and a column for each measure."""
     columns = {"thresholds": thresholds}
     for name in ("covering", "pri", "voi"):
         columns[name] = score[name].curve
@@ -327,25 +358,27 @@ def _curves_csv(score: Score, thresholds: F8) -> str:
 
 
 def region_score(records: Sequence[ImageRecord]) -> Score:
-    """Compute the region scores of records with region counts, given in any order.
-
-    Source: collect_eval_reg.m; SEISM.
+    """Compute the region scores of a data set (covering, PRI, VOI and others) from its records.
 
     Parameters
     ----------
     records : sequence of ImageRecord
-        One record per image.
+        One record per image, with region counts. The order does not matter.
 
     Returns
     -------
     Score
-        Covering, PRI, VOI and more, see `RegionMetric`.
+        The measures described in `RegionMetric`, such as `covering`, each with its scores.
 
     Raises
     ------
     DataError
-        If there are no records, a record lacks region counts, or the thresholds differ (sets of
-        segmentations of unequal length).
+        If there are no records, if a record has no region counts, or if the records were computed
+        at different thresholds or from different numbers of segmentations.
+
+    Notes
+    -----
+    Source: collect_eval_reg.m; SEISM.
 
     Examples
     --------
