@@ -2,9 +2,10 @@
 
 Definition. `measures.measure` defines the measures, in each form that libraries have.
 
-Conventions. Two means of each measure are in use and both are kept: over the images (or instances)
-of each class and then over classes, and `pooled`, of the pixels of all images together. What empty
-masks give is an option (`CONVENTIONS`). Void is cleared in both maps before anything is drawn.
+Conventions. Two means are in use and both are kept: the mean of each measure over the images (or
+instances) of each class and then over classes, and, for IoU, Dice, Boundary IoU and F, `pooled`:
+the score of the pixels of all images together. An option sets the scores of empty masks (see
+`CONVENTIONS`). Void pixels are cleared in both maps before outlines are found.
 
 Source. Cheng et al., CVPR 2021 (Boundary IoU); Perazzi et al., CVPR 2016, and davis2017-evaluation
 (F); Csurka et al., BMVC 2013 (BF); DeepMind's surface-distance, MONAI, medpy and panoptica
@@ -78,12 +79,15 @@ _SUMMED = ("value_sum", "value_count", "areas", "shells", "near", "outline", "pa
 
 
 def _key_at(name: str, size: float) -> str:
-    """Return the key of a measure at a size, such as "f@0_008"; dots separate parts of a key."""
+    """Return the key of a measure at a size, such as "f@0_008".
+
+    Dots separate the parts of a key, so "_" stands for the decimal point.
+    """
     return f"{name}@{size:g}".replace(".", "_")
 
 
 def _describe_means(opt: ContourOptions) -> str:
-    """Describe over what the scores are averaged, and in which order."""
+    """Describe for the caption over what the scores are averaged, and in which order."""
     if opt.mean == "sequences":
         ends = ", without the first and the last" if opt.skip_ends else ""
         return f"means over the frames of each object{ends}, then over the objects of all sequences"
@@ -146,7 +150,10 @@ class ContourOptions(LabelOptions):
 
     @property
     def usual_columns(self) -> tuple[str, ...] | None:
-        """The keys of one column per kind of measure; None (all columns) if `groups` is set."""
+        """The keys of the columns that tables show by default, one for each kind of measure.
+
+        It is None, for all columns, if the option `groups` is set.
+        """
         if self.groups != _GROUPS[:-1]:
             return None
         return (
@@ -162,8 +169,9 @@ class ContourOptions(LabelOptions):
     def measures(self) -> dict[str, tuple[str, float]]:
         """Return the chosen measures: key of the score -> (name in `TABLE`, size).
 
-        IoU and Dice are always chosen. An option that lists sizes gives a key for each, such as
-        "trimap@3". In the keys of distances, the percentile replaces the "%".
+        IoU and Dice are always chosen. If an option lists several sizes, each has a key of its own,
+        such as "trimap@3". In the keys of Hausdorff distances, the percentile replaces the "%" of
+        the name, as in "hd95-pooled".
         """
         chosen = {"iou": ("iou", 0.0), "dice": ("dice", 0.0)}
         for group in _GROUPS:
@@ -229,13 +237,13 @@ def _contour_counts(pred: ArrayLike, gt: ArrayLike, opt: ContourOptions) -> Coun
     Returns, for C classes and the M measures of `opt.measures()`:
 
     value_sum, value_count (C, M): the sum of each measure over the pairs of masks (or instances)
-        that define it, and the number of these pairs
-    areas (C, 3): pixels in both masks, in pred, in gt
-    shells (C, widths, 3): the same for the inner boundaries of Boundary IoU, by their width
-    near (C, radii, 2): pixels of the "side" outlines of pred and of gt that lie within each radius
-        of the other map's outline
-    outline (C, 2): all pixels of these outlines
-    pairs (C, 3): masks in both maps, in pred alone, in gt alone
+        for which it is defined, and the number of these pairs
+    areas (C, 3): the number of pixels in both masks, in pred, and in gt
+    shells (C, widths, 3): the same for the inner boundaries of Boundary IoU, for each width
+    near (C, radii, 2): the number of pixels of the "side" outlines of pred and of gt that lie
+        within each radius of the other map's outline
+    outline (C, 2): the number of all pixels of these two outlines
+    pairs (C, 3): the number of masks (or instances) that are in both maps, only in pred, only in gt
 
     Means over sequences, for which objects must be paired by number, add "objects" (n, 3 + M) and
     "absent" (M,), which `follow_objects` describes. Raises DataError if an array does not hold what
@@ -275,8 +283,9 @@ def _contour_counts(pred: ArrayLike, gt: ArrayLike, opt: ContourOptions) -> Coun
 def _count_boundaries(compared: Compared, opt: ContourOptions) -> dict[str, I8]:
     """Count the pixels of inner boundaries and outlines of each of n labels.
 
-    Returns `shells`, `near` and `outline` as in `_contour_counts`, but with n rows. Widths and
-    radii of groups that `opt` does not choose are left out.
+    Returns `shells`, `near` and `outline` as `_contour_counts` describes them, but with a row for
+    each label in place of each class. If `opt.groups` does not include "boundary-iou", `shells` has
+    no widths. If it does not include "davis", `near` has no radii, and `outline` is 0.
     """
     n = compared.pair.n
     widths = opt.boundary_sizes if "boundary-iou" in opt.groups else ()
@@ -295,7 +304,12 @@ def _count_boundaries(compared: Compared, opt: ContourOptions) -> dict[str, I8]:
 
 
 def _sum_by_class(rows: NDArray[np.generic], class_of: I8, n_classes: int) -> NDArray[np.generic]:
-    """Sum rows (labels, ...) of counts over the labels of each class. Bool and int become int64."""
+    """Sum counts with a row for each label, (labels, ...), over the labels of each class.
+
+    class_of (labels,): the class of each label.
+
+    Returns (classes, ...), as int64 if the counts are bool or integers, and else as float64.
+    """
     dtype = np.float64 if rows.dtype.kind == "f" else np.int64
     sums: NDArray[np.generic] = np.zeros((n_classes, *rows.shape[1:]), dtype)
     np.add.at(sums, class_of, rows)
@@ -327,13 +341,13 @@ class ContourMetric(LabelMetric[ContourOptions]):
     )
 
     def files_read(self, opt: ContourOptions) -> FilesRead:
-        """Return what the files hold; for means over sequences, images are frames."""
+        """Return what the files hold, and whether images are frames of sequences."""
         return evolve(super().files_read(opt), sequences=opt.mean == "sequences")
 
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: ContourOptions
     ) -> Counts:
-        """Count one image; for means over sequences, store its id too, which names the sequence."""
+        """Count one image. If means are over sequences, its id, SEQUENCE/FRAME, is stored too."""
         counts = super().count(pred, gt, protocol, opt)
         if opt.mean != "sequences":
             return counts
@@ -342,18 +356,27 @@ class ContourMetric(LabelMetric[ContourOptions]):
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: ContourOptions
     ) -> DrawnSteps:
-        """Return the right, false and missed pixels, with the largest error of distances."""
+        """Return the right, false and missed pixels, for drawing.
+
+        If distances are measured, the place where the Hausdorff distance is largest is marked.
+        """
         spacing = opt.spacing if {"distance", "nsd"} & {*opt.groups} else None
         return draw_regions(pred, gt, opt, spacing)
 
     def image_scores(self, stack: Stack, protocol: Protocol) -> Iterator[ScoreTree]:
-        """Yield the scores of each image; a frame is scored for the objects of its sequence."""
+        """Compute the scores of each image alone, as `Metric.image_scores` does.
+
+        If means are over sequences, a frame is scored for all objects of its sequence.
+        """
         return super().image_scores(sequences.follow_objects(stack), protocol)
 
     def check_set(
         self, ids: Sequence[str], stack: Stack, opt: ContourOptions
     ) -> list[InputWarning]:
-        """Return no warnings. For means over sequences, raise the errors of `check_sequences`."""
+        """Run `check_sequences`, which raises DataError, if means are over sequences.
+
+        Returns an empty list, as there are no warnings.
+        """
         if opt.mean == "sequences":
             sequences.check_sequences(ids, sequences.follow_objects(stack), opt.skip_ends)
         return []
@@ -408,10 +431,12 @@ class ContourMetric(LabelMetric[ContourOptions]):
 def _measure_scores(
     keys: Sequence[str], values: F8, n_defined: F8, n_possible: F8
 ) -> dict[str, Any]:
-    """Return each measure (S,) by its key, with the entry "over" of `ContourMetric.scores`.
+    """Return a dict with each measure (S,) by its key, and "over" as in `ContourMetric.scores`.
 
-    values (S, M): the M measures.
-    n_defined, n_possible (S, M): how many pairs of masks define each, and how many could.
+    keys: the keys of the M measures.
+    values (S, M): the value of each measure.
+    n_defined (S, M): the number of pairs of masks for which each measure is defined.
+    n_possible (S, M): the number of pairs of masks for which it could be defined.
     """
     scores: dict[str, Any] = {}
     n_pairs = {}
@@ -424,8 +449,10 @@ def _measure_scores(
 def _pooled_scores(total: Mapping[str, F8], opt: ContourOptions) -> dict[str, F8]:
     """Compute IoU, Dice, Boundary IoU and F from the pixels of all images together.
 
-    `total` holds the counts of `_contour_counts` summed over images, (S, C, ...). Returns key ->
-    (S, C), which is NaN if neither map has a pixel to compare.
+    `total` holds the counts of `_contour_counts`, summed over the images of each of S data sets, as
+    arrays (S, C, ...).
+
+    Returns the key of each score -> (S, C). A score is NaN if neither map has a pixel to compare.
     """
     areas, shells = total["areas"], total["shells"]
     near, outline = total["near"], total["outline"]
@@ -442,13 +469,15 @@ def _pooled_scores(total: Mapping[str, F8], opt: ContourOptions) -> dict[str, F8
 def _sequence_scores(
     means: Mapping[str, F8], keys: Sequence[str], opt: ContourOptions
 ) -> ScoreTree:
-    """Return the scores for means over sequences, (S,) each, from the result of `sequence_means`.
+    """Name the means over sequences that `sequence_means` returns for M measures.
 
+    means: the result of `sequence_means`.
     keys: the keys of the M measures.
 
-    The scores are the mean of each measure, under its key, `iou_recall`, `iou_decay` and the number
-    of `objects`. With the group "davis" there are also `f_recall`, `f_decay` and `jf`, where F is
-    taken at the first of `davis_bounds`, and `jf` is the mean of J (the IoU) and F.
+    Returns a dict of arrays (S,): the mean of each measure under its key, `iou_recall`, `iou_decay`
+    and the number of `objects`. If `opt.groups` includes "davis", there are also `f_recall`,
+    `f_decay` and `jf`. They take F at the first of `davis_bounds`; `jf` is the mean of J (the IoU)
+    and F.
     """
     scores: dict[str, Any] = {key: means["mean"][:, m] for m, key in enumerate(keys)}
     scores |= {"over": {}, "objects": means["objects"]}  # "over" holds numbers of masks: none here

@@ -87,7 +87,7 @@ class Compared:
     def _sum_areas(self, pixels: I8) -> I8:
         """Sum the pixels of each label, int64 (n, 3), with the columns of `areas`.
 
-        `pixels` (pairs,) holds the number of pixels to count for each pair of labels in `_overlaps`.
+        `pixels` holds the number of pixels to count for each pair of labels in `_overlaps`.
         """
         pred, gt = self._overlaps.pred, self._overlaps.gt
         in_both = np.where(pred == gt, pred, -1)
@@ -112,7 +112,7 @@ class Compared:
         return self._shells[width]
 
     def outlines(self, kind: str, steps: Spacing) -> BothOutlines:
-        """Return the outlines of pred and of gt, with the distance of each point to the other map's.
+        """Return the outlines of pred and of gt, with the distance of each point to the other one.
 
         kind: "rim", "side" or "corner", see the top of this module.
         steps: the distances between rows and between columns, in the unit of the result.
@@ -122,7 +122,7 @@ class Compared:
         return self._outlines[kind, steps]
 
     def _trimap_areas(self, width: float) -> I8:
-        """Count `areas` only among the pixels at most `width` away from a pixel of another gt label.
+        """Count `areas`, but only among the pixels at most `width` away from another label of gt.
 
         Raises DataError if `width` is not positive and finite.
         """
@@ -252,7 +252,10 @@ def skeleton_pixels(pred: Map, gt: Map, n_labels: int) -> I8:
 
 
 def davis_radius(shape: tuple[int, ...], bound: float) -> float:
-    """Return DAVIS' radius in pixels: `bound`, or ceil(bound x image diagonal) if it is below 1."""
+    """Return the radius in pixels by DAVIS' rule.
+
+    It is `bound` itself if that is at least 1, and otherwise ceil(bound x image diagonal).
+    """
     return float(bound) if bound >= 1 else float(math.ceil(bound * math.hypot(*shape)))
 
 

@@ -78,14 +78,14 @@ NAN, INF = math.nan, math.inf
 
 
 class _Convention(NamedTuple):
-    """The values that measures of overlap, and of distance, have if masks are empty.
+    """The values of measures if one of two masks is empty, or both are; means leave out NaN.
 
-    NaN is left out of means.
+    The first value of a pair is for measures of overlap, the second for measures of distance.
     """
 
-    both_empty: tuple[float, float]  # overlap, distance
-    one_empty: tuple[float, float | None]  # None is the diagonal of the image
-    text: str  # for captions
+    both_empty: tuple[float, float]
+    one_empty: tuple[float, float | None]  # None stands for the diagonal of the image
+    text: str  # a description for captions
 
 
 CONVENTIONS = {
@@ -112,11 +112,14 @@ def as_pair(
 ) -> LabelPair:
     """Check two masks or two label maps (H, W), and renumber their labels from 0.
 
-    classes, first: the labels are first .. first + classes - 1. None: the maps are masks.
-    ignored: labels that are no class. Pixels with one in `gt` are void, and get -1 in both maps.
+    classes: the number of classes, whose labels are first .. first + classes - 1. If it is None,
+        the maps are masks.
+    ignored: labels that belong to no class. Pixels of `gt` with such a label are void, and become
+        -1 in both maps.
+    first: the label of the first class. If it is above 0, label 0 means no class.
 
-    Label 0 is no class if `first` is above 0. A prediction that is -1 everywhere is empty. Raises
-    DataError if an array is no such map or has another label, ShapeError if the shapes differ.
+    A prediction that is -1 everywhere is empty. Raises DataError if an array is not such a map or
+    has a label of no class, and ShapeError if the shapes differ.
     """
     if classes is None:
         return _pair_of_masks(as_masks(pred, gt, ignored))
@@ -148,7 +151,10 @@ def as_pair(
 
 
 def _pair_of_masks(masks: MapPair) -> LabelPair:
-    """Convert two bool masks (H, W) to maps of the label 0, cropped to both masks if large."""
+    """Convert two bool masks (H, W) to int8 label maps: 0 inside the mask, -1 outside it.
+
+    Masks of more than _SMALL pixels are cropped to the box around both, with a margin of one pixel.
+    """
     box: tuple[slice, ...] = ()
     if masks.pred.size > _SMALL:
         either = masks.pred | masks.gt
@@ -176,7 +182,11 @@ def as_masks(pred: ArrayLike, gt: ArrayLike, ignored: Sequence[float] = ()) -> M
 
 
 def _as_mask(values: ArrayLike, what: str) -> Bool:
-    """Convert a mask (H, W) to bool. Raises DataError, in which `what` names it, for label maps."""
+    """Convert a mask (H, W) to bool.
+
+    Raises DataError if the array is not a mask, for example a label map. `what` names the array in
+    the message.
+    """
     array = np.asarray(values)
     if array.dtype.kind in "iu" and not is_binary(array):
         labels = np.unique(as_label_map(array, what)).tolist()
@@ -197,17 +207,24 @@ class ClassedPair(NamedTuple):
 
     pair: LabelPair
     class_of: I8  # (n,), the class of each label
-    ids: I8 | None  # (n,), ascending: numbers in the files; None if they are not what pairs maps
+    # (n,), the number of each label in the files, ascending; None if instances are not paired by it
+    ids: I8 | None
 
 
 def pair_masks(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> ClassedPair:
     """Renumber two maps (H, W) so that the masks to compare have the same label in both.
 
-    A label of the new maps is a class (`opt.unit` is "class"), or a pair of instances, which have
-    the same number ("id") or are matched by overlap ("instance"). An unmatched instance has a label
-    that does not occur in the other map. Instances that lie only on void pixels are left out.
+    The meaning of a label of the new maps depends on `opt.unit`:
 
-    Raises DataError if an array does not hold what the options say, ShapeError if shapes differ.
+    - "class": a class
+    - "id": two instances with the same number
+    - "instance": two instances that `match_regions` pairs, because they overlap enough
+
+    An instance without a partner gets a label that does not occur in the other map. Instances that
+    lie only on void pixels are left out.
+
+    Raises DataError if an array does not hold what the options say, and ShapeError if the shapes
+    differ.
     """
     if opt.unit == "class":
         pair = as_pair(pred, gt, len(opt.classes) or None, opt.ignored, opt.first)
@@ -242,8 +259,8 @@ class Regions(NamedTuple):
     """The regions of one map, numbered 0, 1, .. in ascending order of their values in the file."""
 
     ids: I8  # (regions,), the value of each region
-    class_of: I8  # (regions,)
-    of_overlap: I8  # (overlaps,), the region that each of `Instances.overlaps` is part of, or -1
+    class_of: I8  # (regions,), the class of each region
+    of_overlap: I8  # (overlaps,), the region to which each of `Instances.overlaps` belongs, or -1
     void: Bool  # (overlaps,), True for overlaps with an ignored value in this map
 
     def count_pixels(self, pixels: I8) -> I8:
@@ -256,23 +273,28 @@ class Regions(NamedTuple):
 class Instances(NamedTuple):
     """The regions of two instance maps, and the overlaps of their values.
 
-    Pixels with an ignored label are void, unless their number says that they are a crowd, a group
-    of objects that are not told apart. With C classes, the number divisor - 1 - k is a crowd of
-    class k (from 0), which excuses predictions of that class, if k < C, and a crowd that excuses no
-    prediction if C <= k < 2 C.
+    Pixels with an ignored label are void, unless their number says that they are a crowd: a group
+    of objects that are not told apart. If there are C classes, the number divisor - 1 - k means
+
+    - if k < C: a crowd of class k, numbered from 0. It excuses predictions of this class: one of
+      which more than half lies on the crowd or on void pixels is not a false positive.
+    - if C <= k < 2 C: a crowd that excuses no prediction
     """
 
     pred: Regions
     gt: Regions
     overlaps: Overlaps
-    on_crowd: I8  # (predicted regions,), pixels on any crowd, which stay in the union of a pair
-    excused: F8  # (predicted regions,), share of pixels on void or the crowd of the region's class
+    # For each predicted region: the number of its pixels on any crowd, which stay in the union of a
+    # pair, and the share of its pixels that are on void or on a crowd of its own class
+    on_crowd: I8
+    excused: F8
 
 
 def find_instances(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> Instances:
-    """Find the regions of two instance maps (H, W).
+    """Find the regions of two instance maps (H, W), and how they overlap.
 
-    Raises DataError if a value is no number of an instance, ShapeError if the shapes differ.
+    Raises DataError if a value is not the number of an instance, and ShapeError if the shapes
+    differ.
     """
     overlaps = find_overlaps(*as_label_maps(pred, gt))
     pred_values, gt_values = overlaps.pred, overlaps.gt
@@ -299,8 +321,9 @@ def find_instances(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> Instance
 def _number_bare_labels(values: I8, opt: MapContents) -> I8:
     """Replace labels of classes (values below the divisor) with class x divisor + number.
 
-    A class in `opt.things` becomes its crowd, as `Instances` describes. Any other class becomes one
-    region with the number 0. Values from the divisor on, and negative ones, stay.
+    The label of a class in `opt.things` becomes the value of a crowd of this class (see
+    `Instances`). The label of any other class becomes a single region with the number 0. Negative
+    values, and values not below the divisor, stay as they are.
     """
     is_label = (values >= 0) & (values < opt.divisor)
     countable = [opt.classes.index(name) for name in opt.things or ()]
@@ -310,18 +333,23 @@ def _number_bare_labels(values: I8, opt: MapContents) -> I8:
 
 
 def _class_of_value(values: I8, opt: MapContents) -> I8:
-    """Return the class, from 0, of each value in a file; all are 0 if there is no divisor."""
+    """Return the class, numbered from 0, of each value of an instance map.
+
+    If there is no divisor (`opt.divisor` is 0), all values have the class 0.
+    """
     return values // opt.divisor - opt.first if opt.divisor else values * 0
 
 
 def _number_regions(values: I8, opt: MapContents, what: str) -> Regions:
     """Number the regions of one map from the values (overlaps,) that its overlaps have.
 
-    what: an entry of SIDES, which of the maps it is.
+    what: the entry of SIDES that says which of the two maps it is.
 
-    With a divisor, ignored classes are void, and `_without_class` says which other values are no
-    region. Without one, each value above 0 is a region, and ignored values of the ground truth are
-    void. VOID is always void. Raises DataError if a value cannot be an instance.
+    If there is a divisor, values of ignored classes are void, and `_without_class` says which other
+    values are not regions. If there is none, each value above 0 is a region, and ignored values of
+    the ground truth are void. VOID is always void.
+
+    Raises DataError if a value cannot be an instance.
     """
     if opt.divisor:
         void = (values == VOID) | np.isin(values // opt.divisor, opt.ignored)
@@ -342,12 +370,14 @@ def _number_regions(values: I8, opt: MapContents, what: str) -> Regions:
 
 
 def _without_class(values: I8, void: Bool, opt: MapContents, what: str) -> Bool:
-    """Return which of the values class x divisor + number, (overlaps,), belong to no region.
+    """Return which of the values class x divisor + number belong to no region, bool (overlaps,).
 
-    These are `void` values, values of class 0 if classes begin later, and all values of a
-    prediction that is -1 everywhere. Raises DataError for a value of no class, and for a class
-    without number unless `opt.things` says what this means. `what`, an entry of SIDES, names the
-    map.
+    These are values that are `void`, values of class 0 if the first class is above 0, and all
+    values of a prediction that is -1 everywhere.
+
+    Raises DataError if a value has a class that does not exist. Also raises DataError if a value is
+    a class without a number, unless `opt.things` says what this means. `what`, an entry of SIDES,
+    names the map in the message.
     """
     last = opt.first + max(len(opt.classes), 1) - 1
     classes = values // opt.divisor
@@ -370,24 +400,28 @@ def _without_class(values: I8, void: Bool, opt: MapContents, what: str) -> Bool:
 
 
 class Matching(NamedTuple):
-    """New numbers for the regions of both maps: first pairs, then lone regions of pred, then of gt.
+    """New numbers for the regions of two maps, such that paired regions have the same number.
 
-    Pairs are in the order of their annotated regions.
+    The first numbers are those of pairs, in the order of their annotated regions. Unpaired regions
+    of pred follow, and then those of gt.
     """
 
-    pred_new: I8  # (regions of pred,), the new number of each
-    gt_new: I8  # (regions of gt,)
+    pred_new: I8  # (regions of pred,), the new number of each region
+    gt_new: I8  # (regions of gt,), the same
     class_of: I8  # the class of each new number; a pair has the class of the annotated region
-    iou: F8  # (pairs,)
-    excused: F8  # (unmatched regions of pred,), as in `Instances`
+    iou: F8  # (pairs,), the IoU of each pair
+    excused: F8  # (unpaired regions of pred,), `Instances.excused` of each
 
 
 def match_regions(instances: Instances, by_number: bool = False) -> Matching:
-    """Pair regions of the same class with an IoU above 0.5, which gives each one partner at most.
+    """Pair the regions of two instance maps.
 
-    If `by_number`, regions with the same number are paired instead, even if they do not overlap.
-    Void pixels are not counted, but predicted pixels on a crowd stay in the union. Source:
-    panopticapi, evaluation.py.
+    By default, regions of the same class with an IoU above 0.5 are paired, so that each has at most
+    one partner. If `by_number` is True, regions with the same number are paired instead, even if
+    they do not overlap.
+
+    Void pixels are not counted in the IoU, except that predicted pixels on a crowd stay in the
+    union. Source: panopticapi, evaluation.py.
     """
     pred, gt, pixels = instances.pred, instances.gt, instances.overlaps.pixels
     in_pred = pred.count_pixels(pixels) + instances.on_crowd
@@ -416,9 +450,10 @@ def match_regions(instances: Instances, by_number: bool = False) -> Matching:
 
 
 def draw_masks(pred: Bool, gt: Bool, spacing: tuple[float, float] | None = None) -> DrawnSteps:
-    """Return the outcome of each pixel (right, false or missed) of two masks (H, W).
+    """Classify each pixel of two masks (H, W) as right, false, missed or none, for drawing.
 
-    If `spacing` (row, column step) is given, the largest distance of the outlines is marked.
+    If `spacing` (row and column step) is given, the place where the Hausdorff distance of the two
+    outlines is largest is marked.
     """
     pair = LabelPair(pred.astype(np.int32) - 1, gt.astype(np.int32) - 1, 1, pred.shape)
     return _draw_classes(pair, np.zeros(1, np.int64), ("mask",), spacing)
@@ -427,9 +462,11 @@ def draw_masks(pred: Bool, gt: Bool, spacing: tuple[float, float] | None = None)
 def draw_regions(
     pred: Prediction, gt: GroundTruth, opt: MapContents, spacing: tuple[float, float] | None = None
 ) -> DrawnSteps:
-    """Return the outcome of each pixel of an image's maps, which `opt` describes, for each class.
+    """Classify each pixel of an image's label maps by class, as `_draw_classes` describes.
 
-    If `spacing` (row, column step) is given, the largest distance of the outlines is marked.
+    opt: the options that say what the maps hold.
+    spacing: row and column step. If it is given, the place where the Hausdorff distance of two
+        outlines is largest is marked, for each class.
     """
     with name_file_in_errors(pred, gt):
         pred_map, gt_map, opt = read_maps(pred, gt, opt)
@@ -443,12 +480,14 @@ def draw_regions(
 def _draw_classes(
     pair: LabelPair, class_of: I8, names: Sequence[str], spacing: tuple[float, float] | None
 ) -> DrawnSteps:
-    """Return the outcome of each pixel (right, false, missed or other) for each class.
+    """Classify each pixel as right, false, missed, other or none, for each class (see `_outcomes`).
 
     class_of (n,): the class of each label in `pair`, an index of `names`.
+    names: the names of the classes.
+    spacing: row and column step, or None if no distances are to be marked.
 
-    The classes are the `parts` of the result. If there are several, the first part is "all
-    classes". Pixels are counted so that the F of a part is its Dice.
+    Returns steps whose `parts` are the classes. If there are several classes, "all classes" is the
+    first part. The pixels are counted so that the F of a part is its Dice.
     """
     parts: dict[str, int | None] = {"all classes": None} if len(names) > 1 else {}
     parts |= {name: k for k, name in enumerate(names)}
@@ -471,11 +510,13 @@ def _draw_classes(
 
 
 def _outcomes(pair: LabelPair, class_of: I8, number: int | None) -> Map:
-    """Return the outcome of each pixel for the objects of one class, uint8 (H, W).
+    """Classify each pixel by the objects of one class that are there, or of all classes.
 
-    `number` is the class; None takes all. A pixel is MATCHED_PIXEL if both maps have the same
-    object there, OTHER_PIXEL if they have different ones, FALSE_PIXEL or MISSED_PIXEL if only
-    `pred` or only `gt` has one, and else 0.
+    number: the class, or None for the objects of all classes.
+
+    Returns uint8 (H, W). A pixel is MATCHED_PIXEL if both maps have the same object there,
+    OTHER_PIXEL if they have different objects, FALSE_PIXEL if only `pred` has an object,
+    MISSED_PIXEL if only `gt` has one, and 0 if neither has.
     """
     is_wanted = (class_of == number) | (number is None)
     is_wanted = np.append(is_wanted, False)  # for the index -1 (no object)
@@ -489,9 +530,12 @@ def _outcomes(pair: LabelPair, class_of: I8, number: int | None) -> Map:
 def _largest_errors(
     pair: LabelPair, class_of: I8, spacing: tuple[float, float]
 ) -> dict[int | None, LargestError]:
-    """Find the largest Hausdorff distance in each class and, under None, in all of them.
+    """Find the object with the largest Hausdorff distance in each class, and in all classes.
 
-    Objects that only one map has are left out.
+    Objects that only one of the maps has are left out.
+
+    Returns class -> the two pixels between which this distance lies, and the distance. The key None
+    is for all classes together. Classes without an object in both maps have no entry.
     """
     largest: dict[int | None, LargestError] = {}
     pred_rims, gt_rims = (
