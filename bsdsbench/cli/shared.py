@@ -236,14 +236,18 @@ def require_runs_or_methods(runs: Sequence[str], methods: Sequence[str]) -> None
 def protocol_from(
     options: ProtocolOptions, metrics: Sequence[str] = (), valid_dir: str | None = None
 ) -> Protocol:
-    """Return the protocol that the options describe.
+    """Build the protocol that the command-line options describe.
 
-    It is that of --signature or --protocol, else the default protocol of the first of `metrics`,
-    else bsds500. The other options replace single fields.
+    The base protocol comes from --signature or --protocol, which exclude each other. If neither is
+    given, it is the default protocol of the first metric in `metrics`. If there is no metric
+    either, it is bsds500. The remaining options then override single fields of the base protocol.
 
-    Raises ProtocolError for a value that a field does not accept. Raises UsageError if two options
-    exclude each other, and if a signature says that only pixels in a field of view were counted but
-    `valid_dir` (--valid) is None.
+    valid_dir: the value of --valid, the folder of masks that limit the counted pixels to a field of
+        view. It is only needed here to check a signature that requires such masks.
+
+    Raises ProtocolError if a field does not accept the value given for it. Raises UsageError if two
+    options exclude each other, or if the signature requires field-of-view masks but `valid_dir` is
+    None.
     """
     from bsdsbench.cli.options import USUAL
     from bsdsbench.protocol.protocol import Protocol

@@ -63,13 +63,26 @@ def history_of(
 
 
 def history_table(runs: Sequence[Evaluation], columns: Sequence[str] | None = None) -> Table:
-    """Build a table of runs in their order: the name, the day of the date, and the scores.
+    """Build a table with one row per run: its name, the day it was made, and its scores.
 
-    columns : the scores to show, such as ["ods", "ap"], or ["all"]. By default the scores that
-        tables show for the last run
+    The rows keep the order of `runs`. A cell is empty if the run lacks the score or has no date.
 
-    A cell is empty if a run lacks the score or the date. Raises DataError if `columns` names a
-    score that no run has.
+    Parameters
+    ----------
+    runs : sequence of Evaluation
+        Runs in the order of `history_of`.
+    columns : sequence of str, optional
+        The scores to show, such as ["ods", "ap"], or ["all"] for every score. By default the
+        scores that tables show for the last run.
+
+    Returns
+    -------
+    Table
+
+    Raises
+    ------
+    DataError
+        If `columns` names a score that no run has.
     """
     names = _chosen_scores(runs, columns)
     rows: list[list[Cell]] = []
@@ -136,7 +149,10 @@ def plot_history(
 
 
 def _label_runs(ax: Axes, runs: Sequence[Evaluation]) -> None:
-    """Label the x axis with names and dates of runs, turned if they do not fit side by side."""
+    """Label the x axis with the name and the date of each run.
+
+    If the labels do not fit side by side, they are turned by 45 degrees.
+    """
     from bsdsbench.plotting.style import font_size
 
     labels = [f"{run.name}\n{(run.provenance.date or '')[:10]}".strip() for run in runs]
@@ -159,10 +175,12 @@ def history_page(runs: Sequence[Evaluation], columns: Sequence[str] | None = Non
 
 
 def _chosen_scores(runs: Sequence[Evaluation], columns: Sequence[str] | None) -> Sequence[str]:
-    """Return the full names, METRIC.SCORE, of the scores in `columns`.
+    """Resolve the requested scores to full names of the form "METRIC.SCORE".
 
-    By default, they are the scores that tables show for the last run and that any run has. Raises
-    DataError if `columns` names a score that no run has.
+    If `columns` is empty or None, the names are those of the scores that tables show by default
+    for the last run, restricted to scores that at least one run has.
+
+    Raises DataError if `columns` names a score that no run has.
     """
     known = list(dict.fromkeys(score for run in runs for score in flat_scores(run)))
     return chosen_scores(columns, known) if columns else usual_scores(runs[-1], known)

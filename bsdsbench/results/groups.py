@@ -56,25 +56,39 @@ def group_rows(
     group_by: str | None = None,
     others: Collection[str] | None = (),
 ) -> Rows:
-    """Return the groups of every image as {image id: {column: value}}.
+    """Collect the groups of every image from a table, from the image ids, or from both.
 
-    The values of a column are floats if all of them are numbers, and text otherwise. Digits with
-    leading zeros, such as 007, are text. A missing value is None. An id in the table may have a
-    folder or a suffix that the image's id lacks.
-
-    groups : a table with a row for each image, as one of
+    Parameters
+    ----------
+    ids : sequence of str
+        The ids of the images.
+    groups : optional
+        A table with a row for each image, as one of
 
         - a CSV file with the ids in a column image, image_id or id, or else in the first column
         - a data frame with the ids in a column of these names, or else in the index
         - {id: group}, {id: {column: value}} or {column: {id: value}}
         - {column: [value, ...]}, where image, image_id or id is the column of the ids
 
-    group_by : a regular expression that is searched for in each id. Each of its named groups
-        becomes a column.
-    others : ids of further images that the table may contain; None allows any
+        An id in the table may have a folder or a suffix that the image's id lacks.
+    group_by : str, optional
+        A regular expression that is searched for in each id. Each of its named groups becomes a
+        column.
+    others : collection of str or None
+        Ids of further images that the table may contain. None allows any id.
 
-    Raises DataError if an image has no row or several rows, if a row names an unknown image, or if
-    a column occurs twice.
+    Returns
+    -------
+    dict
+        Image id -> column -> value. The values of a column are floats if all of them are numbers,
+        and text otherwise. Numbers with leading zeros, such as 007, are text. A missing value is
+        None.
+
+    Raises
+    ------
+    DataError
+        If an image has no row or several rows, if a row names an unknown image, or if a column
+        occurs twice.
     """
     rows: Rows = {image_id: {} for image_id in ids}
     tables = []
@@ -101,7 +115,12 @@ def group_rows(
 
 
 def _resolve_id(name: str, known: Collection[str]) -> str:
-    """Return the known image id that a path or id in a table means, or `name` if none is known."""
+    """Return the known image id to which a name in a table refers.
+
+    The name may be the id itself or the path of a file. The first of these spellings that is a
+    known id is returned: the name, the name with "/" for a backslash, that path without its suffix,
+    and the file's id without folder and suffix. If none is known, `name` is returned unchanged.
+    """
     path = name.replace("\\", "/")
     file_id = id_of(path)  # without folder and suffix
     without_suffix = f"{os.path.dirname(path)}/{file_id}".removeprefix("/")
@@ -114,10 +133,13 @@ def _resolve_id(name: str, known: Collection[str]) -> str:
 def _find_rows(
     table: _GroupTable, images: Collection[str], others: Collection[str] | None
 ) -> dict[str, int]:
-    """Return {image: index of its row in the table} for all `images`.
+    """Return, for each image in `images`, the index of its row in the table.
 
-    The table may have rows for images in `others`; for any other image if that is None. Raises
-    DataError that lists images with several rows, images without a row, and unknown images.
+    Images in `others` may have rows too, which are ignored. If `others` is None, the table may have
+    rows for any image.
+
+    Raises one DataError that lists the images with several rows, the images without a row, and the
+    rows whose image is unknown.
     """
     known = None if others is None else {*images, *others}
     ids = [_resolve_id(name, images if known is None else known) for name in table.ids]
@@ -136,7 +158,9 @@ def _find_rows(
 
 
 def _match_pattern(pattern: str, ids: Sequence[str]) -> _GroupTable:
-    """Search for a regular expression in the image ids, and make a column of each named group.
+    """Search for a regular expression in every image id, and make a column of each named group.
+
+    A named group that takes no part in the match of an id gives the value None.
 
     Raises DataError if the expression is malformed, has no named group, or is not found in some id.
     """
@@ -197,10 +221,15 @@ def _read_groups(groups: Any, images: Collection[str]) -> _GroupTable:
 def _split_off_ids(
     source: str, columns: dict[str, list[Any]], default_to_first: bool = False
 ) -> _GroupTable:
-    """Make a table of columns, one of which has a name in ID_COLUMNS and holds the image ids.
+    """Separate the column of image ids from the other columns, and return them as a table.
 
-    If there is none, the ids are in the first column if `default_to_first` is True. Raises
-    DataError otherwise, and if columns differ in length.
+    The id column is the first name of ID_COLUMNS that occurs in `columns`. If none occurs, the
+    first column is used, provided that `default_to_first` is True.
+
+    source : the name of the input, for error messages.
+    columns : the values of each column by its name, one value per image.
+
+    Raises DataError if there is no id column, or if the columns differ in length.
     """
     id_column = next((name for name in ID_COLUMNS if name in columns), None)
     if id_column is None and not default_to_first:
@@ -246,16 +275,24 @@ def _read_csv(path: str | os.PathLike[str]) -> _GroupTable:
 
 
 def _check_distinct(names: Sequence[str], source: str) -> None:
-    """Raise FaultError if a column name is repeated. `source` begins the message; it may be ""."""
+    """Raise FaultError if a column name occurs twice.
+
+    source : the name of the input, with which the message begins, or "" for none.
+    """
     if repeated := [name for name, n in Counter(names).items() if n > 1]:
         line = f"column {repeated[0]!r} is there twice, expected once"
         raise FaultError(f"{source}: {line}" if source else line)
 
 
 def group_value(raw_value: object, what: str) -> Value:
-    """Convert a value to a float if it is a number, and to text otherwise.
+    """Convert a cell of a table to the value of a group.
 
-    None, NaN and blank text become None. Raises DataError for infinity; `what` names the value.
+    A number becomes a float, but a text of digits stays text. None, NaN and blank text become None,
+    which stands for a missing value. Anything else, and True and False, becomes text.
+
+    what : the name of the cell in the error message.
+
+    Raises DataError if the number is infinite.
     """
     if isinstance(raw_value, Real) and not isinstance(raw_value, bool):
         number = float(raw_value)
@@ -267,7 +304,7 @@ def group_value(raw_value: object, what: str) -> Value:
 
 
 def text_of(value: Value) -> str:
-    """Format a value of a group for printing: 2019.0 as "2019", and None as "no value"."""
+    """Format the value of a group for printing: 2019.0 as "2019", and None as "no value"."""
     if value is None:
         return NO_VALUE
     return f"{value:.12g}" if isinstance(value, float) else value
@@ -300,7 +337,7 @@ class Partition:
     empty: tuple[str, ...] = ()  # ranges of the user's limits that contain no image
 
     def weights(self) -> I8:
-        """Return an array (G, N): 1 if image n is in group g, else 0."""
+        """Return the membership of images in groups, int64 (G, N): 1 if image n is in group g."""
         return (self.members == np.arange(len(self.names))[:, None]).astype(np.int64)
 
     def images_of(self, group: int) -> I8:
@@ -316,16 +353,31 @@ def group_columns(records: Sequence[ImageRecord]) -> list[str]:
 def partition(records: Sequence[ImageRecord], by: str, uncut: bool = False) -> Partition:
     """Divide images into groups by the values of a column.
 
-    by : COLUMN, COLUMN=LIMIT,LIMIT... or COLUMN=each
+    Parameters
+    ----------
+    records : sequence of ImageRecord
+        The images, with their values in each column.
+    by : str
+        The column, as COLUMN, COLUMN=LIMIT,LIMIT... or COLUMN=each.
 
         - With limits (size=0,1024,9216), each group is a range that includes its lower limit.
-        - A column with more than four different numbers is divided at its quartiles, except for
-          COLUMN=each or if `uncut` is True.
+        - Without limits, a column of numbers with more than four different values is divided at
+          its quartiles, except for COLUMN=each or if `uncut` is True.
         - Otherwise each different value is a group: numbers in ascending order, then texts in
           natural order.
+    uncut : bool
+        Make a group of each different value, however many there are.
 
-    Images without a value form the last group, "no value". Raises DataError if no image has the
-    column, if the limits are not ascending numbers, or if limits are given for a column of text.
+    Returns
+    -------
+    Partition
+        The groups. Images without a value form the last group, "no value".
+
+    Raises
+    ------
+    DataError
+        If no image has the column, if the limits are not ascending numbers, or if limits are given
+        for a column of text.
     """
     known = group_columns(records)
     column, limits = by, ""
@@ -365,14 +417,18 @@ def _divide(
 ) -> Partition:
     """Divide images into ranges of a column of numbers.
 
-    values : the number of each image, as a float or as text with leading zeros, or None. Raises
-        DataError for other text.
-    edges : the limits in ascending order. A range includes its lower limit.
-    open_ended : True for limits that the user gave: there are ranges below the first and above the
-        last of them. False for quartiles: the ranges go from the smallest to the largest value.
+    Only ranges with at least one image become groups. Images without a number form the last group.
 
-    Only ranges with an image become groups. Other ranges between limits of the user are listed in
-    `Partition.empty`. Images without a number form the last group.
+    column : the name of the column, for error messages
+    values : the number of each image, as a float or as text with leading zeros, or None if it is
+        missing
+    edges : the limits in ascending order. A range includes its lower limit
+    open_ended : True if the user gave the limits. There is then a range below the first limit and a
+        range above the last one, and empty ranges between limits are listed in `Partition.empty`.
+        False if the limits are quartiles. The ranges then extend from the smallest to the largest
+        value, which is included
+
+    Raises DataError if a value is text other than a number.
     """
     numbers: list[float | None] = []
     for value in values:
@@ -402,7 +458,10 @@ def _divide(
 
 
 def image_clusters(records: Sequence[ImageRecord], column: str) -> Partition:
-    """Divide images into clusters, one for each value of a column, in order of first occurrence.
+    """Divide images into clusters: the images that have the same value in a column.
+
+    Images of a cluster, such as frames of one video, are not independent, so statistics treat the
+    cluster as a unit. Clusters are numbered in order of their first image.
 
     Raises DataError if an image has no value.
     """
@@ -417,10 +476,11 @@ def image_clusters(records: Sequence[ImageRecord], column: str) -> Partition:
 
 
 def frames_note(records: Sequence[ImageRecord]) -> str:
-    """Return a line that advises clusters if most images look like frames of videos, else "".
+    """Return a line that advises the use of clusters if most images look like frames of videos.
 
-    Images whose ids are equal except for the last number form a sequence. There must be two or more
-    sequences of at least _MIN_FRAMES images, which together hold more than half of all images.
+    Images belong to one sequence if their ids are equal except for the last number. Only sequences
+    of at least _MIN_FRAMES images count. Returns "" unless there are two or more such sequences
+    that together hold more than half of all images.
     """
     stems = Counter(match.groups() for r in records if (match := _FRAME.fullmatch(r.image_id)))
     sequences = {stem: n for stem, n in stems.items() if n >= _MIN_FRAMES}
