@@ -41,8 +41,9 @@ from bsdsbench.text import show
 class Evaluation(TabularResult):
     """A run: the counts of one method on one data set under one protocol.
 
-    Scores are computed from the counts when they are asked for. A run of official tables alone has
-    no records, but only the scores in `reported`; asking for others raises DataError.
+    Scores are computed from the counts when they are asked for. A run that was read from official
+    result tables alone (eval_*.txt) has no records, but only the scores in `reported`; asking for
+    other scores raises DataError.
 
     Parameters
     ----------
@@ -59,9 +60,9 @@ class Evaluation(TabularResult):
     places : dict of str to str
         "pred", "gt", "photos" or "valid" -> the absolute path of this folder.
     kept : int
-        The number of records that an earlier call had made. It is not stored.
+        The number of records that were reused from an earlier call. It is not stored.
     reported : dict of str to Score
-        Metric -> its scores, as official tables list them.
+        Metric -> its scores, as official result tables list them.
 
     Raises
     ------
@@ -131,7 +132,7 @@ class Evaluation(TabularResult):
 
     @property
     def left_out(self) -> dict[str, str]:
-        """Return {image id: reason} for the images without counts, sorted by id."""
+        """Return the images without counts, sorted by id, with the reason for each."""
         reasons = dict.fromkeys(self.provenance.no_prediction, "no prediction")
         reasons |= dict.fromkeys(self.provenance.empty_gt, "empty ground truth")
         reasons |= self.failed
@@ -180,12 +181,19 @@ class Evaluation(TabularResult):
         return replace(self, records=records_with_groups(rows, self.records, self.name))
 
     def require_records(self) -> None:
-        """Raise DataError if the run has no records, like a run read from official tables alone."""
+        """Raise DataError if the run has no counts per image.
+
+        This is so if the run was read from official result tables (eval_*.txt) alone.
+        """
         if not self.records:
             raise DataError(f"{self.name}: no counts per image, expected a run with them")
 
     def place(self, what: str) -> str | None:
-        """Return the present path of a folder of `places`, or the path that was given for it."""
+        """Return the path of a folder of the run, or None if it is unknown.
+
+        `what` is a key of `places`. If the folder in `places` no longer exists, the path is
+        returned that was given for the folder when the run was made.
+        """
         folder = self.places.get(what)
         return folder if folder and Path(folder).is_dir() else getattr(self.provenance, what)
 
@@ -204,10 +212,10 @@ class Evaluation(TabularResult):
     def tasks(self) -> tuple[Task, ...]:
         """Return the tasks that the run completes: it has their metric, protocol and whole set.
 
-        The set is recognised by its fingerprint. A task without a fingerprint must be the one that
-        the run was made for, and its ids and number of images must agree. A reference run (stored
-        counts of a published method) may have another protocol. A run with failed images completes
-        no task.
+        The ground-truth set is recognised by its fingerprint. If a task has no fingerprint, it must
+        be the task for which the run was made, and its ids and number of images must agree. A
+        reference run (stored counts of a published method) may have another protocol. A run with
+        failed images completes no task.
         """
         if not self.records or not self.protocol.stated or self.failed:
             return ()
@@ -232,7 +240,7 @@ class Evaluation(TabularResult):
         return tuple(completed)
 
     def _readings_of_metrics(self) -> list[Readings]:
-        """Return how the files are interpreted for each of the metrics that decide it."""
+        """Return how the run's files are interpreted, for each of the metrics that decide this."""
         origin = self.provenance
         readings = []
         for metric in registry.readers(self.metrics):
@@ -332,7 +340,7 @@ class Evaluation(TabularResult):
         return f"<Evaluation {self.name!r}, {images}: {'; '.join(texts) or 'no scores'}>"
 
     def tables(self) -> list[Table]:
-        """Return a table of scores per metric, and a table of all images. None without records."""
+        """Return a table of scores per metric, and a table of all images, or [] without records."""
         from bsdsbench.results.image_tables import image_table
         from bsdsbench.results.score_tables import score_tables
 
@@ -354,10 +362,10 @@ class Evaluation(TabularResult):
         return BoundaryScore(self.score("boundary"))
 
     def image_scores(self, metric: str) -> dict[str, dict[str, float]]:
-        """Return the scores of every image for a metric: {image id: {key of a score: value}}.
+        """Return the scores of every image for a metric, as {image id: {key of a score: value}}.
 
         Images are sorted by id. NaN is an undefined value. A run without records has only the
-        values that its official tables list, if any.
+        values that its official result tables list, or none.
         """
         if not self.records:
             return dict(self.reported[metric].get("images", ())) if metric in self.reported else {}
@@ -369,10 +377,11 @@ class Evaluation(TabularResult):
         return scores
 
     def image_values(self, metric: str) -> dict[str, dict[str, list[Any]]]:
-        """Return {part: {key of a score: values of all images}}, in the order of the records.
+        """Return the scores of all images, as {part: {key of a score: [value of each image]}}.
 
-        A part is a class, or whatever else the metric reports separately; "" is the whole image.
-        Scores that are not measured with the run's options have no key.
+        A part is a class, or whatever else the metric reports separately; the part "" is the whole
+        image. Values are in the order of the records. Scores that the run's options turn off have
+        no key.
         """
         if metric in self._images:
             return self._images[metric]
@@ -406,10 +415,10 @@ class Evaluation(TabularResult):
         return per_image(self, metric)
 
     def stack(self, metric: str) -> Counts:
-        """Return the counts of a metric as read-only arrays: {name: (N, ...)} for N images.
+        """Return the counts of a metric for all N images, as read-only arrays (N, ...) by name.
 
-        Arrays common to all images, such as thresholds, have no N axis. Raises DataError if the run
-        has no counts of the metric.
+        Arrays that all images share, such as thresholds, have no axis N. Raises DataError if the
+        run has no counts of the metric.
         """
         if not self.records or metric not in self.metrics:
             known = ", ".join(self.metrics if self.records else ()) or "none"
@@ -428,7 +437,7 @@ class Evaluation(TabularResult):
         return all(a.equals(b) for a, b in zip(self.records, other.records, strict=True))
 
     def numbers(self) -> dict[str, float]:
-        """Return all numbers in the scores by name, METRIC.SCORE, such as "boundary.ods.f"."""
+        """Return all numbers in the scores, named METRIC.SCORE, such as "boundary.ods.f"."""
         numbers = {}
         for metric in self.metrics:
             for key, number in self.score(metric).numbers().items():
@@ -452,7 +461,7 @@ class Evaluation(TabularResult):
         Raises
         ------
         DataError
-            If official tables are all that is known of the run.
+            If the run has no counts per image, because it was read from official result tables.
         RunLockedError
             If another process is writing to the folder.
         """
@@ -493,7 +502,7 @@ class Evaluation(TabularResult):
         return sharing.share_run(self, path, licence, citation)
 
     def flat(self, prefix: str = "", *, per_class: bool = False) -> dict[str, float]:
-        """Return the defined scores for experiment trackers, {PREFIX + METRIC/SCORE: float}.
+        """Return the defined scores for experiment trackers, as {METRIC/SCORE: value}.
 
         Characters that MLflow does not accept in names become "_", and the names stay distinct.
 

@@ -26,11 +26,23 @@ def as_runs(
     - The images of all runs are assigned to groups, if `groups` or `group_by` is given.
     - Reference runs get the AP and ODS rules of the other runs, see `with_common_rules`.
 
-    runs : the runs; or their folders, files, URLs or `ref:NAME`, see `Evaluation.load`
-    names : new names of the runs
-    groups, group_by : the groups of the images, as `Evaluation.with_groups` takes them
+    Parameters
+    ----------
+    runs : iterable of Evaluation, str or path
+        The runs; or their folders, files, URLs or `ref:NAME`, see `Evaluation.load`.
+    names : iterable of str, optional
+        New names of the runs, in their order.
+    groups, group_by : optional
+        The groups of the images, as `Evaluation.with_groups` takes them.
 
-    Raises DataError that lists all runs that cannot be loaded, or if the number of names is wrong.
+    Returns
+    -------
+    list of Evaluation
+
+    Raises
+    ------
+    DataError
+        If runs cannot be loaded (the error lists all of them), or if the number of names is wrong.
     """
     given = given_list(runs, "runs", "a list of runs or of their folders")
     new_names = list(names) if names else [None] * len(given)
@@ -60,9 +72,10 @@ def as_runs(
 def _distinguish_names(runs: list[Evaluation], places: Mapping[int, str]) -> None:
     """Make equal names of runs distinct, in place, by adding the differing ends of their paths.
 
-    If one of the runs came from a URL, the whole URLs or paths are added instead.
+    Runs "hed" in out/a and out/b become "hed (a)" and "hed (b)". If one of the runs with the same
+    name came from a URL, the whole URLs or paths are added instead.
 
-    places : index of a loaded run -> its URL or absolute path
+    places : index of a loaded run in `runs` -> its URL or absolute path
     """
     names = [run.name for run in runs]
     for k, place in places.items():

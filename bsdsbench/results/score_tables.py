@@ -46,8 +46,9 @@ class TableFooter(TypedDict):
 def table_footer(runs: Sequence[Evaluation]) -> TableFooter:
     """Return the texts below a table of runs.
 
-    The notes report, in this order: images left out, differences between runs, maps averaged over
-    scales, the protocols if runs have different ones, and sources of reference and shared runs.
+    The notes report, in this order: images that were left out, differences between runs, maps that
+    were averaged over scales, the protocols if runs have different ones, and the sources of
+    reference runs and shared runs.
     """
     lines = _differences_of(runs) if len(runs) > 1 else []
     names = []
@@ -74,7 +75,7 @@ def table_footer(runs: Sequence[Evaluation]) -> TableFooter:
 
 
 def _group_names(names: Sequence[str], texts: Sequence[str]) -> dict[str, list[str]]:
-    """Return {text: names with this text}. Empty texts are left out."""
+    """Return a dict from each text to the names with this text. Empty texts are left out."""
     names_by_text: dict[str, list[str]] = {}
     for name, text in zip(names, texts, strict=True):
         if text:
@@ -107,10 +108,11 @@ def reference_notes(runs: Sequence[Evaluation]) -> list[str]:
 
 
 def _differences_of(runs: Sequence[Evaluation]) -> list[str]:
-    """Return a line for each difference between two runs that a reader of their table must know.
+    """Describe the differences between runs that a reader of their table must know, one per line.
 
-    These are the differences that forbid a comparison, and any difference in images. Those of the
-    protocol share one line, the first. Different metrics get no line, as each has its own table.
+    These are the differences that forbid a comparison of scores, and any difference in images.
+    Differences of the protocol share one line, the first. A difference in metrics gets no line, as
+    each metric has its own table.
     """
     protocols_differ = False
     lines = list[str]()
@@ -128,7 +130,10 @@ def _differences_of(runs: Sequence[Evaluation]) -> list[str]:
 
 
 def reading_line(runs: Sequence[Evaluation]) -> str:
-    """Describe how the files of the runs were read, naming the runs if they differ in this."""
+    """Describe how the files of the runs were interpreted.
+
+    If the runs differ in this, each description begins with the names of its runs.
+    """
     lines = [run.read_as for run in runs]
     names_by_line = _group_names([run.name for run in runs], lines)
     if len(names_by_line) == 1 and all(lines):
@@ -138,10 +143,12 @@ def reading_line(runs: Sequence[Evaluation]) -> str:
 
 
 def left_out_notes(left_out: Mapping[str, tuple[int, Mapping[str, str]]]) -> list[Note]:
-    """Return notes that say how many images are left out, which ones, and why.
+    """Return notes that say how many images each run left out, which ones, and why.
 
-    `left_out` is {name of a run or method: (number of images it has, {left-out image: reason})}.
-    Runs that lack the same images for the same reasons share a note.
+    Runs that lack the same images for the same reasons share a note. A run that lacks no image has
+    none.
+
+    left_out : name of a run or method -> (number of images that it has, {left-out image: reason}).
     """
     lines = []
     for n_images, reasons in left_out.values():
@@ -157,9 +164,10 @@ def left_out_notes(left_out: Mapping[str, tuple[int, Mapping[str, str]]]) -> lis
 def summarize_reasons(reasons: Mapping[str, str]) -> str:
     """List left-out images by reason: "a, c (empty), b (shape (9, 9), expected (8, 8))".
 
-    `reasons` maps image ids to reasons. If a reason begins with the name of the image's file, the
-    name is dropped, and a long reason is cut. At most MOST_NAMED reasons are listed, with at most
-    MOST_NAMED images each.
+    If a reason begins with the name of the image's file, the name is dropped. A long reason is cut.
+    At most MOST_NAMED reasons are listed, with at most MOST_NAMED images each.
+
+    reasons : image id -> reason.
     """
     ids_by_reason: dict[str, list[str]] = {}
     for image_id, reason in reasons.items():
@@ -177,7 +185,10 @@ def summarize_reasons(reasons: Mapping[str, str]) -> str:
 def signature_lines(names: Sequence[str], signatures: Sequence[str]) -> list[str]:
     """Return a line for each different signature, with the names of the runs that have it.
 
-    A signature is the line that identifies the settings of a run. Empty ones are left out.
+    A signature is the line that identifies the settings of a run. A run with an empty signature is
+    left out. If all runs have the same signature, the line names "each" instead of the runs.
+
+    names, signatures : the name and the signature of each run.
     """
     lines = []
     for signature, its_names in _group_names(names, signatures).items():
@@ -187,10 +198,10 @@ def signature_lines(names: Sequence[str], signatures: Sequence[str]) -> list[str
 
 
 def undefined_notes(columns: Mapping[str, Column], cells: Mapping[str, Any]) -> list[Note]:
-    """Return a note for each undefined score in a row, which says why it can be undefined.
+    """Return a note for each undefined score in a row, which says why the score can be undefined.
 
-    columns : {key in the table: column of the metric, which has the text of the note}
-    cells : {key in the table: score}; None is an undefined score
+    columns : key in the table -> the metric's column, which has the text of the note.
+    cells : key in the table -> score, or None if it is undefined.
     """
     notes = []
     for key, column in columns.items():
@@ -202,10 +213,11 @@ def undefined_notes(columns: Mapping[str, Column], cells: Mapping[str, Any]) -> 
 def with_left_out(
     tables: Sequence[Table], left_out: Mapping[str, Mapping[str, str]]
 ) -> list[Table]:
-    """Return the tables with a last column of left-out images and reasons, for CSV files.
+    """Add a last column of left-out images and reasons to tables, for CSV, which has no notes.
 
-    `left_out` is {run: {image id: reason}}. Tables without a column of runs do not get the column;
-    nor does any table if no run lacks an image.
+    A table without a column of runs stays as it is. If no run has left out an image, all tables do.
+
+    left_out : name of a run -> {image id: reason}.
     """
     if not any(left_out.values()):
         return list(tables)
@@ -221,10 +233,10 @@ def with_left_out(
 
 
 def curves_of(run: Evaluation, metric: str) -> dict[str, PRCurve]:
-    """Return the precision-recall curves of a metric, keyed by part, with "" for the overall curve.
+    """Return the precision-recall curves of a metric by part; the part "" is the overall curve.
 
-    A part is a class, or whatever else the metric reports separately. Parts without a curve are
-    left out. A run without records has the overall curve at most.
+    A part is a class, or whatever else the metric reports separately. A part without a curve is
+    left out. If the run has no records, only the overall curve can be returned.
     """
     definition = registry.get(metric)
     score = run.score(metric)
@@ -245,10 +257,11 @@ def is_area(score: str) -> bool:
 
 
 def late_starts_note(runs: Sequence[Evaluation], metric: str) -> str:
-    """Return a note on curves that start above recall 0, if the AP rule counts 0 below the start.
+    """Return a note that names the curves that start above recall 0, or "" if there are none.
 
-    Curves are named by part and, if there are several runs, by run. Returns "" if no curve starts
-    late, or if the runs have different AP rules.
+    There is only a note if all runs have the same AP rule, and the rule counts precision 0 below
+    the start of a curve. Curves are named by their part and, if there are several runs, by their
+    run.
     """
     ap_rules = {registry.get(metric).ap_rule(run.protocol) for run in runs}
     if len(ap_rules) != 1:
@@ -262,10 +275,11 @@ def late_starts_note(runs: Sequence[Evaluation], metric: str) -> str:
 
 
 def _add_times(table: Table, runs: Sequence[Evaluation]) -> Table:
-    """Add a last column, the milliseconds per image of each run's detector, and a note on machines.
+    """Add a last column with the computing time of each run's detector, in milliseconds per image.
 
-    The first rows of the table belong to `runs`; further rows have no time. Times are ranked only
-    if all come from one machine. If no run has a time, the table is returned unchanged.
+    A note names the machines on which the detectors ran. Times are ranked only if all come from one
+    machine. The first rows of the table belong to `runs`; any further rows have no time. If no run
+    has a time, the table is returned unchanged.
     """
     rows = [[*row, None] for row in table.rows]
     names_by_machine: dict[str, list[str]] = {}
@@ -295,18 +309,35 @@ def score_tables(
     notes: Sequence[str] = (),
     columns: Sequence[str] | None = None,
 ) -> list[Table]:
-    """Return one table per metric: a row per run, then the extra rows that have scores of it.
+    """Build a table of scores for each metric: a row per run, then rows of further results.
 
     A single row is shown with all columns of the metric. Several rows are shown with the columns
-    that serve a comparison; the parts of their scores, such as classes, are in a second table, in
-    which the best run of each part is marked. If `bsdsbench run` has timed a detector, a last
-    column shows milliseconds per image.
+    that serve a comparison. The scores of parts, such as classes, are in a second table, in which
+    the best run of each part is marked. If `bsdsbench run` has timed a detector, a last column
+    shows milliseconds per image.
 
-    extra : further rows, such as published results: name, {metric: scores as in result.json}, and
-        {key of a score: mark}. A score with a mark, even "", is never the best.
-    notes : further lines below each table
-    columns : the columns to show, by key or heading; "all" for every column. By default the usual
-        columns are shown. Raises DataError for a name that no table has.
+    Parameters
+    ----------
+    runs : sequence of Evaluation
+        The runs.
+    extra : sequence of Row
+        Further rows, such as published results. A row is (name, {metric: scores as in result.json},
+        {key of a score: mark}). It is shown in the tables of metrics of which it has scores. A
+        score with a mark, even with the mark "", is never the best of its column.
+    notes : sequence of str
+        Further lines below each table.
+    columns : sequence of str, optional
+        The columns to show, by key or heading, or ["all"] for every column. By default the usual
+        columns are shown.
+
+    Returns
+    -------
+    list of Table
+
+    Raises
+    ------
+    DataError
+        If `columns` names a score that no table has.
     """
     n_rows = len(runs) + len(extra)
     is_single, has_chosen = n_rows == 1, columns is not None
@@ -343,7 +374,7 @@ def score_tables(
 
 
 def _describe_contents(runs: Sequence[Evaluation], n_rows: int) -> str:
-    """Describe tables with `n_rows` rows, such as "3 methods on 200 images, protocol bsds500"."""
+    """Describe what tables with `n_rows` rows show: "3 methods on 200 images, protocol bsds500"."""
     contents = "scores" if n_rows == 1 else f"{n_rows} methods"
     if runs[0].records:
         sizes = sorted({len(run.records) for run in runs})
@@ -379,12 +410,17 @@ def _score_table(
 ) -> Table:
     """Make the table of a metric's overall scores, or of the scores of its parts.
 
-    A column is shown if any row has its score, even an undefined one. If the user has not chosen
-    columns (to which `select` restricts the table later), it must also be a usual one.
+    A column is shown if at least one row has its score, even an undefined one, and if it is one of
+    the metric's usual columns. The second condition is dropped if the user has chosen columns
+    (`has_chosen`), because `select` then restricts the table later.
 
-    runs : the runs that have the metric; the first rows of a table of overall scores belong to them
-    labels : the columns in front of the scores, with PART in a table of parts
-    is_single : the table of overall scores has a single row, which is shown with more columns
+    runs : the runs that have the metric. In a table of overall scores, the first rows belong to
+        them.
+    labels : the columns in front of the scores. They contain PART in a table of parts.
+    rows : the rows, in the order in which they are printed.
+    is_single : True if the table of overall scores has a single row. It then has more columns, and
+        scores have one more decimal.
+    has_chosen : True if the user has chosen columns.
     """
     usual = metric.usual(metric.options_of(runs[0].protocol))
     kinds = ("always", "own" if is_single else "several")  # of `Column.shown`
@@ -423,7 +459,10 @@ def _score_table(
 
 
 def _number_lines(metric: Metric, rows: Sequence[_ScoreRow]) -> list[str]:
-    """Return a line with the metric's numbers of objects for each row that has some."""
+    """Return a line for each row with its numbers of objects.
+
+    These are the scores in `metric.numbers`. A row without any of them gets no line.
+    """
     lines = []
     for row in rows:
         present = [column.key for column in metric.numbers if column.key in row.scores]
@@ -434,9 +473,11 @@ def _number_lines(metric: Metric, rows: Sequence[_ScoreRow]) -> list[str]:
 
 
 def _fill_row(row: _ScoreRow, columns: Mapping[str, Column]) -> dict[str, Cell]:
-    """Return the cells of a row by the keys of `columns`, {key in the table: metric's column}.
+    """Return the cells of a row, by the keys of `columns`.
 
     A score with a mark becomes an Estimate that does not compete for the best of its column.
+
+    columns : key in the table -> the metric's column.
     """
     cells: dict[str, Cell] = {}
     for key, column in columns.items():
@@ -451,7 +492,8 @@ def _fill_row(row: _ScoreRow, columns: Mapping[str, Column]) -> dict[str, Cell]:
 def _partial_mean_notes(row: _ScoreRow, columns: Mapping[str, Column]) -> list[Note]:
     """Return notes on the scores of a row that are means over only some images or classes.
 
-    The scores must list them as "over": {key: {unit: (number in the mean, number of all)}}.
+    The row must list such scores as "over", a mapping from the key of a score to {unit: (number of
+    units in the mean, number of all units)}, where the unit is a word such as "images".
     """
     notes = []
     for key, column in columns.items():
@@ -464,9 +506,9 @@ def _partial_mean_notes(row: _ScoreRow, columns: Mapping[str, Column]) -> list[N
 def _part_rows(metric: Metric, runs: Sequence[Evaluation], is_single: bool) -> list[_ScoreRow]:
     """Return the rows for the parts of a metric, such as classes, sorted by part, then by run.
 
-    If the overall table has several rows (`is_single` is False), parts are left out if the metric
-    has no columns for them, or if their scores are already columns of the overall table. An ODS at
-    the first or last threshold is marked.
+    If the overall table has several rows (`is_single` is False), a part is left out in two cases:
+    if the metric has no columns for parts, or if the scores of the part are already columns of the
+    overall table. An ODS at the first or last threshold is marked.
     """
     overall_keys = [column.key for column in metric.columns]
     part_keys = [column.key for column in metric.part_columns if column.score]
@@ -506,10 +548,11 @@ def at_threshold_of(run: Evaluation, other: Evaluation) -> list[Table]:
     """Score a run at the ODS threshold of another run, for instance of a run on a validation set.
 
     Returns one table for each metric that has a curve in both runs. Its only row gives precision,
-    recall and F at that threshold and, for comparison, the run's own ODS and ODS threshold.
+    recall and F of `run` at that threshold and, for comparison, the ODS and the ODS threshold of
+    `run`.
 
     Raises DataError if the runs differ in their protocol, in the kind of their predicted maps, or
-    in their range of thresholds, or if no metric has a curve in both.
+    in their range of thresholds. Raises DataError too if no metric has a curve in both runs.
     """
     only_alike = "a threshold holds for one protocol and kind of maps"
     for pair in pair_differences([other, run]):
