@@ -44,9 +44,16 @@ def comparability(a: Evaluation, b: Evaluation | Task) -> list[Difference]:
     Returns
     -------
     list of Difference
-        `field` is the name of a field of the protocol or of an option of a metric; or "metrics" (no
-        metric in common, then the only difference), "images", "truth" (the annotations),
-        "segmentations", "reading", "pred" or "source of metric NAME".
+        The `field` of a difference is the name of a field of the protocol or of an option of a
+        metric, or one of these words:
+
+        - "metrics": the runs have no metric in common. No other difference is then listed.
+        - "images": the runs have different images.
+        - "truth": an image has different annotations.
+        - "segmentations": the fingerprint of all annotations is known in one run only.
+        - "reading": the predicted masks have two values in one run, and are gray in the other.
+        - "pred": the predictions have different forms.
+        - "source of metric NAME": the file that defines the metric was changed.
 
     Examples
     --------
@@ -91,17 +98,20 @@ def comparability(a: Evaluation, b: Evaluation | Task) -> list[Difference]:
 
 
 def changed_sources(a: Evaluation, b: Evaluation) -> list[str]:
-    """Return the metrics of other packages whose source files are known in both runs and differ."""
+    """Return the metrics of other packages whose source files differ between two runs.
+
+    A metric whose source file is unknown in one of the runs is not returned.
+    """
     sources_a, sources_b = (run.provenance.sources or {} for run in (a, b))
     return [name for name, source in sources_a.items() if source != sources_b.get(name, source)]
 
 
 def _task_differences(run: Evaluation, task: Task) -> list[Difference]:
-    """Return what makes a run incomparable with a published task: protocol, truth or images.
+    """List the differences in protocol, ground truth or images between a run and a published task.
 
-    A run that completes the task has no differences. A protocol that is not known, or that of a
-    reference run, is not compared. Without a fingerprint of the run's ground truth the numbers of
-    images are compared.
+    A run that completes the task has no differences. The protocol of the run is not compared if it
+    is unknown, or if the run is a reference run. If the fingerprint of the run's ground truth is
+    unknown, the numbers of images are compared instead.
     """
     if any(task.name == known.name for known in run.tasks):
         return []
@@ -122,9 +132,9 @@ def _task_differences(run: Evaluation, task: Task) -> list[Difference]:
 def _reading_differences(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
     """Yield a difference if the masks of one run have two values and those of the other are gray.
 
-    Gray masks are thresholded before they are scored, so the threshold moves their outlines; masks
-    with two values do not depend on it. Nothing is yielded unless both runs predict masks and the
-    values of every file are known.
+    Gray masks are thresholded before they are scored, so the threshold moves their outlines. Masks
+    with two values do not depend on the threshold. Nothing is yielded unless both runs predict
+    masks and the values of every file are known.
     """
     contents = []
     for run in (a, b):
@@ -147,8 +157,10 @@ def _reading_differences(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
 def _image_differences(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
     """Yield a difference if the runs have different images.
 
-    It forbids a comparison, unless the runs share images and each was allowed to leave out the
-    images that only the other has.
+    The difference forbids a comparison except in one case: the runs share at least one image, and
+    each run was allowed to leave out the images that only the other run has. An image may be left
+    out if it could not be evaluated, if its ground truth is empty, or if the run skips missing
+    predictions.
     """
     ids_a, ids_b = frozenset(a.image_ids), frozenset(b.image_ids)
     if not ids_a or not ids_b or ids_a == ids_b:
@@ -167,12 +179,15 @@ def _image_differences(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
 def _truth_differences(
     a: Evaluation, b: Evaluation, metrics: Sequence[str]
 ) -> Iterator[Difference]:
-    """Yield a difference if the runs have different annotations of an image that both have.
+    """Yield a difference if the runs have different annotations of an image that both runs have.
 
-    The field "truth" names the first such image. Fingerprints of all that is annotated are compared
-    if one of the `metrics` reads it; or else those of the boundaries; or, without any, the numbers
-    of ground-truth pixels. The field "segmentations" means that only one run knows the fingerprint
-    of all that is annotated.
+    The difference has the field "truth" and names the first such image. If one of the `metrics`
+    uses all that is annotated, the fingerprints of all that is annotated are compared. Otherwise,
+    or if these are unknown, the fingerprints of the boundaries are compared. If these are unknown
+    too, the numbers of ground-truth pixels are compared.
+
+    A difference with the field "segmentations" means that only one run knows the fingerprint of all
+    that is annotated, so it is unknown whether the annotations agree.
     """
     records_b = {record.image_id: record for record in b.records}
     reads_all = any(registry.get(name).reads_whole_truth for name in metrics)
@@ -222,7 +237,11 @@ class PairDifference(NamedTuple):
 
 
 def pair_differences(runs: Sequence[Evaluation]) -> list[PairDifference]:
-    """List the differences between each run and the runs before it, once for each run and field."""
+    """List the differences between each run and the runs before it.
+
+    If a run differs from several earlier runs in the same field, only the first difference is
+    listed.
+    """
     listed = list[PairDifference]()
     known = set[tuple[int, str]]()  # (number of the run, field)
     for k, run in enumerate(runs):

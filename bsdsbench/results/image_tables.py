@@ -40,8 +40,8 @@ _BEST_OF_IMAGE = {
 def image_table(run: Evaluation) -> Table:
     """Return a table with one row per image: its id, size, scores for every metric, and groups.
 
-    With several metrics, the keys of scores begin with the metric, as in "region_covering". The
-    table is marked `aside`, because it is too long for a summary.
+    If the run has several metrics, the keys of scores begin with the metric, as in
+    "region_covering". The table is marked `aside`, because it is too long for a summary.
     """
     columns = [Field("image", "Image")]
     columns += [Field(key, key.capitalize(), "", "d") for key in ("rows", "columns")]
@@ -64,7 +64,8 @@ def image_table(run: Evaluation) -> Table:
 def _group_fields(records: Sequence[ImageRecord], others: Sequence[Field]) -> list[Field]:
     """Return a field for each column that groups the images.
 
-    Its key is NAME, or group_NAME if one of the fields `others` has that key.
+    The key of a field is the name of the column, NAME. If one of the fields in `others` has this
+    key, it is group_NAME.
     """
     taken = {field.key for field in others}
     fields = []
@@ -150,10 +151,12 @@ class SpreadOfImages(NamedTuple):
 
 
 def _compute_spread(values: F8) -> SpreadOfImages:
-    """Compute the statistics of the values (N,) of N images. NaN is an undefined value.
+    """Compute the statistics of one score over N images.
 
-    If no value is defined, all statistics are NaN. The standard deviation is also NaN for a single
-    value, and if a value is infinite; the mean is then infinite.
+    values : float64 (N,), where NaN is an undefined value
+
+    If no value is defined, all statistics are NaN. If a value is infinite, the mean is infinite,
+    and the standard deviation is NaN. The standard deviation is also NaN for a single value.
     """
     known = np.sort(values[~np.isnan(values)])
     n = known.size
@@ -168,7 +171,11 @@ def _compute_spread(values: F8) -> SpreadOfImages:
 
 
 def _interpolate_quantile(ascending: F8, share: float) -> float:
-    """Return a quantile of ascending values, interpolated between the two nearest of them."""
+    """Return a quantile of values, interpolated linearly between the two nearest values.
+
+    ascending : the values in ascending order, at least one
+    share : the fraction of values below the quantile, such as 0.25 for the lower quartile
+    """
     position, fraction = divmod(share * (ascending.size - 1), 1)
     low = ascending[int(position)]
     high = ascending[min(int(position) + 1, ascending.size - 1)]
@@ -185,11 +192,28 @@ def summary_tables(
 ) -> list[Table]:
     """Summarize the images' own values in a table per metric, with a row per part, score and run.
 
-    Runs without counts per image are left out, and so are metrics that have no row.
+    Runs without counts per image are left out, and so are metrics without a row.
 
-    columns : the scores to show, by key, heading, METRIC.SCORE or PART.SCORE; "all" for every
-        score. By default the usual scores of an image are shown. Raises DataError for others.
-    aside : value of `Table.aside`, which leaves the tables out of a summary of all tables
+    Parameters
+    ----------
+    runs : sequence of Evaluation
+        The runs.
+    summary : Summary
+        The statistics to show: the given one and all before it.
+    columns : sequence of str, optional
+        The scores to show, by key, heading, METRIC.SCORE or PART.SCORE, or ["all"] for every score.
+        By default the usual scores of an image are shown.
+    aside : bool
+        The value of `Table.aside`. If True, the tables are left out of a summary of all tables.
+
+    Returns
+    -------
+    list of Table
+
+    Raises
+    ------
+    DataError
+        If `columns` names a score that no image has.
     """
     runs_with_images = [run for run in runs if run.records]
     asked = None
@@ -214,8 +238,11 @@ def _summary_rows(
 ) -> list[list[Cell]]:
     """Return the rows of a metric's summary, sorted by part, then by score, then by run.
 
-    A row holds part (None for the overall score), run, score, and the fields of SpreadOfImages.
-    `asked` names the scores to show; by default these are the usual ones that some image has.
+    A row holds the part (None for the overall score), the run, the score, and the fields of
+    SpreadOfImages.
+
+    asked : the names of the scores to show. By default these are the usual scores that at least one
+        image has
     """
     rows: dict[tuple[str, str, str], list[Cell]] = {}  # (part, heading, run) -> row
     for run in runs:
@@ -239,7 +266,11 @@ def _summary_table(
 ) -> Table:
     """Make the table of a metric's summary, with the statistics up to `summary`.
 
-    The column of parts is left out if no row has a part, and that of runs if there is only one.
+    The column of parts is left out if no row has a part. The column of runs is left out if there is
+    only one run.
+
+    rows : rows of `_summary_rows`
+    aside : the value of `Table.aside`
     """
     fields = [PART, METHOD, Field("score", "Score"), *_FIELDS[: _N_STATISTICS[summary]]]
     note = "n: images with a value; undefined: images without; SD: standard deviation (n - 1)."
@@ -274,10 +305,12 @@ _N_STATISTICS = {Summary.MEAN: 4, Summary.MEDIAN: 5, Summary.IQR: 7}  # the firs
 def _values_to_show(
     run: Evaluation, metric: str, asked: Collection[str] | None
 ) -> Iterator[tuple[str, Column, Sequence[float]]]:
-    """Yield (part, column, values of the images) for each score to show. The overall part is "".
+    """Yield (part, column, values of the images) for each score to show.
 
-    `asked` names the scores, METRIC.SCORE or METRIC.PART.SCORE; by default they are the usual ones
-    among the metric's scores of images and of parts.
+    The overall score of an image has the part "".
+
+    asked : the names of the scores, METRIC.SCORE or METRIC.PART.SCORE. By default these are the
+        usual ones among the metric's scores of images and of parts
     """
     definition = registry.get(metric)
     usual = definition.usual(definition.options_of(run.protocol))

@@ -121,8 +121,8 @@ def reference_run(name: str) -> RunArguments:
 def _thresholds_of(parameter: NDArray[np.str_]) -> F8:
     """Convert the values of a method's parameter, as text, to thresholds (T,).
 
-    Numbers in [0, 1) are thresholds themselves. Other numbers, and combinations of parameters, are
-    replaced with 1, 2, ..., T.
+    Numbers in [0, 1) are taken as thresholds. Any other values, such as combinations of parameters,
+    are replaced with 1, 2, ..., T.
     """
     with suppress(ValueError):  # not numbers
         numbers = parameter.astype(np.float64)
@@ -132,12 +132,15 @@ def _thresholds_of(parameter: NDArray[np.str_]) -> F8:
 
 
 def official_run(path: Path) -> RunArguments:
-    """Read a folder of official files, and return the arguments of an Evaluation.
+    """Read a folder of official result files, and return the arguments of an Evaluation.
 
-    - With ID_ev1.txt files there is one record per image. The sizes of images are unknown: (0, 0).
-    - With eval_*.txt files alone there are no records, only the scores in `reported`.
+    - If there are ID_ev1.txt files, which hold the counts of one image each, there is one record
+      per image. The sizes of images are unknown, so they are (0, 0).
+    - If there are only eval_*.txt files, which hold scores of the whole set, there are no records.
+      The scores are in `reported`.
 
     The protocol is unknown except for its thresholds, which are kept if they ascend within [0, 1].
+
     Raises FileFormatError if there are no official files, or if images have different thresholds.
     """
     tables = read_run_folder(path)
@@ -179,7 +182,8 @@ def official_run(path: Path) -> RunArguments:
 def _even_grid(printed: F8) -> F8:
     """Return the exact values of evenly spaced thresholds (T,) that were printed with six digits.
 
-    There may be a threshold 0 in front of them. Other thresholds are returned unchanged.
+    A threshold 0 may come before the evenly spaced ones. If the thresholds are not evenly spaced,
+    they are returned as printed.
     """
     n_zeros = 1 if printed.size > 1 and printed[0] == 0 else 0
     even = np.r_[[0.0] * n_zeros, even_thresholds(printed.size - n_zeros)]
@@ -189,8 +193,12 @@ def _even_grid(printed: F8) -> F8:
 def with_common_rules(runs: list[Evaluation]) -> list[Evaluation]:
     """Give reference runs the AP and ODS rules of the other runs, so that scores are comparable.
 
-    The rules come from the first other run, unless its protocol is unknown. Without other runs they
-    are those of bsds500, if the AP rules of the reference runs differ.
+    The rules are those of the first run that is not a reference run. If its protocol is unknown,
+    the runs are returned unchanged. If all runs are reference runs, and their AP rules differ, all
+    of them get the rules of bsds500.
+
+    A reference run whose parameters have no order keeps the ODS rule "maximum", because its curve
+    cannot be interpolated.
     """
     other_runs = [run for run in runs if run.reference is None]
     if other_runs:

@@ -59,9 +59,10 @@ def lower_is_better(score: str) -> bool:
 
 
 def flat_scores(run: Evaluation) -> dict[str, float]:
-    """Return the defined scores of a run by name, {"boundary.ods": F, "contour.liver.dice": ...}.
+    """Return the defined scores of a run by name, such as {"boundary.ods": 0.78}.
 
-    Shares of error classes are left out: fewer errors of one class raise the shares of the others.
+    The scores of a part are named METRIC.PART.SCORE, such as "contour.liver.dice". Shares of error
+    classes are left out, because fewer errors of one class raise the shares of the others.
     """
     flat: dict[str, float] = {}
     for name in run.metrics:
@@ -76,12 +77,13 @@ def flat_scores(run: Evaluation) -> dict[str, float]:
 def logged_scores(
     run: Evaluation, prefix: str, per_class: bool, undefined: bool = False
 ) -> dict[str, float]:
-    """Return a run's scores for an experiment tracker: {PREFIX + METRIC/SCORE: value}.
+    """Return a run's scores for an experiment tracker, by names of the form PREFIX + METRIC/SCORE.
 
-    Characters that MLflow refuses in names become "_"; names that are then equal get further "_".
+    Characters that MLflow refuses in names become "_". If two names are then equal, the second gets
+    one more "_".
 
-    per_class: add the scores of classes and other parts, METRIC/PART/SCORE.
-    undefined: keep undefined scores as NaN, even for classes that occur in no image.
+    per_class : add the scores of classes and other parts, as METRIC/PART/SCORE
+    undefined : keep undefined scores as NaN, even for classes that occur in no image
     """
     scores: dict[str, float] = {}
     for metric in run.metrics:
@@ -106,9 +108,10 @@ def logged_scores(
 
 
 def _class_scores(run: Evaluation, metric: str) -> dict[str, float]:
-    """Return the scores of classes and other parts: {METRIC/PART/SCORE: value}.
+    """Return the scores of classes and other parts, by names of the form METRIC/PART/SCORE.
 
-    Only scores that some part has are included. They are NaN for parts where they are undefined.
+    A score is included for all parts if at least one part has it. It is NaN for parts where it is
+    undefined.
     """
     definition, score = registry.get(metric), run.score(metric)
     paths = definition.parts(run.protocol, definition.options_of(run.protocol))
@@ -129,10 +132,11 @@ def _class_scores(run: Evaluation, metric: str) -> dict[str, float]:
 
 
 def usual_scores(run: Evaluation, known: Sequence[str], parts: bool = False) -> list[str]:
-    """Return the names in `known` of scores that tables of the run show by default.
+    """Return the names in `known` whose scores tables of the run show by default.
 
-    parts: include scores of classes and other parts, unless only the table of a single run shows
-        them.
+    known : names of scores, METRIC.SCORE or METRIC.PART.SCORE
+    parts : True to include the scores of classes and other parts, except those that are only shown
+        in the table of a single run
     """
     usual = []
     for score in known:
@@ -150,18 +154,22 @@ def usual_scores(run: Evaluation, known: Sequence[str], parts: bool = False) -> 
 def full_name(
     score: str, known: Collection[str], parse: Callable[[str], ScoreName | None] = score_name
 ) -> str:
-    """Return the known METRIC.SCORE or METRIC.PART.SCORE that a short name means.
+    """Return the known name, METRIC.SCORE or METRIC.PART.SCORE, that a short name means.
 
     The first rule that applies decides:
 
     - A known name means itself.
-    - SCORE or PART.SCORE, with a key or a heading, means the known score that has it; if several
-      metrics have it, the score of the default metric.
+    - SCORE or PART.SCORE, with a key or a heading, means the known score that has it. If several
+      metrics have it, the score of the default metric is meant.
     - The beginning of a key, up to "-" or "@", means the first known score with such a key: hd95
       means hd95-pooled.
 
-    If none applies, or if several metrics but not the default one have the score, `score` is
-    returned without the level "per_class" or "by_size" of result.json. `parse` parses known names.
+    No rule applies to a name that is unknown, or that several metrics other than the default one
+    have. Such a name is returned without the level "per_class" or "by_size" of result.json.
+
+    score : the short name
+    known : the full names among which to choose
+    parse : the function that parses a known name
     """
     if score in known:
         return score
@@ -200,8 +208,10 @@ def _scores_alike(
 ) -> list[str]:
     """Return the known scores that a name without a metric means.
 
-    These are all scores METRIC.NAME. If there are none, they are the scores whose HEADING, or
-    PART.HEADING, equals the name, ignoring case. `parse` parses the known names.
+    These are all known scores METRIC.NAME. If there are none, they are the scores whose HEADING or
+    PART.HEADING equals the name, ignoring case.
+
+    parse : the function that parses a known name
     """
     if with_key := [score for score in known if score.partition(".")[2] == name]:
         return with_key
@@ -231,7 +241,10 @@ def chosen_scores(words: Sequence[str], known: Sequence[str]) -> tuple[str, ...]
 
 
 def names_meant(words: Sequence[str], known: Collection[str]) -> list[str]:
-    """Return the known scores that the words mean. Words that mean no score are ignored."""
+    """Return the known scores that the words mean, without repeats.
+
+    A word that means no score is ignored; `chosen_scores` raises an error instead.
+    """
     return list(dict.fromkeys(name for word in words for name in _scores_meant(word, known)))
 
 
@@ -250,7 +263,7 @@ def _scores_meant(
     - SCORE or PART.SCORE that several metrics have means the scores of all of them.
     - Otherwise a key or heading means the scores of all parts that have it.
 
-    `parse` parses the known names.
+    parse : the function that parses a known name
     """
     word = _without_level(word)
     score = full_name(word, known, parse)
@@ -275,8 +288,10 @@ def _scores_meant(
 def select(tables: Sequence[Table], wanted: Sequence[str]) -> list[Table]:
     """Restrict tables of scores to the wanted columns. Tables without such a column are dropped.
 
-    wanted: keys or headings of scores. A name with a part, such as "liver.dice", also restricts the
-        rows to this part. Raises DataError for a word that means no score of any table.
+    wanted : keys or headings of scores. A name with a part, such as "liver.dice", also restricts
+        the rows to this part
+
+    Raises DataError for a word that means no score of any table.
     """
     selected: list[Table] = []
     known = dict[str, None]()
@@ -318,15 +333,15 @@ class _ScoreColumn(NamedTuple):
 
 
 def _parts_of_rows(table: Table) -> list[str]:
-    """Return the part that each row of a table is about; "" if the row or table has no part."""
+    """Return the part that each row of a table is about, or "" for a row that is about no part."""
     label = next((k for k, field in enumerate(table.columns) if field.key == "part"), None)
     return ["" if label is None else str(row[label] or "") for row in table.rows]
 
 
 def _score_columns(table: Table) -> dict[str, _ScoreColumn]:
-    """Return the scores in a table: {METRIC.KEY or METRIC.PART.KEY: column}.
+    """Return the scores in a table, by names of the form METRIC.KEY or METRIC.PART.KEY.
 
-    KEY is the key in the table, which has "_" where the metric's key has ".".
+    KEY is the key of the column in the table, which has "_" where the metric's key has ".".
     """
     metric = table.key.removesuffix("-parts")
     parts = dict.fromkeys(_parts_of_rows(table) or [""])

@@ -49,17 +49,19 @@ _LOCAL = ("pred", "gt", "photos", "valid", "split")  # folders of the author
 def _difference_axes(n_axes: int) -> range:
     """Return the axes along which counts are stored as differences.
 
-    For counts (N, T) this is the axis T, and for (N, ..., T, 4) all axes but the first and last.
+    Counts with the axes (N, T) have differences along T. Counts with the axes (N, ..., T, 4) have
+    them along every axis but the first and the last.
     """
     return range(1, max(2, n_axes - 1))
 
 
 def _pack_counts(counts: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """Encode counts (N, T) or (N, ..., T, 4) as byte planes (B, N, ...), which compress well.
+    """Encode counts, (N, T) or (N, ..., T, 4), as byte planes (B, N, ...), which compress well.
 
-    Differences between neighbours are taken along each of the `_difference_axes` and
-    zigzag-encoded (0, -1, 1, -2, ... become 0, 1, 2, 3, ...). Plane k holds byte k of every value,
-    the least significant first.
+    Neighbouring counts are similar, so their differences are small. The differences are taken along
+    each of the `_difference_axes`. They are then zigzag-encoded, which makes them non-negative (0,
+    -1, 1, -2, ... become 0, 1, 2, 3, ...), and split into bytes. Plane k holds byte k of every
+    value, the least significant byte first. B is the number of bytes that the largest value needs.
     """
     differences = counts
     for axis in _difference_axes(counts.ndim):
@@ -70,7 +72,10 @@ def _pack_counts(counts: NDArray[np.int64]) -> NDArray[np.uint8]:
 
 
 def unpack_counts(planes: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Decode the byte planes (B, N, ...) made by `_pack_counts` to counts (N, ...)."""
+    """Decode the byte planes (B, N, ...) made by `_pack_counts` to counts (N, ...).
+
+    Raises FaultError if the array does not have the type and the shape of byte planes.
+    """
     if planes.dtype != np.uint8 or planes.ndim < 3 or not 0 < len(planes) <= 8:
         raise FaultError(f"counts of {planes.dtype} {planes.shape}, expected steps in bytes")
     zigzag = sum(plane.astype(np.int64) << 8 * k for k, plane in enumerate(planes))
@@ -81,10 +86,15 @@ def unpack_counts(planes: NDArray[np.uint8]) -> NDArray[np.int64]:
 
 
 def share_run(run: Evaluation, path: str | Path, licence: str, citation: str) -> Path:
-    """Write a run to an .npz file for others, without its scores and the author's folders.
+    """Write a run to an .npz file for others, and return its path.
 
-    "steps" in the text "about" names the arrays that `_pack_counts` has packed. The archive ends in
-    a mark and the hash of all bytes before the mark. `licence` and `citation` may be "".
+    The file has neither scores nor the author's folders. In the text "about", "steps" lists the
+    arrays that `_pack_counts` has packed. The archive ends in a mark and the hash of all bytes
+    before the mark.
+
+    licence, citation : the terms of use and the text to cite, or "" for none
+
+    Raises DataError if the run has no counts per image, or if the path does not end in .npz.
     """
     run.require_records()
     target = given_path(path, "path")
@@ -160,11 +170,14 @@ def is_address(run: object) -> bool:
 
 
 def download_shared_run(address: str) -> Path:
-    """Return the cached file of a shared run, downloading it if it is not in the cache.
+    """Return the cached file of a shared run. It is downloaded first if it is not in the cache.
 
-    `address` is an https URL, which may end in #SHA256. The file's sha256 is stored beside it, and
-    later calls with the same URL must get the same file. Raises DataError if the file has another
-    hash, cannot be downloaded, or is not a shared run.
+    The sha256 of the file is stored beside it, and later calls with the same URL must get the same
+    file.
+
+    address : an https URL, which may end in #SHA256, the expected hash
+
+    Raises DataError if the file has another hash, cannot be downloaded, or is not a shared run.
     """
     import pooch
 

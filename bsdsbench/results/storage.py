@@ -78,9 +78,14 @@ _GROUPS = "groups"  # the groups of each image as JSON, if any image has groups
 class Records:
     """The records of an unfinished run, in the SQLite file records.db.
 
-    The table `record` has one row per image: its id; mark, the fingerprint of everything that the
-    counts depend on; data, the bytes made by `pack_record`; and the hash of data. `fingerprints`
-    is {image id: stored fingerprint}.
+    The table `record` has one row per image, with the columns
+
+    - id: the id of the image
+    - mark: the fingerprint of everything on which the counts depend
+    - data: the record as bytes, made by `pack_record`
+    - hash: the hash of these bytes
+
+    The attribute `fingerprints` maps the id of each stored image to its mark.
     """
 
     def __init__(self, path: Path) -> None:
@@ -108,9 +113,11 @@ class Records:
             raise
 
     def changed_sources(self, sources: Mapping[str, str]) -> list[str]:
-        """Store {metric: hash of its source file}, and return metrics whose hash has changed.
+        """Store the hash of each metric's source file, and return metrics whose hash has changed.
 
         A metric without a stored hash counts as unchanged.
+
+        sources : name of a metric -> hash of its source file
         """
         self.database.execute("create table if not exists source (metric text primary key, hash)")
         stored = dict(self.database.execute("select metric, hash from source"))
@@ -134,7 +141,10 @@ class Records:
         return None
 
     def add(self, record: ImageRecord, data: bytes) -> None:
-        """Store a record, or replace the stored one. `data` holds its bytes from `pack_record`."""
+        """Store a record, or replace the stored record of the same image.
+
+        `data` holds the bytes of the record, made by `pack_record`.
+        """
         row = (record.image_id, record.fingerprint, data, digest(data))
         self.database.execute("insert or replace into record values (?, ?, ?, ?)", row)
         self.fingerprints[record.image_id] = record.fingerprint
@@ -144,9 +154,10 @@ class Records:
 def locked_records(out: Path, fresh: bool) -> Iterator[Records]:
     """Lock the folder OUT for a run, and yield the records that an earlier call has stored.
 
-    They are deleted first if `fresh` is True or if their file is damaged. result.json is deleted
-    too, because OUT is not a result until the run ends. Raises RunLockedError if another run holds
-    the lock, and OSError if the disk is full.
+    If `fresh` is True or the file of records is damaged, the stored records are deleted first.
+    result.json is deleted too, because OUT is not a result until the run ends.
+
+    Raises RunLockedError if another run holds the lock, and OSError if the disk is full.
     """
     with locked(out):
         remove_leftovers(out)
@@ -170,9 +181,12 @@ def locked_records(out: Path, fresh: bool) -> Iterator[Records]:
 def save_run(run: Evaluation, out: Path, progress: Progress | None = None) -> None:
     """Write a run, with its metrics' own files, into the folder OUT, replacing an earlier result.
 
-    The new result.json is first written under another name, and gets its name after all other files
-    are there. `progress` is called with (files written, approximate total, name). Raises
-    RunLockedError if another run holds the lock.
+    The new result.json is first written under another name. It gets its final name after all other
+    files are written, so a folder with result.json is always complete.
+
+    progress : called with (files written, approximate total, name of the file)
+
+    Raises RunLockedError if another run holds the lock.
     """
     stacks = {metric: run.stack(metric) for metric in run.metrics}
     counts = npz_bytes(arrays_of_records(run.records, stacks))
@@ -194,7 +208,11 @@ def save_run(run: Evaluation, out: Path, progress: Progress | None = None) -> No
 def _write_metric_files(
     run: Evaluation, stacks: Mapping[str, Stack], out: Path, progress: Progress | None
 ) -> None:
-    """Write the files that metrics have of their own, such as the official tables of boundaries."""
+    """Write the files that some metrics add to a result, such as the official tables of boundaries.
+
+    stacks : name of a metric -> its counts of all images
+    progress : as in `save_run`
+    """
     n_images = len(run.records)
     for metric in map(registry.get, run.metrics):
         if isinstance(metric, ResultFiles):
@@ -208,9 +226,13 @@ def _write_metric_files(
 
 
 def _result_bytes(run: Evaluation, out: Path, counts: bytes) -> bytes:
-    """Return the bytes of result.json for a run in the folder OUT, beside these of counts.npz.
+    """Return the content of result.json, for a run in the folder OUT.
 
-    The run's places are relative to OUT, so that everything can be moved together.
+    The run's places are written relative to OUT, so that OUT and these folders can be moved
+    together. If the content would be too large to be read back, the list of images is left empty;
+    the counts of all images are in counts.npz anyway.
+
+    counts : the content of counts.npz, whose hash is stored
     """
     content = run.to_mapping()
     if run.places:
@@ -227,9 +249,9 @@ def _result_bytes(run: Evaluation, out: Path, counts: bytes) -> bytes:
 
 
 def _encode_result(content: Mapping[str, Any]) -> bytes:
-    """Return the bytes of result.json, with one line per image and other fields indented.
+    """Encode the content of result.json, with one line per image and all other fields indented.
 
-    Indenting the values of every image would take ten times as long.
+    Indenting the values of every image too would take ten times as long.
     """
     encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
     fields = []
@@ -288,14 +310,15 @@ def is_run(folder: Path) -> bool:
 
 
 def pack_record(record: ImageRecord) -> bytes:
-    """Convert a record to bytes: a line of JSON, then the bytes of all arrays of counts.
+    """Convert a record to bytes, to be stored in records.db.
 
-    The line is a list of the record's fields named in _FIELDS, in this order, followed by
+    The bytes are a line of JSON, followed by the bytes of all arrays of counts. The line is a list:
+    the record's fields named in _FIELDS, in this order, and then
 
-    - evidence (what the values in the files show about their meaning): one [name, pred, gt] for the
-      first metric, named "", and one for each metric for which it differs. pred and gt are
-      [the numbers of `Evidence.row`, file].
-    - arrays: one [metric, name, dtype, shape] per array, in the order of their bytes
+    - evidence (what the values in the files show about their meaning): a list of [name, pred, gt].
+      The first entry, with the name "", is for the first metric. There is another entry for each
+      metric with different evidence. pred and gt are [the numbers of `Evidence.row`, file].
+    - arrays: a list with [metric, name, dtype, shape] of each array, in the order of their bytes
     - groups: {column: value}
 
     Integer arrays are stored in the smallest type that holds their largest value.
@@ -344,14 +367,17 @@ def arrays_of_records(
 ) -> dict[str, NDArray[Any]]:
     """Convert the records of N images to the arrays of counts.npz.
 
-    `stacks` is {metric: {name: counts (N, ...), or (...) if all images share them}}. The arrays are
+    The arrays are
 
-    - ids (N,), sizes (N, 2), fingerprints (N,) ...: the fields of the records named in _FIELDS
+    - ids (N,), sizes (N, 2), fingerprints (N,) and so on: the fields of the records named in
+      _FIELDS
     - pred_values (N, 3 + LEVELS) and pred_files (N,), gt_values and gt_files: the evidence for the
       first metric, see `Evidence.row`
-    - METRIC:pred_values and so on: the evidence for a metric that differs from the first's
+    - METRIC:pred_values and so on: the evidence for a metric, if it differs from the first metric's
     - groups (N,): the groups of each image as JSON, if any image has groups
     - METRIC.NAME (N, ...): the counts, repeated for each image if all images share them
+
+    stacks : metric -> name -> counts, with the shape (N, ...), or (...) if all images share them
 
     Raises DataError if there are more images or bytes than `unpack_records` accepts.
     """
@@ -386,10 +412,11 @@ def arrays_of_records(
 
 
 def npz_bytes(arrays: Mapping[str, NDArray[Any]], level: int = 3, comment: bytes = b"") -> bytes:
-    """Return the bytes of an .npz file of named arrays. Equal arrays give equal bytes.
+    """Return the bytes of an .npz file with these arrays. Equal arrays give equal bytes.
 
-    `level` is the strength of compression, from 0 to 9; 6 takes three times as long as 3. `comment`
-    becomes the archive's last bytes.
+    level : the strength of the compression, from 0 to 9. Level 6 takes three times as long as level
+        3
+    comment : bytes to append as the comment of the archive, which are then its last bytes
     """
     buffer = BytesIO()
     # Unlike np.savez, `open` always writes the same date
@@ -449,10 +476,12 @@ def records_of_arrays(arrays: dict[str, NDArray[Any]]) -> tuple[ImageRecord, ...
 
 
 def _pop_evidence(arrays: dict[str, NDArray[Any]], metric: str, n_images: int) -> list[Sides]:
-    """Remove the arrays of evidence for a metric from `arrays`, and return each image's evidence.
+    """Remove a metric's evidence from `arrays`, and return the evidence of each image.
 
-    `metric` is "" for the first one. Without the arrays, as in runs of earlier versions, every
-    image has NO_EVIDENCE.
+    Evidence is what the values in the files show about their meaning. If the arrays are missing, as
+    in runs of earlier versions, every image has NO_EVIDENCE.
+
+    metric : the name of the metric, or "" for the first metric
     """
     by_side: dict[str, list[Evidence]] = {}
     for side in _SIDES:
@@ -467,11 +496,13 @@ def _pop_evidence(arrays: dict[str, NDArray[Any]], metric: str, n_images: int) -
 
 
 def _counts_per_image(arrays: Mapping[str, NDArray[Any]], n_images: int) -> list[dict[str, Any]]:
-    """Split the counts of all images, {METRIC.NAME: (N, ...)}, into a mapping for each image.
+    """Split the counts of all N images into one mapping per image, {metric: {name: counts}}.
 
-    Each mapping is {metric: {name: (...)}}. If an array that images may share, such as thresholds,
-    is equal for all images, they get views of one copy. Ragged arrays lose the rows of NaN with
-    which they were padded.
+    If an array that images may share, such as thresholds, is equal for all images, they get views
+    of one copy. Ragged arrays, which were padded with rows of NaN to equal lengths, lose these
+    rows.
+
+    arrays : "METRIC.NAME" -> counts (N, ...)
     """
     counts: list[dict[str, Any]] = [{} for _ in range(n_images)]
     for key, stored in arrays.items():
