@@ -169,11 +169,13 @@ class Page:
     ) -> set[str]:
         """Look for the files of each run, and add those that exist to `sources`.
 
+        If no files are found for a run, a note is added. If the user gave a folder for this run,
+        DataError is raised instead.
+
         pred_folders : one folder of predictions per run, or None for a run's stored folder
         gt_dir, images_dir : the folders of the ground truth and of the photos, for all runs
 
-        Returns the names of the runs for which any folder was given. If the files of such a run are
-        missing, DataError is raised. For any other run without files, a note is added.
+        Returns the names of the runs for which the user gave a folder.
         """
         named = set()
         for run, folder in zip(self.runs, pred_folders, strict=True):
@@ -194,7 +196,8 @@ class Page:
     def add_pictures(self, image_id: str, pictures: dict[str, Any]) -> None:
         """Add the pictures of an image, as `ImagePictures` makes them.
 
-        "thumb" and "paper" are moved out of `pictures`, in place, into the image's table row.
+        The entries "thumb" and "paper" belong to the table of images. They are removed from
+        `pictures`, and put into the image's row of the table.
         """
         for name in ("thumb", "paper"):
             if name in pictures:
@@ -254,7 +257,9 @@ class Page:
         )
 
     def _script_data(self, tables: Sequence[Table], served: bool) -> dict[str, object]:
-        """Return the data that the page's scripts draw, to be written as JSON. The keys are:
+        """Return the data that the page's scripts draw, to be written as JSON.
+
+        The keys are:
 
         runs, published : the curves of runs and of published results, see `curves_data`
         human   : [recall, precision] of human agreement on BSDS500, or None if any run is of other

@@ -21,9 +21,10 @@ _DIFFERENCE = -1  # stands for the difference of two runs where a run's number i
 class ImageTable(NamedTuple):
     """The table of images, for the page's scripts.
 
-    columns : a dict per column: "label", "run" (number of the run, or -1 for the difference of two
-        runs), "main" (True if shown on a phone), "whole" (True if the numbers are integers)
-    rows    : image id -> {"id": the image id, "values": a number per column, or None}
+    columns : a dict for each column, with the keys "label", "run" (the number of the run, or -1 for
+        the difference of two runs), "main" (True if the column is shown on a phone) and "whole"
+        (True if the numbers are integers)
+    rows    : image id -> {"id": the image id, "values": a number or None for each column}
     main_scores : for each run, image id -> its first score
     """
 
@@ -70,11 +71,11 @@ def build_image_table(runs: Sequence[Evaluation]) -> ImageTable:
 
 
 def _usual_scores(run: Evaluation, metric: str) -> dict[Column, dict[str, float]]:
-    """Return the scores of a metric to show: column -> image id -> number.
+    """Return the scores of a metric to show in the table, as column -> image id -> number.
 
-    They are those that tables show by default and, if the run has at most _MAX_CLASSES classes, the
-    first score of each class. All scores are returned if the metric shows all by default, or if the
-    run was read from official result files and so has no records.
+    These are the scores that tables show by default and, if the run has at most _MAX_CLASSES
+    classes, the first score of each class. If the metric shows all scores by default, or if the run
+    has no records because it was read from official result files, all scores are returned.
     """
     scorer = registry.get(metric)
     usual = scorer.usual(scorer.options_of(run.protocol))
@@ -98,10 +99,10 @@ def _usual_scores(run: Evaluation, metric: str) -> dict[Column, dict[str, float]
 
 
 def _wrong_pixels(run: Evaluation, metric: str) -> dict[Column, dict[str, float]]:
-    """Return the numbers of false and missed pixels: column -> image id -> number.
+    """Return the numbers of false and of missed pixels, as column -> image id -> number.
 
-    Pixels are counted at the threshold nearest to the ODS threshold. The result is empty if the
-    metric has no curve or the records hold no matched pixels.
+    Pixels are counted at the threshold nearest to the ODS threshold. If the metric has no curve, or
+    if the records hold no matched pixels, the result is empty.
     """
     records = [r for r in run.records if "matches" in r.counts.get(metric, ())]
     if not records or metric not in run.with_curve:
@@ -123,12 +124,13 @@ def _wrong_pixels(run: Evaluation, metric: str) -> dict[Column, dict[str, float]
 def image_groups(
     runs: Sequence[Evaluation], by: Sequence[str], image_ids: Collection[str]
 ) -> list[dict[str, Any]]:
-    """Return the groups by which the table can be filtered, each with "label" and "ids".
+    """Return the groups by which the table can be filtered, as dicts with "label" and "ids".
 
-    by : columns of groups, possibly with limits, as in "size=0,1024". They come first, followed by
-        the runs' other columns
+    The columns of groups in `by` come first, followed by the other columns of the runs. A column
+    with more than _MAX_GROUPS groups is left out.
 
-    A column with more than _MAX_GROUPS groups is left out.
+    by : columns of groups, possibly with limits, as in "size=0,1024"
+    image_ids : the images in the table
     """
     record_of = {r.image_id: r for run in runs for r in run.records if r.image_id in image_ids}
     records = list(record_of.values())

@@ -48,9 +48,9 @@ BEST, AT_ODS, PIXELS = "best", "ods", "pixels"  # how file names end, as in ID_b
 def drawn_metric(run: Evaluation) -> Metric | None:
     """Return the metric whose pixels are drawn for a run, or None if no metric can be drawn.
 
-    It is the run's first metric that matches boundaries and has a precision-recall curve. If there
-    is none, it is the first metric that can draw its pixels and that reads the files in the same
-    way as the run's first metric.
+    This is the run's first metric that matches boundaries and has a precision-recall curve. If the
+    run has no such metric, it is the first metric that can draw its pixels and that interprets the
+    files in the same way as the run's first metric.
     """
     for metric in map(registry.get, registry.with_curve(run.metrics, run.protocol)):
         if metric.has_errors:
@@ -66,13 +66,14 @@ def drawn_metric(run: Evaluation) -> Metric | None:
 def pixel_steps(
     pred: Prediction, gt: GroundTruth, run: Evaluation, errors: bool | None = None
 ) -> DrawnSteps:
-    """Classify each pixel of an image as matched, false or missed at every threshold.
+    """Classify each pixel of an image as matched, false or missed, at every step.
 
-    If the metric, `drawn_metric(run)`, has no thresholds, the pixels are classified for each class
-    of a label map instead (or whatever else the metric scores separately).
+    The steps are the thresholds of the metric that `drawn_metric` returns for the run. If this
+    metric has no thresholds, the steps are the classes of a label map, or whatever else the metric
+    scores separately.
 
     errors : True to distinguish classes of errors, which only metrics that match boundaries have.
-        None distinguishes them if the run has counted them
+        False does not distinguish them. None distinguishes them if the run has counted them
     """
     metric: Any = drawn_metric(run)
     options = metric.options_of(run.protocol)
@@ -85,9 +86,10 @@ def pixel_steps(
 
 
 def chosen_threshold(run: Evaluation) -> float | None:
-    """Return the ODS threshold of the metric that is drawn, or None if the metric has no ODS.
+    """Return the ODS threshold of the metric that is drawn for a run.
 
-    An unknown threshold is returned as 0.
+    Returns 0 if the threshold is unknown, and None if no metric is drawn or if the metric has no
+    ODS.
     """
     metric = drawn_metric(run)
     score = run.score(metric.name) if metric else {}
@@ -95,7 +97,7 @@ def chosen_threshold(run: Evaluation) -> float | None:
 
 
 def void_values(run: Evaluation) -> tuple[float, ...]:
-    """Return the values of the ground truth that the metric that is drawn does not count."""
+    """Return the ground-truth values that the metric drawn for a run leaves out of its counts."""
     metric = drawn_metric(run)
     if metric is None or not metric.void_option:
         return ()
@@ -105,8 +107,9 @@ def void_values(run: Evaluation) -> tuple[float, ...]:
 def void_stripes(gt: GroundTruth, run: Evaluation) -> Bool | None:
     """Return diagonal stripes over the pixels that are not counted, bool (H, W).
 
-    These pixels lie outside the valid map of the ground truth. Without a valid map, they are the
-    pixels with a void value in its label map. Returns None if all pixels are counted.
+    These pixels lie outside the valid map of the ground truth. If there is no valid map, they are
+    the pixels with a void value in the label map of the ground truth. Returns None if all pixels
+    are counted.
     """
     valid = gt.parts.get("valid")
     if valid is None and "labels" in gt.parts and gt.labels.ndim == 2:
@@ -124,14 +127,17 @@ def _paint(
     void: Bool | None,
     mark: LargestError | None,
 ) -> NDArray[np.uint8]:
-    """Paint the classes of pixels in colours on white or on a pale gray photo, uint8 (H, W, 3).
+    """Paint the classes of pixels in colours on white, or on a pale gray photo.
 
-    classes : uint8 (H, W), indices into COLORS; 0 is transparent
+    classes : uint8 (H, W), indices into COLORS. Class 0 is transparent
     photo   : uint8 (H, W, 3), or None for white
     opacity : opacity of the colours over the photo, from 0 to 1
-    void    : bool (H, W), stripes over pixels that are not counted, painted where the class is 0
-    mark    : an error to mark with a ring, and a line to the nearest pixel of the other outline. An
-        error with the distance 0 is not marked
+    void    : bool (H, W), stripes over pixels that are not counted, or None. They are painted where
+        the class is 0
+    mark    : an error to mark with a ring, and with a line to the nearest pixel of the other
+        outline, or None. An error with the distance 0 is not marked
+
+    Returns the picture, uint8 (H, W, 3).
     """
     from skimage.draw import circle_perimeter, line
 
@@ -167,7 +173,10 @@ class Painted(NamedTuple):
 
 
 def overlay_path(out: str | os.PathLike[str], image_id: str) -> Path | None:
-    """Return the path of an image's main overlay, ID_best.png or ID_pixels.png, or None."""
+    """Return the path of an image's main overlay in the folder `out`, or None if it was not drawn.
+
+    The main overlay is ID_best.png or, for a metric without thresholds, ID_pixels.png.
+    """
     for kind in (BEST, PIXELS):
         path = Path(out, f"{safe_name(image_id)}_{kind}.png")
         if path.is_file():
@@ -178,12 +187,12 @@ def overlay_path(out: str | os.PathLike[str], image_id: str) -> Path | None:
 def paint_image(
     pred: Prediction, gt: GroundTruth, run: Evaluation, photo: NDArray[np.uint8] | None
 ) -> Iterator[Painted]:
-    """Yield the overlays of an image, each painted when the iterator reaches it.
+    """Yield the overlays of an image. Each is painted when the iterator reaches it.
 
-    - For a metric with thresholds: at the image's best threshold (BEST) and, if the run has an ODS
-      threshold, at the threshold nearest to it (AT_ODS).
-    - For a metric with parts (classes, or whatever it scores separately): one with all parts
-      (PIXELS) and, if there are several, one for each part (PIXELS_PART).
+    - If the metric has thresholds, there is an overlay at the image's best threshold (BEST). If the
+      run has an ODS threshold, there is another one at the threshold nearest to it (AT_ODS).
+    - If the metric has parts (classes, or whatever it scores separately), there is an overlay with
+      all parts (PIXELS). If there are several parts, there is one for each part too (PIXELS_PART).
 
     photo : the background, uint8 (H, W, 3), or None for white
     """

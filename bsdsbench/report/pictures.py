@@ -92,7 +92,11 @@ def _gt_pictures(
 
 
 class AnnotatedLines(NamedTuple):
-    """The fraction of annotators who drew each pixel, float64 (H, W), and a caption in words."""
+    """The fraction of annotators who drew each pixel.
+
+    lines : float64 (H, W), the fractions
+    words : a caption that describes them
+    """
 
     lines: NDArray[np.float64]
     words: str
@@ -101,8 +105,9 @@ class AnnotatedLines(NamedTuple):
 def annotated_shares(gt: GroundTruth) -> AnnotatedLines:
     """Return the fraction of annotators who drew each pixel of a ground truth, with a caption.
 
-    A ground truth without boundaries by annotators has 1 on the boundaries of any class or, without
-    these, on the outlines of its label map or inside its mask. Everything else is 0.
+    If the ground truth has no boundaries by annotators, the fraction is 1 on the boundaries of any
+    class. If there are no such boundaries either, it is 1 on the outlines of the label map or,
+    without a label map, inside the mask. It is 0 elsewhere.
     """
     if gt.boundaries:
         caption = counted(len(gt.boundaries), "annotator")
@@ -122,7 +127,8 @@ def annotated_shares(gt: GroundTruth) -> AnnotatedLines:
 def _jpeg_url(pixels: NDArray[np.uint8], side: int | None) -> str:
     """Return a picture, uint8 (H, W) or (H, W, 3), as the data URL of a JPEG file.
 
-    Its longer side is reduced to `side` pixels. None keeps the size, at a higher quality.
+    side : the length in pixels to which the longer side is reduced. None keeps the size, and takes
+        a higher quality
     """
     from PIL import Image
 
@@ -137,8 +143,9 @@ def _jpeg_url(pixels: NDArray[np.uint8], side: int | None) -> str:
 def _draw_prediction(pred: Prediction, run: Evaluation) -> NDArray[np.uint8]:
     """Draw a prediction as dark lines on white, uint8 (H, W).
 
-    The outlines of several segmentations are darker the more segmentations share them. A soft map
-    has the values that the protocol compares with thresholds; 1 is black.
+    If the prediction is a soft map, the values are drawn that the protocol compares with
+    thresholds, with black for 1. If it is a list of segmentations, an outline is darker the more
+    segmentations share it.
     """
     from bsdsbench.images import unit
     from bsdsbench.transforms.maps import prepare
@@ -247,11 +254,16 @@ class ImagePictures:
 def _planes(steps: DrawnSteps, effort: int = EFFORT) -> dict[str, object]:
     """Pack the class of each pixel of an image at every step, and the counts, for JSON.
 
-    A step is a threshold, or a part: a class, or whatever else the metric scores separately.
-    `effort` is the zlib level. The keys are:
+    A step is a threshold, or a part: a class, or whatever else the metric scores separately. The
+    page decodes the classes and draws them on a canvas.
 
-    planes     : deflated and in base64: the low bytes of `steps.n_changes`, its high bytes, the low
-        and the high bytes of `steps.steps`, and `steps.classes`
+    effort : the zlib level
+
+    The keys are:
+
+    planes     : byte planes, joined, deflated and encoded in base64. They are the low bytes of
+        `steps.n_changes`, its high bytes, the low and the high bytes of `steps.steps`, and
+        `steps.classes`
     n          : number of changes, the size of `steps.steps`
     size       : (width, height)
     thresholds : a number per step
@@ -259,10 +271,11 @@ def _planes(steps: DrawnSteps, effort: int = EFFORT) -> dict[str, object]:
     totalGt    : number of all annotated pixels; a list with a number per step if steps are parts
     measure, beta2, best, areas : as in `DrawnSteps`, but best is 0 if steps are parts
     classes    : True if any pixel has a class of errors
-    sums, annotators : if there are several annotators, [matched, all] predicted pixels, each a list
-        over steps that is summed over annotators; and the number of annotators
-    parts, marks : if steps are parts, their names; and for each part the largest error, [row, col,
-        to_row, to_col, distance], or None
+    sums, annotators : only if there are several annotators. "sums" holds the numbers of matched and
+        of all predicted pixels, each a list over steps that is summed over annotators. "annotators"
+        is the number of annotators
+    parts, marks : only if steps are parts. "parts" holds their names, and "marks" the largest error
+        of each part, [row, col, to_row, to_col, distance], or None
     """
     planes = []
     for numbers in (steps.n_changes, steps.steps):
@@ -301,11 +314,16 @@ def draw_pictures(
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Make the pictures of images in threads, and yield (image id, pictures) in the order of `ids`.
 
+    pictures : makes the pictures of one image
     named    : names of the runs for which the user gave folders. If a file of such a run cannot be
         used, DataError is raised
-    notes    : at the end, a line is appended in place for each other run with an unusable file
+    notes    : a list to which, at the end, a line is appended for each other run with an unusable
+        file
+    ids      : the images
     full     : True to make the pictures of all images. Otherwise the generator stops after MOST
-        images, or before all pictures exceed BUDGET characters, but not before the first image
+        images, or earlier, when all pictures together would exceed BUDGET characters. It does not
+        stop before the first image
+    progress : called after each image with (images done, images to draw, image id)
     """
     n_characters = 0
     reasons_by_run: dict[str, list[str]] = {}

@@ -20,12 +20,12 @@ from bsdsbench.scores.ratios import f_measure
 
 
 def error_bars(losses: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[tuple[str, float]]]]:
-    """Return the bars of the plot of error classes: (name of a run, [(error class, width)]).
+    """Return the bars of the plot of error classes: for each run, (name, [(error class, width)]).
+
+    The width of a class stands for the rise of ODS if the errors of this class alone were repaired.
+    It is a percentage of the length of the longest bar. An undefined rise has the width 0.
 
     losses : the result of `lost_scores` for each run
-
-    The width of a class is the rise of ODS if its errors alone were repaired, in percent of the
-    longest bar. An undefined rise has the width 0.
     """
     rises_of_runs = []  # for each run, error class -> rise of ODS
     for lost in losses:
@@ -93,15 +93,18 @@ def slice_plot(runs: Sequence[Evaluation], slices: Sequence[Slices]) -> dict[str
 def curves_data(
     runs: Sequence[Evaluation], published: Sequence[PublishedResult]
 ) -> list[dict[str, object]]:
-    """Return a mapping for each run, then for each published result, for the plot of curves:
+    """Return the data of the plot of curves: a dict for each run, then for each published result.
 
-    name, color : the text of the legend, and "#rrggbb"
-    dash  : lengths of dashes and gaps for SVG, or "" for a solid line
-    curve : points [threshold, recall, precision, F], except those with a recall and precision of 0
+    The keys of a dict are:
+
+    name, color : the text of the legend, and the color as "#rrggbb"
+    dash  : the lengths of dashes and gaps for SVG, or "" for a solid line
+    curve : the points [threshold, recall, precision, F], except those with a recall and precision
+        of 0
     ods   : the best point of the curve, as a list of the same four numbers
     level : the ODS threshold of the metric whose pixels are drawn for a run, if it has one
 
-    An unknown threshold is None. Without a curve, "curve" and "ods" are missing.
+    An unknown threshold is None. If there is no curve, "curve" and "ods" are missing.
     """
     names = [*(run.name for run in runs), *(row.label for row in published)]
     data: list[dict[str, object]] = []
@@ -122,7 +125,10 @@ def curves_data(
 
 
 def _points_of(curve: PRCurve | PublishedCurve, best: OperatingPoint) -> dict[str, object]:
-    """Return "curve", all points of a curve, and "ods", the best one, as in `curves_data`."""
+    """Return the entries "curve" and "ods" of `curves_data` for one curve.
+
+    best : the best point of the curve, which becomes "ods"
+    """
     thresholds = [None] * curve.recall.size if curve.thresholds is None else curve.thresholds
     f = f_measure(curve.precision, curve.recall)
     points = zip(thresholds, curve.recall, curve.precision, f, strict=True)

@@ -110,7 +110,10 @@ class _Handler(BaseHTTPRequestHandler):
         return self._send("application/json", self.server.pictures(int(number)))
 
     def _send(self, kind: str, body: bytes) -> None:
-        """Send a response with status 200 and the content type `kind`; to HEAD without the body."""
+        """Send a response with status 200. The body is not sent in answer to a HEAD request.
+
+        kind : the content type
+        """
         self.send_response(200)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))

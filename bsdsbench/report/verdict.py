@@ -19,8 +19,8 @@ _MAX_COMPARED = 4  # how many runs the verdict compares with the best run
 def verdict_lines(comparison: Comparison) -> list[str]:
     """Say in sentences which run is best, by the first score that the comparison shows.
 
-    The next _MAX_COMPARED runs are compared with the best one, a line for each, and a last line
-    gives the number of remaining runs. Runs with an undefined score are left out.
+    The next _MAX_COMPARED runs are compared with the best run, with a line for each. If there are
+    more runs, a last line gives their number. Runs with an undefined score are left out.
     """
     score = comparison.scores_shown[0]
     has_one_metric = len({s.partition(".")[0] for s in comparison.scores}) == 1
@@ -46,8 +46,9 @@ def verdict_lines(comparison: Comparison) -> list[str]:
 def _difference_line(comparison: Comparison, best: str, other: str, score: str) -> str:
     """Say in a sentence how much better the run `best` is than the run `other`.
 
-    The difference is printed as a positive number, also if lower scores are better. Its interval is
-    printed from the end nearer to 0, which is negative if the interval contains 0.
+    The difference is printed as a positive number even if lower scores are better. Its interval is
+    printed from the end nearer to 0. This end is printed as a negative number if 0 lies in the
+    interval.
     """
     d = comparison.difference_of(best, other, score)
     low, high = sorted((abs(d.low), abs(d.high)))
@@ -70,11 +71,12 @@ def merge_intervals(scores: Sequence[Table], compared: Sequence[Table]) -> list[
 
     scores : tables with the key METRIC (a row per run) or METRIC-parts (a row per class, or
         whatever else the metric scores separately)
-    compared : the tables of the comparison. "scores" has the intervals of all METRIC tables, in
-        columns METRIC_COLUMN. METRIC-parts has those of the table with the same key
+    compared : the tables of the comparison. The table "scores" has the intervals for all METRIC
+        tables, in columns METRIC_COLUMN. The table METRIC-parts has those for the table with the
+        same key
 
     Returns the tables of scores with intervals, then the remaining tables of the comparison. The
-    notes of "scores" go to the last table that got intervals from it.
+    notes of "scores" are added to the last table that got intervals from it.
     """
     compared_by_key = {table.key: table for table in compared}
     merged = list[Table]()
@@ -101,8 +103,10 @@ def merge_intervals(scores: Sequence[Table], compared: Sequence[Table]) -> list[
 def _add_interval_notes(table: Table, intervals: Table) -> Table:
     """Return a table of scores, with the sentence and the notes of the table "scores" added.
 
-    A note can name the columns that it is about, as METRIC_COLUMN in `intervals` and COLUMN in
-    `table`. It is left out if `table` has none of these columns.
+    A note can be about columns, which are called METRIC_COLUMN in `intervals` and COLUMN in
+    `table`. If `table` has none of these columns, the note is left out.
+
+    intervals : the table "scores" of a comparison
     """
     keys = {field.key for field in table.columns}
     notes = [*table.notes, f"{intervals.sentence}."]
@@ -119,8 +123,9 @@ def _add_interval_notes(table: Table, intervals: Table) -> Table:
 def _rows_with_intervals(table: Table, intervals: Table, prefix: str = "") -> list[list[Cell]]:
     """Return the rows of `table`, with cells replaced by the corresponding cells of `intervals`.
 
-    Cells correspond if the labels of their rows (the first `table.n_labels` cells) are equal, and
-    their columns are KEY in `table` and `prefix` + KEY in `intervals`. Other cells stay.
+    Two cells correspond if the labels of their rows (the first `table.n_labels` cells) are equal,
+    and their columns are KEY in `table` and `prefix` + KEY in `intervals`. Cells without a
+    corresponding one stay as they are.
     """
     n_labels = table.n_labels
     interval_keys = [field.key for field in intervals.columns]

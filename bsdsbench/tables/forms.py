@@ -124,9 +124,9 @@ def to_latex(tables: Sequence[Table]) -> str:
 def _latex(table: Table) -> str:
     """Convert one table to a LaTeX float.
 
-    The first _MAX_NOTES short notes, and all notes marked `needed`, are printed; other lines become
-    comments. A table that is too wide for one column of a page with two columns becomes a `table*`,
-    which spans both.
+    Below the table are the first _MAX_NOTES short notes, and all notes marked `needed`. Other lines
+    become comments. If the table is too wide for one column of a page with two columns, it becomes
+    a `table*`, which spans both columns.
     """
     paper_table = table.only(_paper_columns(table))
     headings = [paper_table.heading(k, short=True) for k in range(len(paper_table.columns))]
@@ -154,10 +154,10 @@ def _latex(table: Table) -> str:
 
 
 def _paper_columns(table: Table) -> list[int]:
-    """Return the indices of the columns that LaTeX prints: columns marked `paper`.
+    """Return the indices of the columns that LaTeX prints.
 
-    After the first three scores (columns where one direction is better), a score that is undefined
-    in some row is left out.
+    These are the columns marked `paper`, with one exception. From the fourth score on, a score (a
+    column in which one direction is better) is left out if it is undefined in any row.
     """
     columns = []
     n_scores = 0
@@ -171,9 +171,10 @@ def _paper_columns(table: Table) -> list[int]:
 
 
 def to_mappings(tables: Sequence[Table]) -> list[dict[str, Any]]:
-    """Convert each table to a dict for JSON. Undefined and infinite numbers are None.
+    """Convert each table to a dict for JSON.
 
-    The rows are {key: value} with the keys of `Table.plain`, and the notes include signatures.
+    The rows of a table are dicts with the keys of `Table.plain`. Undefined and infinite numbers
+    become None. The notes include the signatures.
     """
     mappings = []
     for table in tables:
@@ -196,10 +197,10 @@ def to_mappings(tables: Sequence[Table]) -> list[dict[str, Any]]:
 
 
 def to_csv(table: Table) -> str:
-    """Convert one table to CSV: a line with the keys of `Table.plain`, then a line per row.
+    """Convert one table to CSV: a header with the keys of `Table.plain`, then a line per row.
 
-    Undefined numbers are empty. Text that a spreadsheet would take as a formula gets a leading
-    apostrophe.
+    Undefined numbers become empty cells. Text that a spreadsheet would take as a formula gets a
+    leading apostrophe.
     """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -235,10 +236,15 @@ _SUFFIXES = {
 
 
 def form_of(out: str | Path | None, form: str | None) -> str:
-    """Return the form, a key of FORMS, in which to write tables to `out`; None is standard output.
+    """Return the form in which to write tables, a key of FORMS.
 
-    This is the form that the user chose, or the one that the suffix of the file means. Raises
-    DataError if the suffix is unknown or contradicts the chosen form.
+    If the user chose a form, it is returned. Otherwise the suffix of the file decides. On standard
+    output the default is "table".
+
+    out : the file, or None for standard output
+    form : the form that the user chose, or None
+
+    Raises DataError if the suffix is unknown, or contradicts the chosen form.
     """
     suffix = Path(out or "").suffix.lower()
     if not suffix and (out is None or form):
@@ -251,7 +257,12 @@ def form_of(out: str | Path | None, form: str | None) -> str:
 
 
 def render(tables: Sequence[Table], form: str) -> str:
-    """Convert tables to one text in `form`, a key of FORMS. Raises DataError for several as CSV."""
+    """Convert tables to one text.
+
+    form : the format, a key of FORMS
+
+    Raises DataError for several tables in CSV, because one CSV text can hold only one table.
+    """
     convert = FORMS[form]
     if convert is not None:
         return convert(tables)
@@ -264,7 +275,10 @@ def render(tables: Sequence[Table], form: str) -> str:
 def write_tables(tables: Sequence[Table], out: str | Path, form: str) -> list[Path]:
     """Write tables to the file `out`, and return the paths of all files that were written.
 
-    Several tables in CSV are written to one file each, NAME-KEY.csv instead of NAME.csv.
+    Several tables in CSV are written to one file each, with the names NAME-KEY.csv if `out` is
+    NAME.csv and KEY is the key of the table.
+
+    form : the format, a key of FORMS
     """
     path = Path(out)
     if form != "csv" or len(tables) <= 1:

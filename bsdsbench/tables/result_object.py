@@ -23,7 +23,11 @@ class TabularResult:
     __slots__ = ()
 
     def numbers(self) -> dict[str, float]:
-        """Return the defined numbers in the first table, named LABEL.COLUMN by row and column."""
+        """Return the defined numbers in the first table by name.
+
+        The name of a number is LABEL.COLUMN: the labels of its row, joined by dots, and the key of
+        its column. Without a table the result is empty.
+        """
         numbers: dict[str, float] = {}
         for table in self.tables()[:1]:
             columns = table.plain()
@@ -63,10 +67,21 @@ class TabularResult:
         return to_html([table for table in self.tables() if not table.aside])
 
     def to_dataframe(self, table: str | None = None) -> pd.DataFrame:
-        """Convert a table, given by its key, to a pandas DataFrame, with NaN for undefined values.
+        """Convert a table to a pandas DataFrame, with NaN for undefined values.
 
-        By default the first table is converted. Raises DataError if pandas is not installed, if
-        there are no tables, or for an unknown key.
+        Parameters
+        ----------
+        table : str, optional
+            The key of the table. By default the first table is converted.
+
+        Returns
+        -------
+        pandas.DataFrame
+
+        Raises
+        ------
+        DataError
+            If pandas is not installed, if there are no tables, or if no table has this key.
         """
         try:
             import pandas as pd
@@ -100,7 +115,7 @@ class TabularCurve(ReadOnly, TabularResult):
         return True
 
     def points(self) -> dict[str, NDArray[Any]]:
-        """Return the 1-D arrays of the curve by name, each (K,)."""
+        """Return the arrays of the curve by field name, each of shape (K,) for K points."""
         return {
             k: v for k, v in self._fields().items() if isinstance(v, np.ndarray) and v.ndim == 1
         }

@@ -146,14 +146,22 @@ class Table:
         return [self.line_of(note) for note in self.all_notes]
 
     def line_of(self, note: str | Note) -> str:
-        """Return a note as text, "- under HEADING, HEADING: TEXT" if it names its columns."""
+        """Return a note as text.
+
+        If the note is to name its columns, the text is "- under HEADING, HEADING: TEXT".
+        """
         if not isinstance(note, Note):
             return note
         headings = ", ".join(c.heading for c in self.columns if c.key in note.columns)
         return f"- under {headings}: {note.text}" if note.names_columns else note.text
 
     def only(self, numbers: Sequence[int]) -> Table:
-        """Return a table with only these columns, by index, and without notes on other columns."""
+        """Return a table with only some columns, in the given order.
+
+        A note that is about other columns only is left out.
+
+        numbers : the indices of the columns to keep
+        """
         columns = [self.columns[k] for k in numbers]
         keys = {c.key for c in columns}
         notes = []
@@ -168,7 +176,8 @@ class Table:
         """Return the table without columns of numbers in which every value is undefined.
 
         A note that names such a column is kept, and says that the column is not shown. P-values are
-        always shown. All columns are shown if the user chose them, or if no column has a value.
+        always shown. If the user chose the columns, or if every column of numbers is undefined, all
+        columns are shown.
         """
         heading_of_empty: dict[str, str] = {}  # key of a column without a value -> its heading
         n_measured = 0
@@ -199,9 +208,10 @@ class Table:
     def printed_cells(self) -> list[list[PrintedCell]]:
         """Return the formatted cells of each row, with `best` set for the best of each column.
 
-        A best value exists only in columns where one direction is better. Undefined cells, and
-        cells that are not comparable, do not compete for it. If `ranked_within` is set, only rows
-        with the same cell in that column compete. Ties are all best; a single competitor is not.
+        A column has a best value only if one direction is better. Undefined cells, and cells that
+        are not comparable, do not compete. If `ranked_within` is set, rows compete only if they
+        have the same cell in that column. Several equal best values are all marked. A value without
+        competitors is not.
         """
         printed = [list(map(_printed_cell, self.columns, row)) for row in self.rows]
         labels: list[Cell] = [None] * len(self.rows)  # rows with the same label compete
@@ -236,9 +246,11 @@ class Table:
         return widths
 
     def heading(self, column: int, short: bool) -> str:
-        """Return the heading of a column, given by its index.
+        """Return the heading of a column.
 
-        With `short`, it is the short heading if the long one is wider than the cells.
+        column : the index of the column
+        short : True to return the short heading, if there is one and the long one is wider than the
+            cells
         """
         field = self.columns[column]
         width = len(field.heading) + (2 if field.higher_is_better is False else 0)  # 2: the arrow
@@ -246,10 +258,10 @@ class Table:
         return show(field.short if is_short else field.heading)
 
     def plain(self) -> dict[str, list[Any]]:
-        """Return the columns in machine-readable form: {key: list with one value per row}.
+        """Return the columns for programs: a dict from each key to a list with one value per row.
 
-        Undefined numbers are None. A numeric column KEY is followed by those of KEY_low, KEY_high,
-        KEY_mark, KEY_spread and KEY_n for which a row has a value.
+        Undefined numbers are None. A column of numbers, KEY, is followed by the columns KEY_low,
+        KEY_high, KEY_mark, KEY_spread and KEY_n, as far as any row has a value for them.
         """
         columns = {}
         for k, column in enumerate(self.columns):
@@ -268,8 +280,9 @@ class Table:
 def _printed_cell(column: Field, cell: Cell) -> PrintedCell:
     """Format one cell of a column.
 
-    The text of a mean of five numbers with a spread is "0.780 ± 0.004 (5)". The interval, such as
-    "[0.779, 0.797]", is left out if one of its ends is undefined.
+    A number that is a mean with a spread becomes, for example, "0.780 ± 0.004 (5)" for a mean of
+    five numbers. The interval, such as "[0.779, 0.797]", is left out if one of its ends is
+    undefined.
     """
     if isinstance(cell, str):
         return PrintedCell(show(cell), show(cell))
@@ -308,9 +321,9 @@ def _python_number(value: Any) -> float | None:
 def lines_below_tables(tables: Sequence[Table]) -> list[list[str]]:
     """Return, for each table, the lines to print below it.
 
-    A line that several tables share is printed once, below the last of these tables and after that
-    table's other lines. Tables marked `aside` may be folded away on a page, so they share lines
-    only with each other.
+    If several tables share a line, it is printed only below the last of them, after the lines that
+    this table does not share. Tables marked `aside` may be folded away on a page, so they share
+    lines only with each other.
     """
     first: dict[tuple[bool, str], int] = {}  # (aside, line) -> index of the first table with it
     last: dict[tuple[bool, str], int] = {}  # likewise for the last table
@@ -338,10 +351,12 @@ def to_text(tables: Sequence[Table], width: int | None = None) -> str:
 
 
 def print_tables(tables: Sequence[Table], file: IO[str], width: int | None = None) -> None:
-    """Print tables as plain text to `file`: a title, blocks of columns, and the lines below them.
+    """Print tables as plain text: for each table a title, blocks of columns, and the lines below.
 
-    On a terminal the title and the best value of a column are bold. `width` is the number of
-    characters per line, by default the width of the terminal, or WIDTH without a terminal.
+    On a terminal the title and the best value of a column are bold.
+
+    width : the number of characters per line. By default it is the width of the terminal, or WIDTH
+        if `file` is not a terminal
     """
     from rich.console import Console
 
@@ -382,9 +397,12 @@ class _Layout(NamedTuple):
 def _print_block(
     table: Table, layout: _Layout, block: Sequence[int], width: int, console: Console
 ) -> None:
-    """Print the columns `block` of a table, given by index, and fold text to fit `width`.
+    """Print some columns of a table, and fold text so that the lines fit.
 
     Numbers are never folded, so lines may be longer than `width`.
+
+    block : the indices of the columns
+    width : the number of characters per line
     """
     from rich import box
     from rich.table import Table as RichTable
@@ -415,13 +433,15 @@ def _print_block(
 
 
 def _layout(table: Table, width: int) -> _Layout:
-    """Return the first of these layouts that fits into lines of `width` characters.
+    """Choose headings and gaps between columns with which the table fits into `width` characters.
 
-    1. long headings, gap 3
-    2. short headings, gap 3
-    3. short headings, gap 2
+    The first of these layouts that fits is returned:
 
-    If none fits, the second is returned, and the caller splits the table into blocks.
+    1. long headings, and gaps of 3 characters
+    2. short headings, and gaps of 3 characters
+    3. short headings, and gaps of 2 characters
+
+    If none fits, the second layout is returned, and the caller splits the table into blocks.
     """
     from rich.cells import cell_len
 
@@ -439,9 +459,10 @@ def _layout(table: Table, width: int) -> _Layout:
 
 
 def _blocks(table: Table, layout: _Layout, width: int) -> list[list[int]]:
-    """Split the columns into blocks that fit `width` characters, and return the indices in each.
+    """Split the columns into blocks that are at most `width` characters wide.
 
-    Every block begins with the row labels, and has at least one other column, however wide.
+    Every block begins with the columns of row labels. It has at least one other column, even if
+    that column is too wide. Returns the indices of the columns in each block.
     """
     blocks: list[list[int]] = [[]]
     used = 0  # width of the last block
