@@ -120,7 +120,8 @@ def _print_input_warnings(write_setting: Callable[[Setting], str]) -> None:
 def _report_bug(error: Exception) -> None:
     """Write the traceback of an unexpected error to a temporary file, and print one line about it.
 
-    The line blames another package if a metric of that package raised the error, and else this one.
+    The line blames another package if the error was raised by a metric of that package. Otherwise
+    it blames this package.
     """
     import tempfile
     import traceback

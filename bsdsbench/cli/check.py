@@ -121,10 +121,12 @@ def _write_check(checked: GateResult, args: _CheckArguments) -> None:
 def _parse_tolerances(texts: tuple[str, ...], scores: Collection[str]) -> dict[str, float | str]:
     """Parse the values of --tolerance to a mapping of scores to tolerances.
 
-    texts: "0.002" or "5%" for all `scores`, "ods=0.002" or "ods=5%" for one score, which overrides
-        a tolerance for all.
+    A number becomes a float. Any other text, such as "5%", is kept as it is: `gate` parses or
+    refuses it.
 
-    A number becomes a float. Any other text, such as "5%", is kept: `gate` parses or refuses it.
+    texts: "0.002" or "5%" is the tolerance of all `scores`. "ods=0.002" or "ods=5%" is that of one
+        score, and overrides a tolerance for all.
+    scores: the names of all scores.
     """
     from bsdsbench.results.score_names import full_name
 

@@ -59,12 +59,12 @@ class CurveTableOptions:
 class NamedCurve(NamedTuple):
     """A curve to print or draw.
 
-    name: its unique name in tables and figures.
+    name: the unique name of the curve in tables and figures.
     by_axes: "pr", "roc" or "det" -> the curve on these axes, for all axes of the --kind. It is a
         PR, ROC or DET curve of labels and scores, or the points of a curve.
     points: all points of the curve. With --between they include points that `by_axes` lacks.
     is_given: True if the user gave the points (--points, --counts).
-    sample: the labels and scores, or None for points that the user gave and with --quantiles.
+    sample: the labels and scores. It is None if the user gave the points, and with --quantiles.
     """
 
     name: str
@@ -83,14 +83,16 @@ def curve_tables(
 ) -> list[Table]:
     """Return the tables of the curves: summary numbers, points, areas and crossings.
 
-    There are points of all curves with --steps, otherwise of curves whose points the user gave. If
-    `kind` is "roc", or if several curves have a `sample`, the last tables are the areas under ROC
-    curves with intervals, and their differences.
+    With --steps, the table of points has the points of all curves. Otherwise it has those of the
+    curves whose points the user gave. If `kind` is "roc", or if several curves have a `sample`, the
+    last tables show the areas under the ROC curves with intervals, and their differences.
 
     kind: a key of AXES_OF_KIND.
+    shown: the options that add tables.
     reading: the meaning of labels, a value of --labels.
-    has_all_rows: False if the curves leave out rows of the files or have one point per row. Areas
-        under ROC curves never do so, and then get a note that says this.
+    has_all_rows: False if the curves leave out rows of the files, or have one point per row. The
+        areas under ROC curves are always computed from all rows, with one point for equal scores. A
+        note below them then says so.
     """
     tables = [_summary_table(curves, kind, shown.hull)]
     with_steps = [curve for curve in curves if shown.steps or curve.is_given]
@@ -112,10 +114,14 @@ def curve_tables(
 
 
 def _summary_table(curves: Sequence[NamedCurve], kind: str, hull: bool) -> Table:
-    """Return the table of summary numbers: those in _NUMBERS or, without a sample, _POINT_NUMBERS.
+    """Return the table of summary numbers, with a row per curve.
 
-    With `hull`, there is also the area under the convex hull (in PR space, the achievable curve).
-    With the kind "both", headings begin with the axes. A number that a curve lacks is None.
+    The numbers are those in _NUMBERS or, for a curve without a sample, in _POINT_NUMBERS. A number
+    that a curve lacks is None. If `kind` is "both", headings begin with the axes.
+
+    hull: True to add, for ROC and DET axes, the area under the convex hull of the curve in ROC
+        space. For PR axes, the area under the achievable curve is added, which is this hull in PR
+        space.
     """
     from bsdsbench.tables.table import Field, Table
 
@@ -184,7 +190,9 @@ def _points_table(curves: Sequence[NamedCurve]) -> Table:
 def _crossings_table(curves: Sequence[NamedCurve], kind: str) -> Table:
     """Return a table that says which of two curves dominates the other, or where they cross.
 
-    It has a row for each pair of curves on each axes of the kind.
+    The table has a row for each pair of curves on each axes of the kind.
+
+    kind: a key of AXES_OF_KIND.
     """
     from bsdsbench.curves.points import meeting
     from bsdsbench.tables.table import Field, Table
@@ -214,9 +222,13 @@ def _crossings_table(curves: Sequence[NamedCurve], kind: str) -> Table:
 def _areas_tables(curves: Sequence[NamedCurve], reading: LabelReading) -> list[Table]:
     """Return the tables of --areas: every variant of AP and AUC, with a column per curve.
 
-    There is one table for curves of labels and scores, and another for curves without a sample,
-    because they have different variants. Raises DataError if a curve without a sample lacks the
-    numbers of positives and negatives.
+    There is one table for curves with a sample (labels and scores), and another for curves without
+    one, because they have different variants.
+
+    reading: the meaning of labels.
+
+    Raises DataError if, for a curve without a sample, the numbers of positives and negatives are
+    unknown.
     """
     from bsdsbench.curves.areas import area_table, point_areas
     from bsdsbench.curves.points import to_pr_form
@@ -264,10 +276,12 @@ def _table_of_areas(key: str, areas: dict[str, Sequence[Any]], columns: Sequence
 def _roc_tables(samples: dict[str, LabelsAndScores], reading: LabelReading) -> list[Table]:
     """Return the areas under ROC curves with 95 % intervals, and DeLong's test for each pair.
 
-    samples: name of a curve -> its labels and scores.
+    The test needs curves of the same samples. If the labels or the clusters of two curves differ,
+    or are in another order, the pair is not tested, but named on standard error. If an interval
+    cannot be computed, the reason is printed and [] is returned.
 
-    Pairs with other labels or clusters, or in another order, are not tested but named on standard
-    error. If an interval cannot be computed, the reason is printed and [] returned.
+    samples: name of a curve -> its labels and scores.
+    reading: the meaning of labels.
     """
     from bsdsbench.curves import delong
     from bsdsbench.errors import DataError

@@ -63,7 +63,7 @@ class _Total(click.ParamType):
 class _Tuples(click.ParamType):
     """Points such as "0,0.5;0.75,1": semicolons separate points, commas the numbers of a point.
 
-    names: the names of the numbers, such as "FPR,TPR".
+    names: the names of the numbers of a point, separated by commas, such as "FPR,TPR".
     """
 
     def __init__(self, names: str) -> None:
@@ -90,7 +90,7 @@ class _Tuples(click.ParamType):
 
 
 def _finite_number(text: str) -> float | None:
-    """Convert a text to a finite number, or to None if it is none."""
+    """Convert a text to a finite float, or return None if it is not the text of one."""
     try:
         number = float(text)
     except ValueError:
@@ -273,9 +273,9 @@ def _with_implied_options(args: _CurvesArguments) -> _CurvesArguments:
 
 
 def _convention_flags(args: _CurvesArguments) -> list[str]:
-    """Return the options that --convention chooses, with the values in use, as command-line flags.
+    """Return the options that --convention sets, as flags with the values in use.
 
-    Options that the user gave keep the user's values.
+    If the user gave such an option too, its value is the user's.
     """
     params = {param.name: param for param in click.get_current_context().command.params}
     flags = []
@@ -312,10 +312,10 @@ def _check_options(args: _CurvesArguments) -> None:
 
 
 def _rename_curves(curves: Sequence[NamedCurve], names: Sequence[str] | None) -> list[NamedCurve]:
-    """Return the curves with the names in --names, or else with their own names.
+    """Return the curves with the names in --names or, if it is not given, with their own names.
 
-    A name that an earlier curve has gets a number: "x (2)" if the second curve is another x. Raises
-    UsageError if there are not as many names as curves.
+    If an earlier curve has the same name, the position of the curve is added: if the second curve
+    is another x, it becomes "x (2)". Raises UsageError if there are not as many names as curves.
     """
     names = [*names] if names else [curve.name for curve in curves]
     if len(names) != len(curves):
@@ -354,7 +354,12 @@ def _curves_of_files(args: _CurvesArguments) -> list[NamedCurve]:
 
 
 def _curve_of_sample(name: str, sample: LabelsAndScores, args: _CurvesArguments) -> NamedCurve:
-    """Compute the curve of labels and scores, on all axes of the --kind."""
+    """Compute the curve of labels and scores on all axes that --kind asks for.
+
+    With --quantiles, the same curve is used on all axes.
+
+    name: the name of the curve in tables and figures.
+    """
     from bsdsbench import curves
     from bsdsbench.curves.points import points_of
 
@@ -375,10 +380,10 @@ def _curve_of_sample(name: str, sample: LabelsAndScores, args: _CurvesArguments)
 
 
 def _quantile_curve(sample: LabelsAndScores, args: _CurvesArguments) -> CurvePoints:
-    """Return the curve with points at quantiles of the scores.
+    """Compute the curve with points at quantiles of the scores.
 
-    With --instance-count a label is the number of positives in a row. Raises DataError if one is
-    negative.
+    With --instance-count, the label of a row is the number of positives in the row. Raises
+    DataError if one of these numbers is negative.
     """
     from bsdsbench.curves import threshold_curve
     from bsdsbench.errors import DataError
@@ -396,11 +401,13 @@ def _quantile_curve(sample: LabelsAndScores, args: _CurvesArguments) -> CurvePoi
 
 
 def _curves_of_points(args: _CurvesArguments) -> list[NamedCurve]:
-    """Make a curve from each --points, then from each --counts. It is the same on all axes.
+    """Make a curve from each --points, then from each --counts. A curve is the same on all axes.
 
-    The totals of --points are --num-positives and --num-negatives; --counts have their own. Raises
-    UsageError if the points of one --counts have different totals, and DataError if PR axes lack
-    the totals.
+    The numbers of positives and negatives of --points are --num-positives and --num-negatives.
+    Those of --counts follow from the counts.
+
+    Raises UsageError if the points of one --counts have different numbers of positives or
+    negatives. Raises DataError if a PR curve is asked for and these numbers are unknown.
     """
     from bsdsbench.curves import CurvePoints
     from bsdsbench.curves.points import to_pr_form
@@ -432,7 +439,7 @@ def _curves_of_points(args: _CurvesArguments) -> list[NamedCurve]:
 
 
 def _write_file(target: str, curves: Sequence[NamedCurve], args: _CurvesArguments) -> None:
-    """Write the points of the only curve to a .csv file, or a figure of all curves to any other."""
+    """Write the points of the only curve to a .csv file, or a figure of all curves to another file."""
     if target.endswith(".csv"):
         _write_csv(Path(target), curves[0], args.kind, args.between)
     else:
@@ -454,12 +461,15 @@ def _write_file(target: str, curves: Sequence[NamedCurve], args: _CurvesArgument
 
 
 def _write_csv(path: Path, curve: NamedCurve, kind: str, between: bool) -> None:
-    """Write a row per point: threshold, the rates of the kind (_RATES), true and false positives.
+    """Write the points of a curve to a CSV file, with a row per point.
 
-    between: True if --between added points, which only `curve.points` has. Otherwise each column is
-        that of the first curve in `curve.by_axes` that has it, and else that of the points.
+    The columns are the threshold, the rates that belong to the kind (_RATES), and the numbers of
+    true and false positives. If all thresholds are NaN, their column is left out.
 
-    The column of thresholds is left out if all are NaN.
+    kind: the value of --kind.
+    between: True if --between added points, which only `curve.points` has. All columns are then
+        taken from `curve.points`. Otherwise, each column is taken from the first curve in
+        `curve.by_axes` that has it. If none has it, it is taken from `curve.points`.
     """
     from bsdsbench.io import write_atomic
 

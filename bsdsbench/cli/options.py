@@ -24,8 +24,9 @@ USUAL = "protocol's"  # the value of --nms without a recipe, which means the pro
 def add_option(text: str, *flags: str, **settings: Any) -> Any:
     """Declare an option.
 
-    text: its help text.
-    flags: by default "--" and the name of the parameter, with hyphens.
+    text: the help text.
+    flags: the spellings of the option. By default it is "--" and the name of the parameter, with
+        hyphens.
     settings: further keywords of `click.Option`.
     """
 
@@ -39,7 +40,8 @@ def add_option(text: str, *flags: str, **settings: Any) -> Any:
 def add_argument(metavar: str | None = None, **settings: Any) -> Any:
     """Declare an argument.
 
-    metavar: its name in the usage line. settings: further keywords of `click.Argument`.
+    metavar: the name of the argument in the usage line.
+    settings: further keywords of `click.Argument`.
     """
 
     def make_argument(name: str) -> click.Argument:
@@ -49,12 +51,12 @@ def add_argument(metavar: str | None = None, **settings: Any) -> Any:
 
 
 def options_of(owner: type[Any]) -> Any:
-    """Declare all fields of an attrs class. The parameter gets an instance of the class."""
+    """Declare the options in an attrs class. The parameter gets an instance of the class."""
     return attrs.field(default=None, metadata={"options_of": owner})
 
 
 def choice(text: str, *flags: str, choices: Sequence[str]) -> Any:
-    """Return an option that takes one of `choices`. The first choice is the default."""
+    """Declare an option that takes one of `choices`. The first choice is the default."""
     return add_option(text, *flags, type=Choice(choices), default=choices[0])
 
 
@@ -69,7 +71,10 @@ def _split_words(
 def _published_keys(
     ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]
 ) -> list[str]:
-    """Split the keys of --published at commas. The key "list" prints all keys and exits."""
+    """Split the values of --published at commas, into keys of published results.
+
+    If the only key is "list", all keys are printed and the command exits.
+    """
     keys = _split_words(ctx, param, texts) or []
     if keys == ["list"]:
         from bsdsbench.comparison.published import published_results
@@ -88,11 +93,14 @@ word_list = partial(add_option, multiple=True, callback=_split_words)
 
 
 def run_option(name: str, **changes: object) -> Any:
-    """Declare the option for the keyword `name` of `RunKeywords`, with the keyword's help text.
+    """Declare the option for a keyword of `RunKeywords`, with the help text of the keyword.
 
-    Its settings are in the keyword's metadata "flag", and `changes` override them. They are
-    keywords of `click.Option`, "names" (the flags, as in `add_option`), and three that stand for a
-    type: "path" (True), "number" (True for a whole number of at least 1) and "choices".
+    The settings of the option are stored in the keyword's metadata "flag". They are keywords of
+    `click.Option`, "names" (the flags, as in `add_option`), and three that stand for a type: "path"
+    (True), "number" (True for a whole number of at least 1) and "choices".
+
+    name: the name of the keyword.
+    changes: settings that override the stored ones.
     """
     field = attrs.fields_dict(RunKeywords)[name]
     settings: dict[str, Any] = {"default": field.default, **field.metadata["flag"], **changes}
@@ -125,9 +133,10 @@ def _parse_shard(ctx: click.Context, param: click.Parameter, text: str) -> tuple
 
 
 def _choose_format(ctx: click.Context, param: click.Parameter, output_format: str | None) -> str:
-    """Return the format of the tables: --format, or else by the suffix of -o, or else "table".
+    """Return the format of the tables.
 
-    With --history, -o may also name a plot. Its format is "figure".
+    The format is that of --format. If it is not given, the suffix of -o decides, and without -o the
+    format is "table". With --history, -o may also name a plot, whose format is "figure".
     """
     from bsdsbench.tables.forms import form_of
 

@@ -112,8 +112,8 @@ def report_command(args: _ReportArguments = opt.options_of(_ReportArguments)) ->
 def _show_run_tables(runs: Sequence[Evaluation], args: _ReportArguments) -> None:
     """Show the tables of scores, error classes, slices (groups of images) and single images.
 
-    Error classes are shown for runs that counted them, unless --columns is given. In CSV, the
-    tables of runs get a column of the images that were left out.
+    Error classes are shown for the runs that counted them, unless --columns is given. In CSV, the
+    tables of runs get a last column of the images that were left out.
     """
     from bsdsbench.comparison.lost_scores import error_table, lost_scores, metric_with_errors
     from bsdsbench.comparison.published import published_beside
@@ -154,9 +154,9 @@ def _write_page(runs: Sequence[Evaluation], out: str, args: _ReportArguments) ->
 
 
 def _show_methods(args: _ReportArguments) -> None:
-    """Show the mean scores of methods (sets of runs), then those by the groups of --by.
+    """Show the mean scores of methods (sets of runs), then their mean scores in each group of --by.
 
-    In CSV, the tables get a column of the images that were left out.
+    In CSV, the tables get a last column of the images that were left out.
     """
     from bsdsbench.comparison.method import Spread, methods_of, runs_of, with_runs
     from bsdsbench.comparison.methods import means_table

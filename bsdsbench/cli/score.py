@@ -174,8 +174,8 @@ def evaluate_command(args: _EvaluateArguments = opt.options_of(_EvaluateArgument
 def _evaluate(args: _EvaluateArguments) -> Evaluation:
     """Evaluate two folders, two COCO files (.json) or, with --humans, the annotators of --gt.
 
-    The kernels are compiled first if need be. Raises UsageError for an option that this kind of
-    input does not take.
+    The kernels are compiled first if they are needed and were never compiled. Raises UsageError if
+    the user gave an option that this kind of input does not take.
     """
     import bsdsbench as bb
     from bsdsbench.runs.keywords import HumanOptions, ItemOptions, RunOptions
@@ -211,7 +211,10 @@ def _evaluate(args: _EvaluateArguments) -> Evaluation:
 
 
 def _per_image_tables(run: Evaluation, column: str | None) -> list[Table]:
-    """Return a table per metric, with a row per image or, if given, per group of `column`."""
+    """Return a table of scores for each metric, with a row per image.
+
+    column: a column of groups, as given by --per. The tables then have a row per group instead.
+    """
     if not column:
         return [run.per_image(metric) for metric in run.metrics]
     from bsdsbench.comparison.slices import group_table  # takes long to import
@@ -222,7 +225,10 @@ def _per_image_tables(run: Evaluation, column: str | None) -> list[Table]:
 def _print_evaluation(
     run: Evaluation, threshold_run: Evaluation | None, args: _EvaluateArguments
 ) -> None:
-    """Print a run as tables or JSON, with the tables of --summary, --threshold-from and --by."""
+    """Print a run as tables or JSON, with the tables of --summary, --threshold-from and --by.
+
+    threshold_run: the run of --threshold-from, or None.
+    """
     from bsdsbench.results.score_tables import at_threshold_of
 
     at_threshold = at_threshold_of(run, threshold_run) if threshold_run else []
@@ -255,7 +261,10 @@ def _slice_tables(
 
 
 def _as_json(tables_by_key: Mapping[str, Sequence[Table]]) -> dict[str, Any]:
-    """Convert tables for JSON: key -> {key of a table: its values}. Empty lists are left out."""
+    """Convert lists of tables for JSON: key of the list -> {key of a table: its values}.
+
+    Empty lists are left out.
+    """
     return {
         key: {table.key: table.plain() for table in tables}
         for key, tables in tables_by_key.items()
@@ -266,7 +275,10 @@ def _as_json(tables_by_key: Mapping[str, Sequence[Table]]) -> dict[str, Any]:
 def _check_slicing(
     slicing: opt.SliceOptions, grouping: opt.GroupingOptions, per: str | None = None
 ) -> None:
-    """Raise UsageError if --by or --per lacks --groups or --group-by, or --cluster lacks --by."""
+    """Raise UsageError if an option about groups lacks the option that it depends on.
+
+    --by and --per need --groups or --group-by. --cluster needs --by.
+    """
     if (slicing.by or per) and not (grouping.groups or grouping.group_by):
         raise click.UsageError("--by, --per: expected --groups or --group-by, which give columns")
     if slicing.cluster and not slicing.by:
@@ -329,8 +341,9 @@ def run_command(args: _RunArguments = opt.options_of(_RunArguments)) -> int:
 def _detector_inputs(args: _RunArguments) -> RunInputs:
     """Check and resolve the options of `run`, and compile the kernels if maps will be scored.
 
-    Raises UsageError for options that exclude or lack each other, and if there is no folder of
-    images, and DataError if the ground truth does not belong to the task.
+    Raises UsageError if options exclude each other, if an option lacks one on which it depends, or
+    if there is no folder of images. Raises DataError if the ground truth does not belong to the
+    task.
     """
     from bsdsbench.runs.sources import check_truth
 
@@ -349,9 +362,10 @@ def _detector_inputs(args: _RunArguments) -> RunInputs:
 
 
 def _print_detector_run(run: DetectorRun, args: _RunArguments) -> None:
-    """Print a detector run: its scores and slices if it was scored, then its speed and map folder.
+    """Print a detector run: its scores and slices if it was scored, its speed and folder of maps.
 
-    The number of maps that an earlier call has made is reported last, on standard error.
+    If an earlier call has made maps that were kept, their number is reported last, on standard
+    error.
     """
     slices: list[Table] = []
     if run.evaluation and args.slicing.by:

@@ -73,7 +73,10 @@ class Commands(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
-        """Import a command by its name. Raises UsageError with a suggestion for an unknown name."""
+        """Import a command by its name.
+
+        Raises UsageError, with a suggestion, if there is no such command.
+        """
         if cmd_name not in COMMANDS:
             ctx.fail(f"no verb {cmd_name!r}{did_you_mean(cmd_name, COMMANDS)}")
         return getattr(import_module(f"bsdsbench.cli.{COMMANDS[cmd_name]}"), f"{cmd_name}_command")
@@ -96,8 +99,9 @@ class Command(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments of the command line, and return those that were not parsed.
 
-        A --nms that no recipe follows is changed to --nms=USUAL, in place. The value of --quiet is
-        moved to `ctx.meta["quiet"]`, because the functions of commands have no such parameter.
+        If no recipe follows --nms, it is changed to --nms=USUAL in `args`, in place. The value of
+        --quiet is moved to `ctx.meta["quiet"]`, because the functions of commands have no such
+        parameter.
         """
         if "--nms" in args:
             from bsdsbench.cli.options import USUAL
@@ -139,11 +143,13 @@ class Command(click.Command):
 
 
 def command(function: Callable[..., object], name: str | None = None) -> Command:
-    """Make a command of a function. By default its name is the function's without "_command".
+    """Make a command of a function.
 
     The default values of the function's parameters declare the arguments and options, in the order
-    of the help page; see `cli.options`. The docstring becomes the help page. Its first sentence is
-    the summary in lists of commands.
+    of the help page; see `cli.options`. The docstring of the function becomes the help page, and
+    its first sentence becomes the summary in lists of commands.
+
+    name: the name of the command. By default it is the function's name without "_command".
     """
     return Command(
         name or function.__name__.removesuffix("_command"),
@@ -156,8 +162,9 @@ def command(function: Callable[..., object], name: str | None = None) -> Command
 def _declarations(owner: Callable[..., object]) -> dict[str, Mapping[str, Any]]:
     """Return the declarations of a function's parameters, or of the fields of a class of options.
 
-    A declaration is made by `cli.options`. It has the key "make_parameter" (a function that returns
-    click's argument or option of a name) or "options_of" (another class).
+    A declaration is made by `cli.options`. It is a mapping with one of two keys. The value of
+    "make_parameter" is a function from a name to click's argument or option of that name. The value
+    of "options_of" is a class of options whose fields are declared in turn.
     """
     if isinstance(owner, type):
         return {field.name: field.metadata for field in attrs.fields(owner)}
@@ -166,7 +173,10 @@ def _declarations(owner: Callable[..., object]) -> dict[str, Mapping[str, Any]]:
 
 
 def _make_parameters(owner: Callable[..., object]) -> list[click.Parameter]:
-    """Make click's arguments and options for a function or a class of options, nested ones too."""
+    """Make click's arguments and options for a function or a class of options.
+
+    If a parameter or field stands for another class of options, those of this class are made too.
+    """
     parameters: list[click.Parameter] = []
     for name, metadata in _declarations(owner).items():
         if "options_of" in metadata:
@@ -177,10 +187,12 @@ def _make_parameters(owner: Callable[..., object]) -> list[click.Parameter]:
 
 
 def _nest(owner: Callable[..., object], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments with which to call a function, or a class of options.
+    """Return the arguments with which to call a command's function, or a class of options.
 
-    values: name -> value, for all parameters of the command. Those that belong to a class of
-        options become an instance of it.
+    click passes the values of all parameters side by side. Values that belong to a class of options
+    are collected here into an instance of that class.
+
+    values: name -> value, for all parameters of the command.
     """
     arguments = {}
     for name, metadata in _declarations(owner).items():
@@ -190,9 +202,10 @@ def _nest(owner: Callable[..., object], values: Mapping[str, Any]) -> dict[str, 
 
 
 def keywords_of(args: attrs.AttrsInstance, names: Iterable[str] | None = None) -> dict[str, Any]:
-    """Return the values in an instance of a class of options, and in those nested in it, by name.
+    """Return the values in an instance of a class of options by name, nested classes included.
 
-    names: the values to return, by default all. Unknown names are ignored.
+    args: the instance.
+    names: the names of the values to return, by default all. Unknown names are ignored.
     """
     keywords: dict[str, Any] = {}
     for field in attrs.fields(type(args)):
@@ -213,6 +226,7 @@ def is_given(parameter: str) -> bool:
 def refuse_given(parameters: Collection[str], beside: str) -> None:
     """Raise UsageError if the user gave any of these arguments or options.
 
+    parameters: the names of the parameters.
     beside: what they cannot be combined with, for the message "FLAG: not with BESIDE".
     """
     params = click.get_current_context().command.params
@@ -223,7 +237,7 @@ def refuse_given(parameters: Collection[str], beside: str) -> None:
 
 
 def require_runs_or_methods(runs: Sequence[str], methods: Sequence[str]) -> None:
-    """Raise UsageError if the user gave both runs and --method, or neither."""
+    """Raise UsageError unless the user gave either runs or --method, and not both."""
     if runs and methods:
         raise click.UsageError("runs and --method: expected one of them")
     if not runs and not methods:
@@ -299,12 +313,13 @@ def resolve_inputs(
     images: str | None = None,
     takes_images: bool = False,
 ) -> RunInputs:
-    """Find out from the options of a run its task, folders, metrics and protocol.
+    """Determine the task, the folders, the metrics and the protocol of a run from its options.
+
+    A task sets the metric and the protocol. If a folder is not given, it is that of the task's data
+    set.
 
     valid_dir, images: the values of --valid and of the argument IMAGES.
     takes_images: True for a command that runs a detector on images. Ground truth is then optional.
-
-    A task sets the metric and the protocol. Folders that are not given are those of its data set.
 
     Raises UsageError if the task forbids an option, if options exclude each other, or if the ground
     truth is needed but neither --gt nor --task is given. Raises DataError if the data set was not
@@ -341,10 +356,12 @@ def resolve_inputs(
 def compile_first(
     metrics: Iterable[str] = registry.DEFAULT_METRICS, *folders: str | os.PathLike[str] | None
 ) -> None:
-    """Compile the kernels, and say so, if none was ever compiled and a metric matches pixels.
+    """Compile the kernels, and say so, if none was ever compiled and they are needed.
 
-    folders: the inputs. If one does not exist, nothing is compiled, so that the user gets the error
-        about the folder at once. None is ignored.
+    Kernels are needed if a metric matches pixels.
+
+    folders: the folders of the inputs. If one of them does not exist, nothing is compiled, so that
+        the user gets the error about the folder at once. None is ignored.
     """
     from bsdsbench.kernels import never_compiled
 
@@ -366,7 +383,10 @@ BRIEF = 2.0  # work that takes fewer seconds prints no last line
 
 
 def say(line: str, progress: bool = False) -> None:
-    """Print a line to standard error. With `progress`, --quiet suppresses it."""
+    """Print a line to standard error.
+
+    progress: True for a line that reports progress. It is not printed if --quiet is given.
+    """
     if not (progress and click.get_current_context().meta.get("quiet")):
         print(f"bsdsbench: {line}", file=sys.stderr)
 
@@ -375,9 +395,13 @@ def say(line: str, progress: bool = False) -> None:
 def progress(title: str, unit: str = "images") -> Iterator[Callable[[int, int, str], None] | None]:
     """Show the progress of the work in the `with` block.
 
-    Yields a function to call with (done, total, image id), or None if --quiet is given. A terminal
-    shows a bar. Otherwise a line is printed every PLAIN_SECONDS (less often in a long run), and at
-    the end if the work took more than BRIEF seconds. `unit` is the plural of what is counted.
+    A terminal shows a bar. Without a terminal, a line is printed every PLAIN_SECONDS (less often in
+    a long run), and at the end if the work took more than BRIEF seconds.
+
+    title: the name of the work.
+    unit: the plural of what is counted.
+
+    Yields a function to call with (done, total, image id), or None if --quiet is given.
     """
     if click.get_current_context().meta.get("quiet"):
         yield None
@@ -427,8 +451,9 @@ def print_json(value: object) -> None:
 
 
 def print_run(run: Evaluation, out: str | None, columns: Sequence[str] | None = None) -> None:
-    """Print the tables of a run, then its data set, its tasks, and the folder `out` of its results.
+    """Print the tables of a run, then its data set, its tasks, and the folder of its results.
 
+    out: the folder of the results, or None if they were not written.
     columns: the scores to show, or None for the usual ones.
     """
     from bsdsbench.results.score_tables import score_tables
@@ -443,9 +468,12 @@ def print_run(run: Evaluation, out: str | None, columns: Sequence[str] | None = 
 
 
 def report_left_out(failed: Mapping[str, str], run: Evaluation | None) -> int:
-    """Print which images failed (id -> reason) and which ones the protocol left out.
+    """Print which images failed, and which ones the protocol left out, to standard error.
 
-    Returns the exit status: 2 if any image failed, else 0. `run` is None if nothing was scored.
+    failed: image id -> the reason why the image failed.
+    run: the run, or None if nothing was scored.
+
+    Returns the exit status: 2 if any image failed, and 0 otherwise.
     """
     if run and (empty := run.provenance.empty_gt):
         reason = "left out: no boundary in the ground truth (empty_gt=skip)"
@@ -461,12 +489,14 @@ def show_tables(
     output_format: str = "table",
     left_out: Mapping[str, Any] | None = None,
 ) -> None:
-    """Print tables in a format, or write them to the file `out`.
+    """Print tables in a format, or write them to a file.
 
-    left_out: name of a run -> {id of an image that it left out: reason}. CSV, which has no notes,
-        gets them as a last column of the tables of runs.
+    Of tables marked `aside`, only the titles are printed in plain text.
 
-    Of tables marked `aside`, plain text has only the titles.
+    out: the file, or None for standard output.
+    output_format: the format, a key of `forms.FORMS`.
+    left_out: name of a run -> {id of an image that the run left out: reason}. They become a last
+        column of the tables of runs in CSV, which has no notes.
     """
     from bsdsbench.results.score_tables import with_left_out
     from bsdsbench.tables.forms import render, write_tables
@@ -486,12 +516,13 @@ def show_tables(
 
 
 def as_flag(setting: Setting, command_name: str) -> str:
-    """Return a setting as the user writes it on the command line of a command.
+    """Write a setting, as the user must type it to change it for a command.
 
-    - If the command has an option of its name: "--nms", "without --nms" (False), "--flag VALUE".
-    - A field of the protocol or an option of a metric, if the command has --set: "--set
-      FIELD=VALUE".
-    - Anything else as in Python: "name=value".
+    - If the command has an option with the name of the setting, the text is "--nms", "without
+      --nms" (if the value is False) or "--flag VALUE".
+    - If the setting is a field of the protocol or an option of a metric, and the command has --set,
+      the text is "--set FIELD=VALUE".
+    - Otherwise, the text is "name=value", as in Python.
     """
     from bsdsbench.protocol.protocol import Protocol
 

@@ -151,7 +151,11 @@ def compare_command(args: _CompareArguments = opt.options_of(_CompareArguments))
 
 
 class _Compared(NamedTuple):
-    """A comparison of runs or methods on all images, and by name on each slice (group) of --by."""
+    """The comparisons of runs or methods.
+
+    on_all_images: the comparison on all images.
+    slices: name of a slice (a group of images) of --by -> the comparison on its images.
+    """
 
     on_all_images: Comparison | MethodComparison
     slices: Mapping[str, Comparison | MethodComparison]
@@ -162,12 +166,13 @@ def _compare(
 ) -> _Compared:
     """Compare the runs, or the methods of --method, on all images and in each slice of --by.
 
+    If all methods have one run each, they are compared as runs.
+
     options: keywords of both `bb.compare` and `bb.compare_methods`.
     test: the test for p-values, which only `bb.compare` takes.
 
-    If all methods have one run each, they are compared as runs. Raises UsageError if the user gave
-    both runs and --method, or neither; if --names is given for methods; and if --test is given for
-    methods with several runs.
+    Raises UsageError if the user gave both runs and --method, or neither. Raises UsageError too if
+    --names is given for methods, or if --test is given for methods with several runs.
     """
     import bsdsbench as bb
     from bsdsbench.comparison.method import methods_of, runs_of, with_runs
@@ -322,9 +327,9 @@ def worst_command(
 
 
 def _with_error_class(runs: list[Evaluation], score: str) -> list[Evaluation]:
-    """Return the runs or, if `score` is of an error class, the runs with error classes counted.
+    """Return the runs, with classes of errors counted if `score` belongs to such a class.
 
-    Raises DataError if `score` begins with "error." but names no error class.
+    Raises DataError if `score` begins with "error." but names no class of errors.
     """
     from bsdsbench.comparison.lost_scores import with_errors
     from bsdsbench.metrics.base import ERROR_COLUMNS
@@ -416,9 +421,9 @@ def _print_explanation(
 ) -> None:
     """Print an explanation: published results, the target, the trials, and the answer in words.
 
-    A trial is a setting and its scores. The first _MAX_TRIALS for which all images were counted are
-    printed, all that reach the target, and the run as it is. A trial that reaches the target has
-    the sign "=" if a known program uses its setting, else "~".
+    A trial is a setting and its scores. Only trials for which all images were counted are printed:
+    the first _MAX_TRIALS, all others that reach the target, and the run as it is. A trial that
+    reaches the target has the sign "=" if a known program uses its setting, and "~" otherwise.
 
     target_values: score of the metric -> its target, as the user wrote it.
     """
@@ -463,10 +468,10 @@ def _print_explanation(
 
 
 def _print_differences(between: tuple[str, str]) -> int:
-    """Print the differences between two signatures that matter, and return 1 if there are any.
+    """Print the differences between two signatures that matter. Returns 1 if there are any, else 0.
 
-    between: two signatures, or runs that have one: an existing path, a URL, or ref:NAME. A text
-        that contains "|" is always a signature.
+    between: two texts. Each is a signature, or a run that has one: an existing path, a URL, or
+        ref:NAME. A text that contains "|" is always taken as a signature.
     """
     import bsdsbench as bb
     from bsdsbench.protocol.signature import Severity, Signature

@@ -38,13 +38,16 @@ def worst_figure(
 ) -> None:
     """Write a figure with a row per image: photo, ground truth, and an overlay for each run.
 
-    path : the .pdf, .svg or .png file
-    look : the width of the figure, "page" or "column"
-
     Overlays are drawn at the image's best threshold. Photos and ground truth are those of the first
-    run. A missing photo is white; if all are missing, there is no column of photos. Raises
-    DataError if `image_ids` is empty, if files of a run are missing, or if a run has no metric that
-    can be drawn.
+    run. A missing photo is white. If all photos are missing, there is no column of photos.
+
+    runs      : the runs, in the order of their columns
+    image_ids : the images, in the order of the rows
+    path      : the .pdf, .svg or .png file
+    look      : the width of the figure, "page" or "column"
+
+    Raises DataError if `image_ids` is empty, if files of a run are missing, or if a run has no
+    metric that can be drawn.
     """
     from bsdsbench.plotting.grid import PictureRow, draw_grid
 
@@ -81,10 +84,10 @@ def _values_of_images(
 ) -> dict[Field, dict[str, float | None]]:
     """Return the chosen scores of a run's images: column -> image id -> number, None if undefined.
 
+    If a score is of one class, the heading of its column begins with the name of the class.
+
     columns : keys or headings of scores, which may name a class ("tumour.dice"), or "all" for every
         score. By default the first score of the metric, and the score at the ODS threshold
-
-    If a column is of one class, its heading begins with the name of the class.
     """
     table = run.per_image(metric)
     keys = [c.key for c in registry.get(metric).image_columns]
@@ -132,19 +135,39 @@ def worst_table(
     The worst or most different image comes first. Images with an undefined score are left out. For
     a method with several runs, the score of an image is the mean over the runs.
 
-    runs    : one or two runs or methods
-    folders : the folder of every run, method by method, or () if there are none. Overlays are in
-        its subfolder `overlays`. The table has the paths of those of each method's first run
-    metric  : by default the first metric that all runs have
-    draw    : True to draw the overlays of the listed images first
-    progress : called after each drawn image
-    columns : scores of the metric by key or heading, or "all". The first one ranks the images. By
-        default the first score of the metric, and the score at the ODS threshold
-    of_each : a column of groups. The `n` worst images of each group are listed, group by group
-    spread  : the kind of spread that is shown beside a mean over runs
+    Parameters
+    ----------
+    runs : sequence of Evaluation or Method
+        One or two runs or methods.
+    folders : sequence of Path
+        The folder of every run, method by method, or () if there are none. Overlays are in the
+        subfolder `overlays` of these folders. The table has the paths of the overlays of each
+        method's first run.
+    n : int
+        The number of images.
+    metric : str, optional
+        The metric. By default the first metric that all runs have.
+    draw : bool
+        Draw the overlays of the listed images first.
+    progress : callable, optional
+        Called after each drawn image.
+    columns : sequence of str, optional
+        Scores of the metric, by key or heading, or ["all"]. The first one ranks the images. By
+        default the first score of the metric, and the score at the ODS threshold.
+    of_each : str, optional
+        A column of groups. The `n` worst images of each group are listed, group by group.
+    spread : Spread
+        The kind of spread that is shown beside a mean over runs.
 
-    Raises DataError if there are more than two runs or methods, if they are not comparable, or if
-    any of them lacks the metric.
+    Returns
+    -------
+    Table
+
+    Raises
+    ------
+    DataError
+        If there are more than two runs or methods, if they are not comparable, or if any of them
+        lacks the metric.
     """
     methods = _as_methods(runs)
     names = [method.name for method in methods]
@@ -197,9 +220,11 @@ def worst_table(
 
 
 def _shared_metric(runs: Sequence[Evaluation], names: Sequence[str], metric: str | None) -> str:
-    """Return `metric`, by default the first metric that all runs have.
+    """Return the metric to show: `metric` or, if it is None, the first metric that all runs have.
 
-    Raises DataError, with the `names` of the methods, if not all runs have it.
+    names : the names of the methods, for the error message
+
+    Raises DataError if not all runs have the metric, or if they have no metric in common.
     """
     shared = [m for m in runs[0].metrics if all(m in run.metrics for run in runs)]
     if not shared or (metric is not None and metric not in shared):
@@ -236,12 +261,15 @@ def _score_columns(
 ) -> list[_Column]:
     """Return a column for each score of each method, method by method.
 
+    If a method has several runs, a cell is the mean over the runs. It is None if the score is
+    undefined in any of them. The key of a column ends with the number of the method, as in "ods_1".
+    If two scores have the same key because they are of different classes, the key of the second
+    gets its position too, as in "ods_2_1".
+
     values_of_runs : for each run of each method, field -> image id -> number or None
     fields         : the scores that all runs have
-
-    For a method with several runs, a cell is the mean over the runs, or None if the score is
-    undefined in any of them. The key of a column ends with the number of the method, as in "ods_1".
-    If two scores, of different classes, have the same key, the second becomes "ods_2_1".
+    image_ids      : the images, one cell per image
+    spread         : the kind of spread that is shown beside a mean
     """
     remaining = iter(values_of_runs)
     columns = []
@@ -269,9 +297,12 @@ def _score_columns(
 def _overlay_columns(
     methods: Sequence[Method], folders: Sequence[Path], listed: Sequence[str]
 ) -> list[_Column]:
-    """Return a column per method with the paths of overlays of its first run, "" if missing.
+    """Return a column for each method, with the paths of the overlays of its first run.
 
-    folders : the folders of the runs, method by method
+    If an overlay is missing, its cell is "".
+
+    folders : the folders of all runs, method by method
+    listed  : the images
     """
     columns = []
     position = 0  # of the method's first run among all runs
@@ -284,9 +315,9 @@ def _overlay_columns(
 
 
 def _as_methods(runs: Sequence[Evaluation | Method]) -> list[Method]:
-    """Return one or two runs or methods as methods; a run becomes a method with one run.
+    """Convert one or two runs or methods to methods. A run becomes a method with one run.
 
-    Raises DataError for any other number, and if the runs of a method are not comparable.
+    Raises DataError for any other number of them, and if the runs of a method are not comparable.
     """
     if not 1 <= len(runs) <= 2:
         raise DataError(f"worst: {len(runs)} runs, expected one, or two to compare")
@@ -298,9 +329,11 @@ def _as_methods(runs: Sequence[Evaluation | Method]) -> list[Method]:
 
 
 def _score_differences(columns: Sequence[_Column]) -> dict[str, float]:
-    """Return the score of each image in one column, or the first minus the second of two columns.
+    """Return the values by which the images are ranked, by image id.
 
-    For a mean with its spread, the mean is used. Images with an undefined score are left out.
+    For one column, the value is the score itself. For two columns, it is the first score minus the
+    second. If a cell is a mean with its spread, the mean is used. Images with an undefined score
+    are left out.
     """
     differences = {}
     for image_id in columns[0].cells:
@@ -313,9 +346,10 @@ def _score_differences(columns: Sequence[_Column]) -> dict[str, float]:
 
 
 def _first_of_each_group(ranked: Sequence[str], run: Evaluation, by: str, n: int) -> dict[str, str]:
-    """Return the first `n` images of each group in `ranked`, as image id -> group, group by group.
+    """Return the first `n` images of each group, as image id -> group, group by group.
 
-    by : a column of groups of `run`, possibly with limits, as in "size=0,1024"
+    ranked : the images in order
+    by     : a column of groups of `run`, possibly with limits, as in "size=0,1024"
     """
     parts = partition(run.records, by)
     group_of = {i: parts.names[k] for i, k in zip(run.image_ids, parts.members, strict=True)}
