@@ -439,7 +439,7 @@ def _curves_of_points(args: _CurvesArguments) -> list[NamedCurve]:
 
 
 def _write_file(target: str, curves: Sequence[NamedCurve], args: _CurvesArguments) -> None:
-    """Write the points of the only curve to a .csv file, or a figure of all curves to another file."""
+    """Write the points of the only curve to a .csv file, or a figure of all curves to any other."""
     if target.endswith(".csv"):
         _write_csv(Path(target), curves[0], args.kind, args.between)
     else:
