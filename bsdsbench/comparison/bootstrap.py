@@ -38,8 +38,16 @@ _FEW_IMAGES = 20
 class WeightedRun:
     """The counts of N images as arrays, to be scored with any weights of the images.
 
-    The images of the runs `beside`, which have the same protocol, follow those of `run`.
-    `more_pairs` matched pairs of pixels are added to each map, as far as unmatched pixels allow.
+    Parameters
+    ----------
+    run : Evaluation
+        The run whose counts are taken.
+    metrics : sequence of str
+        Names of the metrics to score with.
+    *beside : Evaluation
+        Runs with the same protocol, whose images are appended to the images of `run`.
+    more_pairs : int
+        How many matched pairs of pixels to add to the counts of each map; see `_add_pairs`.
     """
 
     def __init__(
@@ -57,9 +65,12 @@ class WeightedRun:
             self._stacks[metric] = _add_pairs(stack, more_pairs) if more_pairs else stack
 
     def scores(self, weights: Weights) -> dict[str, F8]:
-        """Return METRIC.SCORE -> scores (S,) for S weightings of the images, parts included.
+        """Compute every score of the run under S weightings of its N images.
 
-        weights (S, N): how often each image counts. Infinite scores become NaN.
+        weights : (S, N), how often each image counts in each weighting
+
+        Returns a dict from METRIC.SCORE to an array (S,). Scores of parts, such as classes, are
+        included as METRIC.PART.SCORE. Infinite scores become NaN.
         """
         scores: dict[str, F8] = {}
         for metric, stack in self._stacks.items():
@@ -70,14 +81,15 @@ class WeightedRun:
         return scores
 
     def overall_scores(self) -> dict[str, float]:
-        """Return METRIC.SCORE -> score on all images."""
+        """Compute every score on all images. Returns a dict from METRIC.SCORE to the score."""
         scores = self.scores(self._every_image_once)
         return {score: float(values[0]) for score, values in scores.items()}
 
     def defined(self) -> dict[str, dict[str, int]]:
-        """Return METRIC.SCORE -> unit -> number of defined values that the score is the mean of.
+        """Count the defined values that each score is the mean of.
 
-        A unit is what has the values, such as "pairs" or "classes". Other scores have no key.
+        Returns a dict from METRIC.SCORE to a dict from unit to count. A unit says what the values
+        belong to, such as "pairs" or "classes". Scores that are not means over units are left out.
         """
         numbers = {}
         for metric, stack in self._stacks.items():
@@ -93,9 +105,10 @@ class WeightedRun:
 
 
 def _add_pairs(stack: Stack, n_pairs: int) -> Stack:
-    """Return counts with `n_pairs` more matched pairs of pixels in each map, or all that are left.
+    """Return a copy of the counts in which `n_pairs` more pairs of pixels are matched in each map.
 
-    A pair takes an unmatched pixel of the prediction and one of the ground truth.
+    A pair consists of an unmatched pixel of the prediction and an unmatched pixel of the ground
+    truth. If a map has fewer such pairs left, all of them are matched.
     """
     increased = dict(stack)
     for name in {"matches", OTHER_MATCHES} & stack.keys():
@@ -107,9 +120,12 @@ def _add_pairs(stack: Stack, n_pairs: int) -> Stack:
 
 
 def sample_counter(progress: Progress | None, total: int) -> ReportSamples:
-    """Return a function that takes the size of each finished block, and calls `progress`.
+    """Return a function that adds up the samples done, and reports the sum to `progress`.
 
-    `progress` gets (samples done so far, `total`, "").
+    progress : called with (samples done so far, `total`, ""), or None if nobody wants to know
+    total : the number of samples that will be done
+
+    The returned function must be called with the number of samples in each finished block.
     """
     n_done = 0
 
@@ -125,10 +141,13 @@ def sample_counter(progress: Progress | None, total: int) -> ReportSamples:
 def scores_of(
     runs: Sequence[WeightedRun], weights: Iterable[Weights], report: ReportSamples = lambda _: None
 ) -> list[dict[str, F8]]:
-    """Score each run under B weightings of its N images: METRIC.SCORE -> (B,).
+    """Score each run under B weightings of its N images.
 
-    `weights` has the weightings in blocks (S, N). `report` is called with S whenever a run has been
-    scored on a block.
+    weights : the weightings, in blocks of shape (S, N) with B rows in all
+    report : called with S, the number of weightings in a block, each time a run has been scored
+        on a block
+
+    Returns, for each run, a dict from METRIC.SCORE to an array (B,).
     """
     scores_of_runs: list[list[dict[str, F8]]] = [[] for _ in runs]
     for block in weights:
@@ -152,7 +171,7 @@ class Sampling(NamedTuple):
     clusters: I8 | None = None  # (N,): the cluster number of each image, None if images are drawn
 
     def unit_of_images(self, n_images: int) -> I8:
-        """Return the number of each image's cluster, or of the image itself without clusters."""
+        """Return (n_images,): each image's cluster number, or 0, 1, 2 ... if images are drawn."""
         return np.arange(n_images) if self.clusters is None else self.clusters
 
     @property
@@ -168,9 +187,11 @@ class Sampling(NamedTuple):
     def over(self, runs: Sequence[Evaluation], cluster: str | None) -> Sampling:
         """Return the settings for drawing the images of the runs, or clusters of these images.
 
-        `cluster` is the column of groups that has the clusters. Runs without groups take the
-        clusters of the others. Raises DataError if two runs have different clusters, or if no run
-        has the column.
+        runs : runs of the same images
+        cluster : the column of groups that has the clusters, or None to draw images
+
+        A run without groups takes the clusters of the other runs. Raises DataError if two runs have
+        different clusters, or if no run has the column.
         """
         if cluster is None:
             return self._replace(n=len(runs[0].records))
@@ -184,7 +205,10 @@ class Sampling(NamedTuple):
         return self._replace(n=n_clusters, column=clusters.column, clusters=clusters.members)
 
     def notes(self, run: Evaluation) -> list[str]:
-        """Return notes if there are few images, or if images look like frames of videos."""
+        """Return notes that warn the reader if there are few images, or frames of videos.
+
+        The list is empty if there is nothing to warn of.
+        """
         notes = []
         if self.n < _FEW_IMAGES:
             notes.append(f"{self.n} {self.units} only: intervals and p-values are rough")
@@ -194,9 +218,14 @@ class Sampling(NamedTuple):
 
 
 def check_sampling(n_boot: int, seed: int, level: float) -> Sampling:
-    """Check the settings of a bootstrap, and return them; `Sampling.over` adds the images.
+    """Check the settings of a bootstrap, and return them.
 
-    Raises DataError if a setting is out of range; `level` must be above 0 and below 1.
+    n_boot : number of samples, from 1 to 10 million
+    seed : seed of the random numbers, 0 or more
+    level : confidence level of intervals, above 0 and below 1
+
+    Call `Sampling.over` on the result to add the images. Raises DataError if a setting is out of
+    range.
     """
     if not 0 < given_number(level, "level", 0, 1) < 1:
         raise DataError(f"level {level}: expected a share in (0, 1)")
@@ -205,7 +234,10 @@ def check_sampling(n_boot: int, seed: int, level: float) -> Sampling:
 
 
 def blocks(count: int, n_images: int) -> list[range]:
-    """Divide the numbers 0 to count - 1 of samples into ranges whose weights fit in memory."""
+    """Divide the sample numbers 0 to count - 1 into consecutive ranges.
+
+    A range is short enough for the weights of its samples, one byte per image, to fit in memory.
+    """
     step = max(1, min(_SAMPLES, _CELLS // n_images))
     return [range(first, min(first + step, count)) for first in range(0, count, step)]
 
@@ -213,13 +245,19 @@ def blocks(count: int, n_images: int) -> list[range]:
 def _bootstrap_weights(
     n_images: int, n_boot: int, seed: int, clusters: I8 | None = None
 ) -> Iterator[Weights]:
-    """Yield int8 blocks (S, n_images): how often each bootstrap sample draws each image.
+    """Draw bootstrap samples, and yield how often each sample contains each image.
 
-    A sample draws n_images images with replacement. Given `clusters` (n_images,), the cluster
-    number of each image, it draws as many whole clusters as there are.
+    n_images : number of images
+    n_boot : number of samples
+    seed : seed of the random numbers
+    clusters : (n_images,), the cluster number of each image; None draws single images
 
-    Drawing starts at once, in a background thread that stays up to four blocks ahead. int8 is wide
-    enough: that an image is drawn 128 times has a probability of 1e-215.
+    A sample consists of as many images as there are, drawn with replacement. Given `clusters`, it
+    consists of as many whole clusters as there are.
+
+    Yields int8 blocks (S, n_images). A background thread starts to draw at once, and stays up to
+    four blocks ahead. int8 is wide enough, because an image is drawn 128 times with a probability
+    of 1e-215.
     """
     n_units = n_images if clusters is None else int(clusters.max()) + 1
     rng = np.random.default_rng(seed)
@@ -227,7 +265,8 @@ def _bootstrap_weights(
 
     def draw(n_samples: int) -> Weights:
         block = np.empty((n_samples, n_units), np.int8)
-        for part in np.array_split(block, 16):  # multinomial returns int64, so few rows at a time
+        # `multinomial` returns int64, eight times as large, so draw only a few rows at a time
+        for part in np.array_split(block, 16):
             part[:] = rng.multinomial(n_units, probabilities, size=len(part))
         return block if clusters is None else block[:, clusters]
 
@@ -268,8 +307,12 @@ def sample_runs(
 ) -> list[SampledRun]:
     """Score runs of the same images on all images and on bootstrap samples.
 
-    Every run is scored on the same samples, so that differences between runs are paired. `report`
-    is called as by `scores_of`.
+    runs : runs of the same images
+    metrics : names of the metrics to score with
+    sampling : the settings of the bootstrap, after `Sampling.over`
+    report : called with the number of samples in a block, each time a run has been scored on it
+
+    Every run is scored on the same samples, so that differences between runs are paired.
     """
     n_images = len(runs[0].records)
     # A background thread starts to draw the samples now, while the runs are prepared
@@ -281,15 +324,22 @@ def sample_runs(
 
 
 def shared_scores(runs: Sequence[SampledRun]) -> tuple[str, ...]:
-    """Return the scores that all runs have. Error classes, for example, may be in one run only."""
+    """Return the names of the scores that all runs have, in the order of the first run.
+
+    Runs of the same metrics can have different scores: scores of error classes, for example, exist
+    only in runs that counted these classes.
+    """
     return tuple(score for score in runs[0].values if all(score in run.values for run in runs))
 
 
 def jackknife_weights(units: I8) -> Iterator[Weights]:
-    """Yield int8 blocks (S, N) of jackknife weights, each row of which leaves out one unit.
+    """Yield the weights of a jackknife, which leaves out one unit of images at a time.
 
-    units (N,): the number from 0 of the unit that each image belongs to, a cluster or the image
-    itself. Row k of all blocks together is 0 at the images of unit k, and 1 elsewhere.
+    units : (N,), the number, from 0 on, of the unit that each image belongs to. A unit is a
+        cluster of images or a single image.
+
+    Yields int8 blocks (S, N). Over all blocks, row k is 0 at the images of unit k, and 1 at the
+    other images.
     """
     for rows in blocks(int(units.max()) + 1, len(units)):
         yield (units != np.array(rows)[:, None]).astype(np.int8)

@@ -37,14 +37,18 @@ def comparable(
 ) -> ComparableRuns:
     """Check that runs are comparable, and restrict them to the images that all of them have.
 
-    common : True drops every image that some run lacks. False drops only images that a run was
-        allowed to leave out, or nothing if `strict`. None drops nothing, and is for callers without
-        such an option, which errors then do not suggest.
-    force : True turns differences of protocol and ground truth into notes. None is as False, but
-        for callers without such an option.
+    runs : the runs, which may have different images
+    common : which images to drop. True drops every image that some run lacks. False drops only the
+        images that a run was allowed to leave out. None drops nothing, and is meant for callers
+        that have no option `common`; error messages then do not suggest that option.
+    force : True turns differences of protocol and of ground truth into notes instead of errors.
+        None does not, just as False, but is meant for callers that have no option `force`.
+    strict : if True, common=False drops nothing either
 
-    Raises DataError if there are no runs, if a run has no counts of images, if images differ that
-    may not be dropped, or if protocols or ground truth differ.
+    Returns the restricted runs, and notes on what was dropped and on what a reader must know.
+
+    Raises DataError if there are no runs, if a run has no counts of single images, if the runs have
+    different images and these may not be dropped, or if protocols or ground truth differ.
     """
     if not runs:
         raise DataError("no runs given, expected at least one to compare")
@@ -63,8 +67,9 @@ def comparable(
             notes.append(pair.line())
     restricted = ComparableRuns(list(runs), [])
     if severities_of_images:
-        is_excused = severities_of_images == {Severity.SAID}
-        may_drop = common is True or (common is False and is_excused and not strict)
+        # A run that was allowed to leave images out differs in a way that only has to be stated
+        is_permitted = severities_of_images == {Severity.SAID}
+        may_drop = common is True or (common is False and is_permitted and not strict)
         restricted = _restrict_to_shared_images(runs, may_drop, has_option=common is not None)
     effect = "" if force is None else "compares them all the same"
     refuse_unless_forced(problems, bool(force), "such scores are not comparable", effect)
@@ -86,9 +91,12 @@ def _restrict_to_shared_images(
 ) -> ComparableRuns:
     """Drop the images that some run lacks, from runs whose images differ.
 
-    `Evaluation.failed` lists a dropped image with the runs that lack it. Raises DataError if
-    `may_drop` is False, or if no image is in all runs; it suggests the option `common` if the
-    caller has it (`has_option`).
+    runs : the runs
+    may_drop : if False, raise an error instead of dropping images
+    has_option : True if the caller has an option `common`, which the error then suggests
+
+    In the returned runs, `Evaluation.failed` lists each dropped image with the names of the runs
+    that lack it. Raises DataError if `may_drop` is False, or if no image is in all runs.
     """
     ids_of_runs = [set(run.image_ids) for run in runs]
     shared = set.intersection(*ids_of_runs)
@@ -134,8 +142,15 @@ def fewer_values(
 ) -> dict[str, str]:
     """Describe the scores that are means over unequal numbers of values in the runs.
 
-    Returns METRIC.SCORE -> text, such as "9 images in A, 10 images in B". Other scores have no key.
-    `labels` are the names of the runs.
+    A score that averages over images, for example, leaves out images in which it is undefined, and
+    these may be more images in one run than in another.
+
+    runs : the counts of the runs
+    labels : the names of the runs
+    scores : the scores to look at, as METRIC.SCORE
+
+    Returns a dict from METRIC.SCORE to a text such as "9 images in A, 10 images in B". Scores with
+    equally many values in all runs are left out.
     """
     defined_of_runs = [run.defined() for run in runs]  # score -> unit -> number of values
     texts = dict[str, str]()

@@ -124,9 +124,12 @@ def _compare_runs(
     test: str,
     progress: Progress | None,
 ) -> Comparison:
-    """Compare runs of the same images, which `sampling` draws, by the scores that all of them have.
+    """Compare runs of the same images by the scores that all of them have.
 
-    `notes` come from earlier steps. `test` and `progress` are the parameters of `compare`.
+    runs : comparable runs, restricted to the images that they share
+    notes : notes for the reader from checking and restricting the runs
+    sampling : the settings of the bootstrap over these images
+    test, progress : the parameters of `compare`
     """
     metrics = shared_metrics(runs)
     n_pairs = len(runs) * (len(runs) - 1) // 2
@@ -183,7 +186,10 @@ def _compare_runs(
 def _late_starts(
     runs: Sequence[Evaluation], metrics: Sequence[str], scores: Sequence[str]
 ) -> dict[str, str]:
-    """Return METRIC.SCORE -> note for each AP whose metric has curves that start above recall 0."""
+    """Return the note to show with each AP that is computed from curves that start above recall 0.
+
+    Returns a dict from METRIC.SCORE to the note. Scores that need no note are left out.
+    """
     note_of_score = dict[str, str]()
     for metric in metrics:
         if note := late_starts_note(runs, metric):
@@ -193,9 +199,11 @@ def _late_starts(
 
 
 def _nothing_significant(sampling: Sampling, n_pairs: int) -> list[str]:
-    """Return a note if not even the smallest possible p-value is significant, else [].
+    """Return a note if not even the smallest possible p-value would be significant, else [].
 
-    Few images, few samples or many pairs of runs (Holm's correction) can be the reason.
+    n_pairs : number of pairs of runs, over which Holm's method corrects the p-values
+
+    This happens if there are few images, few bootstrap samples or many pairs of runs.
     """
     least_p = significance.least_p(sampling.n, sampling.n_boot, n_pairs)
     if n_pairs == 0 or least_p < 1 - sampling.level:
@@ -210,10 +218,13 @@ def _nothing_significant(sampling: Sampling, n_pairs: int) -> list[str]:
 def _max_score_changes_by_solver(
     runs: Sequence[SampledRun], metrics: Sequence[str]
 ) -> dict[str, dict[str, float]]:
-    """Return by how much each score would change if the official solver had missed no pairs.
+    """Estimate by how much each score would change if the official solver had missed no pairs.
 
-    The solver misses about PAIRS_LOST pairs of pixels in each map. Returns run name ->
-    METRIC.SCORE -> absolute change. Runs matched by another solver have no key.
+    The official solver does not find the best matching: it misses about PAIRS_LOST pairs of pixels
+    in each map. The estimate adds that many pairs to the counts.
+
+    Returns a dict from run name to a dict from METRIC.SCORE to the absolute change. Runs that were
+    matched by another solver are left out.
     """
     changes = {}
     for sampled in runs:
@@ -232,14 +243,19 @@ def _compare_scores(
     solver_moves: Mapping[str, Mapping[str, float]],
     sampling: Sampling,
 ) -> list[ScoreDifference]:
-    """Return the differences of scores (a minus b) for all pairs of runs.
+    """Compute the difference of each score (a minus b) for all pairs of runs.
 
-    permutation_p : names of a pair -> score -> p-value; {} for p-values from the bootstrap
-    solver_moves : run -> score -> change, see `_max_score_changes_by_solver`
+    scores : the scores to compare, as METRIC.SCORE
+    pairs : the pairs (a, b) of runs
+    permutation_p : the p-values of a permutation test, by the names of the pair and by score. If
+        it is empty, p-values are computed from the bootstrap.
+    solver_moves : see `_max_score_changes_by_solver`
+    sampling : the settings of the bootstrap
 
-    Holm's method corrects the p-values of a family over all pairs of runs: of one overall score, or
-    of a score of all parts of a metric, such as the Dice of all classes. An undefined difference
-    has p NaN.
+    Holm's method corrects the p-values of a family of scores together, over all pairs of runs. Each
+    overall score is a family by itself. A score that exists for every part of a metric, such as the
+    Dice of each class, forms one family with all its parts. A difference that is undefined has p
+    NaN, and does not count as a test.
     """
     families = dict[tuple[str, str, bool], list[ScoreDifference]]()
     for score, (a, b) in product(scores, pairs):
@@ -252,8 +268,9 @@ def _compare_scores(
         else:
             p = significance.p_value(in_samples, sampling.n)
         moves = [solver_moves[run.name][score] for run in (a, b) if run.name in solver_moves]
-        # If the official solver matched both, they lose about as many pairs, and only its random
-        # choices are left; if it matched neither, it moves nothing
+        # `reach` is how much of the difference the official solver may have caused. If it matched
+        # both runs, it missed about as many pairs in each, so only its random choices matter. If
+        # it matched neither, `reach` is 0.
         reach = SOLVER_MOVES if len(moves) == 2 else sum(moves)
         low, high = significance.percentile_interval(in_samples, sampling.level, sampling.n)
         difference = ScoreDifference(
@@ -281,9 +298,13 @@ def _assign_letters(
     differences: Sequence[ScoreDifference],
     level: float,
 ) -> dict[str, tuple[str, ...]]:
-    """Return score -> letters of each run, such as "ab"; runs that share one do not differ.
+    """Assign letters to the runs so that runs that share a letter do not differ significantly.
 
-    The best run has an "a". A run that has no p-value in any of its differences has "".
+    A difference is significant if its corrected p-value is below 1 - level.
+
+    Returns a dict from score to a tuple with the letters of each run, such as "ab", in the order of
+    `runs`. The best run has the letter "a". A run without a p-value in any of its differences has
+    no letters ("").
     """
     letters = {}
     for score in scores:
@@ -302,9 +323,11 @@ def _compare_images(
 ) -> tuple[ImagePairs, ...]:
     """Compare each pair of runs image by image, by each metric's first score for single images.
 
-    Images whose difference (a minus b) is undefined are left out. The influence of an image is how
-    much the difference of the metric's first score on all images would fall without the image, or
-    without its cluster; 0 if there is only one.
+    Images whose difference (a minus b) is undefined are left out.
+
+    Each image also gets an influence: the amount by which the difference of the metric's first
+    score on all images would fall without this image. If clusters are drawn, the whole cluster of
+    the image is left out instead. If there is only one image or cluster, the influence is 0.
     """
     units = sampling.unit_of_images(len(runs[0].run.records))
     without_each: list[dict[str, F8]] = []  # for each run: score -> (units,) without each unit

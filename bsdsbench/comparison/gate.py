@@ -72,10 +72,16 @@ class Baseline:
     ) -> Baseline:
         """Make a baseline from the scores of a run.
 
-        If the file `earlier` exists, its tolerances are kept for scores without a new one, and its
-        `gated` if none are given now; scores that the run lacks are dropped. Scores are named
-        METRIC.SCORE or by a short name. Raises DataError if a tolerance is invalid, if a score is
-        unknown, or if the earlier file is damaged.
+        run : the run
+        tolerances : tolerances of single scores. Here and in `gated`, a score is named METRIC.SCORE
+            or by a short name, such as "ods".
+        earlier : the file of an earlier baseline, if any. Its tolerances are kept for scores
+            without a new tolerance. Its `gated` scores are kept if none are given now. Scores that
+            the run lacks are dropped. The file need not exist.
+        gated : the scores to check. If it is empty, the default of `check` applies.
+
+        Raises DataError if a tolerance is invalid, if a score is unknown, or if the earlier file is
+        damaged.
         """
         scores = score_names.flat_scores(run)
         limits = _by_full_name(tolerances or {}, scores)
@@ -311,7 +317,12 @@ def check(
 
 
 def _scores_to_check(baseline: Baseline, chosen: Sequence[str]) -> list[str]:
-    """Return the `chosen` scores, or the default scores that `check` documents, as METRIC.SCORE."""
+    """Return the names METRIC.SCORE of the scores to check.
+
+    These are the `chosen` scores. If none are chosen, these are the scores that the baseline names
+    (`gated`). If it names none, these are all overall scores, and those scores of parts, such as
+    classes, that tables show.
+    """
     if chosen:
         return list(_by_full_name(dict.fromkeys(chosen), baseline.scores))
     if baseline.gated:
@@ -333,10 +344,18 @@ def _check_images(
     sampling: Sampling | None,
     progress: Progress | None = None,
 ) -> GateResult:
-    """Check the scores in `tolerances` against a baseline run on the same images.
+    """Check scores of a run against those of a baseline run on the same images.
 
-    Without `sampling` the tolerance alone decides, and also if no drop can be significant, which a
-    note then says. Another note names scores that are means over unequal numbers of values.
+    run, baseline_run : the two runs
+    scores_before : the scores of the baseline, by METRIC.SCORE
+    tolerances : the scores to check, with their tolerances
+    sampling : the settings of the bootstrap that tests whether a drop is significant. If it is
+        None, the tolerance alone decides.
+    progress : the parameter of `compare`
+
+    If the images are so few that no drop could be significant, the tolerance alone decides too, and
+    a note says so. Another note names scores that are means over unequal numbers of values in the
+    two runs.
     """
     metrics = [m for m in run.metrics if m in baseline_run.metrics]
     weighted_runs = [WeightedRun(compared, metrics) for compared in (run, baseline_run)]
@@ -388,7 +407,11 @@ def _test_differences(
     sampling: Sampling,
     progress: Progress | None,
 ) -> dict[str, ScoreDifference]:
-    """Test differences of `scores` by a paired bootstrap, with Holm's correction over them all."""
+    """Test the differences between a run and the baseline by a paired bootstrap.
+
+    Returns the difference of each of the `scores`, by METRIC.SCORE. Holm's method corrects the
+    p-values over all of these scores together.
+    """
     compared = compare(
         [replace(run, name="now"), baseline_run],
         level=sampling.level,
@@ -405,9 +428,27 @@ def assert_scores(
 ) -> GateResult | None:
     """Check a run, or the folder of a run, against a baseline file, and raise if a score fails.
 
-    The AssertionError has at most five lines; it is raised too if there is no baseline. `options`
-    are further parameters of `check`. With `update` nothing is checked: the baseline is written
-    from the run, keeping the tolerances of the file, and None is returned.
+    Parameters
+    ----------
+    run : Evaluation or path
+        The run, or its folder.
+    baseline : path
+        The file of the baseline.
+    update : bool
+        If True, check nothing. Write the baseline from the run instead, keep the tolerances of the
+        file, and return None.
+    **options
+        Further parameters of `check`.
+
+    Returns
+    -------
+    GateResult or None
+        The verdict, in which all scores passed, or None with `update`.
+
+    Raises
+    ------
+    AssertionError
+        If a score fails, or if there is no baseline. The message has at most five lines.
     """
     __tracebackhide__ = True  # a failing test shows the scores, not this
     (evaluation,) = as_runs([run])
@@ -426,9 +467,13 @@ def assert_scores(
 
 
 def _limit(tolerance: Tolerance, before: float, score: str) -> float:
-    """Return the tolerance of a score in units of the score; "5%" is of the baseline, `before`.
+    """Convert the tolerance of a score to units of the score.
 
-    Raises DataError if it is neither a number nor a percentage, or if it is negative.
+    tolerance : a number, which is returned as it is, or a percentage of `before`, such as "5%"
+    before : the score of the baseline
+    score : the name of the score, for the error message
+
+    Raises DataError if the tolerance is neither a number nor a percentage, or if it is negative.
     """
     what = f"tolerance of {score!r}"
     if isinstance(tolerance, str) and tolerance.endswith("%"):
@@ -438,9 +483,12 @@ def _limit(tolerance: Tolerance, before: float, score: str) -> float:
 
 
 def _by_full_name(values: Mapping[str, _V], scores: Mapping[str, float]) -> dict[str, _V]:
-    """Replace short names of scores, the keys of `values`, with METRIC.SCORE.
+    """Return a copy of `values` whose keys are the full names METRIC.SCORE.
 
-    Raises DataError if a name stands for none of `scores`.
+    values : any values by the name of a score, short ("ods") or full
+    scores : the known scores, by full name
+
+    Raises DataError if a name stands for none of the known scores.
     """
     by_full_name = {score_names.full_name(name, scores): value for name, value in values.items()}
     for name in by_full_name:

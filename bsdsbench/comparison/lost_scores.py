@@ -57,10 +57,15 @@ def with_errors(
 ) -> Evaluation:
     """Return the run with an error class for every missed and every false pixel.
 
-    A run that stores the classes is returned unchanged. Otherwise its images are counted again from
-    the files, by `workers` threads (default: one per core); `progress` is called with (images done,
-    all images, image id). Raises DataError if the run has no maps, if no metric matches pixels, or
-    if the files have changed since the run.
+    A run that already stores the error classes is returned unchanged. Otherwise, its images are
+    read and counted again.
+
+    run : the run
+    workers : number of threads, by default one per core
+    progress : called with (images done, number of images, image id)
+
+    Raises DataError if the run has no maps, if none of its metrics matches pixels, or if the files
+    have changed since the run.
     """
     if metric_with_errors(run) is not None:
         return run
@@ -72,7 +77,10 @@ def with_errors(
     sources = find_sources(run, metric=metric.name)
 
     def count_again(record: ImageRecord) -> ImageRecord:
-        """Return the record with counts by error class; the other counts must be as they were."""
+        """Return the record with counts by error class added.
+
+        Raises DataError if the other counts are not the stored ones.
+        """
         pred, gt = sources.load(record.image_id, run.protocol)
         counts = checked_counts(metric.count_image(pred, gt, run.protocol, boundary_errors))
         matches = {name: counts[name] for name in ("thresholds", "matches")}
@@ -89,17 +97,26 @@ def with_errors(
 
 
 def lost_scores(run: Evaluation, n_boot: int = N_BOOT, seed: int = SEED) -> dict[str, Any]:
-    """Return the shares of a run's error classes, with bootstrap intervals, as plain values.
+    """Return how large the error classes of a run are, with bootstrap intervals, as plain values.
 
-    The keys are "name" (of the run), "metric", "ods" and its "threshold" if the metric has them,
-    and the keys of ERROR_SIDES, which map each class to {"share", "low", "high", "delta_ods"}:
+    run : a run that stores error classes, see `with_errors`
+    n_boot, seed : number of bootstrap samples, and seed of the random numbers
 
-    - missed, false: share of the class among all missed (false) pixels at the ODS threshold
-    - agreement: share of matched pixels among the ground-truth pixels that one, some or all
+    Returns a dict with these keys:
+
+    - "name": the name of the run
+    - "metric": the name of the metric
+    - "ods", "threshold": the ODS and its threshold, if the metric has an ODS
+    - "missed", "false": for each class of missed (or false) pixels, its share of all missed (or
+      false) pixels at the ODS threshold
+    - "agreement": the share of matched pixels among the ground-truth pixels that one, some or all
       annotators drew
-    - delta_ods: how much ODS would rise if only this class were repaired
 
-    Undefined numbers are None. Raises DataError if the classes were not counted.
+    Each value in the last three is a dict with the keys "share", "low" and "high" (the ends of its
+    interval), and "delta_ods", by how much ODS would rise if only this class were repaired. Numbers
+    that are undefined are None.
+
+    Raises DataError if the error classes were not counted.
     """
     metric = _require_errors(run)
     comparison = compare([run], n_boot=n_boot, seed=seed)
@@ -121,8 +138,11 @@ def lost_scores(run: Evaluation, n_boot: int = N_BOOT, seed: int = SEED) -> dict
 def error_slices_table(runs: Sequence[Evaluation], by: str) -> Table:
     """Return a table of error classes within slices, with a row for each run, slice and class.
 
-    `by` is the column of groups, which are the slices. Shares have jackknife intervals. Raises
-    DataError if error classes were not counted, or if a run lacks the column.
+    runs : runs that store error classes
+    by : the column of groups, each of which is a slice
+
+    The shares have jackknife intervals. Raises DataError if error classes were not counted, or if a
+    run lacks the column.
     """
     rows: list[list[Cell]] = []
     for run in runs:
@@ -143,7 +163,8 @@ def error_slices_table(runs: Sequence[Evaluation], by: str) -> Table:
 def error_table(runs: Sequence[Evaluation], losses: Sequence[dict[str, Any]]) -> Table:
     """Return a table of error classes, with a row for each run and class.
 
-    `losses` has the mapping that `lost_scores` returns, for each run.
+    runs : the runs, for the footer of the table
+    losses : for each run, what `lost_scores` returned
     """
     rows: list[list[Cell]] = []
     for lost in losses:

@@ -57,7 +57,11 @@ class Method:
     seeds: tuple[str, ...]  # what differs in the paths of the runs' folders, or the runs' names
 
     def __init__(self, name: str, runs: Sequence[Evaluation | str | Path]) -> None:
-        """Load the runs. Their seeds are what differs in their paths, or names if loaded."""
+        """Load the runs, and find their seeds.
+
+        The seed of a run is what differs in the path of its folder from the other runs. If a run
+        is given as an Evaluation, its name is used in place of the path.
+        """
         given = given_list(runs, f"method {name}", "a list of runs or of their folders")
         if not given:
             raise DataError(f"method {name}: no runs, expected at least one")
@@ -71,9 +75,9 @@ class Method:
 
     @property
     def left_out(self) -> dict[str, str]:
-        """Return image id -> reason for each image that any of the runs left out, sorted by id.
+        """Return the images that any of the runs left out, with the reason, sorted by id.
 
-        The first run that left an image out gives the reason.
+        If several runs left an image out, the reason is that of the first of them.
         """
         reasons: dict[str, str] = {}
         for run in reversed(self.runs):
@@ -152,7 +156,8 @@ class ScoresOfRuns(NamedTuple):
     def cell(self, spread: Spread) -> Estimate:
         """Return the mean over runs with the chosen spread, as a cell of a table.
 
-        A range is shown as an interval. A single run has no spread.
+        A standard deviation or error is shown as "± x", with the number of runs. A range is shown
+        as an interval. A single run has no spread, so the cell then has the score only.
         """
         n = len(self.values)
         if n < 2:
@@ -163,10 +168,10 @@ class ScoresOfRuns(NamedTuple):
 
 
 def _differing_parts(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the components in which paths differ, joined by "/", for each path.
+    """Return, for each path, the components in which the paths differ, joined by "/".
 
-    These are "seed0" and "seed1" for out/seed0/ours and out/seed1/ours. Paths of different depths,
-    or that are all equal, give their last component.
+    For out/seed0/ours and out/seed1/ours, these are "seed0" and "seed1". If the paths have
+    different depths, or if they are all equal, the last component of each path is returned instead.
     """
     paths = [Path(name).parts or (name,) for name in names]
     if len({len(path) for path in paths}) == 1:
@@ -177,9 +182,10 @@ def _differing_parts(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def with_runs(methods: Sequence[Method], runs: Sequence[Evaluation]) -> list[Method]:
-    """Return the methods with other runs, as many for each method as before; the seeds stay.
+    """Return copies of the methods whose runs are replaced; names and seeds stay the same.
 
-    `runs` are those of the first method, then of the second, and so on.
+    runs : the new runs: first all runs of the first method, then all runs of the second method, and
+        so on. Each method gets as many runs as it had.
     """
     remaining = iter(runs)
     return [method._with(islice(remaining, method.n_runs), method.seeds) for method in methods]
@@ -192,16 +198,19 @@ def runs_of(methods: Sequence[Method]) -> list[Evaluation]:
 
 
 def methods_of(specs: Sequence[str]) -> list[Method]:
-    """Load the methods that texts NAME=RUNS,RUNS name, see `folders_of`."""
+    """Load the methods that texts of the form NAME=RUNS,RUNS specify; see `folders_of`."""
     return [Method(name, folders) for name, folders in folders_of(specs)]
 
 
 def folders_of(specs: Sequence[str]) -> list[tuple[str, list[str]]]:
-    """Parse texts NAME=RUNS,RUNS: return (name of the method, its runs) for each of them.
+    """Parse texts of the form NAME=RUNS,RUNS, which specify methods and their runs.
 
-    RUNS is a folder, a pattern of folders (out/ours/seed*), a file written by `share`, a URL or
-    ref:NAME. Raises DataError if a text has another form, if a pattern matches nothing, or if a
-    name is repeated.
+    RUNS is a folder, a pattern of folders (out/ours/seed*), a file written by `share`, a URL, or
+    ref:NAME for a reference run.
+
+    Returns, for each text, the name of the method and its runs, in which patterns are replaced by
+    the folders that match them. Raises DataError if a text is not of this form, if a pattern
+    matches nothing, or if two methods have the same name.
     """
     methods = []
     for spec in specs:
@@ -218,9 +227,12 @@ def folders_of(specs: Sequence[str]) -> list[tuple[str, list[str]]]:
 def matching_folders(patterns: Sequence[str], option: str) -> list[str]:
     """Return the folders and shared files (.npz) that match the patterns.
 
-    The matches of a pattern are in natural order. A text without wildcards is returned unchanged,
-    even if there is no such folder. Raises DataError, which names `option`, if a pattern matches
-    nothing.
+    patterns : patterns with wildcards, or paths without. A path without wildcards is returned
+        unchanged, even if there is no such folder.
+    option : the command-line option that the patterns come from, for the error message
+
+    The matches of each pattern are in natural order ("2" before "10"). Raises DataError if a
+    pattern matches nothing.
     """
     folders = list[str]()
     for pattern in patterns:
@@ -245,14 +257,29 @@ class Splits(NamedTuple):
 
 
 def splits(runs: Sequence[Evaluation], name: str = "") -> Splits:
-    """Return the mean scores over the splits of a data set, and the scores of all images pooled.
+    """Compute the mean scores over the splits of a data set, and the scores of all images pooled.
 
-    Papers with random splits (Multicue, cross-validation) report the mean; pooled scores come from
-    the summed counts of all images, where an image counts once for each of its splits. `runs` has
-    one run for each split. `name` is the name of the pooled run, by default that of the first run.
+    Papers with random splits (Multicue, cross-validation) report the mean over the splits. Pooled
+    scores come from the summed counts of all images instead.
 
-    Raises DataError if there are no runs, if a run has no counts per image, or if protocols,
-    metrics or kinds of counts differ.
+    Parameters
+    ----------
+    runs : sequence of Evaluation
+        One run for each split. An image may be in several splits; it then counts once for each.
+    name : str
+        The name of the pooled run, by default the name of the first run.
+
+    Returns
+    -------
+    Splits
+        A table of both, with the scores that tables show and that all splits have, and the pooled
+        run.
+
+    Raises
+    ------
+    DataError
+        If there are no runs, if a run has no counts per image, or if protocols, metrics or kinds of
+        counts differ.
     """
     if not runs:
         raise DataError("no runs given, expected one of each split")
@@ -260,7 +287,7 @@ def splits(runs: Sequence[Evaluation], name: str = "") -> Splits:
         raise DataError(f"{', '.join(lacking)}: no counts per image")
     first = runs[0]
     labels = [run.name for run in as_runs(runs)]
-    # Metric -> names of its counts; tolerances and error classes add names
+    # The names of each metric's counts. Further tolerances and error classes add names.
     expected = {metric: counts.keys() for metric, counts in first.records[0].counts.items()}
     records = []
     for run, label in zip(runs, labels, strict=True):

@@ -91,7 +91,8 @@ class MethodComparison(ComparedScores):
     def tables(self, spread: Spread | str = Spread.SD) -> list[Table]:
         """Return the tables of means, of intervals and, for several methods, of differences.
 
-        `spread` is shown beside a mean: "sd", "se" or "range".
+        spread : what is shown beside a mean over runs. "sd" is the standard deviation, "se" the
+            standard error, and "range" the smallest and the largest value.
         """
         spread = Spread(spread)
         scores = self.scores_shown
@@ -237,8 +238,12 @@ def _compare_methods(
 ) -> MethodComparison:
     """Compare methods by the scores that all of their runs have.
 
-    `runs` are the runs of the first method, then of the second, and so on, restricted to the images
-    that `sampling` draws. `notes` come from this restriction.
+    methods : the methods as they were given
+    runs : their runs, restricted to the shared images: first all runs of the first method, then all
+        runs of the second method, and so on
+    notes : notes for the reader from restricting the runs
+    sampling : the settings of the bootstrap over these images
+    progress : the parameter of `compare`
     """
     metrics, level = shared_metrics(runs), sampling.level
     report_samples = bootstrap.sample_counter(progress, len(runs) * sampling.n_boot)
@@ -296,7 +301,10 @@ def _compare_methods(
 
 
 def _paired_by_seed(methods: Sequence[Method]) -> frozenset[tuple[str, str]]:
-    """Return the names of each pair of methods whose runs have the same, distinct seeds."""
+    """Return the pairs of methods whose runs can be paired by seed, as pairs of names.
+
+    Both methods need the same seeds, which differ from each other, and more than one run.
+    """
     pairs = [(a, b) for a, b in combinations(methods, 2) if a.seeds == b.seeds]
     return frozenset((a.name, b.name) for a, b in pairs if a.distinct and a.n_runs > 1)
 
@@ -331,25 +339,27 @@ class _SampledMethod(NamedTuple):
 
 
 def _draw_runs(n_runs: int, n_boot: int, seed: int) -> I8:
-    """Return how often each bootstrap sample draws each run, (n_boot, n_runs).
+    """Draw bootstrap samples of runs, each of `n_runs` runs drawn with replacement.
 
-    A sample draws `n_runs` runs with replacement.
+    Returns an int64 array (n_boot, n_runs): how often each sample contains each run.
     """
     rng = np.random.default_rng([seed, n_runs])
     return np.asarray(rng.multinomial(n_runs, np.full(n_runs, 1 / n_runs), size=n_boot), np.int64)
 
 
 def _draw_means(by_run: F8, drawn_runs: I8, n_units: int) -> _Draws:
-    """Draw the mean of a score over R runs, with images and runs drawn together.
+    """Compute the mean of a score over R runs in B bootstrap samples of both images and runs.
 
-    by_run (R, B): score of each run in each sample of images
-    drawn_runs (B, R): how often each sample draws each run
+    by_run : (R, B), the score of each run in each sample of images
+    drawn_runs : (B, R), how often each sample contains each run
     n_units : number of images or clusters
 
-    A draw is the mean over all R runs in a sample of images, plus the deviation of the drawn runs
-    from it. Deviations are multiplied by sqrt(R / (R - 1)), because so few runs vary too little.
-    `n_effective` is one more than Satterthwaite's degrees of freedom; for a single run, or if the
-    means are undefined in every sample, it is `n_units`.
+    The value in a sample is the mean over all R runs on the sample's images, plus the deviation of
+    the drawn runs from that mean. Samples of a few runs vary too little, so the deviations are
+    multiplied by sqrt(R / (R - 1)).
+
+    `n_effective` of the result is one more than Satterthwaite's degrees of freedom. If there is a
+    single run, or if the means are NaN in every sample, it is `n_units`.
     """
     n_runs = len(by_run)
     if n_runs == 1:
@@ -376,11 +386,18 @@ def _difference(
     draws_of_means: Mapping[str, _Draws],
     sampling: Sampling,
 ) -> ScoreDifference:
-    """Return the difference of a score, a minus b, between two methods. p is not corrected yet.
+    """Compute the difference of a score, a minus b, between two methods.
 
-    If the methods have the same seeds (`is_paired`), the two runs of a seed are drawn together, and
-    p comes from exchanging them. Otherwise p comes from the bootstrap. p is NaN if a method has
-    fewer than LEAST_RUNS runs, unless both have a single run, or if the difference is undefined.
+    a, b : the methods with the scores of their runs
+    score : the score, as METRIC.SCORE
+    is_paired : True if the runs of the methods have the same seeds. The two runs of a seed are then
+        drawn together, and p comes from a test that exchanges them. Otherwise, p comes from the
+        bootstrap.
+    draws_of_means : the mean score of each method in each sample, by the name of the method
+    sampling : the settings of the bootstrap
+
+    p is not corrected for several tests yet, so `p_holm` equals p. p is NaN if the difference is
+    NaN. It is also NaN if a method has fewer than LEAST_RUNS runs, unless both have a single run.
     """
     values_a, values_b = a.values(score), b.values(score)
     value = values_a.mean - values_b.mean
@@ -406,10 +423,11 @@ def _difference(
 def _variance_notes(
     methods: Sequence[Method], paired: frozenset[tuple[str, str]], units: str
 ) -> list[str]:
-    """Return notes on the variance that intervals cover, and on missing and limited p-values.
+    """Return notes that say what intervals cover, and why p-values are missing or cannot be small.
 
-    `paired` has the names of each pair of methods with the same seeds. `units` says what is drawn
-    besides runs, such as "images".
+    methods : the methods that are compared
+    paired : the names of each pair of methods whose runs have the same seeds
+    units : what is drawn besides runs, in words, such as "images"
     """
     n_runs = {method.name: method.n_runs for method in methods}
     single = [name for name, n in n_runs.items() if n == 1]
@@ -441,9 +459,12 @@ def means_table(
 ) -> Table:
     """Return a table with each method's mean scores over its runs, without comparing methods.
 
+    methods : the methods, one row each
     spread : the spread that is shown beside a mean
-    columns : the scores to show, such as "ods", or "all"; None for the usual ones
-    extra : further rows, such as published results
+    columns : the scores to show, such as "ods", or "all". None shows those that tables show by
+        default.
+    extra : further rows, such as published results. A score that they mark is never shown as the
+        best of its column.
     notes : further lines below the table
 
     Raises DataError if a score is unknown, or if the runs of a method are not comparable.

@@ -61,10 +61,14 @@ class Ranks:
 
 
 def ranks_of(score: str, scores: Mapping[str, tuple[float, F8]], level: float) -> Ranks:
-    """Rank methods by METRIC.SCORE, with intervals of this level.
+    """Rank methods by a score, on all images and in every bootstrap sample.
 
-    `scores` has each method's score on all images, and its scores in B bootstrap samples. A method
-    is left out if the former is undefined, and ranks last in samples in which the latter is.
+    score : the score to rank by, as METRIC.SCORE
+    scores : for each method, its score on all images and its scores (B,) in B bootstrap samples
+    level : confidence level of the intervals of ranks
+
+    A method whose score on all images is NaN is left out. In samples in which a method's score is
+    NaN, the method ranks last.
     """
     sign = 1 if lower_is_better(score) else -1  # so that a lower cost is better
     costs = {name: sign * value for name, (value, _) in scores.items() if not math.isnan(value)}
@@ -98,10 +102,13 @@ def ranks_of(score: str, scores: Mapping[str, tuple[float, F8]], level: float) -
 
 
 def indistinguishable_groups(compared: ComparedScores, score: str) -> list[tuple[int, int]]:
-    """Return the groups of consecutively ranked methods, no two of which differ significantly.
+    """Find the groups of consecutively ranked methods, no two of which differ significantly.
 
-    A group is (first, last), the positions from 0 of its best and its worst method in the ranking
-    by `score`. Groups of one method, or within a larger group, are left out.
+    score : the score to rank by, as METRIC.SCORE
+
+    Returns a list of groups (first, last): the positions, from 0 on, of the best and of the worst
+    method of the group in the ranking. Groups of a single method, and groups within a larger group,
+    are left out.
     """
     different = set[frozenset[str]]()
     for d in compared.differences:
@@ -128,10 +135,13 @@ def indistinguishable_groups(compared: ComparedScores, score: str) -> list[tuple
 
 
 def rank_tables(comparisons: Mapping[str, ComparedScores], by: str = "") -> list[Table]:
-    """Return two tables with a row per score, slice and method: ranks, and pairwise wins.
+    """Return two tables with a row per score, slice and method: one of ranks, one of wins.
 
-    `comparisons` is {slice: comparison on its images}, where `by` is the column of groups that are
-    the slices, or {"": comparison on all images}.
+    The second table has the probability that the method of a row beats the method of a column.
+
+    comparisons : the comparison on the images of each slice, by the name of the slice. For all
+        images together it has a single entry, with the name "".
+    by : the column of groups that are the slices, or "" if there are no slices
     """
     first = next(iter(comparisons.values()))
     slice_column = by.partition("=")[0]

@@ -40,14 +40,15 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def letters(best_first: Sequence[str], different: set[frozenset[str]]) -> dict[str, str]:
-    """Return the letters of each name, such as "ab"; names that share one do not differ.
+    """Assign letters to names so that names that share a letter do not differ significantly.
 
-    best_first : names, the best first
-    different : pairs of names that differ significantly
+    best_first : the names, from the best to the worst
+    different : the pairs of names that differ significantly
 
-    This is the compact letter display of Piepho, by insertion and absorption.
+    Returns a dict from name to its letters, such as "ab". This is the compact letter display of
+    Piepho, computed by insertion and absorption.
     """
-    groups = [frozenset(best_first)]  # a letter each
+    groups = [frozenset(best_first)]  # each group of names will get one letter
     for pair in sorted(different, key=sorted):
         split: list[frozenset[str]] = []
         for group in groups:  # a group that holds both names is split
@@ -65,12 +66,16 @@ def letters(best_first: Sequence[str], different: set[frozenset[str]]) -> dict[s
 
 
 def p_value(draws: F8, n_images: float) -> float:
-    """Return the two-sided p-value of a difference from its bootstrap draws (B,).
+    """Return the two-sided p-value of a difference, computed from its bootstrap draws.
 
-    The share of draws on the smaller side of 0 is turned into a normal deviate, and p into that of
-    Student's t with n - 1 degrees of freedom, because the bootstrap varies too little if n is
-    small. `n_images` is the number n of images or clusters, or an effective number. Returns NaN if
-    a draw is undefined, and 1 if all draws are 0 or if n is below 2.
+    draws : (B,), the difference in each bootstrap sample
+    n_images : the number n of images or clusters, or an effective number, which need not be whole
+
+    The share of draws on the smaller side of 0 is converted to a normal deviate. The deviate is
+    then looked up in Student's t distribution with n - 1 degrees of freedom, because bootstrap
+    samples of few images vary too little.
+
+    Returns NaN if a draw is NaN. Returns 1 if all draws are 0, or if n is below 2.
     """
     from scipy.special import ndtri, stdtr
 
@@ -90,11 +95,13 @@ def least_p(n_images: int, n_boot: int, n_tests: int) -> float:
 
 
 def _tails(level: float, n_images: float) -> F8:
-    """Return the z-scores (low, high) whose normal probabilities are an interval's percentiles.
+    """Return the z-scores (low, high) at which a percentile interval of bootstrap draws ends.
 
-    For 95 % they are -1.96 and 1.96, which makes intervals too narrow if there are few images. They
-    are expanded to the quantiles of Student's t with n - 1 degrees of freedom, times sqrt(n / (n -
-    1)), unless n = `n_images` is below 2. n may be an effective number, which need not be whole.
+    The normal probabilities of the two z-scores are the percentiles to take. For a `level` of 0.95,
+    z-scores of -1.96 and 1.96 would make intervals too narrow if there are few images. Therefore
+    they are replaced by quantiles of Student's t with n - 1 degrees of freedom, times
+    sqrt(n / (n - 1)), where n is `n_images`. If n is below 2, they are not replaced. n may be an
+    effective number, which need not be whole.
 
     Source: Hesterberg, What Teachers Should Know About the Bootstrap (2015), expanded percentiles.
     """
@@ -109,9 +116,12 @@ def _tails(level: float, n_images: float) -> F8:
 def detectable(draws: F8, level: float, n_images: float) -> float:
     """Return the smallest true difference that would be significant with probability `POWER`.
 
-    Significant means that p, before correction for several tests, is below 1 - `level`. `draws`
-    (B,) are bootstrap draws of the difference; returns NaN if one is undefined, or for fewer than
-    two.
+    draws : (B,), the observed difference in each bootstrap sample
+    level : confidence level; "significant" means that p, before any correction for several tests,
+        is below 1 - level
+    n_images : the number of images or clusters, or an effective number
+
+    Returns NaN if a draw is NaN, or if there are fewer than two draws.
     """
     if draws.size < 2:
         return math.nan
@@ -128,9 +138,13 @@ class Ends(NamedTuple):
 
 
 def percentile_interval(draws: F8, level: float, n_images: float) -> Ends:
-    """Return the percentile interval of bootstrap draws (B,), expanded for few images (`_tails`).
+    """Return the percentile interval of bootstrap draws, widened if there are few images.
 
-    Undefined draws are ignored. The ends are NaN if fewer than `level` of the draws are defined.
+    draws : (B,), the value in each bootstrap sample. NaN values are ignored.
+    level : confidence level, such as 0.95
+    n_images : the number of images or clusters, or an effective number; see `_tails`
+
+    Both ends are NaN if the share of draws that are not NaN is below `level`.
     """
     from scipy.special import ndtr
 
@@ -142,8 +156,9 @@ def percentile_interval(draws: F8, level: float, n_images: float) -> Ends:
 
 
 TESTS = ("bootstrap", "permutation")
-_ROUNDING = 1e-12  # more than equal differences differ by when they are summed in different orders
-_MAX_SIGNS = 1 << 16  # assignments of signs that are tried
+# Differences that are closer than this are equal: sums in another order differ by rounding errors
+_ROUNDING = 1e-12
+_MAX_SIGNS = 1 << 16  # largest number of sign assignments that a sign-flip test tries
 
 
 def permutation_p(
@@ -153,13 +168,20 @@ def permutation_p(
     sampling: Sampling,
     report_samples: ReportSamples,
 ) -> dict[str, float]:
-    """Return METRIC.SCORE -> two-sided p-value of a permutation test of two runs.
+    """Return the two-sided p-value of a permutation test of two runs, for each score.
 
-    A permutation exchanges the counts of some images, or of whole clusters, between the runs. All
-    are tried if there are at most `sampling.n_boot`; otherwise the observed one and `n_boot` random
-    ones. `_share_as_far` gives p. `report_samples` is called as by `scores_of`, for each run.
+    a, b : runs of the same images
+    metrics : names of the metrics whose scores are tested
+    sampling : the settings after `Sampling.over`. `n_boot` is the largest number of permutations.
+    report_samples : called with the number of permutations in a block, once for each run
 
-    Raises DataError if the protocols of the runs differ so that their scores are not comparable.
+    A permutation exchanges the counts of some images between the two runs; if there are clusters,
+    it exchanges whole clusters. If there are at most `n_boot` permutations, all of them are tried.
+    Otherwise, the observed assignment and `n_boot` random permutations are tried. The p-value is
+    the share of them whose difference is at least as far from 0 as the observed difference.
+
+    Returns a dict from METRIC.SCORE to p, which is NaN if a difference is undefined. Raises
+    DataError if the protocols of the runs differ so that their scores are not comparable.
     """
     for difference in comparability(a, b):
         if difference.of_protocol and difference.severity is Severity.FORBIDS:
@@ -169,7 +191,7 @@ def permutation_p(
     n_units = int(units.max()) + 1
 
     def swapped_images() -> Iterator[I8]:
-        """Yield blocks (S, N): 1 for an image whose counts are exchanged, else 0."""
+        """Yield blocks (S, N), one row per permutation: 1 if an image is exchanged, else 0."""
         return (block[:, units] for block in _swaps(n_units, sampling.n_boot, sampling.seed))
 
     both_runs = [WeightedRun(a, metrics, b)]  # the images of a, then those of b
@@ -181,9 +203,10 @@ def permutation_p(
 
 
 def _share_as_far(differences: F8) -> float:
-    """Return the share of differences that are at least as far from 0 as the first, observed one.
+    """Return the share of differences that are at least as far from 0 as the first one.
 
-    Returns NaN if a difference is undefined.
+    The first difference is the observed one, so the share is never 0. Returns NaN if any
+    difference is NaN.
     """
     if np.isnan(differences).any():
         return math.nan
@@ -192,11 +215,15 @@ def _share_as_far(differences: F8) -> float:
 
 
 def sign_flip_p(differences: F8, seed: int = 0) -> float:
-    """Return the two-sided p-value of a sign-flip test of paired differences (R,).
+    """Return the two-sided p-value of a sign-flip test of paired differences.
 
-    It is the share of sign assignments whose mean is at least as far from 0 as the observed mean.
-    All 2^R assignments are tried; beyond 16 pairs, as many random ones are drawn with `seed`.
-    Returns NaN if a difference is undefined.
+    differences : (R,), the difference of each of R pairs
+    seed : seed of the random numbers, which are used only if there are more than 16 pairs
+
+    The test gives each difference a plus or minus sign. The p-value is the share of sign
+    assignments whose mean is at least as far from 0 as the observed mean. Up to 16 pairs, all 2^R
+    assignments are tried. For more pairs, the observed one and 2^16 random ones are tried. Returns
+    NaN if a difference is NaN.
 
     >>> sign_flip_p(np.array([0.1, 0.2, 0.3]))
     0.25
@@ -206,10 +233,11 @@ def sign_flip_p(differences: F8, seed: int = 0) -> float:
 
 
 def _swaps(n: int, count: int, seed: int) -> Iterator[I8]:
-    """Yield blocks (S, n) of the ways to swap n pairs: 1 for a pair that is swapped, else 0.
+    """Yield ways to swap the members of n pairs, as rows of blocks (S, n).
 
-    The first way swaps no pair. All 2^n ways are yielded if there are at most `count`; otherwise
-    `count` random ones follow the first.
+    A row has a 1 for each pair that is swapped, else 0. The first row swaps no pair. If there are
+    at most `count` ways, all 2^n are yielded. Otherwise, `count` random rows, drawn with `seed`,
+    follow the first row.
     """
     if 2**n <= count:
         for rows in blocks(2**n, n):

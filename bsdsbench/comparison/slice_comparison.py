@@ -27,11 +27,14 @@ class RunsBySlice(NamedTuple):
 
 
 def runs_by_slice(runs: Sequence[Evaluation | str], by: str) -> RunsBySlice:
-    """Restrict each run to the images of each slice; a slice is a group of the column `by`.
+    """Restrict each run to the images of each slice.
 
-    The groups come from the first run that has any, and apply to all runs; images that this run
-    lacks are dropped from the others. Raises DataError if it has no column `by`, or no counts of
-    single images.
+    runs : runs, or their folders
+    by : the column of groups. Each group is a slice.
+
+    The first run that has groups determines the slice of each image, for all runs. Images that this
+    run lacks are dropped from the other runs. Raises DataError if it has no column `by`, or no
+    counts of single images.
     """
     evaluations = as_runs(runs)
     grouped = next((run for run in evaluations if group_columns(run.records)), evaluations[0])
@@ -94,8 +97,11 @@ def means_by_slice(
 ) -> Table:
     """Return a table of the methods' mean scores over their runs, one row per slice and method.
 
-    `by` is the column of groups, which are the slices; for `spread`, `columns` and errors see
-    `means_table`. Raises DataError also if the runs lack the column.
+    methods : the methods
+    by : the column of groups, each of which is a slice
+    spread, columns : the parameters of `means_table`
+
+    Raises DataError as `means_table` does, and if the runs lack the column.
     """
     group_column, slices = runs_by_slice(runs_of(methods), by)
     rows: list[list[Cell]] = []
@@ -120,10 +126,14 @@ def means_by_slice(
 
 
 def compared_table(comparisons: Mapping[str, ComparedScores], by: str) -> Table:
-    """Return one table of the comparisons within all slices, the groups of the column `by`.
+    """Return one table of the comparisons within all slices.
 
-    There is a row for each score, slice and pair of runs, and Holm's method corrects the p-values
-    of a score over all pairs and slices. For a single run the table has its scores with intervals.
+    comparisons : the comparison on the images of each slice, by the name of the slice
+    by : the column of groups that are the slices
+
+    There is a row for each score, slice and pair of runs. Holm's method corrects the p-values of a
+    score over all pairs and slices. If there is only one run, the table has its scores with
+    intervals instead of differences.
     """
     first = next(iter(comparisons.values()))
     group_column = by.partition("=")[0]
@@ -151,7 +161,10 @@ def compared_table(comparisons: Mapping[str, ComparedScores], by: str) -> Table:
 
 
 def _interval_rows(comparisons: Mapping[str, ComparedScores]) -> list[list[Cell]]:
-    """Return a row for each slice and score of a single run: slice, images, score, interval."""
+    """Return the rows of a single run, one for each slice and score.
+
+    A row has the name of the slice, its number of images, and the score with its interval.
+    """
     rows: list[list[Cell]] = []
     for name, compared in comparisons.items():
         for score in compared.scores_shown:
@@ -162,7 +175,10 @@ def _interval_rows(comparisons: Mapping[str, ComparedScores]) -> list[list[Cell]
 
 
 def _difference_rows(comparisons: Mapping[str, ComparedScores], score: str) -> list[list[Cell]]:
-    """Return a row for each slice and pair of runs, with p-values corrected over all of them."""
+    """Return the rows of one score, one for each slice and pair of runs.
+
+    Holm's method corrects the p-values over all of these rows.
+    """
     slice_names: list[str] = []  # of each difference
     differences: list[ScoreDifference] = []
     for name, compared in comparisons.items():

@@ -36,7 +36,7 @@ ALL, MACRO = "all images (pooled)", "mean of the slices (macro)"
 
 
 class ValueInterval(NamedTuple):
-    """A number and its interval, NaN where undefined."""
+    """A number and the ends of its interval. Any of them is NaN if it is undefined."""
 
     value: float
     low: float
@@ -59,13 +59,13 @@ class Slices:
     name : str
         The run's name.
     parts : Partition
-        The slices.
+        The slices, and the slice that each image belongs to.
     whole : dict of str to float
-        METRIC.SCORE -> the score on all images.
+        Each score on all images, by METRIC.SCORE.
     scores : dict of str to list of SliceScore
-        METRIC.SCORE -> the score on each slice.
+        Each score on every slice, by METRIC.SCORE. The slices are in the order of `parts`.
     macro : dict of str to SliceScore
-        METRIC.SCORE -> the mean over the slices in which the score is defined.
+        The mean of each score over the slices in which it is defined, by METRIC.SCORE.
     unit : str
         The unit of the jackknife: "image", or the column of clusters.
     """
@@ -138,7 +138,8 @@ def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
         for score, values in on_slices.items():
             value = float(values[number])
             replicates = without_units.get(score, np.full(slice_units.size, np.nan))
-            # Slice minus all, without each unit. A unit outside the slice changes only the latter
+            # (units,): the score on the slice minus the score on all images, both without each
+            # unit. A unit that is not in the slice changes only the score on all images.
             differences = value - all_without[score]
             differences[slice_units] += replicates - value
             if not np.isnan(value):
@@ -164,13 +165,17 @@ def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
 def _jackknife_interval(
     value: float, replicates: F8, n_units: int, score: str = ""
 ) -> ValueInterval:
-    """Return a number with its jackknife interval, NaN if a number is undefined or n_units is 1.
+    """Return a number with its jackknife interval at the confidence level LEVEL.
 
-    replicates (n,): the number without each image or cluster
-    n_units : how many images or clusters the number depends on, which may be fewer than n;
-        Student's t has n_units - 1 degrees of freedom
-    score : METRIC.SCORE, or "" for a difference. The interval of a score ends at 0 and at 1 if the
-        replicates lie within these limits and the score has them.
+    value : the number on all images or clusters
+    replicates : (n,), the number without each of the n images or clusters
+    n_units : how many of these images or clusters the number depends on. Student's t gets
+        n_units - 1 degrees of freedom.
+    score : the name METRIC.SCORE if the number is a score, or "" if it is a difference of scores.
+        The interval of a score is cut off at 0 if no replicate is below 0. It is cut off at 1 if
+        no replicate is above 1, unless the score is an unbounded one such as a distance.
+
+    The ends of the interval are NaN if n_units is 1 or less, or if the value or a replicate is NaN.
     """
     from scipy.special import stdtrit
 
@@ -250,10 +255,15 @@ def _slice_table(
 ) -> Table | None:
     """Return the table of one metric and one column of groups, or None if no score is shown.
 
-    It has either the overall scores or, if `of_parts`, those of classes and other parts. Each score
-    has a second column: its difference from the score on all images. `slices` are of the runs that
-    have the metric. `wanted` names the scores, or "all"; None for those that tables of several runs
-    show.
+    metric : the metric
+    runs : all runs of the table's footer
+    slices : the slices of those runs that have the metric
+    wanted : names of the scores to show, or "all". None shows those that tables of several runs
+        show.
+    of_parts : if True, the table has the scores of parts, such as classes, instead of the overall
+        scores
+
+    Beside each score, a second column has its difference from the score on all images.
     """
     known = [score for score in slices[0].scores if score.startswith(f"{metric.name}.")]
     if wanted is None:
@@ -301,9 +311,14 @@ def _slice_rows(
 ) -> list[list[Cell]]:
     """Return a run's rows of the table: all images, each slice, and the mean over the slices.
 
-    `keys` are the score columns of the table. `scores_by_part` has the name of each part's score
-    (METRIC.PART.SCORE) for such a key; each set of images has one row per part, which names the
-    part if `of_parts`. Scores on all images have neither intervals nor differences.
+    slices : the slices of the run
+    keys : the score columns of the table
+    scores_by_part : for each part, such as a class, the full name of its score by key. Overall
+        scores are stored as a single part with the name "".
+    of_parts : True if each row names its part
+
+    Each of these sets of images has one row for every part. The rows for all images have neither
+    intervals nor differences.
     """
     undefined = ValueInterval(np.nan, np.nan, np.nan)
     on_all = {
@@ -333,9 +348,14 @@ def _slice_rows(
 def group_table(run: Evaluation, metric: str, by: str) -> Table:
     """Return a table of scores for each group of a run's images, such as the images of a patient.
 
-    A row is a group or, if the metric has parts (such as classes), a part in a group. It has every
-    score of the group's images together, and the mean over single images of scores that these have.
-    The numbers of the column `by` are divided into ranges only if `by` gives the limits.
+    run : a run whose images have groups
+    metric : the metric whose scores are shown
+    by : the column of groups. If it holds numbers, each number is a group, unless `by` gives the
+        limits of ranges.
+
+    There is one row per group or, if the metric has parts such as classes, one row per group and
+    part. A row has the scores that are computed from all images of the group together. If a score
+    also exists for single images, the row has its mean over the images of the group as well.
     """
     scorer = registry.get(metric)
     groups = partition(run.records, by, uncut=True)
@@ -383,10 +403,11 @@ def group_table(run: Evaluation, metric: str, by: str) -> Table:
 def score_drawn(
     runs: Sequence[Evaluation], slices: Sequence[Slices], metric: str | None = None
 ) -> str:
-    """Return METRIC.SCORE of the score that a plot of slices draws.
+    """Choose the score that a plot of slices draws, and return its name METRIC.SCORE.
 
-    It is the first usual score of the first run, of `metric` if given, that all slices have. Raises
-    DataError if there is none.
+    The first score that tables of the first run show, and that all runs have on their slices, is
+    chosen. If `metric` is given, only scores of this metric are considered. Raises DataError if
+    there is no such score.
     """
     shared = [name for name in slices[0].scores if all(name in s.scores for s in slices)]
     for name in score_names.usual_scores(runs[0], shared):
