@@ -59,7 +59,10 @@ class ScoreDifference:
 
 
 def correct_p(differences: Iterable[ScoreDifference]) -> list[ScoreDifference]:
-    """Return the differences with `p_holm` from Holm's correction of `p` over all of them."""
+    """Return copies of the differences, with `p_holm` computed by Holm's method from `p`.
+
+    The p-values are corrected over all of the differences together.
+    """
     tested = list(differences)
     corrected = holm([d.p for d in tested])
     return [replace(d, p_holm=p_holm) for d, p_holm in zip(tested, corrected, strict=True)]
@@ -87,7 +90,7 @@ class ImagePairs:
 
     @property
     def record(self) -> tuple[int, int, int]:
-        """Return the numbers of images on which `a` wins, ties and loses."""
+        """Return the numbers of images on which run `a` wins, ties and loses, in this order."""
         better = -1 if registry.get(self.metric).image_columns[0].lower else 1
         signs = [better * ((e.difference > 0) - (e.difference < 0)) for e in self.effects]
         return signs.count(1), signs.count(0), signs.count(-1)
@@ -118,7 +121,7 @@ class ComparedScores(TabularResult):
     differences : tuple of ScoreDifference
         For each score and each pair of runs or methods.
     ranks : dict of str to Ranks
-        Score -> the ranks over the samples.
+        The ranks of the runs or methods over the bootstrap samples, by score.
     n_images, n_boot, seed, level
         The number of images, and parameters of the call.
     protocol, reading : str
@@ -132,8 +135,8 @@ class ComparedScores(TabularResult):
         The column of clusters and the number of clusters that were drawn; "" and 0 if single images
         were.
     left_out : dict of str to dict
-        Run or method -> {image id: why the image is in no score, such as that another run lacks
-        it}.
+        For each run or method, the images that are in none of its scores, with the reason, such as
+        that another run lacks the image.
     """
 
     names: tuple[str, ...]
@@ -155,7 +158,10 @@ class ComparedScores(TabularResult):
 
     @property
     def untestable(self) -> set[tuple[str, str]]:
-        """Return the pairs for which no p-value could be significant, see `MethodComparison`."""
+        """Return the pairs for which no p-value could be significant.
+
+        There are none, except in a `MethodComparison`.
+        """
         return set()
 
     @property
@@ -200,8 +206,8 @@ class Comparison(ComparedScores):
     Parameters
     ----------
     letters : dict of str to tuple of str
-        Score -> the letters of each run. Runs that share a letter do not differ significantly. A
-        run without a p-value has "".
+        The letters of each run, by score. Runs that share a letter do not differ significantly. A
+        run without a p-value has the letters "".
     images : tuple of ImagePairs
         Each pair of runs image by image, for each metric.
     test : str
@@ -209,9 +215,11 @@ class Comparison(ComparedScores):
     signatures : tuple of str
         The signature of each run.
     late_starts : dict of str to str
-        Score -> a note on the runs whose curve starts above recall 0; AP counts 0 below the start.
+        A note for each AP, if the curve of a run starts above recall 0. AP counts the part below
+        the start as 0.
     coverage : dict of str to str
-        Score -> the number of values that it is the mean of in each run, if these numbers differ.
+        For each score that is a mean over unequal numbers of values in the runs, these numbers in
+        words; see `fewer_values`.
 
     Examples
     --------

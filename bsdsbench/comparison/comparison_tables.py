@@ -76,9 +76,11 @@ def comparison_tables(compared: Comparison) -> list[Table]:
 
 
 def _only_metric(scores: Sequence[str]) -> str:
-    """Return the title of the metric that all scores belong to, to print once for the table.
+    """Return the title of the metric that all scores belong to, or "" if there is none to print.
 
-    Returns "" for several metrics, and for a default metric, which headings never name.
+    A table whose scores belong to one metric names it once, in its title, instead of in every
+    heading. Returns "" if the scores belong to several metrics. Returns "" also for a default
+    metric, because headings never name it.
     """
     metrics = {score.partition(".")[0] for score in scores}
     if len(metrics) != 1 or metrics & {*registry.DEFAULT_METRICS}:
@@ -87,7 +89,10 @@ def _only_metric(scores: Sequence[str]) -> str:
 
 
 def clusters_phrase(compared: ComparedScores) -> str:
-    """Return " in N clusters (COLUMN)", to follow a number of images; "" without clusters."""
+    """Return " in N clusters (COLUMN)", to be appended to a number of images.
+
+    Returns "" if images were drawn instead of clusters.
+    """
     return f" in {compared.n_clusters} clusters ({compared.cluster})" if compared.cluster else ""
 
 
@@ -105,10 +110,12 @@ def _notes_of(compared: Comparison, scores: Sequence[str]) -> list[str | Note]:
 
 
 def coverage_lines(coverage: Mapping[str, str], scores: Sequence[str]) -> list[str]:
-    """Return lines that name the scores whose means are over unequal numbers of values in the runs.
+    """Return notes on scores that are means over unequal numbers of values in the runs.
 
-    `coverage` has these numbers in words, see `fewer_values`. Scores with the same words share a
-    line.
+    coverage : for each such score, these numbers in words; see `fewer_values`
+    scores : the scores to write notes on
+
+    Scores with the same numbers share a line.
     """
     headings_by_text: dict[str, list[str]] = {}
     for score in scores:
@@ -129,7 +136,11 @@ def _score_cell(compared: Comparison, name: str, score: str) -> Estimate:
 
 
 def _letters_note(compared: Comparison, correction: str = "") -> str:
-    """Return the note that explains letters. `correction` says what Holm's correction is over."""
+    """Return the note that explains the letters of runs.
+
+    correction : words that say over what Holm's method corrects the p-values; by default nothing
+        is said
+    """
     alpha = 1 - compared.level
     return f"Runs that share a letter do not differ significantly (Holm{correction}, {alpha:.2g})."
 
@@ -142,7 +153,10 @@ class ScoresByPart(NamedTuple):
 
 
 def group_by_part(scores: Sequence[str]) -> ScoresByPart:
-    """Group the scores of one metric by part. METRIC.SCORE, an overall score, has the part ""."""
+    """Group the scores of one metric by part, such as a class.
+
+    scores : names of the form METRIC.PART.SCORE. An overall score, METRIC.SCORE, has the part "".
+    """
     columns: dict[str, Column] = {}
     by_part: dict[str, dict[str, str]] = {}
     for score in scores:
@@ -156,8 +170,12 @@ def group_by_part(scores: Sequence[str]) -> ScoresByPart:
 def _part_table(compared: Comparison, metric: str, scores: Sequence[str]) -> Table:
     """Return the table of scores of a metric's parts, with a row for each part and run.
 
-    The best run of each part is marked. For a single run there are neither letters nor a column of
-    runs.
+    compared : the comparison
+    metric : the metric
+    scores : the scores of its parts, as METRIC.PART.SCORE
+
+    The best run of each part is marked. If there is only one run, the table has neither letters nor
+    a column with the name of the run.
     """
     has_pairs = len(compared.names) > 1
     columns, scores_by_part = group_by_part(scores)
@@ -189,10 +207,14 @@ def _defined(cell: Estimate | None) -> float | None:
 
 
 def _score_table(compared: Comparison, scores: Sequence[str], title: str) -> Table:
-    """Return the table of overall scores, with intervals and letters, and a row for each run.
+    """Return the table of overall scores, with a row for each run.
 
-    `title` comes from `_only_metric`. Notes on columns of AP name the runs whose curves start above
-    recall 0.
+    compared : the comparison
+    scores : the overall scores to show
+    title : the title of the metric if all scores belong to one, else ""; see `_only_metric`
+
+    Each score has its interval and the letters of the run. Notes on columns of AP name the runs
+    whose curves start above recall 0.
     """
     fields = {score: score_field(score, title) for score in scores}
     columns = {fields[s].key: parsed.column for s in scores if (parsed := score_name(s))}
@@ -225,7 +247,10 @@ _PAIR = (Field("a", "A"), Field("b", "B"))
 
 
 def difference_fields(level: str) -> list[Field]:
-    """Return the columns of a table of differences, whose intervals have a level such as "95 %"."""
+    """Return the columns of a table of differences.
+
+    level : the confidence level of the intervals as text, such as "95 %"
+    """
     return [
         *_PAIR,
         Field("score", "Score"),
@@ -239,8 +264,10 @@ def difference_fields(level: str) -> list[Field]:
 def difference_cells(d: ScoreDifference, level: float) -> list[Cell]:
     """Return the cells of a difference, for the last four columns of `difference_fields`.
 
-    "~" marks a difference so small that the official solver alone may cause it, "*" a significant
-    p.
+    level : the confidence level; p is significant below 1 - level
+
+    The mark "~" means that the difference is so small that the official solver alone may cause it.
+    The mark "*" means that the difference is significant.
     """
     value = Estimate(d.value, d.low, d.high, "~" if d.solver else "")
     corrected = Estimate(d.p_holm, mark="*" if d.significant(level) else "")
@@ -250,7 +277,9 @@ def difference_cells(d: ScoreDifference, level: float) -> list[Cell]:
 def _difference_table(compared: Comparison, scores: Sequence[str], title: str) -> Table:
     """Return the table of differences in overall scores, with a row per score and pair of runs.
 
-    `title` comes from `_only_metric`.
+    compared : the comparison
+    scores : the overall scores to show
+    title : the title of the metric if all scores belong to one, else ""; see `_only_metric`
     """
     differences = [d for d in compared.differences if d.score in scores]
     rows: list[list[Cell]] = [
@@ -306,9 +335,12 @@ def _difference_sentence(compared: Comparison) -> str:
 def _detectable_note(
     compared: Comparison, differences: Sequence[ScoreDifference], title: str
 ) -> list[str]:
-    """Return a note on the smallest detectable differences in the first score, over all pairs.
+    """Return a note on the smallest differences in the first score that could be detected.
 
-    Returns [] if they are undefined. `title` comes from `_only_metric`.
+    differences : the differences of the table, whose first one determines the score
+    title : the title of the metric if all scores belong to one, else ""; see `_only_metric`
+
+    The note has the range over all pairs of runs. Returns [] if no pair has such a number.
     """
     score = differences[0].score
     detectable = [d.least for d in differences if d.score == score and not math.isnan(d.least)]
@@ -326,10 +358,11 @@ def _detectable_note(
 def _solver_and_interval_notes(
     compared: Comparison, differences: Sequence[ScoreDifference]
 ) -> list[str]:
-    """Return a note if a difference has the mark "~", and one if an interval and its p disagree.
+    """Return notes on two things that a reader of the differences may wonder about.
 
-    They disagree if the interval excludes 0 without a significant p before correction, or the other
-    way round. The second note is for bootstrap p-values only.
+    The first note explains the mark "~", if a difference has it. The second note explains, for
+    bootstrap p-values only, why an interval and its p-value may disagree, if any do: the interval
+    excludes 0 but p before correction is not significant, or the other way round.
     """
     notes = []
     if reach := sorted(short(d.solver_moves, 4) for d in differences if d.solver):
@@ -350,9 +383,10 @@ def _solver_and_interval_notes(
 
 
 def _image_table(compared: Comparison) -> Table:
-    """Return the table of wins, ties and losses on images, with a row per metric and pair of runs.
+    """Return the table of wins, ties and losses of one run against another, image by image.
 
-    Images are compared by the metric's first score for single images.
+    It has a row for each metric and pair of runs. Images are compared by the metric's first score
+    for single images.
     """
     fields = [
         *_PAIR,
@@ -380,15 +414,21 @@ def _image_table(compared: Comparison) -> Table:
 
 
 def heading(score: str, title: str = "") -> str:
-    """Return the heading of METRIC.SCORE, such as "ODS" or "Regions: PRI ODS"."""
+    """Return the heading of a score in tables, such as "ODS" or "Regions: PRI ODS".
+
+    The parameters are those of `score_field`.
+    """
     return score_field(score, title).heading
 
 
 def score_field(score: str, title: str = "") -> Field:
-    """Return the column of METRIC.SCORE or METRIC.PART.SCORE in a table of several metrics.
+    """Return the column of a score in a table that may have scores of several metrics.
 
-    Its heading begins with the title of the metric, unless the metric is a default one, or the
-    table has the `title` already.
+    score : METRIC.SCORE or METRIC.PART.SCORE
+    title : the title of the metric if the table names it already, else ""
+
+    The heading begins with the title of the metric, unless `title` is given or the metric is a
+    default one.
     """
     parsed = score_name(score)
     assert parsed is not None  # scores come from metrics

@@ -353,9 +353,9 @@ def _check_images(
         None, the tolerance alone decides.
     progress : the parameter of `compare`
 
-    If the images are so few that no drop could be significant, the tolerance alone decides too, and
-    a note says so. Another note names scores that are means over unequal numbers of values in the
-    two runs.
+    If no drop could be significant, for example because there are few images, the tolerance alone
+    decides too, and a note says so. Another note names scores that are means over unequal numbers
+    of values in the two runs.
     """
     metrics = [m for m in run.metrics if m in baseline_run.metrics]
     weighted_runs = [WeightedRun(compared, metrics) for compared in (run, baseline_run)]

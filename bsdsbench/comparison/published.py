@@ -78,7 +78,10 @@ class PublishedResult:
     shown_as: str = ""  # the user's name for it, in place of `label`
 
     def scores(self) -> dict[str, Mapping[str, object]]:
-        """Return metric -> scores, as in the `scores` object of result.json."""
+        """Return the published scores by metric, as in the `scores` object of result.json.
+
+        Metrics without a published score are left out.
+        """
         by_metric = {"boundary": self.boundary, "region": self.region}
         return {metric: scores for metric, scores in by_metric.items() if scores}
 
@@ -91,8 +94,9 @@ class PublishedResult:
     def label(self) -> str:
         """Return the text that names the result in tables and plots.
 
-        This is `shown_as` if given, else the name with year, input and variant in brackets, and
-        with the key if it is not the name in lower case.
+        If the user has given a name, `shown_as`, it is used as it is. Otherwise, the text is the
+        name of the method, with the year, the input and the variant in brackets. The key is added
+        to them if it differs from the name in lower case.
         """
         if self.shown_as:
             return self.shown_as
@@ -109,10 +113,13 @@ def published_results() -> dict[str, PublishedResult]:
 
 
 def published_with(metric: str, targets: Mapping[str, float | str]) -> tuple[str, ...]:
-    """Return descriptions of the published results that have all target values, to their digits.
+    """Find published results with given scores, and return a description of each of them.
 
-    `targets` maps score keys of the metric to values; without any there are no results. A
-    description reads "HED (hed; bsds500-test; AP rule bsds)".
+    metric : the metric that the scores belong to
+    targets : the wanted scores by key, such as {"ods": "0.788"}. A result must agree with each of
+        them to the digits that are given. If it is empty, nothing is found.
+
+    A description reads "HED (hed; bsds500-test; AP rule bsds)".
     """
     descriptions = []
     for key, published in published_results().items():
@@ -126,7 +133,10 @@ def published_with(metric: str, targets: Mapping[str, float | str]) -> tuple[str
 
 
 def _agrees(value: object, target: float | str) -> bool:
-    """Return True if a score is within half a unit of the last decimal of `target`, as text."""
+    """Return True if a score is equal to `target` when it is rounded to the digits of the target.
+
+    A score that is not a number, such as None, never agrees.
+    """
     n_decimals = len(str(target).partition(".")[2])
     half_unit = max(0.5 * 10.0**-n_decimals, 1e-6)  # the slack below is for rounding errors
     return isinstance(value, int | float) and abs(value - float(target)) <= half_unit * (1 + 1e-9)
@@ -158,10 +168,12 @@ def published_curves() -> dict[str, PublishedCurve]:
 def find_published(
     keys: Iterable[str], labels: Mapping[str, str] = MappingProxyType({})
 ) -> list[PublishedResult]:
-    """Return the published results of `keys`, in this order. Case and outer spaces are ignored.
+    """Return the published results with these keys, in the order of the keys.
 
-    `labels` maps keys to names to show instead. Raises DataError, which lists similar keys, for
-    unknown ones.
+    keys : keys such as "hed". Upper and lower case and spaces around a key do not matter.
+    labels : for some keys, a name to show instead of the published one
+
+    Raises DataError if a key is unknown; the message lists similar keys.
 
     Examples
     --------
@@ -213,7 +225,12 @@ def labelled_runs(
 
 
 def why_not_beside(run: Evaluation, task: str) -> str:
-    """Return why published results of a task are not comparable with a run, or "" if they are."""
+    """Return the reason why published results of a task are not comparable with a run.
+
+    task : a data set and a metric, such as "bsds500-test/boundary"
+
+    Returns "" if they are comparable.
+    """
     differences = comparability(run, tasks()[task])
     if not differences:
         return ""
@@ -233,12 +250,19 @@ def published_beside(
     force: bool = False,
     labels: Mapping[str, str] = MappingProxyType({}),
 ) -> PublishedRows:
-    """Build table rows of published results, to show beside `runs`. `labels` maps keys to names.
+    """Build table rows of published results, to be shown beside runs.
 
-    An AP is marked with its rule (or "unknown") unless all runs use the same one. If a result
-    belongs to another task than a run, it is refused, or shown if `force`: the label then names its
-    data set, all of its scores are marked, and a note gives the reason. A marked score is never the
-    best of its column.
+    keys : keys of published results
+    runs : the runs of the table
+    force : show results that are not comparable with a run, instead of raising an error. The label
+        of such a row names its data set, all of its scores are marked, and a note gives the reason.
+    labels : for some keys, a name to show instead of the published one
+
+    An AP is marked with the rule that it was computed by (or "unknown"), unless all runs use the
+    same rule. A marked score is never shown as the best of its column.
+
+    Raises DataError if a key is unknown. Raises it also if a result belongs to another task (data
+    set and metric) than a run, unless `force` is True.
     """
     ap_rules = {run.protocol.ap_rule for run in runs}
     rows: list[Row] = []

@@ -173,7 +173,8 @@ def _jackknife_interval(
         n_units - 1 degrees of freedom.
     score : the name METRIC.SCORE if the number is a score, or "" if it is a difference of scores.
         The interval of a score is cut off at 0 if no replicate is below 0. It is cut off at 1 if
-        no replicate is above 1, unless the score is an unbounded one such as a distance.
+        no replicate is above 1 and the score cannot exceed 1, as distances and other scores of
+        which less is better may.
 
     The ends of the interval are NaN if n_units is 1 or less, or if the value or a replicate is NaN.
     """

@@ -61,10 +61,15 @@ AREAS = {  # AP rule -> programs that use it
 def iterate_rules(
     run: PRCurve, images: PRCurve, whole: PRCurve
 ) -> Iterator[tuple[str, str, str, float]]:
-    """Yield (measure, description, programs, value) for every rule in use for ODS, OIS and AP.
+    """Compute ODS, OIS and AP by every rule that programs or papers use.
 
-    `run` is the curve of the run, `whole` the same with the row of threshold 0 if it is known, and
-    `images` has the curves of the images, (N, T). The measure is "ods", "ois" or "ap".
+    run : the curve of the run
+    images : the curves of the N single images, (N, T)
+    whole : the curve of the run with one more row, for threshold 0, if that row is known; otherwise
+        the same as `run`
+
+    Yields tuples (measure, description, programs, value). The measure is "ods", "ois" or "ap", and
+    the programs are those that use the rule.
     """
     sklearn_ap, sklearn_auc = "scikit-learn's average precision", "numpy's and scikit-learn's auc"
     f = images.f
@@ -91,10 +96,17 @@ def iterate_other_columns(
 ) -> Iterator[tuple[str, dict[str, float]]]:
     """Yield the scores that the targets would have if another form of their columns were meant.
 
-    A quantity may have columns of several forms: "mae_mean" and "mae_sum" are the forms "_mean" and
-    "_sum" of "mae". Each form that has a score for every target gives (headings of its columns,
-    target -> score), the form of the targets themselves too. Yields nothing if the targets belong
-    to several parts (such as classes), or if the column of a target has no quantity.
+    A metric may store the same quantity in several columns: "mae_mean" and "mae_sum", for example,
+    are the forms "_mean" and "_sum" of the quantity "mae". A published "mae" may be either.
+
+    metric : the metric
+    targets : the published values by column key
+    scores : the scores of the run by column key
+
+    Yields, for each form that has a score for every target, the headings of its columns and a dict
+    from target to score. The form of the targets themselves is included. Yields nothing if the
+    targets belong to several parts (such as classes), or if the column of a target belongs to no
+    quantity.
     """
     parsed = [score_name(f"{metric.name}.{target}") for target in targets]
     parts = {name.part if name else "" for name in parsed}
@@ -125,10 +137,10 @@ _RULES += [("ODS", *rule) for rule in ODS_RULES.items()]
 def add_whole_image(files: Sources, protocol: Protocol, grid: F8, matches: F8) -> PRCurve:
     """Return a run's curve with one more row, for threshold 0, at which every pixel is predicted.
 
-    Its counts come from the ground-truth files, all of which are read.
-
-    grid (T,): thresholds above 0, ascending matches (T, 4): counts at these thresholds, summed over
-    the images
+    files : the files of the run. The ground truth of every image is read to count the new row.
+    protocol : the protocol of the run
+    grid : (T,), the thresholds of the other rows, which are above 0 and ascending
+    matches : (T, 4), the counts at these thresholds, summed over the images
     """
     truths = (files.truth(image_id, protocol) for image_id in files.pairs)
     first = sum(whole_image_counts(truth_maps(t, protocol), t.parts.get("valid")) for t in truths)
@@ -138,12 +150,13 @@ def add_whole_image(files: Sources, protocol: Protocol, grid: F8, matches: F8) -
 def build_rules_tables(runs: Sequence[Evaluation], gt_dir: StrPath | None = None) -> list[Table]:
     """Return a table of AP and ODS by every rule in use, for each metric with curves.
 
-    There is a column for each run, and a row for each rule and, if parts of a metric (such as
-    classes) have curves too, for each part. A cell is None if the run has no such curve, or if the
-    rule cannot be applied to it.
+    runs : the runs, one column each
+    gt_dir : the folder of the ground truth, which some rules need; see `_apply_rules`. By default
+        it is the folder that the run itself names.
 
-    `gt_dir` has the ground truth that some rules need (see `_apply_rules`), by default the folder
-    that the run names. Raises DataError if no run has a curve.
+    A table has a row for each rule. If parts of a metric, such as classes, have curves too, it has
+    a row for each rule and part. A cell is None if the run has no such curve, or if the rule cannot
+    be applied to it. Raises DataError if no run has a curve.
     """
     tables = []
     for metric in dict.fromkeys(metric for run in runs for metric in run.metrics):
@@ -184,12 +197,20 @@ def build_rules_tables(runs: Sequence[Evaluation], gt_dir: StrPath | None = None
 def _apply_rules(
     run: Evaluation, metric: str, part: str, curve: PRCurve, gt_dir: StrPath | None
 ) -> Mapping[tuple[str, str], float | None]:
-    """Compute AP and ODS of one curve by every rule: ("AP" or "ODS", rule) -> value.
+    """Compute AP and ODS of one curve by every rule.
 
-    `part` is "" for the curve of the whole metric. The rule "edter", and "step" except for
-    boundaries, need the row of threshold 0 as well. It is taken from the curve itself, from the
-    run's counts or, for boundaries, from the ground truth. Without it "edter" gives None, and
-    "step" is applied to `curve`.
+    run : the run
+    metric : the metric that the curve belongs to
+    part : the part of the metric, such as a class, or "" for the curve of the whole metric
+    curve : the curve
+    gt_dir : the folder of the ground truth, by default the folder that the run names
+
+    Two rules need a row for threshold 0, at which every pixel is predicted: "edter", and for
+    metrics other than boundaries also "step". The row is taken from the curve or from the run's
+    counts. For boundaries, it can also be counted from the ground truth. If the row is not known,
+    "edter" gives None, and "step" is applied to the curve as it is.
+
+    Returns a dict from ("AP" or "ODS", name of the rule) to the value, None if it is undefined.
     """
     is_boundary = metric in registry.DEFAULT_METRICS
     whole = curve  # with the row of threshold 0
@@ -264,9 +285,10 @@ class CountingChange:
         return gt
 
     def with_other(self, other: CountingChange) -> CountingChange | None:
-        """Combine two changes into one with two causes; return None if they exclude each other.
+        """Combine two changes into one with two causes.
 
-        They do if they are of the same kind, or if both change the same field of the protocol.
+        Returns None if the changes exclude each other: if they are of the same kind, or if both
+        change the same field of the protocol.
         """
         fields = {name for change in self.changes for name in change}
         other_fields = {name for change in other.changes for name in change}
@@ -287,7 +309,7 @@ class CountingChange:
 def counting_changes(metric: Metric) -> Iterator[CountingChange]:
     """Yield the other ways to count that programs or home-made scripts use for a metric.
 
-    Some may be what a run does anyway; see `CountingChange.differs`.
+    A run may already count in some of these ways; `CountingChange.differs` tells which.
     """
     options_in_use = in_use(metric.options, metric.name) if metric.options else ()
     for name, value, who in options_in_use:
@@ -328,10 +350,16 @@ def many_to_one_counts(
 ) -> MatchCounts:
     """Count boundary pixels as `boundary_counts` does, but let a pixel match any number of others.
 
-    In this wrong implementation of the benchmark a predicted pixel is correct if any annotator's
-    pixel lies within the tolerance, and an annotated pixel is detected if any predicted pixel does.
-    Thick edges and double responses then cost nothing: HED's first 40 maps score 0.8038 instead of
-    0.7657. Nothing matches if either map has no boundary pixel.
+    Wrong implementations of the benchmark count like this. A predicted pixel is correct if a pixel
+    of any annotator lies within the tolerance. An annotated pixel is detected if any predicted
+    pixel lies within the tolerance. Thick edges and double responses then cost nothing: HED's first
+    40 maps score 0.8038 instead of 0.7657.
+
+    pred : a prediction or a soft map
+    gts : the ground truth, or the boundary maps of the annotators
+    protocol : the protocol, with the tolerance and the thresholds
+
+    If the prediction or the ground truth has no boundary pixel, nothing matches.
     """
     from scipy import ndimage
 
@@ -345,7 +373,8 @@ def many_to_one_counts(
         pred, (rows, cols), protocol, valid=truth.parts.get("valid")
     )
     marked = gt_maps.any(axis=0)  # by any annotator
-    # Predicted pixels here are correct. A distance transform needs a marked pixel
+    # Pixels within the tolerance of a marked one, where predicted pixels are correct. The distance
+    # transform is undefined if no pixel is marked.
     close = np.zeros(marked.shape, bool)
     if marked.any():
         close = ndimage.distance_transform_edt(~marked) <= with_tolerance(radius)
@@ -366,12 +395,15 @@ def many_to_one_counts(
 
 
 def find_named_subsets(ids: Sequence[str], place: str | Path | None) -> dict[str, I8]:
-    """Find the subsets of a run's images that a known set or a split file lists.
+    """Find the subsets of a run's images that a known data set or a split file lists.
 
-    Split files (.txt, .lst) are looked for in the ground-truth folder `place`, if it exists, and in
-    the two folders above it. Empty subsets, all images together, and repeated subsets are left out.
+    ids : the ids of the run's images
+    place : the ground-truth folder, or None. If it exists, split files (.txt, .lst) are looked for
+        in it and in the two folders above it.
 
-    Returns description -> int64 (n,), the ascending indices of the subset's images in `ids`.
+    Returns a dict from a description of the subset to an int64 array (n,) with the indices of its
+    images in `ids`, in ascending order. A subset is left out if it is empty, if it has all images,
+    or if it equals an earlier one.
     """
     members_of = {name: list(images) for name, images in shipped_sets().items()}
     gt_dir = Path(place) if place else None

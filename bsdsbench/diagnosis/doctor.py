@@ -92,7 +92,7 @@ def doctor(
     for name in options.metrics:
         new = _examine_metric(name, options, pred_dir, gt_dir, looked_at, progress)
         findings += [finding for finding in new if finding not in findings]
-        # Metrics read the same images
+        # Every metric reads the same images, so the numbers of the last one stand for all
         findings.n_images, findings.n_measured = new.n_images, new.n_measured
         readings.append(new.reading)
         notes.append(new.note)
@@ -112,9 +112,16 @@ def _examine_metric(
 ) -> Findings:
     """Examine predictions and ground truth as one metric reads them.
 
-    All images that have both are read, and about `looked_at` of them, evenly spread, are measured
-    further. If one of these cannot be measured, the next image takes its place. Findings are in the
-    order of the checks; if none is an error, their `note` says whether the curve starts late.
+    name : the metric
+    options : the options of the run that is planned
+    pred_dir, gt_dir, looked_at, progress : the parameters of `doctor`
+
+    All images that have both a prediction and ground truth are read. About `looked_at` of them,
+    evenly spread, are measured further. If one of these cannot be measured, the next image takes
+    its place.
+
+    Returns the findings in the order of the checks. If none of them is an error, their `note` says
+    whether the curve starts at a high recall.
     """
     metric = registry.get(name)
     looked_at = int(given_number(looked_at, "looked_at", 1, 10**7, whole=True))
@@ -179,10 +186,12 @@ def _late_start_note(examination: checks.Examination) -> str:
 def _late_boundary_start_note(examination: checks.Examination) -> str:
     """Return a note if the curve of measured soft maps starts at a recall above LATE_START.
 
-    To save time, boundaries are counted at the lowest and the highest threshold only. Returns "" if
-    the AP rule does not count 0 below the start, or if there is no curve: no soft map,
-    fewer than two thresholds above 0, the same recall at both ends or, with the AP rule "seism", no
-    predicted pixel at the highest threshold.
+    To save time, boundaries are counted at the lowest and the highest threshold only.
+
+    Returns "" if the curve starts early enough, or if the AP rule does not count the part below the
+    start as 0. Returns "" also if there is no curve: if there is no soft map, if the protocol has
+    fewer than two thresholds above 0, or if recall is the same at both ends. With the AP rule
+    "seism", there is also no curve if no pixel is predicted at the highest threshold.
     """
     protocol = examination.protocol
     measured = [image.maps for image in examination.images if image.maps]

@@ -47,11 +47,14 @@ NO_CHANGE = CountingChange("", "", "")  # the settings of the run itself
 
 
 def parse_targets(items: Sequence[str]) -> dict[str, str]:
-    """Parse targets: ["boundary.ods=0.788", "ois=0.81"] gives {"ods": "0.788", "ois": "0.81"}.
+    """Parse the published scores that a search is to reach, such as "ods=0.788".
 
-    An item may hold several targets, separated by commas. Keys become lower case unless they name a
-    class. Values stay texts, to keep their digits. Raises DataError for a repeated key, for an item
-    that is not KEY=NUMBER, and for a number above 1, unless it is METRIC.SCORE of another metric.
+    For example, ["boundary.ods=0.788", "ois=0.81"] gives {"ods": "0.788", "ois": "0.81"}. An item
+    may hold several targets, separated by commas. Keys become lower case, unless they name a class.
+    Values stay texts, because their number of digits matters.
+
+    Raises DataError if an item is not of the form KEY=NUMBER, or if a key is repeated. Raises it
+    also if a score of the boundary metric is above 1.
     """
     targets = {}
     for item in ",".join(items).split(","):
@@ -80,8 +83,10 @@ class MetricTargets(NamedTuple):
 def find_metric(targets: Mapping[str, Number]) -> MetricTargets:
     """Find the metric that all targets belong to, and drop its name from their keys.
 
-    Keys without a metric are scores of the boundary metric. Raises DataError if there are no
-    targets, or targets of several metrics.
+    targets : published values by METRIC.SCORE. A key without the name of a metric is a score of the
+        boundary metric.
+
+    Raises DataError if there are no targets, or if they belong to several metrics.
     """
     by_metric: dict[str, dict[str, Number]] = {}
     for target, value in targets.items():
@@ -216,9 +221,13 @@ def _pair_nearest(
 ) -> list[CountingChange]:
     """Pair each of the STARTS changes that came nearest to the targets with all other changes.
 
-    `gaps` has the distance of a change from the targets, by its label; a change without one was not
-    counted, and comes last. Two changes that exclude each other, or that together make no
-    difference to the run, are not paired.
+    changes : the single changes
+    gaps : the distance of the scores from the targets under each change, by its label. A change
+        that is missing here was not counted, and is taken to be the farthest.
+    search : the search, with the run that the changes apply to
+
+    Two changes are not paired if they exclude each other, or if the run would be counted as before
+    under both together. No pair is returned twice.
     """
     pairs = dict[frozenset[str], CountingChange]()
     for nearest in sorted(changes, key=lambda change: gaps.get(change.label, inf))[:STARTS]:
@@ -292,7 +301,13 @@ class Search:
     def compute_scores(
         self, counts: Sequence[Mapping[str, Any]], protocol: Protocol
     ) -> dict[str, float]:
-        """Return the scores of images together by column key. Undefined ones have no key."""
+        """Compute the scores of a set of images.
+
+        counts : the counts of each image
+        protocol : the protocol under which they were counted
+
+        Returns a dict from column key to score. Scores that are undefined are left out.
+        """
         opt = self.metric.options_of(protocol)
         once = np.ones((1, len(counts)), np.int64)  # one sample, in which each image occurs once
         tree = self.metric.scores(self.metric.stack(counts), once, protocol, opt)
@@ -304,9 +319,14 @@ class Search:
     ) -> float:
         """Record a trial, and return its gap: the largest distance between a score and its target.
 
-        If a score with a target is undefined, nothing is recorded, and the gap is inf. A trial
-        replaces an earlier one with the same label, unless only the earlier one meets the targets.
-        `fields` are further fields of `Trial`; by default it has one cause, and all images.
+        label : the change in words
+        kind : the kind of change, one of LIKELY_FIRST
+        scores : the scores that the change gives, by column key
+        fields : further fields of `Trial`. By default a trial has one cause and all images.
+
+        If a score with a target is undefined, nothing is recorded, and inf is returned. A trial
+        replaces an earlier one with the same label, unless the earlier one meets the targets and
+        the new one does not.
         """
         if not self.targets.keys() <= scores.keys():
             return inf
@@ -323,11 +343,15 @@ class Search:
         counts: Sequence[Mapping[str, Any]],
         scores: Mapping[str, float],
     ) -> None:
-        """Record a trial for every other way to compute the targets from the counts of all images.
+        """Record a trial for every other way to compute the targets from the same counts.
 
-        It takes another column of the metric, or another rule for a score of the curve, and is
-        recorded only if it changes the score of a target. `counts` were made under `setting`, and
-        have `scores` by the run's own rules. A trial has two causes unless `setting` is NO_CHANGE.
+        Another way is to read another column of the metric, or to compute a score of the curve by
+        another rule. It is recorded only if it changes the score of a target.
+
+        setting : the change under which the images were counted. If it is not NO_CHANGE, the trials
+            have two causes, the setting and the rule.
+        counts : the counts of all images under this setting
+        scores : the scores that these counts give by the run's own rules
         """
         other_columns = causes.iterate_other_columns(self.metric, self.targets, scores)
         others = [_OtherScores(label, "", changed) for label, changed in other_columns]
@@ -349,9 +373,10 @@ class Search:
         counts: Sequence[Mapping[str, Any]],
         scores: Mapping[str, float],
     ) -> list[_OtherScores]:
-        """Return the scores by every rule in use for ODS, OIS or AP, or [] if there is no curve.
+        """Compute ODS, OIS and AP by every rule in use; the parameters are those of the caller.
 
-        Each item replaces the one score that its rule is for in `scores`.
+        Returns one item for each rule, with a copy of `scores` in which the score that the rule is
+        for is replaced. Returns [] if the metric has no curve.
         """
         protocol = setting.on(self.run.protocol)
         opt = self.metric.options_of(protocol)
@@ -377,15 +402,20 @@ class Search:
         ]
 
     def search_settings(self, settings: Iterable[CountingChange]) -> dict[str, float]:
-        """Count images under settings, each time under the one nearest to the targets so far.
+        """Count images under other settings, until the targets are met or the time is up.
 
-        Each setting is counted on SUBSET_SIZES of the images, then on all. It is dropped if an
-        image is refused, or if it changes no score with a target. The search ends when no setting
-        is left, when time is up, or when a trial meets the targets and no setting left is within
+        Each setting is first counted on a few images, then on more (SUBSET_SIZES), and finally on
+        all. The setting whose scores are nearest to the targets so far is always continued first.
+        A setting is dropped if an image cannot be counted under it, or if it leaves all scores with
+        a target as they are.
+
+        The search ends if no setting is left, or if the time is up. It also ends if a trial meets
+        the targets and the scores under all other settings differ from the targets by more than
         half a unit of their last digit.
 
-        Returns label -> gap to the targets, from as many images as were counted. Settings for which
-        there was no time are added to `not_tried`.
+        Returns a dict from the label of a setting to its gap (the largest distance of a score from
+        its target), computed from as many images as were counted. Settings for which there was no
+        time are added to `not_tried`.
         """
         sizes = [n for n in SUBSET_SIZES if n < len(self.ids)] + [len(self.ids)]
         rounding = max(resolution(target) for target in self.targets.values())
@@ -423,10 +453,14 @@ class Search:
     def _estimate_scores(
         self, setting: CountingChange, counts: Sequence[Any], indices: Sequence[int]
     ) -> dict[str, float]:
-        """Return the scores of all images under a setting, from counts of the images at `indices`.
+        """Estimate the scores of all images under a setting from the images counted so far.
 
-        If some images are missing, these are the run's scores plus the differences that the setting
-        makes to the scores of the images counted.
+        setting : the setting
+        counts : the counts of the images under this setting
+        indices : the indices of these images
+
+        If not all images were counted, an estimate is the run's score on all images, plus the
+        difference that the setting makes to the score of the counted images.
         """
         scores = self.compute_scores(counts, setting.on(self.run.protocol))
         if len(indices) == len(self.ids):
@@ -436,11 +470,14 @@ class Search:
         return {key: self.run_scores[key] + scores[key] - before[key] for key in defined}
 
     def count_images(self, setting: CountingChange, images: Sequence[int]) -> list[Any] | None:
-        """Count the images at these indices under a setting, and return the counts of each.
+        """Count images under a setting, and return the counts of each.
 
-        Counts are kept in `counted`, and not made twice. Counting goes on for a while after the end
-        of the search (LATE). Returns None if an image is refused, or if time was up before all were
-        counted.
+        setting : the setting
+        images : the indices of the images
+
+        The counts are kept in `counted`, so that no image is counted twice. Images are begun for a
+        while even after the time is up; see LATE. Returns None if an image cannot be counted, or
+        if the time did not suffice for all of them.
         """
         protocol = setting.on(self.run.protocol)
         opt = self.metric.options_of(protocol)
