@@ -185,8 +185,13 @@ class Examination(ExaminedInputs):
     def report_images(self, code: str, images: Sequence[ExaminedImage], **details: object) -> None:
         """Report a problem of these images; do nothing if there are none.
 
-        Its message may also have the placeholders `first` (the first image) and `maps` (the number
-        of images, as "2 maps"). If the problem is an error, the images are no longer `sound`.
+        code : the kind of problem, a key of CHECKS
+        images : the images that have the problem
+        details : values for the placeholders of the message; see `report`. The message may also
+            have the placeholders {first} (the first image) and {maps} (the number of images in
+            words, such as "2 maps").
+
+        If the problem is an error, the images are no longer `sound`.
         """
         if not images:
             return
@@ -196,12 +201,13 @@ class Examination(ExaminedInputs):
             self.faulty.update(image.image_id for image in images)
 
     def report(self, code: str, files: Sequence[str] = (), **details: Any) -> None:
-        """Add a finding about these files, or about the whole set if `files` is empty.
+        """Add a finding about some files, or about the whole set if `files` is empty.
 
-        CHECKS has the level, the message and the remedy of `code`; the keyword `fix`, a tuple,
-        replaces the remedy. `details` are values for the placeholders of the message. Always
-        available are {n} (number of `files`), {of} (number of all images) and {measured} (number of
-        measured images).
+        code : the kind of problem, a key of CHECKS, which has its level, message and remedy
+        files : the names of the files
+        details : values for the placeholders of the message. The placeholders {n} (number of
+            files), {of} (number of all images) and {measured} (number of measured images) are
+            always available. The detail `fix`, a tuple, replaces the remedy.
         """
         level, text, fix = CHECKS[code]
         numbers = {"of": len(self.images), "n": len(files), "measured": len(self.measured)}
@@ -214,9 +220,12 @@ class Examination(ExaminedInputs):
         protocol: Protocol,
         change: Callable[[F8], F8] | None = None,
     ) -> float:
-        """Return the ODS F of images, counted at TRIAL thresholds instead of the protocol's.
+        """Return the ODS F of images, counted at few thresholds (TRIAL) to save time.
 
-        `change`, if given, takes each soft map (H, W) and returns the map to count instead.
+        measured : the images
+        protocol : the protocol, except for its thresholds
+        change : a function that takes each soft map (H, W) and returns the map to count instead.
+            By default the maps are counted as they are.
         """
         metric, few = self.metric, protocol.replace(thresholds=TRIAL)
         counts = []
@@ -237,9 +246,13 @@ class Examination(ExaminedInputs):
     ) -> None:
         """Report a problem of images only if its remedy raises their F by GAIN or more.
 
-        The remedy is either another `protocol` or, as for `best_f`, a `change` of each soft map. It
-        is tried on the images that were measured. The message may also have the placeholder
-        `tried`, F before and after.
+        code, images, details : as for `report_images`. The message may also have the placeholder
+            {tried}, which says how F rises.
+        protocol : the remedy, if it is another protocol
+        change : the remedy, if it is a change of each soft map; see `best_f`
+
+        The remedy is tried on those of the images that were measured. If none were, nothing is
+        reported.
         """
         measured = [image.maps for image in images if image.maps]
         if not measured:
@@ -252,11 +265,12 @@ class Examination(ExaminedInputs):
 
 
 def check_image_names(examination: Examination) -> None:
-    """Report ids that only predictions or only ground truth have.
+    """Report ids that only the predictions or only the ground truth have.
 
-    If fewer than half of the ground truth's ids have a prediction, and predictions with other ids
-    are there, one problem is reported for all of them: "names" if these have the missing ids with
-    the same prefix and suffix, else "split".
+    Such ids are reported as "missing" and "extra". If both occur and fewer than half of the ids of
+    the ground truth have a prediction, a single problem is reported instead. It is "names" if the
+    other predictions have the missing ids with a common prefix or suffix. Otherwise it is "split",
+    because the two sides seem to be different splits of the data set.
     """
     preds, gts = examination.preds, examination.gts
     missing = [image_id for image_id in gts if image_id not in preds]
@@ -274,9 +288,10 @@ def check_image_names(examination: Examination) -> None:
 
 
 def check_doubled_files(examination: Examination) -> None:
-    """Report the files, on either side, of ids that differ only in upper and lower case.
+    """Report images that seem to have more than one file, among predictions or ground truth.
 
-    Also those of ids with several files that cannot be told to be one image.
+    These are ids that differ only in upper and lower case, and ids with several files of which it
+    is not clear whether they belong to one image.
     """
     doubled_preds, doubled_gts = examination.doubled
     for what, files_of, doubled in (
@@ -295,7 +310,11 @@ def check_doubled_files(examination: Examination) -> None:
 
 
 def _find_affixes(missing: Sequence[str], extra: Sequence[str]) -> str:
-    """Return "PREFIX*SUFFIX" if `extra` has PREFIX + id + SUFFIX for every missing id, else ""."""
+    """Find a prefix and a suffix by which names differ from the ids that are missing.
+
+    Returns "PREFIX*SUFFIX" if `extra` has the name PREFIX + id + SUFFIX for every missing id.
+    Returns "" if there is no such prefix and suffix.
+    """
     for name in extra:
         prefix, image_id, suffix = name.partition(missing[0])
         if image_id and {prefix + i + suffix for i in missing} <= {*extra}:
@@ -304,10 +323,11 @@ def _find_affixes(missing: Sequence[str], extra: Sequence[str]) -> str:
 
 
 def check_files(examination: Examination) -> None:
-    """Report files that cannot be read, images that the metric refuses, and the metric's symptoms.
+    """Report files that cannot be read, and what the metric itself has found.
 
-    Problems that differ only in the file and in numbers make one finding. A symptom (a problem that
-    the metric itself looks for) is reported if at least half of the measured images have it.
+    Files whose problems differ only in the name of the file and in numbers make one finding. The
+    metric finds images that it cannot count, and symptoms, which are problems that it looks for. A
+    symptom is reported if at least half of the measured images have it.
     """
     for similar in group_similar_problems(examination.unread):
         files = [Path(problem.file).name for problem in similar]
@@ -323,7 +343,7 @@ def check_files(examination: Examination) -> None:
 
 
 def check_values(examination: Examination) -> None:
-    """Report the problems of sizes, annotations and values, errors of single images first."""
+    """Report problems with the sizes of maps, with the annotations, and with the values of maps."""
     for code in ("annotators", "transposed", "resized"):
         examination.report_images(code, examination.with_code(code))
     name = examination.protocol.name
@@ -373,8 +393,9 @@ def check_fit(examination: Examination) -> None:
 def check_lines(examination: Examination) -> None:
     """Report lines that are too thick or too thin, odd values, and displaced maps.
 
-    Maps are "scaled" if together they are displaced by about a pixel or more, and their quarters
-    differ by more than SCALED pixels; else they are a "shift" if shifting them back raises F.
+    Displacement is reported only if all maps together are displaced by about a pixel or more. If
+    the displacements of their quarters differ by more than SCALED pixels, it is reported as
+    "scaled". Otherwise, it is reported as a "shift" if moving the maps back raises F.
     """
     raw_protocol = examination.protocol.replace(nms=True)
     examination.report_remedy("raw", examination.with_code("raw"), raw_protocol)

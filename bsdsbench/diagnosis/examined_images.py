@@ -53,8 +53,9 @@ class ExaminedImage:
     sizes: str  # the sizes of prediction and image, in words
     codes: set[str]  # the problems of this image, keys of CHECKS
     annotators: int = 0  # the number of annotators of boundaries
-    orientation: str = ""  # "mirrored ..." if the map fits the ground truth far better so
-    # float32, of the map and of the ground truth; None if either is constant
+    # How the map must be turned to fit the ground truth far better, such as "mirrored ...", or ""
+    orientation: str = ""
+    # Of the map and of the ground truth, float32. None if either is constant.
     thumbnails: tuple[Thumbnail, Thumbnail] | None = None
     maps: MeasuredMaps | None = None  # of an image that is measured further
 
@@ -135,7 +136,10 @@ class ExaminedInputs:
             self._count(image, pred, gt)
 
     def _count(self, image: ExaminedImage, pred: Prediction, gt: GroundTruth) -> None:
-        """Count an image, and collect the symptoms that the metric sees; or add to `refused`."""
+        """Count an image, and collect the symptoms that the metric reports for it.
+
+        If the metric cannot count the image, only the reason is added to `refused`.
+        """
         metric, opt = self.metric, self.metric.options_of(self.protocol)
         try:
             counts = {metric.name: metric.count(pred, gt, self.protocol, opt)}
@@ -153,8 +157,12 @@ class ExaminedInputs:
     ) -> None:
         """Measure a boundary map, and add the codes of its problems to `image.codes`.
 
-        `closely` adds what takes longer. Nothing is measured without a soft map, and little if the
-        map is not comparable with the ground truth.
+        image : the image, to which the results are added
+        pred, gt : its prediction and its ground truth
+        closely : also take the measurements that are slow
+
+        If the prediction has no soft map, nothing is measured. If the map cannot be compared with
+        the ground truth, only the measurements that do not compare the two are taken.
         """
         image.annotators = len(gt.boundaries)
         maps = look_at(pred, gt, self.protocol)
@@ -210,8 +218,11 @@ def _find_slow_problems(file: str, maps: MeasuredMaps, protocol: Protocol) -> se
 def is_darker_near_truth(soft: F8, truth: F8) -> bool:
     """Return True if the map is darker, on average, near the ground truth than elsewhere.
 
-    `truth` (H, W) is the number of annotators that marked each pixel, here and below. A pixel is
-    near if it is within NEAR rows and columns of a marked one. Returns False if all are.
+    soft : (H, W), the map, in [0, 1]
+    truth : (H, W), the number of annotators that marked each pixel
+
+    A pixel is near the ground truth if it is within NEAR rows and NEAR columns of a marked pixel.
+    Returns False if all pixels are near.
     """
     from scipy import ndimage
 
@@ -222,7 +233,10 @@ def is_darker_near_truth(soft: F8, truth: F8) -> bool:
 def _share_on_hundredths(soft: NDArray[Any]) -> float:
     """Return the share of values that are exactly k/100, among those strictly between 0 and 1.
 
-    soft (H, W): float32 or float64; exact means equal to k/100 rounded to this type.
+    soft : (H, W), float32 or float64. A value is exactly k/100 if it equals k/100 rounded to this
+        type.
+
+    Returns 0 if no value is strictly between 0 and 1.
     """
     values = soft[(soft > 0) & (soft < 1)]
     nearest = np.round(values.astype(np.float64), 2).astype(values.dtype)
@@ -230,12 +244,16 @@ def _share_on_hundredths(soft: NDArray[Any]) -> float:
 
 
 def _jpeg_ratio(soft: F8) -> float:
-    """Measure the traces of JPEG in a map (H, W); 1 means none, and more than JPEG a trace.
+    """Measure how strongly a map (H, W) bears the traces of JPEG compression.
 
-    JPEG rounds many high cosine coefficients of 8 x 8 blocks to 0. The share that vanishes is
-    computed for JPEG's own blocks, and for two displaced grids, in which JPEG leaves no zeros.
-    Returns the first share divided by the larger one of the other two, or 1 if nothing vanishes on
-    a grid, or if the first share exceeds another by less than CHANCE standard errors.
+    JPEG rounds many high cosine coefficients of its 8 x 8 blocks to 0. The share of coefficients
+    that vanish is computed for JPEG's own blocks. For comparison, it is also computed for two
+    displaced grids of blocks, in which JPEG leaves no zeros.
+
+    Returns the share of JPEG's blocks, divided by the larger share of the displaced grids. A ratio
+    above the constant JPEG means that the map was compressed. Returns 1, which means no trace, if
+    nothing vanishes on one of the grids, or if the share of JPEG's blocks exceeds that of a
+    displaced grid by less than CHANCE standard errors.
     """
     on_grid = _compute_vanishing_shares(soft)
     largest = 0.0
@@ -251,10 +269,13 @@ def _jpeg_ratio(soft: F8) -> float:
 
 
 def _compute_vanishing_shares(soft: F8) -> F8:
-    """Compute the share of high cosine coefficients that vanish in each 8 x 8 block: (blocks,).
+    """Compute, for each 8 x 8 block of a map, the share of high cosine coefficients that vanish.
 
-    Incomplete blocks, and blocks whose values span at most 8 of 255, are left out. A coefficient is
-    high if its two frequencies add up to 5 or more, and vanishes if it is below 0.6 of 255.
+    The map, in [0, 1], is scaled to 0 .. 255. A coefficient is high if its two frequencies add up
+    to 5 or more. It vanishes if its absolute value is below 0.6. Incomplete blocks are left out, as
+    are nearly constant blocks, whose values span at most 8.
+
+    Returns float64 (blocks,).
     """
     from scipy.fft import dctn
 
@@ -270,11 +291,16 @@ def _compute_vanishing_shares(soft: F8) -> F8:
 
 
 def _correlate_shifts(soft: F8, truth: F8) -> F8:
-    """Correlate a map with its ground truth, (H, W) each, for all shifts up to REACH.
+    """Correlate a map with its ground truth for all shifts of up to REACH rows and columns.
 
-    Both are centred and blurred. Returns float64 (2 REACH + 1, 2 REACH + 1): the entry [REACH + dy,
-    REACH + dx] is the correlation, from -1 to 1, if the map lies dy rows below and dx columns to
-    the right of the ground truth. All entries are 0 if either is constant.
+    soft : (H, W), the map
+    truth : (H, W), the number of annotators that marked each pixel
+
+    The mean of either is subtracted, and both are blurred.
+
+    Returns float64 (2 * REACH + 1, 2 * REACH + 1). The entry [REACH + dy, REACH + dx] is the
+    correlation, from -1 to 1, on the assumption that the map lies dy rows below and dx columns to
+    the right of the ground truth. All entries are 0 if the map or the ground truth is constant.
     """
     from scipy import fft, ndimage
 
@@ -298,20 +324,24 @@ class Displacement(NamedTuple):
 
 
 def find_displacement(maps: Sequence[tuple[F8, F8]], least: float) -> Displacement | None:
-    """Return the displacement that all maps have in common; None if they do not fit the truth.
+    """Find the displacement from the ground truth that all maps have in common.
 
-    `maps` are (soft, truth) of each image, (H, W) each. They fit if their correlation, averaged
-    over the images, is at least `least` at the best shift.
+    maps : for each image, the map (H, W), and the number of annotators that marked each pixel
+        (H, W)
+    least : the smallest correlation, averaged over the images, at which the maps fit the ground
+        truth
+
+    Returns None if the maps do not fit the ground truth at any shift.
     """
     surface = np.mean([_correlate_shifts(soft, truth) for soft, truth in maps], axis=0)
     return _locate_peak(surface) if surface.max() >= least else None
 
 
 def find_quarter_displacements(maps: Sequence[tuple[F8, F8]], least: float) -> list[Displacement]:
-    """Return the displacement of each quarter of the maps, by `find_displacement`.
+    """Find the displacement of each quarter of the maps; see `find_displacement`.
 
-    The order is upper left, upper right, lower left, lower right; quarters that do not fit the
-    ground truth are left out.
+    Returns the displacements of the upper left, upper right, lower left and lower right quarters,
+    in this order. Quarters that do not fit the ground truth are left out.
     """
     displacements = []
     for is_lower, is_right in product((False, True), repeat=2):
@@ -326,10 +356,12 @@ def find_quarter_displacements(maps: Sequence[tuple[F8, F8]], least: float) -> l
 
 
 def _locate_peak(surface: F8) -> Displacement:
-    """Return the displacement at the peak of correlations, to a fraction of a pixel.
+    """Return the displacement at which the correlation peaks, to a fraction of a pixel.
 
-    Along either axis the peak of `surface` (see `_correlate_shifts`) is the vertex of the parabola
-    through the largest value and its two neighbours. Returns (0, 0) if that is on the rim.
+    surface : the correlations for all shifts, see `_correlate_shifts`
+
+    Along either axis, the peak is the vertex of the parabola through the largest correlation and
+    its two neighbours. Returns (0, 0) if the largest correlation is on the rim of the surface.
     """
     y, x = np.unravel_index(np.argmax(surface), surface.shape)
     if not (0 < y < 2 * REACH and 0 < x < 2 * REACH):

@@ -55,19 +55,21 @@ class Trial:
 
 
 def resolution(value: Number) -> float:
-    """Return half a unit of the last digit of a published number, but at least FINEST.
+    """Return half a unit of the last decimal of a published number, but at least FINEST.
 
-    The digits of a text count as they are ("0.760" has three decimals); a float has lost zeros at
-    its end.
+    A number given as a text keeps all its decimals: "0.760" has three. The float 0.76 has two,
+    because zeros at its end are lost.
     """
     text = value if isinstance(value, str) else f"{value:.10f}".rstrip("0")
     return max(0.5 * 10.0 ** -len(text.partition(".")[2]), FINEST)
 
 
 def rank_trials(trials: Iterable[Trial]) -> tuple[Trial, ...]:
-    """Sort trials: first those that meet the targets, then the others by their gap.
+    """Sort trials by how likely they explain the targets.
 
-    The former are sorted by the number of causes, then by their kind, then by their gap.
+    Trials that meet the targets come first. They are sorted by their number of causes, then by
+    their kind in the order of LIKELY_FIRST, and then by their gap. The other trials follow, sorted
+    by their gap.
     """
 
     def key(trial: Trial) -> tuple[float, ...]:
@@ -96,12 +98,15 @@ class Explanation:
 
     @property
     def complete(self) -> bool:
-        """True if all settings were counted."""
+        """True if all settings and all pairs of settings were counted."""
         return not self.not_counted and not self.pairs_not_counted
 
     @property
     def partly_line(self) -> str:
-        """A line with the number of settings counted on some images only, or ""."""
+        """A line with the number of settings that were counted on some images only.
+
+        It is "" if there are none.
+        """
         n_partly = sum(not trial.exact for trial in self.trials)
         if not n_partly:
             return ""
@@ -110,7 +115,10 @@ class Explanation:
 
     @property
     def late_line(self) -> str:
-        """A line with the settings that were not counted and the reason, or ""."""
+        """A line with the settings that were not counted, and the reason.
+
+        It is "" if all were counted.
+        """
         left_out = list(self.not_counted)
         if self.pairs_not_counted:
             left_out.append(f"{counted(self.pairs_not_counted, 'pair')} of settings")
@@ -124,7 +132,7 @@ class Explanation:
 
     @property
     def answer(self) -> Trial | None:
-        """The most likely trial that meets every target, or None."""
+        """The most likely trial that meets every target, or None if no trial does."""
         return next(iter(self.fitting), None)
 
     def sentence(self) -> str:

@@ -27,12 +27,14 @@ _CODE = "from bsdsbench.plotting.beside import _draw_from_stdin; _draw_from_stdi
 def plots_beside(out: str | None) -> Iterator[Callable[[], None]]:
     """Start a child process that will draw the plots of the run to be saved in `out`.
 
-    Yields a function to be called once the run is saved. The child, which has imported matplotlib
-    by then, draws pr.png and pr.svg into `out`. The `with` statement ends when the plots are
-    complete. If the child fails, this process draws them at the end.
+    Importing matplotlib takes time, so the child process imports it while this process evaluates.
 
-    If `out` is None, no child is started and the function does nothing. If the block raises an
-    exception before the function is called, the child is killed.
+    The context manager yields a function, which must be called once the run is saved. The child
+    then draws pr.png and pr.svg into the folder `out`. The `with` statement ends when the plots are
+    complete. If the child fails, this process draws the plots at the end.
+
+    If `out` is None, no child is started, and the function does nothing. If the block raises an
+    exception before it has called the function, the child is killed.
     """
     if not out:
         yield lambda: None

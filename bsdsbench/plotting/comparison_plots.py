@@ -116,10 +116,12 @@ def plot_ranks(
 def _score_to_rank_by(comparison: Comparison | MethodComparison, score: str | None) -> str:
     """Return the full name, METRIC.SCORE, of the score by which `plot_ranks` ranks methods.
 
-    score : a score, or a metric for its first score, or None for the first score of all
+    comparison : the comparison
+    score : the name of a score, short or full, or of a metric, whose first score is taken. By
+        default the first score of the comparison is taken.
 
-    Scores that the comparison shows come before those that it merely contains. Raises DataError if
-    the comparison does not contain the score.
+    A first score is looked for among the scores that the comparison shows in tables, and only then
+    among all its scores. Raises DataError if the comparison does not contain the score.
     """
     for candidate in (*comparison.shown, *comparison.scores):
         metric = candidate.partition(".")[0]
@@ -132,7 +134,7 @@ def _score_to_rank_by(comparison: Comparison | MethodComparison, score: str | No
 
 
 def _caption(comparison: Comparison | MethodComparison) -> str:
-    """Explain the dots, crosses and lines of the plot."""
+    """Return a text that explains the dots, crosses and lines of `plot_ranks`."""
     units = f"clusters ({comparison.cluster})" if comparison.cluster else "images"
     criterion = f"p ({1 - comparison.level:.2g}, Holm)"
     if isinstance(comparison, MethodComparison):
@@ -150,14 +152,18 @@ def _draw_ranks(
 ) -> None:
     """Draw the ranks of methods in one axes, a row per method, with the best method at the top.
 
-    score     : the score to rank by, METRIC.SCORE
-    row_scale : the height of a row, in units of _ROW_HEIGHT font sizes
+    ax         : the axes
+    comparison : the comparison whose ranks are drawn
+    score      : the score to rank by, as METRIC.SCORE
+    row_scale  : the height of a row relative to _ROW_HEIGHT font sizes; below 1 if rows had to be
+        compressed
     """
     ranks = comparison.ranks[score]
     # (first row, last row) of methods that do not differ significantly
     groups = indistinguishable_groups(comparison, score)
     n = len(ranks.names)
-    # A dot for all samples almost touches the next row or rank. Lengths are in points.
+    # The largest dot, that of a rank in all samples, almost touches the next row or rank. Lengths
+    # are in points.
     rank_width = figure_width() * 72 * 0.7 / (n + 0.4 * len(groups))
     max_area = (0.9 * min(_ROW_HEIGHT * row_scale * font_size(), rank_width)) ** 2
     for k, shares in enumerate(ranks.shares):

@@ -97,12 +97,22 @@ class CurveDisplay:
         ax: Axes | None = None,
         **options: object,
     ) -> Self:
-        """Draw the curve of labels and scores, (N,) each, and return the display.
+        """Compute the curve of a ranking, draw it, and return the display.
 
-        - name: text in the legend
-        - ax: axes to draw on, by default those of a new figure
-        - options: fields of the display, and options of the function in `bsdsbench.curves` that
-          computes the curve, such as `pr`
+        Parameters
+        ----------
+        labels : array_like
+            (N,), whether each sample is positive or negative, such as 1 and -1, or 1 and 0; see
+            `bsdsbench.curves.pr`.
+        scores : array_like
+            (N,), by which the samples are ranked, the largest score first.
+        name : str
+            Text for the legend.
+        ax : Axes, optional
+            The axes to draw on, by default those of a new figure.
+        **options
+            Fields of the display, and options of the function in `bsdsbench.curves` that computes
+            the curve, such as `pr`.
         """
         arguments = {key: options.pop(key) for key in cls._field_names() if key in options}
         curve = cls.curve_of(labels, scores, **options)
@@ -110,13 +120,15 @@ class CurveDisplay:
 
     @classmethod
     def of_run(cls, run: Evaluation, name: str | None, metric: str | None) -> Self:
-        """Return the display of a run without drawing it.
+        """Create the display of a run, without drawing it.
 
-        name   : text in the legend, by default the run's name
-        metric : by default the run's first metric with this kind of curve
+        name   : text for the legend, by default the run's name
+        metric : the metric whose curve is shown, by default the run's first metric with a curve of
+            this kind
 
-        Raises DataError if there is no such curve. Displays of rankings alone, which runs do not
-        have, keep this method.
+        Raises DataError if the run has no such curve. This implementation in the base class always
+        raises DataError: it serves the displays that can only be made from labels and scores. The
+        other displays override it.
         """
         raise DataError(f"{cls.__name__}: not of runs, expected labels and scores")
 
@@ -130,16 +142,34 @@ class CurveDisplay:
         ax: Axes | None = None,
         **line: object,
     ) -> Self:
-        """Draw the curve of a run, and return the display; see `of_run` and `plot`.
+        """Draw the curve of a run, and return the display.
 
-        Raises DataError if the run or the metric has no curve.
+        Parameters
+        ----------
+        run : Evaluation
+            The run.
+        name : str, optional
+            Text for the legend, by default the run's name.
+        metric : str, optional
+            The metric whose curve is drawn, by default the run's first metric with a curve of this
+            kind.
+        ax : Axes, optional
+            The axes to draw on, by default those of a new figure.
+        **line
+            Arguments of `Axes.plot` for the curve, which override its style.
+
+        Raises
+        ------
+        DataError
+            If the run or the metric has no curve of this kind.
         """
         return cls.of_run(run, name, metric)._draw_now(ax, **line)
 
     def _draw_now(self, ax: Axes | None, **line: Any) -> Self:
-        """Plot the display and return it. If this makes a figure, the next `plot` will close it.
+        """Plot the display and return it.
 
-        So `from_predictions(...).plot()` shows one figure, not two.
+        If `ax` is None, a figure is made, and the next call of `plot` will close it. Thus
+        `from_predictions(...).plot()` shows one figure instead of two.
         """
         self.plot(ax, **line)
         self._first_figure = self.figure_ if ax is None else None
@@ -149,10 +179,16 @@ class CurveDisplay:
     def from_curve(cls, curve: AnyCurve, name: str = "", **arguments: object) -> Self:
         """Return the display of any curve of the package without drawing it.
 
-        `arguments` set fields of the display. Other fields take the attributes of the curve with
-        the same names. Points (`CurvePoints`) get dots if they are few, and no line if they form no
-        curve. Raises DataError if `curve` is not a curve of the package, or if it lacks the numbers
-        of positives and negatives and these axes need them.
+        curve     : the curve, which is converted to the axes of this display if necessary
+        name      : text for the legend
+        arguments : fields of the display. Fields that are not given are taken from the attributes
+            of the curve with the same names.
+
+        If the curve is given as points (`CurvePoints`), they are marked by dots if they are few,
+        and are not joined by a line if they form no curve.
+
+        Raises DataError if `curve` is not a curve of the package. Raises it also if the conversion
+        needs the numbers of positives and negatives and the curve does not have them.
         """
         converted = to_space(curve, cls.space)
         values = {}
@@ -171,7 +207,7 @@ class CurveDisplay:
         return [field.name for field in fields(cls)]  # type: ignore[arg-type]
 
     def _drawing(self) -> Drawing:
-        """Return the points and lines that `plot` draws. Each subclass defines it."""
+        """Return the points and lines that `plot` draws. Every subclass must define this method."""
         raise NotImplementedError
 
     def _prepare(self, ax: Axes) -> None:
@@ -180,7 +216,11 @@ class CurveDisplay:
 
     @property
     def label(self) -> str:
-        """The text in the legend: "[F=0.780] NAME", "NAME (AP 0.833)", or the name alone."""
+        """The text in the legend.
+
+        It is "[F=0.780] NAME" if the display has a best point, "NAME (AP 0.833)" if it has a number
+        such as an AP, and the name alone otherwise.
+        """
         if self.best is not None:
             return f"[F={self.best.f:.3f}] {self.name}".strip()
         value = getattr(self, self.number, None)
@@ -192,12 +232,22 @@ class CurveDisplay:
     def plot(self, ax: Axes | None = None, *, chance: bool = True, **line: Any) -> Self:
         """Draw the curve and return the display.
 
-        ax     : axes to draw on, by default those of a new figure
-        chance : also draw the line of a random ranking
-        line   : arguments of `Axes.plot` for the curve, which override its style
+        Parameters
+        ----------
+        ax : Axes, optional
+            The axes to draw on, by default those of a new figure. Axes that already have content
+            keep their limits, scales and labels.
+        chance : bool
+            Also draw the line of a random ranking, if the display has one.
+        **line
+            Arguments of `Axes.plot` for the curve, which override its style.
 
-        Sets the attributes in ARTISTS; `point_` and `chance_` are None if they are not drawn. Axes
-        that already have content keep their limits, scales and labels.
+        Returns
+        -------
+        CurveDisplay
+            The display itself. The axes, figure, curve, marked point and chance line are in its
+            attributes `ax_`, `figure_`, `line_`, `point_` and `chance_`. The last two are None if
+            they were not drawn.
         """
         if self._first_figure is not None:
             import matplotlib.pyplot as plt
@@ -224,7 +274,10 @@ class CurveDisplay:
         return self
 
     def _draw_artists(self, ax: Axes, chance: bool, line: Mapping[str, Any]) -> None:
-        """Draw the chance line, curve, dots and marked point; `chance` and `line` as for `plot`."""
+        """Draw the chance line, the curve, its dots and the marked point.
+
+        The parameters are those of `plot`. The artists are stored in the attributes in ARTISTS.
+        """
         line_style = {**next_style(ax), "label": self.label or None}
         if not self.joined:
             line_style |= {"linestyle": "none", "marker": ".", "markersize": 4}

@@ -80,9 +80,13 @@ class PRCurveDisplay(CurveDisplay):
 
     @classmethod
     def of_run(cls, run: Evaluation, name: str | None = None, metric: str | None = None) -> Self:
-        """Return the display of a run's curve with its ODS point, without drawing it.
+        """Create the display of a run's curve with its ODS point, without drawing it.
 
-        `metric` is by default the run's first with a curve. Raises DataError if there is none.
+        run    : the run
+        name   : text for the legend, by default the run's name
+        metric : the metric, by default the run's first metric with a curve
+
+        Raises DataError if the metric, or every metric of the run, has no curve.
         """
         score = run.score(metric_with_curve(run, metric))
         curve, best = score["curve"], _best_point(score)
@@ -103,9 +107,11 @@ class PRCurveDisplay(CurveDisplay):
     def from_curve(cls, curve: AnyCurve, name: str = "", **arguments: object) -> Self:
         """Return the display of any curve of the package without drawing it.
 
-        The curve of a ranking, and points with known numbers of positives and negatives, are
-        interpolated; the title then shows areas. `arguments` set fields of the display. Raises
-        DataError as in the base class.
+        The parameters and errors are those of the base class.
+
+        If the curve belongs to a ranking, or if it consists of points whose numbers of positives
+        and negatives are known, counts are interpolated between its points. The title then shows
+        the areas under the curve.
         """
         converted = to_space(curve, "pr")
         if isinstance(converted, PRResult):
@@ -152,9 +158,12 @@ class PRCurveDisplay(CurveDisplay):
 def _ranking_fields(curve: PRResult) -> dict[str, object]:
     """Return the fields "title", "recall" and "precision" for the display of a ranking.
 
-    The arrays are the curve with counts interpolated between its points. They are missing if there
-    are no positives, or if precision does not follow from the counts, because it is an envelope or
-    for another prior. The title has AP, area and 11-point AP, in percent.
+    The title has the AP, the area under the curve and the 11-point AP, in percent. The arrays
+    "recall" and "precision" are the curve with counts interpolated between its points.
+
+    The arrays are left out if there are no positives. They are also left out if the precision of
+    the curve is not that of its counts, because it is an envelope or was computed for another
+    share of positives.
     """
     predicted = curve.tp + curve.fp
     precision = ratio(curve.tp, predicted)
@@ -174,8 +183,14 @@ def _ranking_fields(curve: PRResult) -> dict[str, object]:
 class FThresholdDisplay(CurveDisplay):
     """A curve of F over the threshold.
 
-    thresholds, f : the points of the curve, (T,) each
-    best          : the point to mark, or None
+    Parameters
+    ----------
+    thresholds, f : array_like
+        (T,), the points of the curve.
+    name : str
+        Text for the legend.
+    best : OperatingPoint or None
+        The point to mark, such as the ODS point of a run. Its F is shown in the legend.
     """
 
     arrays, axes, room = ("thresholds", "f"), ("Threshold", "F-measure"), 0.0
@@ -188,10 +203,15 @@ class FThresholdDisplay(CurveDisplay):
 
     @classmethod
     def of_run(cls, run: Evaluation, name: str | None = None, metric: str | None = None) -> Self:
-        """Return the display of a run's F over the threshold, with its ODS point, not drawn yet.
+        """Create the display of a run's F over the threshold, without drawing it.
 
-        `metric` is by default the run's first with a curve. Raises DataError if there is none, or
-        if the curve of a reference run is not over thresholds.
+        run    : the run
+        name   : text for the legend, by default the run's name
+        metric : the metric, by default the run's first metric with a curve
+
+        The ODS point of the run will be marked. Raises DataError if the metric, or every metric of
+        the run, has no curve. Raises it also for a reference run whose curve is not over
+        thresholds but over another parameter.
         """
         if run.reference and run.reference.form == "segmentations":
             parameter = run.reference.parameter
@@ -202,7 +222,7 @@ class FThresholdDisplay(CurveDisplay):
         return cls(curve.thresholds, f, name=name or run.name, best=_best_point(score))
 
     def _drawing(self) -> Drawing:
-        """Return the curve, with its best point if the threshold of that is known."""
+        """Return the curve, with its best point if the threshold of this point is known."""
         point = None
         if self.best and self.best.threshold is not None:
             point = self.best.threshold, self.best.f
@@ -246,7 +266,10 @@ class ROCCurveDisplay(CurveDisplay):
     kind: Variant = "fptp"
 
     def __post_init__(self) -> None:
-        """Check the kind and the arrays, and label the axes with the names of the rates."""
+        """Check the kind and the arrays, and set the labels of the axes to the names of the rates.
+
+        Raises DataError if the kind is unknown, or if the arrays have different lengths.
+        """
         kind = given_word(self.kind, "kind", VARIANTS)
         x_rate, y_rate = kind[:2], kind[2:]
         self.axes = RATE_NAMES[x_rate][0].capitalize(), RATE_NAMES[y_rate][0].capitalize()
@@ -254,12 +277,18 @@ class ROCCurveDisplay(CurveDisplay):
 
     @classmethod
     def from_curve(cls, curve: AnyCurve, name: str = "", **arguments: object) -> Self:
-        """Return the display of a curve, on the axes that were chosen in `curves.roc`, if any."""
+        """Return the display of a curve without drawing it; see the base class.
+
+        If other axes were chosen when `curves.roc` computed the curve, the display has these axes.
+        """
         kind = getattr(curve, "plot", "fptp")
         return super().from_curve(curve, name, **{"kind": kind, **arguments})
 
     def _drawing(self) -> Drawing:
-        """Return the curve on the axes of `kind`, with the chance line and, if known, the EER."""
+        """Return the curve on the axes of `kind`, with the chance line.
+
+        The equal error rate is the marked point, unless it is unknown (None or NaN).
+        """
         x_rate, y_rate = self.kind[:2], self.kind[2:]
         rates = {"fp": self.fpr, "tp": self.tpr, "tn": 1 - self.fpr, "fn": 1 - self.tpr}
         star = None
@@ -310,10 +339,11 @@ class DETCurveDisplay(CurveDisplay):
     scale: Literal["normal", "log"] = "normal"
 
     def __post_init__(self) -> None:
-        """Check the fields, label the axes, and set `lowest`, the lower limit of both axes.
+        """Check the fields, set the labels of the axes, and set `lowest`, their lower limit.
 
-        `lowest` is a power of ten, 1e-9 or more. As far as this allows, the rates of the curve that
-        are not 0 or 1 lie between it and 1 - `lowest`.
+        `lowest` is the largest power of ten such that all rates of the curve, except 0 and 1, lie
+        between `lowest` and 1 - `lowest`. It is never below 1e-9. If all rates are 0 or 1, it is
+        0.1.
         """
         self.kind = given_word(self.scale, "scale", ("normal", "log"))
         percent = ", %" if self.scale == "normal" else ""
@@ -325,9 +355,10 @@ class DETCurveDisplay(CurveDisplay):
         self.lowest = float(max(10.0 ** np.floor(np.log10(smallest)), 1e-9))
 
     def _drawing(self) -> Drawing:
-        """Return the curve, the chance line FNR = 1 - FPR, and the EER unless it is 0 or 1.
+        """Return the curve, the chance line FNR = 1 - FPR, and the equal error rate.
 
-        Rates of 0 and 1, which the axes cannot show, are moved just outside the limits.
+        The equal error rate is not marked if it is unknown, 0 or 1. The axes cannot show rates of 0
+        and 1, so such points of the curve are moved just outside the limits.
         """
         from scipy.special import ndtr
 
@@ -339,7 +370,7 @@ class DETCurveDisplay(CurveDisplay):
         return Drawing(x, y, (chance, 1 - chance), star)
 
     def _prepare(self, ax: Axes) -> None:
-        """Set the scales and limits of `ax`, which is empty. Normal-deviate axes get ticks in %."""
+        """Set the scales and limits of empty axes. Normal-deviate axes get ticks in percent."""
         low = self.lowest
         if self.scale == "log":
             ax.set(xscale="log", yscale="log", xlim=(low, 1), ylim=(low, 1))
@@ -356,9 +387,10 @@ class DETCurveDisplay(CurveDisplay):
 
 
 def _deviate(rate: ArrayLike) -> F8:
-    """Return the normal deviate of rates: the inverse of the standard normal distribution.
+    """Convert rates to normal deviates, by the inverse of the standard normal distribution.
 
-    Rates are clipped to [1e-12, 1 - 1e-12], because matplotlib also asks for limits outside (0, 1).
+    Rates are clipped to [1e-12, 1 - 1e-12] first, because matplotlib also asks for the deviates of
+    limits outside (0, 1).
     """
     from scipy.special import ndtri  # takes a tenth of a second, and PR curves do not need it
 
@@ -369,8 +401,14 @@ def _deviate(rate: ArrayLike) -> F8:
 class ToleranceDisplay(CurveDisplay):
     """A curve of ODS over the tolerance, which is the largest distance at which pixels match.
 
-    tolerances, f : the tolerances and the ODS at each of them, (D,) each, in any order
-    unit          : the unit of the tolerances, "fraction of the diagonal" or "pixels"
+    Parameters
+    ----------
+    tolerances, f : array_like
+        (D,), the tolerances in any order, and the ODS at each of them.
+    name : str
+        Text for the legend.
+    unit : str
+        The unit of the tolerances, "fraction of the diagonal" or "pixels".
     """
 
     arrays = ("tolerances", "f")
@@ -391,10 +429,13 @@ class ToleranceDisplay(CurveDisplay):
 
     @classmethod
     def of_run(cls, run: Evaluation, name: str | None = None, metric: str | None = None) -> Self:
-        """Return the display of a run that was evaluated at several tolerances, without drawing it.
+        """Create the display of a run that was counted at several tolerances, without drawing it.
 
-        `metric` is by default the run's first with scores at several tolerances. Raises DataError
-        if there is none.
+        run    : the run
+        name   : text for the legend, by default the run's name
+        metric : the metric, by default the run's first metric with scores at several tolerances
+
+        Raises DataError if the metric, or every metric of the run, lacks such scores.
         """
         keys = [tolerance_key("ods", tolerance) for tolerance in run.protocol.tolerance_names]
         unit = cls.unit if run.protocol.max_dist_px is None else "pixels"
@@ -445,10 +486,14 @@ class ReliabilityDisplay(CurveDisplay):
 
     @classmethod
     def of_run(cls, run: Evaluation, name: str | None = None, metric: str | None = None) -> Self:
-        """Return the diagram of all pixels of a run, without drawing it.
+        """Create the diagram of all pixels of a run, without drawing it.
 
-        `metric` is by default the run's first with bins of values. Raises DataError if there is
-        none.
+        run    : the run
+        name   : text for the legend, by default the run's name
+        metric : the metric, by default the run's first metric that stores bins of values, such as
+            `calibration`
+
+        Raises DataError if the metric, or every metric of the run, has no such bins.
         """
         for candidate in [metric] if metric else run.metrics:
             score = run.score(candidate)
@@ -469,7 +514,12 @@ def _best_point(score: Score) -> OperatingPoint:
 
 
 def _beta2(run: Evaluation, metric: str | None) -> float:
-    """Return beta^2, the weight of recall in the F-measure of a run's metric with a curve."""
+    """Return beta^2, the weight of recall in the F-measure of a run's metric.
+
+    metric : the metric, by default the run's first metric with a curve
+
+    Returns 1 if the metric has no option for it. Raises DataError if the metric has no curve.
+    """
     scorer = registry.get(metric_with_curve(run, metric))
     options = scorer.options_of(run.protocol)
     return float(getattr(options, scorer.beta2_option)) if scorer.beta2_option else 1.0

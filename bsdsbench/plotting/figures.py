@@ -321,10 +321,11 @@ def _check_comparable(
     human: bool | Evaluation | None,
     force: bool,
 ) -> None:
-    """Raise DataError if the curves are not comparable, unless `force` is True.
+    """Raise DataError if the curves of a figure are not comparable, unless `force` is True.
 
-    Runs need the same protocol and images. Published results, and human agreement if `human` is
-    True, must all belong to one task (a data set and a metric), and so must the runs.
+    The runs must have the same protocol and images. Published results must all belong to one task
+    (a data set and a metric), and the runs must belong to it too. If `human` is True, the point of
+    human agreement counts as a published result.
     """
     problems = forbidden(runs)
     tasks = dict.fromkeys(entry.tasks[0] for entry in published)
@@ -343,9 +344,10 @@ def _published_displays(
 ) -> list[PRCurveDisplay]:
     """Return a display of each published curve.
 
-    ap_rules : the AP rules of all runs
-    ap       : show an AP if all runs use its rule or, without runs, if its rule is the only known
-        one among the published results
+    published : the published results
+    ap_rules  : the AP rules of all runs, or an empty set if there are no runs
+    ap        : show a published AP in the legend, provided that all runs use its AP rule. If there
+        are no runs, all published results whose rule is known must have the same rule.
     """
     shown_rules = ap_rules or {str(entry.ap_rule) for entry in published} & set(AP_RULES)
     displays = []
@@ -358,7 +360,10 @@ def _published_displays(
 
 
 def _are_of_human_task(runs: Sequence[Evaluation]) -> bool:
-    """Return True if there are runs, all of the images for which human agreement is published."""
+    """Return True if all runs have the images for which human agreement is published.
+
+    Returns False if there are no runs.
+    """
     return bool(runs) and not any(why_not_beside(run, HUMAN_TASK) for run in runs)
 
 
@@ -391,10 +396,12 @@ def _plot_boxes(
 ) -> Figure:
     """Draw a box plot of the scores of single images for each run, with a dot per image.
 
-    metric : METRIC.SCORE, or a metric for its first score of single images. By default the first
-        metric that all runs have
+    runs   : the runs
+    metric : the score as METRIC.SCORE, or a metric, whose first score of single images is taken. By
+        default it is the first metric that all runs have.
+    path, look : the parameters of `plot_runs`
 
-    Undefined scores are left out. Raises DataError if not all runs have the metric.
+    Images whose score is undefined have no dot. Raises DataError if not all runs have the metric.
     """
     shared = [name for name in runs[0].metrics if all(name in run.metrics for run in runs)]
     if metric is None:
@@ -425,7 +432,7 @@ def _plot_boxes(
 
 
 def _draw_boxes(ax: Axes, names: Sequence[str], values_of_runs: Sequence[F8]) -> None:
-    """Draw a box with a dot per value for each run, with the names of the runs below."""
+    """Draw a box for each run, with a dot for each of its values and its name below."""
     lines = curve_lines(len(names))
     for position, (values, line) in enumerate(zip(values_of_runs, lines, strict=True), 1):
         # Offsets by the golden ratio spread the dots evenly, and the same each time
@@ -453,9 +460,10 @@ def _draw_boxes(ax: Axes, names: Sequence[str], values_of_runs: Sequence[F8]) ->
 
 
 def _image_values(run: Evaluation, metric: str) -> Mapping[str, Sequence[float]]:
-    """Return the scores of single images, METRIC.SCORE -> a value per image, NaN if undefined.
+    """Return the scores of all single images of a run by one metric.
 
-    A score of a class, or of whatever else the metric scores separately, is METRIC.PART.SCORE.
+    Returns a dict from METRIC.SCORE to a value per image, NaN if the score is undefined there. The
+    scores of a part, such as a class, have the name METRIC.PART.SCORE.
     """
     if not run.records:  # the run was read from official result files, which have these values
         rows = run.image_scores(metric).values()
@@ -480,10 +488,13 @@ def plot_result(run: Evaluation, out: Path) -> None:
 def published_curves_of(
     keys: Sequence[str], labels: Mapping[str, str] = MappingProxyType({})
 ) -> list[PublishedResult]:
-    """Return the published results with these keys, renamed by `labels` (key -> label).
+    """Return the published results with these keys, all of which have a stored curve.
 
-    The key "human" is skipped, because human agreement is a point without a curve. Raises DataError
-    if a key is unknown, or if the package stores no curve for it.
+    keys   : keys of published results. The key "human" is skipped, because human agreement is a
+        point without a curve.
+    labels : for some keys, a name to show instead of the published one
+
+    Raises DataError if a key is unknown, or if the package stores no curve for it.
     """
     published = [entry for entry in find_published(keys, labels) if entry.key != "human"]
     expected = ", ".join(published_curves())

@@ -90,15 +90,17 @@ def method_curve(
     spread: Spread,
     each_run: bool,
 ) -> MethodCurve:
-    """Combine the curves of a method's runs to their mean with a band.
+    """Combine the curves of a method's runs into their mean with a band.
 
-    displays : the curve of each run. A single one is renamed in place
-    aps      : the AP of each run, to show their mean in the legend, unless one is NaN; or ()
-    spread   : the kind of band
-    each_run : keep the curve of every run instead of the mean
+    method   : the method
+    displays : the curve of each run. If there is only one, its name is changed in place.
+    aps      : the AP of each run, or () to show none. The legend shows their mean, unless one is
+        NaN.
+    spread   : what the band shows
+    each_run : if True, keep the curve of every run instead of computing the mean
 
-    Raises DataError if the runs are not comparable, such as runs of different images, or if a curve
-    whose points have no order would have to be averaged.
+    Raises DataError if the runs are not comparable, for example because they have different images.
+    Raises it also if a mean is wanted and the points of a curve have no order.
     """
     ap_text = f", AP {_mean_text(aps, spread)}" if aps and not np.isnan(aps).any() else ""
     if method.n_runs == 1:
@@ -123,11 +125,14 @@ def method_curve(
 
 
 def _average_curves(curves: Sequence[_Points], spread: Spread) -> _MeanCurve:
-    """Average two or more curves, at every x at which any of them has a point and all are defined.
+    """Average two or more curves, and compute the band around the mean.
 
-    A curve is defined from its smallest to its largest x, and linear between its points. If several
-    points have the same x, the first one counts. The band reaches from the smallest to the largest
-    y (RANGE), or one standard deviation (SD) or standard error (SE) above and below the mean.
+    Each curve is defined from its smallest to its largest x, and is linear between its points. If
+    several points of a curve have the same x, the first one counts. The mean is computed at every x
+    at which at least one curve has a point and all curves are defined.
+
+    With RANGE, the band reaches from the smallest to the largest y. With SD or SE, it reaches one
+    standard deviation or one standard error above and below the mean.
     """
     x = np.unique(np.concatenate([curve.x for curve in curves]))
     values = np.empty((len(curves), x.size))  # NaN beyond the ends of a curve
@@ -163,9 +168,10 @@ def spread_entries(curves: Sequence[MethodCurve], kind: str, spread: Spread) -> 
 
 
 def _mean_text(values: Sequence[float], spread: Spread) -> str:
-    """Format the mean over runs with its spread: "0.780 ± 0.004", "0.780, 0.776 to 0.784" (RANGE).
+    """Format the mean over runs with its spread, for the legend.
 
-    A single value has no spread, as in "0.780".
+    The text is "0.780 ± 0.004" for a standard deviation or error, and "0.780, 0.776 to 0.784" for a
+    range. A single value has no spread, so the text is "0.780".
     """
     scores = ScoresOfRuns(tuple(values))
     if len(values) == 1:
@@ -184,7 +190,10 @@ class _Points(NamedTuple):
 
 
 def _points(display: CurveDisplay) -> _Points:
-    """Return the points of a display's curve, except those at (0, 0), where no pixel matches."""
+    """Return the points of a display's curve.
+
+    Points at (0, 0) are left out: there no pixel matches, so the curve has no value there.
+    """
     x, y = (np.asarray(getattr(display, name), np.float64) for name in display.arrays)
     matched = (x > 0) | (y > 0)
     return _Points(x[matched], y[matched])

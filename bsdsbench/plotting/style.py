@@ -131,7 +131,11 @@ figure_notes: WeakKeyDictionary[Figure, str] = WeakKeyDictionary()
 
 
 def curve_lines(n_curves: int, n_colors: int = len(PALETTE)) -> list[CurveLine]:
-    """Return the colours and dashes of curves. The dashes change after `n_colors` curves."""
+    """Return the colour and the dashes of each of `n_curves` curves.
+
+    n_colors : how many colours of the palette are used. After so many curves, the colours repeat
+        with the next kind of dashes.
+    """
     return [
         CurveLine(PALETTE[k % n_colors], DASHES[k // n_colors % len(DASHES)])
         for k in range(n_curves)
@@ -179,8 +183,8 @@ def style(look: str | None = None, file: bool = False) -> Iterator[None]:
 def next_style(ax: Axes) -> dict[str, object]:
     """Return the "color" and "linestyle" of the next curve on `ax`, as arguments of `Axes.plot`.
 
-    They follow from the number of curves on `ax`. Chance lines (grey), single points, and dots
-    without a line are not counted as curves.
+    They depend on the number of curves that have been drawn on `ax`. Chance lines, which are grey,
+    single points, and dots without a line are not counted as curves.
     """
     from matplotlib.colors import to_hex
 
@@ -198,9 +202,9 @@ def next_style(ax: Axes) -> dict[str, object]:
 def new_axes(height: float = 4.4, ratio: float = 1.0) -> Axes:
     """Make a figure with one axes, and return the axes.
 
-    height : height of the figure in inches. Only the look "screen" uses it
-    ratio  : width / height of the figure. The looks "page" and "slide", which have a fixed aspect,
-        ignore it. In other looks the axes are square if it is 1
+    height : height of the figure in inches, which only the look "screen" uses
+    ratio  : width / height of the figure. The looks "page" and "slide" ignore it, because they have
+        a fixed aspect ratio. In the other looks, a ratio of 1 makes the axes square.
     """
     sizes = _SIZES[_STYLE.get().look]
     size = (ratio * height, height)
@@ -226,7 +230,10 @@ def new_row(n: int) -> list[Axes]:
 
 
 def new_figure(height: float) -> Figure:
-    """Make a figure without axes, `height` inches high, but always of 16:9 in the look "slide"."""
+    """Make a figure without axes, as wide as the current look.
+
+    height : height in inches. The look "slide" ignores it, because its figures are always 16:9.
+    """
     width = figure_width()
     return _empty_figure((width, width * 9 / 16 if _STYLE.get().look == "slide" else height))
 
@@ -234,8 +241,9 @@ def new_figure(height: float) -> Figure:
 def _empty_figure(size: tuple[float, float]) -> Figure:
     """Make a figure of this (width, height) in inches.
 
-    It is made with pyplot, so that `plt.show()` and notebooks show it, unless it is for a file (see
-    `style`), this is not the main thread, or there is no display.
+    The figure is made with pyplot, so that `plt.show()` and notebooks show it. Pyplot is not used
+    if the figure is only written to a file (see `style`), in threads other than the main thread, or
+    if there is no display.
     """
     from matplotlib.figure import Figure
 
@@ -249,9 +257,13 @@ def _empty_figure(size: tuple[float, float]) -> Figure:
 
 
 def add_title(ax: Axes, name: str, title: str) -> None:
-    """Add the title of a curve to the title of `ax`, unless the user has set that.
+    """Add the title of a curve to the title of `ax`, unless the user has set a title.
 
-    The text is TITLE for a single curve, and a line "NAME: TITLE" per curve for several.
+    name  : the name of the curve
+    title : the title of the curve, such as its areas
+
+    With a single curve, the text is the title of the curve. With several curves, it has a line
+    "NAME: TITLE" for each of them.
     """
     earlier, text = _titles.get(ax, ([], ""))
     if ax.get_title() not in ("", text):
@@ -272,7 +284,10 @@ def letters_in(width: float, letter_width: float = MEAN_LETTER_WIDTH) -> int:
 
 
 def figure_width() -> float:
-    """Return the width of a figure in the current look in inches. "screen" is as wide as "page"."""
+    """Return the width in inches of a figure in the current look.
+
+    The look "screen", which has no fixed width, is taken to be as wide as "page".
+    """
     return _SIZES[_STYLE.get().look].width or 6.9
 
 
@@ -287,9 +302,11 @@ def font_size() -> float:
 
 
 def draw_iso_f(ax: Axes, beta2: float = 1.0) -> None:
-    """Draw the lines F = 0.1 .. 0.9 on axes with recall (x) and precision (y).
+    """Draw the lines of equal F, from 0.1 to 0.9, on axes with recall (x) and precision (y).
 
-    F = (1 + beta2) P R / (beta2 P + R). The labels of the lines stand right of the axes.
+    beta2 : the weight of recall in F = (1 + beta2) P R / (beta2 P + R)
+
+    The labels of the lines stand on the right of the axes.
     """
     from matplotlib.collections import LineCollection
 
@@ -310,11 +327,13 @@ def draw_iso_f(ax: Axes, beta2: float = 1.0) -> None:
 
 
 def legend(ax: Axes, handles: Sequence[Artist]) -> None:
-    """Draw a legend of `handles` that hides no curve. It replaces an earlier legend.
+    """Draw a legend that hides no curve. It replaces an earlier legend.
 
-    If several handles have the same label, only the last one gets an entry. Labels that begin with
-    "_" get none. The legend stands inside the axes if it covers no line there, except in the look
-    "page", and otherwise outside; a figure of `new_axes` may grow for it.
+    handles : the artists to list. If several of them have the same label, only the last one gets an
+        entry. Artists whose label begins with "_" get none.
+
+    The legend is placed inside the axes if it covers no line there. Otherwise, and always in the
+    look "page", it is placed outside. A figure that `new_axes` made may grow to make room for it.
     """
     entries: dict[str, Artist] = {}
     for handle in handles:
@@ -350,13 +369,15 @@ def legend(ax: Axes, handles: Sequence[Artist]) -> None:
 def _draw_outside_legend(
     figure: Any, size: tuple[float, float], entries: dict[str, Artist]
 ) -> None:
-    """Draw a legend, label -> artist, outside the axes of a figure that `new_axes` made.
+    """Draw a legend outside the axes of a figure that `new_axes` made.
 
-    size : (width, height) of the figure in inches without the legend
+    figure  : the figure
+    size    : (width, height) of the figure in inches without the legend
+    entries : the artists to list, by label
 
-    In the look "column" the legend stands below the axes, and the figure becomes higher. In other
-    looks it stands beside the axes, in a smaller font if necessary, and in the look "screen" the
-    figure becomes wider.
+    In the look "column", the legend stands below the axes, and the figure becomes higher. In the
+    other looks, it stands beside the axes, in a smaller font if it is too high. In the look
+    "screen", the figure also becomes wider.
     """
     look = _STYLE.get().look
     arguments: Any = {"handles": entries.values(), "labels": entries, "frameon": False}
@@ -390,9 +411,9 @@ def _wrap_texts(legend: Legend, letters: int = 0) -> Legend:
 def _free_location(ax: Axes, legend: Legend) -> Any:
     """Return the first location in _LOCATIONS at which a legend would cover no line of `ax`.
 
-    legend : a legend drawn anywhere on `ax`, so that its size is known
+    legend : the legend, which has been drawn anywhere on `ax` so that its size is known
 
-    Returns None if there is no such location, or if the legend takes most of the axes.
+    Returns None if there is no such location, or if the legend is about as large as the axes.
     """
     margin = 1.5 * font_size() * ax.figure.figure.dpi / 72  # in pixels
     # Width and height of the legend as fractions of the axes
@@ -419,11 +440,13 @@ def _free_location(ax: Axes, legend: Legend) -> Any:
 
 
 def save(fig: Figure, path: str | Path | None) -> Figure:
-    """Write a figure to the .pdf, .svg or .png file `path`, and return the figure.
+    """Write a figure to a file, and return the figure.
 
-    If `path` is None, nothing is written. Equal figures give equal files. The text of the figure in
-    `figure_notes` becomes part of the metadata. Raises DataError if the suffix of `path` is unknown
-    or its folder does not exist.
+    fig  : the figure. Its text in `figure_notes`, if any, is written into the metadata.
+    path : a .pdf, .svg or .png file, or None to write nothing
+
+    Equal figures give equal files, because the time is not written. Raises DataError if the suffix
+    of `path` is unknown, or if its folder does not exist.
     """
     if path is None:
         return fig
@@ -438,7 +461,7 @@ def save(fig: Figure, path: str | Path | None) -> Figure:
 
 
 def drawn_bytes(fig: Figure, kind: str) -> bytes:
-    """Return the content of a file of a figure. `kind` is "pdf", "svg" or "png"."""
+    """Return a figure as the bytes of a file. `kind` is "pdf", "svg" or "png"."""
     metadata, note_field = _FILES[kind]
     if figure_notes.get(fig):
         metadata = {**metadata, note_field: figure_notes[fig]}
