@@ -59,8 +59,10 @@ def roc_to_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: float
 
     Raises
     ------
-    ShapeError, DataError
-        If the lengths differ; if a rate is outside [0, 1], or if a total is not above 0.
+    ShapeError
+        If the lengths differ.
+    DataError
+        If a rate is outside [0, 1], or if a total is not above 0.
 
     Examples
     --------
@@ -75,10 +77,11 @@ def roc_to_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: float
 def pr_to_roc(
     precision: ArrayLike, recall: ArrayLike, positives: float, negatives: float
 ) -> ROCPoints:
-    """Convert PR points to ROC points by FP = TP (1/precision - 1).
+    """Convert PR points to ROC points.
 
-    At recall 0, FP is unknown, so FPR is NaN. The only exception is the conventional point (recall
-    0, precision 1), which becomes (0, 0).
+    The false positives of a point follow from FP = TP (1/precision - 1). At recall 0 they are
+    unknown, so the FPR is NaN. The only exception is the conventional point (recall 0, precision
+    1), which becomes (0, 0).
 
     Parameters
     ----------
@@ -89,9 +92,12 @@ def pr_to_roc(
 
     Raises
     ------
-    ShapeError, DataError
-        As by `roc_to_pr`, and if a point is impossible with these totals: precision 0 at recall >
-        0, or more false positives than negatives.
+    ShapeError
+        If the lengths differ.
+    DataError
+        If a precision or recall is outside [0, 1], or if a total is not above 0. Also if a point is
+        impossible with these totals: precision 0 at a recall above 0, or more false positives than
+        negatives.
 
     Examples
     --------
@@ -117,7 +123,9 @@ def pr_to_roc(
 
 
 def roc_convex_hull(fpr: ArrayLike, tpr: ArrayLike) -> ROCPoints:
-    """Return the corners of the upper convex hull of ROC points, (0, 0) and (1, 1).
+    """Return the corners of the upper convex hull of ROC points, with (0, 0) and (1, 1) added.
+
+    Without points the hull is the chance line, from (0, 0) to (1, 1).
 
     Parameters
     ----------
@@ -127,8 +135,14 @@ def roc_convex_hull(fpr: ArrayLike, tpr: ArrayLike) -> ROCPoints:
     Returns
     -------
     ROCPoints
-        Corners from (0, 0) to (1, 1). No three are on a line, up to rounding. Errors are raised as
-        by `roc_to_pr`.
+        The corners from (0, 0) to (1, 1). No three of them are on a line, up to rounding.
+
+    Raises
+    ------
+    ShapeError
+        If the lengths differ.
+    DataError
+        If a rate is outside [0, 1].
 
     Examples
     --------
@@ -140,10 +154,10 @@ def roc_convex_hull(fpr: ArrayLike, tpr: ArrayLike) -> ROCPoints:
 
 
 def achievable_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: float) -> PRPoints:
-    """Return the achievable PR curve of ROC points, which is their convex hull in PR space.
+    """Return the achievable PR curve of ROC points: their convex hull, converted to PR space.
 
-    Random mixtures of the classifiers at these points reach this curve, but none above it (Davis
-    and Goadrich 2006, section 3). Without points it is the chance line.
+    A random mixture of the classifiers at these points can reach every point of this curve, but
+    none above it (Davis and Goadrich 2006, section 3). Without points it is the chance line.
 
     Parameters
     ----------
@@ -154,8 +168,13 @@ def achievable_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: f
     -------
     PRPoints
         The corners of the hull, and a point at each whole TP between them. The first point has
-        recall 0 and the precision of the next point, the last recall 1 and precision P/(P + N).
-        Errors are raised as by `roc_to_pr`.
+        recall 0 and the precision of the next point. The last point has recall 1 and precision
+        P/(P + N).
+
+    Raises
+    ------
+    ShapeError, DataError
+        As by `roc_to_pr`.
 
     Examples
     --------
@@ -190,8 +209,10 @@ def interpolate_pr(tp: ArrayLike, fp: ArrayLike, positives: float) -> PRPoints:
 
     Raises
     ------
-    ShapeError, DataError
-        If the lengths differ; if a count falls along the curve, or if `positives` is not above 0.
+    ShapeError
+        If the lengths differ.
+    DataError
+        If a count is below 0 or falls along the curve, or if `positives` is not above 0.
 
     Examples
     --------
@@ -216,7 +237,13 @@ class _Counts(NamedTuple):
 
 
 def insert_whole_tp(tp: ArrayLike, fp: ArrayLike) -> _Counts:
-    """Insert a point at each whole TP between the points (K,) of a curve, with FP interpolated."""
+    """Insert a point at each whole TP between the points of a curve.
+
+    tp, fp (K,): counts along the curve, both non-decreasing. At the inserted points, FP is
+        interpolated linearly between the given points on both sides.
+
+    Returns the given and the inserted points, in ascending order of TP.
+    """
     tps, fps = check_columns("count", tp=tp, fp=fp)
     if tps.size == 0:
         return _Counts(tps, fps)
@@ -238,7 +265,10 @@ class _Polyline(NamedTuple):
 
 
 def _hull(x: F8, y: F8, right: float, top: float) -> _Polyline:
-    """Return the upper convex hull, from left to right, of points (K,), (0, 0) and (right, top)."""
+    """Return the upper convex hull of points (K,), with (0, 0) and (right, top) added.
+
+    Its corners are ordered from left to right.
+    """
     from bsdsbench.kernels.curves import upper_hull
 
     all_x, all_y = np.r_[0, x, right], np.r_[0, y, top]
@@ -267,22 +297,25 @@ def dominates(
     Parameters
     ----------
     a, b : pair of array_like
-        (fpr, tpr) in ROC space, (precision, recall) in PR space, each (K,) along the curve in
-        either direction. An undefined (0/0) end point is dropped with an InputWarning.
+        (fpr, tpr) in ROC space, (precision, recall) in PR space. Each array is (K,), along the
+        curve in either direction. An end point that conversion from the other space left undefined
+        (0/0) is dropped with an InputWarning.
     space : str
         "roc" or "pr".
     within : tuple of float, float
         The range of FPR (ROC) or recall (PR) in which the curves are compared.
     lines : str
         How PR points are joined: "counts" (counts change linearly, which is correct) or "straight"
-        (straight lines in PR space, as printed figures have).
+        (straight lines in PR space, as in printed figures). It has no effect in ROC space.
 
     Raises
     ------
-    ShapeError, DataError
-        If the two arrays of a curve differ in length; if a PR curve has no points, if FPR or recall
-        both rises and falls along a curve, if precision is 0 at a recall above 0, or if the curves
-        have no interval in common within the range.
+    ShapeError
+        If the two arrays of a curve differ in length.
+    DataError
+        If a PR curve has no point with a recall above 0, if FPR or recall both rises and falls
+        along a curve, if precision is 0 at a recall above 0, or if the curves have no interval in
+        common within the range.
 
     Examples
     --------
@@ -303,8 +336,9 @@ def crossings(
 ) -> ROCPoints | PRPoints:
     """Return the points at which curves `a` and `b` cross, from left to right.
 
-    Curves that touch without exchanging their order do not cross. If they coincide for a stretch
-    before they exchange it, the first point of the stretch is returned.
+    Curves cross where one goes from below the other to above it. Curves that only touch do not
+    cross. If they coincide for a stretch before they exchange their order, the first point of the
+    stretch is returned.
 
     Parameters
     ----------
@@ -314,7 +348,12 @@ def crossings(
     Returns
     -------
     ROCPoints or PRPoints
-        The crossings in the space of the curves. Errors are raised as by `dominates`.
+        The crossings, as points of the space of the curves.
+
+    Raises
+    ------
+    ShapeError, DataError
+        As by `dominates`.
 
     Examples
     --------
@@ -348,10 +387,11 @@ def crossings(
 
 
 def relation(a: Curve, b: Curve, *, space: Space = "roc") -> Relation:
-    """Return which of two curves dominates the other. Errors are raised as by `dominates`.
+    """Return which of two curves dominates the other.
 
-    "first" means that `a` is above `b` somewhere and below it nowhere, "second" the opposite,
-    "neither" that each is above the other somewhere, and "equal" that they do not differ.
+    Returns "first" if `a` is above `b` somewhere and below it nowhere, "second" if `b` is above `a`
+    somewhere and below it nowhere, "neither" if each is above the other somewhere, and "equal" if
+    the curves do not differ. Errors are raised as by `dominates`.
     """
     difference = _heights(a, b, space, (0.0, 1.0), "counts").difference
     if (difference > 0).any():
@@ -378,7 +418,10 @@ def _heights(
 ) -> _Heights:
     """Compute the heights of two curves, in the plane of `_polyline`, in a range of x.
 
-    within: the range, (low, high). In PR space it ends where the shorter curve ends.
+    a, b, space, lines: as in `dominates`.
+    within: the range, (low, high). In PR space it ends at the latest where the shorter curve ends.
+
+    Raises DataError if the range has no length or leaves [0, 1].
     """
     given_word(space, "space", get_args(Space))
     given_word(lines, "lines", get_args(LineShape))
@@ -398,9 +441,12 @@ def _heights(
 
 
 def _both_limits(line: _Polyline, grid: F8) -> F8:
-    """Return the heights of a polyline just right and just left of each position, (2n - 2,).
+    """Return the heights of a polyline just right and just left of each of n positions.
 
-    grid (n,): the positions, ascending and within the polyline. The order is that of `_Heights`.
+    grid (n,): the positions, ascending and within the polyline.
+
+    Returns an array (2n - 2,) in the order of `_Heights`: the height just right of position 0, just
+    left of position 1, just right of position 1, and so on to just left of the last position.
     """
     interpolated = np.interp(grid, line.x, line.y)
     # First and last of the corners at a position; they differ where the line is vertical
@@ -414,12 +460,14 @@ def _both_limits(line: _Polyline, grid: F8) -> F8:
 def _polyline(curve: Curve, space: Space, lines: LineShape) -> _Polyline:
     """Map a curve to a plane where it is straight between its points, and higher means better.
 
-    In ROC space x is FPR and y is TPR, with (0, 0) and (1, 1) added. In PR space x is recall, and y
-    is precision (lines="straight") or -FP/P (lines="counts"); points with recall 0 are replaced by
-    one with the precision of the next point.
+    - In ROC space, x is FPR and y is TPR. The points (0, 0) and (1, 1) are added.
+    - In PR space with lines="straight", x is recall and y is precision. Points with recall 0 are
+      replaced by one with the precision of the next point.
+    - In PR space with lines="counts", x is recall and y is -FP/P. Points with recall 0 are replaced
+      by (0, 0).
 
-    Raises DataError if x both rises and falls or exceeds 1, if a PR curve has no point with recall
-    above 0, or if the precision of such a point is 0.
+    Raises DataError if x both rises and falls or exceeds 1, if a PR curve has no point with a
+    recall above 0, or if the precision of such a point is 0.
     """
     if space == "roc":  # conversion to ROC space may leave FPR undefined at an end
         x, y = without_undefined_ends(curve[0], curve[1], "fpr")
