@@ -64,10 +64,12 @@ def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadr
 
     Raises
     ------
-    ShapeError, DataError
-        If the lengths differ; if the rule is unknown, if a value is outside [0, 1], or if recall
-        both rises and falls (except with "bsds"). With "davis-goadrich" also if precision is 0 at a
-        recall above 0, or if false positives fall as recall rises.
+    ShapeError
+        If the lengths differ.
+    DataError
+        If the rule is unknown, if a value is outside [0, 1], or if recall both rises and falls
+        (except with "bsds"). With "davis-goadrich" also if precision is 0 at a recall above 0, or
+        if false positives fall as recall rises.
 
     Examples
     --------
@@ -98,7 +100,8 @@ def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadr
 def _count_linear_area(precision: F8, recall: F8) -> float:
     """Return the area under PR points (K,), ascending in recall, by `davis_goadrich_area`.
 
-    The area does not depend on the number of positives, so it is set to 1, and recall is TP.
+    The area does not depend on the number of positives. So 1 is taken for this number, which makes
+    TP equal to recall. Raises DataError if precision is 0 at a recall above 0.
     """
     is_right_of_0 = recall > 0
     p, r = precision[is_right_of_0], recall[is_right_of_0]
@@ -115,8 +118,8 @@ def davis_goadrich_area(tp: ArrayLike, fp: ArrayLike, positives: float) -> float
     """Return the exact area under a PR curve if counts change linearly between its points.
 
     If the first point has TP > 0, it is joined to (0, 0), so that its precision holds down to
-    recall 0. False positives that are ranked before all positives, points (0, FP), lower the area.
-    No area is added beyond the last point.
+    recall 0. Leading points (0, FP) are kept: false positives that are ranked before all positives
+    lower the area. No area is added beyond the last point.
 
     From point A to point B, FP = k TP + c. The integral of precision, t / ((1 + k) t + c), over t
     from TP_A to TP_B is (TP_B - TP_A) / (1 + k) - c / (1 + k)^2 ln((TP_B + FP_B) / (TP_A + FP_A)).
@@ -129,7 +132,12 @@ def davis_goadrich_area(tp: ArrayLike, fp: ArrayLike, positives: float) -> float
     Returns
     -------
     float
-        The area; 0 without points. Errors are raised as by `interpolate_pr`.
+        The area; 0 without points.
+
+    Raises
+    ------
+    ShapeError, DataError
+        As by `interpolate_pr`.
 
     Examples
     --------
@@ -164,7 +172,8 @@ def auccalculator_areas(
 ) -> CurveAreas:
     """Return the areas that the program AUCCalculator computes for points (TP, FP).
 
-    Both areas are sums of trapezoids. First the points are changed:
+    Both areas are sums of trapezoids under the points, without a convex hull. First the points are
+    changed:
 
     1. Points with TP = 0 are dropped, which is optimistic if false positives are ranked first.
     2. If the first TP is above 1, the point (1, FP/TP) is added before it.
@@ -174,16 +183,24 @@ def auccalculator_areas(
 
     Parameters
     ----------
-    tp, fp, positives, negatives : as in `davis_goadrich_area`
-        Counts along the curve and totals.
+    tp, fp : array_like
+        Counts of shape (K,) along the curve, both non-decreasing.
+    positives, negatives : float
+        P and N, the number of samples of each class.
     min_recall : float
         The PR area covers the recall from this value to 1. The ROC area does not depend on it.
 
     Returns
     -------
     CurveAreas
-        Area under the PR curve, area under the ROC curve. Errors are raised as by `interpolate_pr`,
-        and DataError also if a count exceeds its total.
+        The area under the PR curve and the area under the ROC curve.
+
+    Raises
+    ------
+    ShapeError
+        If the lengths differ.
+    DataError
+        If a count falls along the curve or exceeds its total, or if a total is not above 0.
 
     Examples
     --------
@@ -223,8 +240,14 @@ def auc_roc(fpr: ArrayLike, tpr: ArrayLike) -> float:
     Returns
     -------
     float
-        The area; 0 without points. Raises ShapeError if the lengths differ, and DataError if a rate
-        is NaN or infinite.
+        The area; 0 without points.
+
+    Raises
+    ------
+    ShapeError
+        If the lengths differ.
+    DataError
+        If a rate is NaN or infinite.
 
     Examples
     --------
@@ -235,9 +258,12 @@ def auc_roc(fpr: ArrayLike, tpr: ArrayLike) -> float:
 
 
 def largest_precision_from(precision: F8, recall: F8, levels: F8) -> F8:
-    """Return the largest precision at or beyond each recall level, or 0 if no point is there.
+    """Return, for each of L recall levels, the largest precision at this or a higher recall.
 
-    `recall` (K,) is ascending.
+    precision, recall (K,): the points, in ascending order of recall.
+    levels (L,): the recall levels.
+
+    Returns an array (L,), with 0 for a level that no point reaches.
     """
     # Entry k is the largest precision from point k on; entry K stands for levels beyond all points
     largest_from = np.r_[np.maximum.accumulate(precision[::-1])[::-1], 0.0]
@@ -254,10 +280,15 @@ class AreaRow(NamedTuple):
     space : str
         "PR" or "ROC".
     value : float
-        The number. NaN if the program gives none.
-    points, ties, start, rule : str
-        What the points of the curve are, how equal scores are treated, where the curve starts, and
-        how the area is summed.
+        The number. NaN if the program gives none, for example without positives.
+    points : str
+        What the points of the curve are, for example "per distinct score".
+    ties : str
+        How equal scores are treated, for example "merged".
+    start : str
+        Where the curve starts, at recall 0 (or at FPR 0 in ROC space).
+    rule : str
+        How the area is summed, for example "trapezoid".
 
     Examples
     --------
@@ -341,8 +372,8 @@ def area_table(
     Returns
     -------
     tuple of AreaRow
-        The same 17 rows for any data. NaN stands for the PR values if there are no positives, for
-        the ROC values if a class is missing, and for the values of programs that reject the scores.
+        The same 17 rows for any data. The value of a row is NaN if there are no positives, if it is
+        a ROC area and there are no negatives, or if its program rejects the scores.
 
     Examples
     --------
@@ -360,7 +391,13 @@ def area_table(
 def point_areas(
     tp: ArrayLike, fp: ArrayLike, positives: float, negatives: float
 ) -> tuple[AreaRow, ...]:
-    """Compute the area under points (TP, FP) by each rule that does not need the samples."""
+    """Compute the area under points (TP, FP) by each rule that does not need the samples.
+
+    tp, fp (K,): counts along the curve, both non-decreasing.
+    positives, negatives: number of samples of each class.
+
+    Returns one row for each rule.
+    """
     tps, fps = check_columns("count", tp=tp, fp=fp)
     p, n = above_zero(positives, "positives"), above_zero(negatives, "negatives")
     hull = roc_convex_hull(fps / n, tps / p)
@@ -391,7 +428,16 @@ def point_areas(
 
 
 def _compute_areas(samples: Samples) -> dict[str, float]:
-    """Compute the areas of `area_table` by name, without those that a program does not give."""
+    """Compute the areas of `area_table`, by name.
+
+    Areas that a program does not give are left out:
+
+    - Without positives, all are left out.
+    - With a score of inf, those of scikit-learn, which rejects it.
+    - Without scores, or with one outside [0, 1], that of the BSDS benchmark.
+
+    Without negatives, ROC areas are NaN, and PR areas that need both totals are 1.
+    """
     merged = rank(samples, "merge")
     by_sample = rank(samples, "sample")
     scores = samples.scores
@@ -430,10 +476,10 @@ def _is_in_unit_range(scores: F8) -> bool:
 
 
 def _torchmetrics_areas(samples: Samples) -> dict[str, float]:
-    """Compute average precision as torchmetrics does, in its exact and its binned form, by name.
+    """Compute average precision as torchmetrics does, in its exact and its binned form.
 
-    Like torchmetrics, this passes all scores through a sigmoid in single precision if any of them
-    is outside [0, 1].
+    Returns the two numbers by name. Like torchmetrics, this passes all scores through a sigmoid in
+    single precision if any of them is outside [0, 1].
     """
     if not _is_in_unit_range(samples.scores):
         with np.errstate(over="ignore"):
@@ -451,7 +497,10 @@ def _torchmetrics_areas(samples: Samples) -> dict[str, float]:
 
 
 def _development_kit_areas(samples: Samples) -> dict[str, float]:
-    """Compute the average precisions of the PASCAL VOC and COCO development kits, by name."""
+    """Compute the average precisions of the PASCAL VOC and COCO development kits.
+
+    Returns the three numbers by name.
+    """
     ranking = rank(samples, "sample", include_inf=True)  # a score of -inf ranks last
     tp, fp = ranking.tp[1:], ranking.fp[1:]  # the curve starts with the first prediction
     precision, recall = ratio(tp, tp + fp), tp / ranking.positives
@@ -465,9 +514,12 @@ def _development_kit_areas(samples: Samples) -> dict[str, float]:
 
 
 def _pr_at_thresholds(ranking: Ranking, thresholds: F8) -> PRPoints:
-    """Return precision (0 without predictions) and recall if scores >= threshold are predicted.
+    """Return precision and recall at T thresholds, where scores >= threshold are predicted.
 
-    There must be a positive sample. thresholds (T,): in any order.
+    ranking: has at least one positive sample.
+    thresholds (T,): in any order.
+
+    Precision is 0 where nothing is predicted.
     """
     # The last point of the ranking whose own threshold is at or above the given one
     last_point = np.searchsorted(-ranking.thresholds, -thresholds, side="right") - 1
