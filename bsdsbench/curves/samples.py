@@ -1,4 +1,4 @@
-"""Checks of labels, scores and points, and counts of both classes along falling scores."""
+"""Checks of labels, scores and points, and counts of both classes as the threshold falls."""
 
 from __future__ import annotations
 
@@ -24,11 +24,15 @@ class Samples(NamedTuple):
 
 
 def read_samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) -> Samples:
-    """Return the positive samples, the negative samples and the scores, as flat arrays.
+    """Read which samples are positive, which are negative, and their scores, as flat arrays.
 
-    `reading` says which labels are positive, see `pr`. Bool labels are always read as "binary".
-    Warns if a class is missing. Raises ShapeError if the sizes differ, and DataError if a value is
-    NaN or not a number, if labels do not fit `reading`, or if an integer score is beyond 2**53.
+    labels, scores: the label and the score of each of n samples, in arrays of any shape.
+    reading: how labels are read, as in `pr`. Bool labels are always read as "binary".
+
+    An InputWarning is given if a class is missing.
+
+    Raises ShapeError if the sizes differ. Raises DataError if a value is NaN or not a number, if
+    the labels do not fit `reading`, or if an integer score is beyond 2**53.
     """
     y = _flat_numbers(labels, "labels")
     s = _flat_numbers(scores, "scores")
@@ -58,7 +62,8 @@ def read_samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) ->
 def _infer_reading(labels: NDArray[Any]) -> LabelReading:
     """Return "sign" if there is a label -1, and "binary" otherwise.
 
-    Raises DataError if there are labels besides -1, 0 and 1, and names the readings that fit.
+    Raises DataError if there are labels besides -1, 0 and 1. The error names the readings that
+    would fit them.
     """
     is_other = ~np.isin(labels, (-1, 0, 1))
     if not is_other.any():
@@ -82,8 +87,11 @@ def without_undefined_ends(ratios: ArrayLike, recalls: ArrayLike, name: str) -> 
     """Drop points that are 0/0 from both ends of a curve, and warn if there are any.
 
     ratios, recalls (K,): precision and recall, or FPR and TPR. A point is 0/0 if its ratio is NaN
-    and its recall is 0. `name` names the ratio in the warning. NaN elsewhere and different sizes
-    are left to later checks. Returns both arrays, flattened.
+        and its recall is 0.
+    name: what the warning calls the ratio.
+
+    Returns both arrays, flattened. They are returned unchanged if their sizes differ, and NaN
+    between the ends is kept: later checks raise errors for both.
     """
     x, y = given_array(ratios, name).ravel(), given_array(recalls, name).ravel()
     if x.size != y.size:
@@ -97,14 +105,20 @@ def without_undefined_ends(ratios: ArrayLike, recalls: ArrayLike, name: str) -> 
 
 
 def whole_number(value: float, name: str) -> int:
-    """Convert a whole number from 0 to 2**53, such as 1e4, to int. Raises DataError otherwise."""
+    """Convert a whole number, which may be a float such as 1e4, to int.
+
+    Raises DataError, which calls the number `name`, unless it is whole and from 0 to 2**53.
+    """
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return int(given_number(value, name, 0, EXACT, whole=True))
 
 
 def counts_from_rates(rates: F8, total: float) -> F8:
-    """Return rates * total. Counts that differ from a whole number by rounding become whole."""
+    """Convert rates to counts by multiplying them by the total of their class.
+
+    A count that differs from a whole number by no more than rounding becomes whole.
+    """
     counts = rates * total
     rounded = np.rint(counts)
     return np.where(np.abs(counts - rounded) <= 1e-12 * max(total, 1), rounded, counts)
@@ -123,8 +137,11 @@ def _flat_numbers(values: ArrayLike, name: str) -> NDArray[Any]:
 def check_columns(kind: Literal["number", "share", "count"], **arguments: ArrayLike) -> list[F8]:
     """Convert the keyword arguments to flat float64 arrays of one length, in the given order.
 
-    All values must be finite. A "share" must also lie in [0, 1]; a "count" must be 0 or more and
-    not fall along the array. Raises DataError otherwise, and ShapeError if the lengths differ.
+    kind: what the values must be. They must always be finite. A "share" must also lie in [0, 1]. A
+        "count" must be 0 or more, and not fall along the array.
+    arguments: the arrays, by the names that errors call them.
+
+    Raises DataError if a value is not of this kind, and ShapeError if the lengths differ.
     """
     arrays = []
     for name, values in arguments.items():
@@ -184,12 +201,15 @@ def rank(
 ) -> Ranking:
     """Count the predicted positives and negatives while the threshold falls from inf.
 
+    A sample is predicted if its score is at or above the threshold.
+
     samples: the classes and scores of n samples, from `read_samples`.
-    ties: "merge" makes a point per distinct score, "sample" a point per sample (equal scores in
-        input order).
-    include_inf: if False, points with threshold -inf are cut off. None means True for "merge" and
-        False for "sample".
-    stable: whether to fill in `rows`, which leads from samples in input order to points.
+    ties: "merge" makes one point for each distinct score. "sample" makes one point for each sample,
+        with equal scores in input order.
+    include_inf: if False, samples with the score -inf are never predicted: points with this
+        threshold are cut off. None means True for "merge" and False for "sample".
+    stable: if True, `rows` tells the first point at which each sample, in input order, is
+        predicted. If False, `rows` is None.
     num_positives, num_negatives: class totals to use instead of the numbers of samples. A warning
         is given if one is smaller than the number of samples.
     """
@@ -229,7 +249,13 @@ def rank(
 
 
 def _class_total(is_member: Bool, total: int | None, name: str) -> int:
-    """Return `total` or, if it is None, the size of a class. Warn if `total` is below that size."""
+    """Return the total of a class: `total` if it is given, else the number of its members.
+
+    is_member (n,): True for the samples of the class.
+    name: what errors and warnings call `total`.
+
+    An InputWarning is given if `total` is below the number of members.
+    """
     n_members = int(np.count_nonzero(is_member))
     if total is None:
         return n_members
@@ -240,9 +266,13 @@ def _class_total(is_member: Bool, total: int | None, name: str) -> int:
 
 
 def _count_at_distinct_scores(positive: Bool, negative: Bool, scores: F8) -> list[NDArray[Any]]:
-    """Return thresholds, TP and FP, (K,) each: inf and the distinct scores in descending order.
+    """Count the positives and negatives with a score at or above each distinct score.
 
-    TP and FP count the samples (n,) whose score is at or above the threshold.
+    positive, negative, scores (n,): the fields of `Samples`. Samples of neither class are left out.
+
+    Returns three arrays (K,): the thresholds, which are inf and then the distinct scores in
+    descending order, and the numbers of positives (TP) and of negatives (FP) with a score at or
+    above each threshold.
     """
     if scores.size > 10_000:  # for fewer samples, importing numba takes longer than it saves
         return _count_many_samples(positive, negative, scores)
@@ -257,7 +287,7 @@ def _count_at_distinct_scores(positive: Bool, negative: Bool, scores: F8) -> lis
 
 
 def _count_many_samples(positive: Bool, negative: Bool, scores: F8) -> list[NDArray[Any]]:
-    """Return what `_count_at_distinct_scores` does, for many samples several times faster.
+    """Count as `_count_at_distinct_scores` does, but several times faster for many samples.
 
     The scores of each class are sorted separately and then merged.
     """
