@@ -1,18 +1,18 @@
 """PR, ROC and DET curves of labels and scores, with VLFeat's options.
 
-Let P and N be the numbers of positives and negatives, TP and FP the numbers among the best scores.
-Then recall = TPR = TP/P, FPR = FP/N, precision = TP/(TP + FP). At the first point nothing is
-predicted.
+Let P and N be the numbers of positives and negatives, and TP and FP the numbers of positives and
+negatives whose score is at or above a threshold. Then recall = TPR = TP/P, FPR = FP/N, precision =
+TP/(TP + FP). At the first point of a curve nothing is predicted.
 
-ties="merge" makes one point per distinct score, as scikit-learn does. 0/0 is NaN, and the precision
-of the first point is 1.
+ties="merge" makes one point per distinct score, as scikit-learn does. The curve and its areas
+depend on the scores alone. 0/0 is NaN, and the precision of the first point is 1.
 
 ties="sample" is VLFeat's rule: one point per sample, with equal scores in the given order, which
 then changes curve and areas (a constant score has ROC area 0 or 1). Ratios have VLFeat's floor
 e = 1e-10: TP/max(P, e), max(TP, e)/max(TP + FP, e).
 
-VLFeat differs where a class is missing (areas 0 or 1 instead of NaN) and where there is no equal
-error rate (threshold 0 instead of NaN).
+VLFeat itself differs from ties="sample" in two cases: if a class is missing, its areas are 0 or 1
+instead of NaN, and if there is no equal error rate, its threshold is 0 instead of NaN.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from bsdsbench.tables.result_object import TabularCurve
 # The axes of a ROC curve, x before y: the four variants of VLFeat, and four with swapped axes
 Variant = Literal["fptp", "tntp", "tptn", "fpfn", "tpfp", "tnfn", "fntn", "fnfp"]
 VARIANTS = get_args(Variant)
-# Rates of the axes -> their names
+# The rates of the axes, and the names by which `parse_variant` knows them
 RATE_NAMES = {
     "tp": ("true positive rate", "tpr", "recall", "sensitivity", "hit rate"),
     "fp": ("false positive rate", "fpr", "fall out", "false alarm rate"),
@@ -63,7 +63,7 @@ class PRResult(TabularCurve):
     chance : float
         Expected precision of a random ranking.
     positives, negatives : int
-        The class totals used for recall and `chance`.
+        The class totals used for recall and `chance`: num_positives and num_negatives if given.
 
     Examples
     --------
@@ -188,9 +188,10 @@ def pr(
 
     Raises
     ------
-    ShapeError, DataError
-        If the lengths differ; if a value is NaN, if labels do not fit `reading`, or if an option is
-        out of range.
+    ShapeError
+        If the lengths differ.
+    DataError
+        If a value is NaN, if labels do not fit `reading`, or if an option is out of range.
 
     Examples
     --------
@@ -278,14 +279,20 @@ def det(
 
 
 def trapezoids(x: F8, y: F8) -> float:
-    """Return the area under the polyline through points (K,); negative where x falls."""
+    """Return the area under the polyline through points (K,).
+
+    Stretches along which x falls count as negative area.
+    """
     return float(np.sum(np.diff(x) * (y[1:] + y[:-1])) / 2)
 
 
 def pr_from_ranking(
     ranking: Ranking, interpolate: bool = False, prior: float | None = None
 ) -> PRResult:
-    """Compute the result of `pr` from a ranking; `prior` is its option normalize_prior."""
+    """Compute the result of `pr` from a ranking.
+
+    interpolate, prior: the options interpolate and normalize_prior of `pr`.
+    """
     p, n = ranking.positives, ranking.negatives
     tp = ranking.tp.astype(np.float64)
     recall = _rate(ranking, tp, p)
@@ -306,9 +313,9 @@ def pr_from_ranking(
 
 
 def _rate(ranking: Ranking, counts: NDArray[Any], total: int) -> F8:
-    """Return TPR or FPR: counts (K,) divided by the total of their class.
+    """Return the TPR or the FPR at each point: the counts (K,) divided by the total of their class.
 
-    Without any sample of the class the rate is NaN or, with ties="sample", 0, as in VLFeat.
+    If the class has no samples, the rate is NaN. With ties="sample" it is 0 instead, as in VLFeat.
     """
     missing_total = _FLOOR if ranking.ties == "sample" else np.nan
     return counts / (total or missing_total)
@@ -318,7 +325,8 @@ def _precision(ranking: Ranking, tp: F8, prior: float | None) -> F8:
     """Return the precision (K,) at each point of a ranking; 1 where nothing is predicted.
 
     tp (K,): `ranking.tp` as float64.
-    prior: if given, a positive weighs prior/P and a negative (1 - prior)/N, otherwise both weigh 1.
+    prior: the share of positives for which precision is computed. A positive then weighs prior/P,
+        and a negative weighs (1 - prior)/N. If it is None, all samples weigh 1.
 
     Raises DataError if `prior` is outside [0, 1].
     """
@@ -341,7 +349,10 @@ def _precision(ranking: Ranking, tp: F8, prior: float | None) -> F8:
 def _eleven_point_ap(tp: I8, precision: F8, positives: int) -> float:
     """Return the mean, over recall levels 0, 0.1 .. 1, of the largest precision from there on.
 
-    A level that the curve does not reach counts as 0. tp, precision (K,): by rising recall.
+    tp, precision (K,): true positives and precision along the curve, by rising recall.
+    positives: number of positives.
+
+    A level that the curve does not reach counts as 0.
     """
     # In whole numbers, so that rounding cannot miss a level: ceil(i P / 10) for i = 0 .. 10
     lowest_tp = -(-np.arange(11) * positives // 10)
@@ -352,9 +363,10 @@ def _eleven_point_ap(tp: I8, precision: F8, positives: int) -> float:
 
 
 def roc_from_ranking(ranking: Ranking, plot: Variant = "fptp") -> ROCResult:
-    """Compute the result of `roc` from a ranking. Raises DataError for an unknown `plot`.
+    """Compute the result of `roc` from a ranking.
 
-    Without positives or without negatives, the area and the equal error rate are NaN.
+    Without positives or without negatives, the area and the equal error rate are NaN. Raises
+    DataError if `plot` is not one of VARIANTS.
     """
     given_word(plot, "plot", VARIANTS)
     p, n = ranking.positives, ranking.negatives
@@ -375,11 +387,13 @@ class _EqualError(NamedTuple):
 
 
 def _find_equal_error(tpr: F8, fpr: F8, thresholds: F8) -> _EqualError:
-    """Return the error rate at which a ROC curve (K,), by falling threshold, crosses TPR = TNR.
+    """Find the error rate at which a ROC curve crosses the line TPR = TNR.
+
+    tpr, fpr, thresholds (K,): the points, by falling threshold.
 
     The crossing lies between the last point with TPR < TNR and the next point. If only one rate
     changes there, the error is 1 minus the other rate; otherwise both are interpolated linearly.
-    The error is NaN if TPR < TNR at all points.
+    Error rate and threshold are NaN if TPR < TNR at all points.
     """
     # TPR rises and TNR falls along the curve, so bisection finds the first point with TPR >= TNR
     after = bisect_left(range(tpr.size), True, key=lambda k: 1 - fpr[k] <= tpr[k])
@@ -422,10 +436,11 @@ def _roc_area(ranking: Ranking, plot: Variant) -> float:
 
 
 def parse_variant(name: str) -> Variant:
-    """Return the axes, as in the option `plot` of `roc`, that a text describes.
+    """Return the axes of a ROC plot that a text describes, as in the option `plot` of `roc`.
 
-    The text is such a name, x before y ("fptp"), or names two rates, y before x ("TPR over FPR"),
-    in upper or lower case. Raises DataError for any other text.
+    The text is either a value of this option, such as "fptp" (x before y), or two names of
+    RATE_NAMES joined by "over", "against", "versus" or "vs", such as "TPR over FPR" (y before x).
+    Upper and lower case are the same. Raises DataError if the text is neither.
 
     >>> parse_variant("FPTP"), parse_variant("recall over false positive rate")
     ('fptp', 'fptp')
@@ -463,7 +478,13 @@ def along_curve(curve: _C) -> _C:
 def roc_of_counts(
     thresholds: ArrayLike, tp: ArrayLike, fp: ArrayLike, positives: int, negatives: int
 ) -> ROCResult:
-    """Compute the ROC curve of counts at T ascending thresholds, with (0, 0) and (1, 1) added."""
+    """Compute the ROC curve of counts at T ascending thresholds.
+
+    thresholds, tp, fp (T,): the thresholds, and the true and false positives at each.
+    positives, negatives: number of samples of each class.
+
+    The points (0, 0) and (1, 1) are added, with the thresholds inf and -inf.
+    """
     ranking = Ranking(
         thresholds=np.r_[np.inf, np.flip(thresholds), -np.inf],
         tp=np.r_[0, np.flip(tp), positives],
@@ -477,8 +498,10 @@ def roc_of_counts(
 def _shared_fields(ranking: Ranking, **rates: F8) -> dict[str, Any]:
     """Return the fields that PRResult and ROCResult share, and `rates`, as read-only arrays.
 
-    If the ranking has `rows`, the arrays are put into input order, (n,). Samples that are never
-    retrieved get -1 in counts and NaN elsewhere.
+    rates (K,): the rates at each point, by the names of their fields.
+
+    If the ranking has `rows`, the arrays are put into the input order of the n samples, and have
+    the shape (n,). Samples that are never retrieved get -1 in counts and NaN elsewhere.
     """
     fields: dict[str, Any] = {
         **rates,
