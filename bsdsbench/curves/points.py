@@ -98,29 +98,33 @@ class CurvePoints(TabularCurve):
     def of_counts(
         cls, tp: ArrayLike, fp: ArrayLike, positives: float, negatives: float
     ) -> CurvePoints:
-        """Build points from counts (T,). Raises DataError if one exceeds the total of its class."""
+        """Build points from counts (T,), sorted by FPR, then by TPR.
+
+        Raises ShapeError if the lengths differ, and DataError if a count is below 0 or exceeds the
+        total of its class.
+        """
         p, n = above_zero(positives, "positives"), above_zero(negatives, "negatives")
         tps, fps = check_columns("number", tp=tp, fp=fp)
         return cls.of_rates(fps / n, tps / p, p, n)
 
     @property
     def recall(self) -> F8:
-        """The true positive rate, float64 (T,)."""
+        """The true positive rate under its other name, float64 (T,)."""
         return self.tpr
 
     @property
     def fnr(self) -> F8:
-        """The miss rate, float64 (T,)."""
+        """The miss rate, 1 - tpr, float64 (T,)."""
         return 1 - self.tpr
 
     @property
     def tp(self) -> F8:
-        """True positives, float64 (T,)."""
+        """The numbers of true positives, float64 (T,). NaN if the total is unknown."""
         return counts_from_rates(self.tpr, self.positives)
 
     @property
     def fp(self) -> F8:
-        """False positives, float64 (T,)."""
+        """The numbers of false positives, float64 (T,). NaN if the total is unknown."""
         return counts_from_rates(self.fpr, self.negatives)
 
     @property
@@ -130,25 +134,35 @@ class CurvePoints(TabularCurve):
 
     @property
     def auc(self) -> float:
-        """The area under the ROC points, (0, 0) and (1, 1); NaN unless `is_curve`."""
+        """The area of the trapezoids under the ROC points, with (0, 0) and (1, 1) added.
+
+        It is NaN if the points are not a curve, see `is_curve`.
+        """
         if not self.is_curve:
             return float("nan")
         return trapezoids(np.r_[0, self.fpr, 1], np.r_[0, self.tpr, 1])
 
     @property
     def area(self) -> float:
-        """The `davis_goadrich_area`; NaN without points or totals, or unless `is_curve`."""
+        """The area under the PR curve by `davis_goadrich_area`.
+
+        It is NaN if there are no points, if a total is unknown, or if the points are not a curve,
+        see `is_curve`.
+        """
         if not self.is_curve or np.isnan(self.tp + self.fp).any() or not self.tpr.size:
             return float("nan")
         return davis_goadrich_area(self.tp, self.fp, self.positives)
 
     @property
     def chance(self) -> float:
-        """The precision of a random ranking, P/(P + N)."""
+        """The expected precision of a random ranking, P/(P + N)."""
         return float(self.positives / (self.positives + self.negatives))
 
     def hull(self) -> CurvePoints:
-        """Return the upper convex hull in ROC space, or all points if a rate is NaN."""
+        """Return the corners of the upper convex hull in ROC space.
+
+        If a rate is NaN there is no hull, and all points are returned.
+        """
         if np.isnan(self.fpr + self.tpr).any():
             return self
         corners = roc_convex_hull(self.fpr, self.tpr)
@@ -170,14 +184,22 @@ AnyCurve = PRResult | ROCResult | CurvePoints | ROCPoints | PRPoints | PRCurve
 def to_space(curve: AnyCurve, axes: AxesKind) -> PRResult | ROCResult | CurvePoints | PRCurve:
     """Convert a curve to a type with precision and recall ("pr") or TPR and FPR ("roc", "det").
 
-    The points are put in the order of the curve. Raises DataError if `curve` is not a single curve
-    of this package, or lacks the class totals that the conversion needs.
+    The points are put in the order of the curve. PRResult and ROCResult are converted to each other
+    by their counts.
+
+    Raises DataError if `curve` is not a single curve of this package, or if the conversion needs
+    class totals that the curve does not have.
     """
     return to_pr_form(curve) if axes == "pr" else _to_roc_form(curve)
 
 
 def to_pr_form(curve: AnyCurve) -> PRResult | CurvePoints | PRCurve:
-    """Convert a curve to a type with precision and recall, as `to_space` does."""
+    """Convert a curve to a type with precision and recall, with its points along the curve.
+
+    A PRResult is sorted along the curve, and a ROCResult becomes the PRResult of the same counts. A
+    PRCurve is returned unchanged. All others become CurvePoints; those of PRPoints have no FPR and
+    no totals. Errors are raised as by `to_space`.
+    """
     if isinstance(curve, PRResult):
         return along_curve(curve)
     if isinstance(curve, ROCResult):
@@ -195,7 +217,14 @@ def to_pr_form(curve: AnyCurve) -> PRResult | CurvePoints | PRCurve:
 
 
 def _to_roc_form(curve: AnyCurve) -> ROCResult | CurvePoints:
-    """Convert a curve to a type with TPR and FPR, as `to_space` does."""
+    """Convert a curve to a type with TPR and FPR, with its points along the curve.
+
+    A ROCResult is sorted along the curve, and a PRResult becomes the ROCResult of the same counts.
+    ROCPoints become CurvePoints, and CurvePoints are returned unchanged.
+
+    Raises DataError for a PRCurve and for PRPoints, because FPR needs the number of negatives, and
+    for anything that is not a curve.
+    """
     if isinstance(curve, ROCResult):
         return along_curve(curve)
     if isinstance(curve, PRResult):
@@ -212,9 +241,10 @@ def _to_roc_form(curve: AnyCurve) -> ROCResult | CurvePoints:
 class Meeting(NamedTuple):
     """Which of two curves lies above the other, and the points at which they cross.
 
-    - relation: "first" or "second" (the curve that is above somewhere and below nowhere), "neither"
-      or "equal"
-    - places: the crossings from left to right. In PR space their FPR is unknown, so NaN
+    - relation: "first" or "second" names the curve that is above the other somewhere and below it
+      nowhere. "neither" means that each is above the other somewhere, "equal" that they do not
+      differ
+    - places: the crossings from left to right. If they were computed in PR space, their FPR is NaN
     """
 
     relation: Relation
@@ -224,9 +254,9 @@ class Meeting(NamedTuple):
 def meeting(a: CurvePoints, b: CurvePoints, axes: AxesKind = "roc") -> Meeting:
     """Determine which of two curves lies above the other, and where they cross.
 
-    The curves are compared in ROC space, extended to (0, 0) and (1, 1). Only if axes="pr" and their
-    totals differ are they compared in PR space: with equal totals both spaces give the same
-    relation (Davis and Goadrich 2006, theorem 3.2).
+    If axes="pr" and the class totals of the curves differ, the curves are compared in PR space.
+    Otherwise they are compared in ROC space, extended to (0, 0) and (1, 1): with equal totals both
+    spaces give the same relation (Davis and Goadrich 2006, theorem 3.2).
 
     Raises DataError if FPR or recall both rises and falls along a curve, or if a class is missing.
 
@@ -312,9 +342,10 @@ def threshold_curve(
 ) -> ThresholdCurve:
     """Compute precision, TPR and FPR at quantiles of the scores, as Schroedl's prec_rec does.
 
-    Quantiles follow Hazen's rule: the k-th smallest of m scores is the quantile (k - 0.5)/m, and
-    others are interpolated linearly. So the highest scores may exceed all thresholds, and there is
-    no point without predictions.
+    Quantiles follow Hazen's rule: the k-th smallest of m scores is the quantile (k - 0.5)/m,
+    quantiles between two scores are interpolated linearly, and those beyond the ends are the
+    smallest and the largest score. A quantile is often the midpoint of two scores, so the highest
+    scores may exceed all thresholds. No point without predictions is added.
 
     Parameters
     ----------
@@ -325,7 +356,8 @@ def threshold_curve(
         (n,), finite.
     num_thresholds : int or None
         T: the thresholds are the quantiles i/T, i = 1 .. T-1, and the smallest score, without
-        duplicates. The default is the number of distinct scores, but at most 100.
+        duplicates. The default is the number of distinct scores, but at most 100. With 0 or 1 the
+        smallest score is the only threshold.
     instance_count : array_like or None
         Number of instances in each row, one number or (n,). The default is 1.
     strict : bool
@@ -340,8 +372,10 @@ def threshold_curve(
 
     Raises
     ------
-    ShapeError, DataError
-        If the lengths differ; if a value is NaN or infinite, or if a count is negative.
+    ShapeError
+        If the lengths differ.
+    DataError
+        If a value is NaN or infinite, or if a count is negative.
 
     Examples
     --------
@@ -382,9 +416,11 @@ def threshold_curve(
 
 
 def _instances_per_row(instance_count: ArrayLike, n_rows: int) -> F8:
-    """Return the number of instances in each row, (n_rows,), given one number or one per row.
+    """Return the number of instances in each row, (n_rows,).
 
-    Raises ShapeError for another size, and DataError for a negative number.
+    instance_count: one number for all rows, or one number for each row.
+
+    Raises ShapeError if there are neither one nor n_rows numbers, and DataError if one is negative.
     """
     (counts,) = check_columns("number", instance_count=instance_count)
     if counts.size not in (1, n_rows):
@@ -397,10 +433,10 @@ def _instances_per_row(instance_count: ArrayLike, n_rows: int) -> F8:
 
 
 def _hazen_quantiles(values: F8, parts: int) -> F8:
-    """Return the quantiles i/parts, i = 1 .. parts - 1, of values (m,) by Hazen's rule, ascending.
+    """Return the quantiles i/parts, i = 1 .. parts - 1, of values (m,) by Hazen's rule.
 
-    A quantile that falls on a value equals it exactly, which numpy does not guarantee. Without
-    values there are no quantiles.
+    They are in ascending order, (parts - 1,). A quantile that falls on a value equals it exactly,
+    which numpy does not guarantee. Without values there are no quantiles.
     """
     m = values.size
     if m == 0:
