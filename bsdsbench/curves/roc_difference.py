@@ -118,7 +118,10 @@ def delong(
 
 
 class _Placements(NamedTuple):
-    """The rank of each sample among the scores of the other class; a tie counts as one half."""
+    """The rank of each sample among the scores of the other class.
+
+    An equal score of the other class counts as half a lower and half a higher score.
+    """
 
     positive: Bool  # (n,), True for the positives
     negative: Bool  # (n,), True for the negatives
@@ -127,9 +130,10 @@ class _Placements(NamedTuple):
 
 
 def _place_samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) -> _Placements:
-    """Compare the scores of all positives and all negatives. Raises DataError without two of each.
+    """Compare the score of each positive with those of all negatives, and the reverse.
 
-    The mean of `above`, and of `below`, is the area under the ROC curve.
+    The mean of `above` is the area under the ROC curve, and so is the mean of `below`. Raises
+    DataError if there are fewer than two positives or fewer than two negatives.
     """
     from scipy.stats import rankdata
 
