@@ -122,14 +122,15 @@ def _read_map(
 ) -> Prediction:
     """Read a prediction: a contour map, a soft map or label maps.
 
-    The first rule that applies to a file decides:
+    The first rule that applies to a file decides what it holds:
 
-    1. The variable `ucm2` is a contour map of double size, and the whole prediction.
-    2. A single map is the soft map if `kind` is "soft". Bool becomes 0 and 255.
-    3. `segs`, a list of maps, or an array (H, W) or (N, H, W) holds label maps. The prediction has
-       the label maps of all files, in the order of `paths`.
+    1. A file with the variable `ucm2` holds a contour map of double size, which is then the whole
+       prediction.
+    2. If `kind` is "soft" and there is a single map, it is the soft map. Bool becomes 0 and 255.
+    3. Otherwise, `segs`, a list of maps, or an array (H, W) or (N, H, W) holds label maps. The
+       prediction has the label maps of all files, in the order of `paths`.
 
-    Several files always hold label maps. If `image_id` is None, the first file names it.
+    Several files always hold label maps. If `image_id` is None, the id is the first file's name.
     """
     image_id = id_of(paths[0]) if image_id is None else image_id
     kind = "labels" if len(paths) > 1 else kind
@@ -159,9 +160,11 @@ def _read_map(
 
 
 def _choose_variable(arrays: dict[str, object]) -> object:
-    """Choose the prediction among the variables of a file: an array, or a list (a MATLAB cell).
+    """Choose the variable of a file that holds the prediction, and return its value.
 
-    It is `segs`, else the only map in the file, else the first of SOFT_NAMES in the file.
+    This is `segs` if the file has it. If not, it is the only map in the file or, if there are
+    several maps, the one whose name comes first in SOFT_NAMES. The value is an array, or a list
+    for a MATLAB cell. Raises FaultError if there is no such variable.
     """
     if "segs" in arrays:
         return arrays["segs"]
@@ -177,7 +180,7 @@ def _choose_variable(arrays: dict[str, object]) -> object:
 def _given_paths(path_or_paths: PathLike | Sequence[PathLike], what: str) -> list[Path]:
     """Convert a path, or a sequence of paths, to a list of at least one path.
 
-    `what` is the image in the error for an empty sequence.
+    `what` names the image in the FileFormatError that an empty sequence raises.
     """
     values = [path_or_paths] if isinstance(path_or_paths, str | os.PathLike) else path_or_paths
     paths = [given_path(path, "path") for path in given_list(values, "path", "a path or several")]
@@ -196,13 +199,13 @@ def read_prediction(
 ) -> Prediction:
     """Read an image's prediction.
 
-    - pair without prediction files: an empty prediction, see `_empty_prediction`
-    - kind "lines", "oriented" or "depth-map": parsed by a function in READERS
-    - kind "soft" or "labels": read like `load_prediction`
-    - kind "classes": read by `class_files.read_predicted_classes`
-
-    shape: (H, W) of the ground truth. n_maps: the number of classes, or of label maps, in an empty
-    prediction. read: function that returns the bytes of a file.
+    - pair: the files of the image. If it has no prediction file, the prediction is empty.
+    - kind: "soft" or "labels" (see `load_prediction`), "classes" (see
+      `class_files.read_predicted_classes`), or a key of READERS
+    - shape: the shape (H, W) of the ground truth
+    - n_maps: the number of classes or label maps in an empty prediction (see `_empty_prediction`)
+    - options: how to read the values, which only matters if `kind` is "classes"
+    - read: a function that returns the bytes of a file
     """
     image_id, paths = pair.image_id, pair.pred_paths
     if not paths:
@@ -219,11 +222,12 @@ def read_prediction(
 
 
 def _empty_prediction(image_id: str, kind: str, shape: tuple[int, int], n_maps: int) -> Prediction:
-    """Return a prediction of `kind` for an image of `shape` with nothing in it.
+    """Return a prediction of `kind` for an image of `shape` that predicts nothing.
 
-    "classes" has `n_maps` maps without a pixel, "labels" has `n_maps` maps of a single region, and
-    "depth-map" has depth 0. Other kinds, and any kind if `n_maps` is 0, have a soft map of zeros,
-    with no lines or with angles of 0 if the kind needs them.
+    For "classes", it has `n_maps` maps that are False everywhere. For "labels", it has `n_maps`
+    maps of a single region. For "depth-map", the depth is 0 everywhere. For all other kinds, and
+    for any kind if `n_maps` is 0, it has a soft map of zeros. To this, "lines" adds an empty list
+    of lines, and "oriented" adds angles of 0.
     """
     zeros = np.zeros(shape)
     parts: dict[str, Any] = {"soft": zeros.astype(np.uint8)}
@@ -243,11 +247,11 @@ def _empty_prediction(image_id: str, kind: str, shape: tuple[int, int], n_maps: 
 
 
 def count_placeholder_maps(pairs: Sequence[Pair]) -> int:
-    """Return how many label maps an image without a prediction gets, for kind "labels".
+    """Return how many empty label maps must replace a missing prediction of the kind "labels".
 
-    All images need equally many maps, so this is the number in the first prediction that exists; 0
-    if that is a contour map (ucm2). Returns 1 if no prediction is missing, if all are, or if the
-    first one cannot be read.
+    All images of a run need the same number of maps, so this is the number of maps in the first
+    prediction that exists, or 0 if that is a contour map (ucm2). Returns 1 if no prediction is
+    missing, if all are missing, or if the first one cannot be read.
     """
     predicted = [pair for pair in pairs if pair.pred_paths]
     if 0 < len(predicted) < len(pairs):
@@ -325,16 +329,19 @@ def read_truth(
 ) -> GroundTruth:
     """Read the ground truth of one image.
 
-    The first case that applies decides:
+    What is read depends on `kind` and `options`. The first case that applies decides:
 
-    - kind "annotators": the boundaries or regions drawn by each annotator, in one or more files
-    - kind "lines", "oriented" or "depth-map": parsed by a function in READERS
-    - `options.kind` is Kind.MASK: an object mask
-    - otherwise: class labels or class boundaries; with `instances`, also the instance map, if there
-      is a file for it
+    - If `kind` is "annotators": the boundaries or regions of each annotator, in one or more files.
+    - If `kind` is "lines", "oriented" or "depth-map": what the function in READERS returns.
+    - If `options.kind` is Kind.MASK: an object mask.
+    - Otherwise: class labels or class boundaries. If `instances` is True, the instance map is read
+      as well if there is a file for it.
 
-    `options` say how to read the values; by default they follow from `kind` and `protocol`. Raises
-    DataError for other contents, and for several files of a kind other than "annotators".
+    `options` say how to read the values; None derives them from `kind` and `protocol`. `read` is a
+    function that returns the bytes of a file.
+
+    Raises DataError if a file holds anything else, or if there is not exactly one file and `kind`
+    is not "annotators".
     """
     if options is None:
         content = {"mask": Kind.MASK, "annotators": Kind.BOUNDARIES}.get(kind, Kind.CLASSES)
@@ -366,17 +373,18 @@ def read_truth(
 def binarise_mask_parts(
     array: Map, options: ReadOptions, file: str, what: str = "mask"
 ) -> dict[str, object]:
-    """Binarise a ground-truth mask, and return GroundTruth's arguments mask, valid and evidence.
+    """Binarise a ground-truth mask, and return the keyword arguments of GroundTruth for it.
 
-    `file` is the name of its file, and `what` names the mask in errors.
+    They are "mask", "valid" and "evidence". `file` is the name of the mask's file, and `what` names
+    the mask in error messages.
     """
     return options.mask(to_plane(array, what), what, file)._asdict()
 
 
 def read_field_of_view(path: Path, shape: tuple[int, int], read: ReadBytes) -> Bool:
-    """Read the field of view of an image, bool (H, W) of `shape`: False where nothing counts.
+    """Read the field of view of an image: a bool map (H, W) that is False at pixels not to score.
 
-    The file must hold one map of 0 and one of 1, 255, 65535.
+    The file must hold one map of the given `shape` with the values 0 and one of 1, 255 and 65535.
     """
     array = require_one_array(read_arrays(path, what="a field of view", read=read), path)
     with errors_naming(path, "a field of view"):
@@ -404,8 +412,8 @@ def _read_annotators(
 ) -> GroundTruth:
     """Read all annotations of an image, from one file or from one file per annotator.
 
-    If `image_id` is None, the first file names it. Raises EmptyTruthError if nobody drew a boundary
-    pixel, unless `allow_empty` is True.
+    If `image_id` is None, the id is the first file's name. Raises EmptyTruthError if nobody drew a
+    boundary pixel and `allow_empty` is False.
     """
     image_id = id_of(paths[0]) if image_id is None else image_id
     annotations: list[Annotation] = []
@@ -436,9 +444,10 @@ def join_annotations(
 ) -> GroundTruth:
     """Combine the annotations of an image, at least one, into its ground truth.
 
-    It has segmentations only if every annotation has regions, because region scores need all of
-    them, and the mask of a crack set only if there is one annotation. Pixels are valid if they are
-    valid in all annotations. `path` is None for annotations that were passed as arrays.
+    The ground truth has segmentations only if every annotation has regions, because region scores
+    need all of them. It has the mask of a crack set only if there is a single annotation. A pixel
+    is valid if it is valid in all annotations. `path` is None if the annotations were passed as
+    arrays; error messages then begin with the image id.
     """
     boundaries, segmentations, valid_maps = list[Bool](), list[Map](), list[Bool]()
     evidence = NO_EVIDENCE
@@ -515,10 +524,12 @@ def _parse_struct(
 ) -> Annotation:
     """Convert the struct of an annotator in a BSDS .mat file to an annotation.
 
-    Its fields Boundaries and Segmentation are arrays (H, W); one of them may be missing. Without
-    Boundaries, the boundaries lie between the regions of Segmentation. In Boundaries of two values
-    all pixels but 0 are boundary, whatever the cut of `options`, as the name of the field says so.
-    `number` counts the annotators from 1, for errors. `mask` (H, W) is the object of a crack set.
+    The struct has the fields Boundaries and Segmentation, which are arrays (H, W). One of them may
+    be missing. If Boundaries is missing, the boundaries are derived from Segmentation. If it has
+    only two values, every pixel that is not 0 is a boundary pixel, whatever `options.cut` is.
+
+    `number` is the annotator's number from 1 on, and `file` the file name, for error messages.
+    `mask` is the (H, W) object mask of a crack set, or None.
     """
     what = f"annotation {number}"
     fields = struct if isinstance(struct, dict) else {}
@@ -546,9 +557,10 @@ def parse_annotation(
 ) -> Annotation:
     """Convert the array (H, W) that one annotator drew to an annotation.
 
-    It holds boundaries, which are binarised with `options`, or region labels with `regions`, from
-    which the boundaries are derived; options that invert or threshold are then refused. `what`
-    names the array in errors, and `file` is the name of its file.
+    By default the array holds boundaries, which are binarised under `options`. If `regions` is
+    True, it holds region labels, from which the boundaries are derived. Options that invert or
+    threshold the values then raise FaultError, because they mean nothing for labels. `what` names
+    the array in error messages, and `file` is the name of its file.
     """
     if not regions:
         binarised = options.boundary(to_plane(array, what), what, file)
@@ -564,9 +576,9 @@ def parse_annotation(
 
 
 def refuse_last_axis(array: Map) -> None:
-    """Raise FaultError if an array of three axes seems to be (H, W, A) instead of (A, H, W).
+    """Raise FaultError if an array seems to have the annotators last, (H, W, A), not (A, H, W).
 
-    Its last axis is then longer than 1, and much shorter than the others.
+    This is assumed if the last axis has 2 to MOST_ANNOTATORS entries and both others have more.
     """
     rows, cols, n = array.shape
     if 1 < n <= MOST_ANNOTATORS < min(rows, cols):

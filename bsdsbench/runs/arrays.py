@@ -38,10 +38,10 @@ def evaluate_items(
     metrics: str | Sequence[str] = registry.DEFAULT_METRICS,
     **options: Unpack[ItemOptions],
 ) -> Evaluation:
-    """Evaluate images from an iterable: a data set of another library, arrays in zarr, a generator.
+    """Evaluate images from an iterable, such as a data set of another library or a generator.
 
-    Only a few images per worker are taken from it at a time. The scores are the same as for files
-    with the same values.
+    Only a few images per worker are taken from the iterable at a time. The scores are the same as
+    those of files with the same values.
 
     Parameters
     ----------
@@ -87,13 +87,16 @@ class ArrayItem:
     """An image whose inputs are arrays."""
 
     image_id: str
-    # Name of the first metric of each group that reads files alike -> the inputs for this group; or
-    # the error if the arrays cannot be used
+    # The inputs for each group of metrics that read files in the same way; the key is the name of
+    # the group's first metric. If the arrays cannot be used, this is the error instead.
     inputs: dict[str, Inputs] | DataError
-    form: str = ""  # see `Item`
+    form: str = ""  # see `Item.form`
 
     def key(self, read: ReadBytes) -> bytes:
-        """Return a hash of the arrays and their evidence. Raises the error if they are unusable."""
+        """Return a hash of the arrays and of their evidence. `read` is unused.
+
+        Raises the DataError in `inputs` if the arrays cannot be used.
+        """
         if isinstance(self.inputs, DataError):
             raise self.inputs
         digest = hashlib.blake2b(digest_size=16)
@@ -108,14 +111,20 @@ class ArrayItem:
         return digest.digest()
 
     def load(self, alike: ReadAlike, protocol: Protocol, read: ReadBytes) -> Inputs:
-        """Return the inputs for a group of metrics. Raises the error if the arrays are unusable."""
+        """Return the inputs for the group of metrics `alike`. `protocol` and `read` are unused.
+
+        Raises the DataError in `inputs` if the arrays cannot be used.
+        """
         if isinstance(self.inputs, DataError):
             raise self.inputs
         return self.inputs[alike.metrics[0].name]
 
 
 def named_id(value: object) -> str:
-    """Convert an image id to text. It may be text, or an integer of Python, numpy or torch."""
+    """Convert an image id, which is text or an integer of Python, numpy or torch, to text.
+
+    Raises DataError for any other value.
+    """
     item = getattr(value, "item", None)  # numpy and torch scalars convert themselves
     plain = item() if item and getattr(value, "ndim", 0) == 0 else value
     is_int = isinstance(plain, int) and not isinstance(plain, bool)
@@ -125,10 +134,12 @@ def named_id(value: object) -> str:
 
 
 def array_items(items: Iterable[object], plan: Plan) -> Iterator[ArrayItem]:
-    """Yield an item for each (id, prediction, ground truth), as they come.
+    """Yield an `ArrayItem` for each triple (id, prediction, ground truth) of an iterable.
 
-    If the arrays of an image cannot be used, its item holds the DataError. Raises DataError for an
-    entry that is not a triple, for a wrong id, and for a repeated id.
+    The triples are converted one by one, as the iterable produces them. If the arrays of an image
+    cannot be used, no error is raised; the item holds the DataError instead.
+
+    Raises DataError if an entry is not a triple, or if an id is repeated or has a wrong type.
     """
     seen = set()
     for number, item in enumerate(items, 1):
@@ -157,10 +168,12 @@ def array_items(items: Iterable[object], plan: Plan) -> Iterator[ArrayItem]:
 
 
 def _wrap_prediction(image_id: str, pred: object, kind: str, readings: Readings) -> Prediction:
-    """Convert the array of a prediction to a Prediction. A Prediction is returned as it is.
+    """Convert the array of a prediction to a Prediction.
 
-    If masks are compared, a class map (H, W) becomes a mask, even in a Prediction, unless it was
-    read from a file, because it has then been converted already.
+    - pred: an array of the given `kind`, such as "classes", or a Prediction, which is kept
+    - readings: how the values are read. If they say that masks are compared, an (H, W) class map
+      is binarised, even in a Prediction. A Prediction that was read from a file is left alone,
+      because its map has been binarised already.
     """
     if not isinstance(pred, Prediction):
         if kind == "classes":
@@ -182,11 +195,16 @@ def _wrap_prediction(image_id: str, pred: object, kind: str, readings: Readings)
 def _wrap_truth(
     image_id: str, truth: object, kind: str, reading: ReadOptions, protocol: Protocol
 ) -> GroundTruth:
-    """Convert the arrays of a ground truth to a GroundTruth. A GroundTruth is returned as it is.
+    """Convert the arrays of a ground truth to a GroundTruth.
 
-    Unless they are maps of annotators, (H, W) is a mask if masks are compared, or else holds depths
-    or labels, and (C, H, W) holds boundaries by class. If masks are compared, labels in a
-    GroundTruth become a mask too.
+    What the arrays in `truth` hold depends on `kind` and on their number of axes:
+
+    - If `kind` is "annotators": the maps of all annotators, see `_list_annotators`.
+    - Any other kind with two axes (H, W): a mask if `reading` says that masks are compared. If not,
+      depths if `kind` is "depth-map", and otherwise labels.
+    - Any other kind with three axes (C, H, W): the boundaries of C classes.
+
+    A GroundTruth is kept, but if masks are compared, its labels are binarised to a mask.
     """
     are_masks = reading.kind is Kind.MASK
     label = f"{image_id}: ground truth"
@@ -213,7 +231,11 @@ def _wrap_truth(
 
 
 def _list_annotators(truth: object) -> list[NDArray[Any]]:
-    """Return the map (H, W) of each annotator, given as (H, W), (A, H, W) or a list of (H, W)."""
+    """Split the maps of A annotators into a list of arrays (H, W).
+
+    `truth` is one map (H, W), an array (A, H, W), or a list of maps. Raises DataError for arrays
+    with another number of axes.
+    """
     maps: Any = truth
     if not isinstance(truth, list | tuple):
         maps = one_channel(given_array(truth, "array"))
@@ -227,6 +249,6 @@ def _list_annotators(truth: object) -> list[NDArray[Any]]:
 
 
 def _as_plane(pred: object) -> NDArray[Any]:
-    """Convert a map (H, W), (1, H, W) or (H, W, 1) to (H, W). Other shapes are left unchanged."""
+    """Convert a map of shape (H, W), (1, H, W) or (H, W, 1) to (H, W); keep any other shape."""
     soft = one_channel(given_array(pred, "array"))
     return soft[0] if soft.ndim == 3 and soft.shape[0] == 1 else soft

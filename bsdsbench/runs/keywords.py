@@ -83,7 +83,7 @@ def _is_count(value: object, most: int) -> bool:
 
 
 def _is_shard(value: object) -> bool:
-    """Return True if the value is the shard I of N, as (I, N) with 1 <= I <= N <= 10**7."""
+    """Return True if the value is a tuple (I, N) with 1 <= I <= N <= 10**7: the shard I of N."""
     if not (isinstance(value, tuple) and len(value) == 2):
         return False
     return _is_count(value[1], 10**7) and _is_count(*value)
@@ -115,8 +115,9 @@ def keyword(
     """Build the attrs field of a keyword of a run.
 
     help: the text for help pages and the documentation.
-    check: the rule for values other than the default. Without it, a value must be one of `choices`,
-        or may be anything if these are missing too.
+    default: the default value. It is always accepted, whatever `check` says.
+    check: the rule for other values. If it is None, a value must be one of `choices`.
+    choices: the allowed words. If it is None and `check` is None, any value is accepted.
     flag: settings of the command-line option, as `cli.options.run_option` takes them.
     """
     if choices:
@@ -256,7 +257,11 @@ class RunKeywords:
     )
 
     def __attrs_post_init__(self) -> None:
-        """Raise DataError that lists every keyword whose value is neither accepted nor default."""
+        """Check the values of all keywords.
+
+        Raises one DataError that lists every keyword whose value is neither its default nor
+        accepted by its check.
+        """
         from bsdsbench.arguments import kind_of_value
 
         faults: list[str | Problem] = []
@@ -342,10 +347,14 @@ class Plan(RunKeywords):
     multi_scale: MultiScale | None
 
     def __attrs_post_init__(self) -> None:
-        """Raise DataError that lists every way in which the metrics do not fit the keywords.
+        """Check that the metrics of the run fit its keywords and each other.
 
-        A metric may be unable to read the predictions, or the ground truth that the other metrics
-        read, to leave out pixels, or to count errors by class.
+        Raises one DataError that lists all problems. There are four:
+
+        - A metric cannot read predictions of the kind `pred_kind`.
+        - Two metrics read different kinds of ground truth.
+        - `valid_dir` is given, but a metric cannot leave out pixels.
+        - `errors` is True, but no metric can count errors by class.
         """
         reader = registry.readers(self.metrics)[0]
         faults: list[str | Problem] = []
@@ -374,7 +383,7 @@ class Plan(RunKeywords):
 
     @property
     def on_dask(self) -> bool:
-        """True if images are counted on a Dask cluster."""
+        """True if images are counted on a Dask cluster: its address, a Client or a cluster."""
         is_local = self.executor in (None, "thread", "process", "auto")
         return not is_local and not isinstance(self.executor, Executor)
 
@@ -384,10 +393,12 @@ class Plan(RunKeywords):
         return registry.group_by_reading(self.metrics, self.protocol, self.pred_kind)
 
     def refuse_out_in(self, **folders: StrPath) -> None:
-        """Raise DataError if `out` lies in one of the folders, or if one of them is not a path.
+        """Check that the folder `out` does not lie in one of the input `folders`.
 
-        The next run would read the results in `out` as images. `folders` is {name of a parameter,
-        for the message: folder}.
+        If it did, the next run would read the results in `out` as images. The keys of `folders` are
+        the names of parameters, for the message.
+
+        Raises DataError if `out` lies in one of the folders, or if one of them is not a path.
         """
         from bsdsbench.arguments import kind_of_value
 
@@ -424,13 +435,17 @@ def plan(
     protocol: Protocol | str | None = None,
     metrics: str | Sequence[str] = registry.DEFAULT_METRICS,
 ) -> Plan:
-    """Return the complete plan of a run with these keywords, protocol and metrics.
+    """Resolve the keywords, the protocol and the metrics of a run into a complete plan.
 
-    A task sets the protocol and the metric. Otherwise the first metric decides the protocol and the
-    kind of predictions, if they are None. `classes` become an option of every metric.
+    - keywords: the keywords that the caller gave. If they have a task, the task sets the protocol
+      and the metric. If they have classes, these become an option of every metric.
+    - protocol: a protocol or the name of a preset. None means the default of the first metric,
+      unless there is a task.
+    - metrics: the names of the metrics. If the keywords do not set the kind of predictions, the
+      first metric decides it.
 
-    Raises DataError if metrics are unknown or cannot share a run, or if the task forbids a keyword;
-    ProtocolError if the protocol is unknown or invalid.
+    Raises DataError if a metric is unknown, if the metrics cannot share a run, or if the task
+    forbids a keyword. Raises ProtocolError if the protocol is unknown or invalid.
     """
     from bsdsbench.protocol.protocol import Protocol
 
@@ -473,12 +488,14 @@ def plan_call(
 ) -> Plan:
     """Check the arguments passed to an entry point such as `evaluate`, and plan the run.
 
-    function: name of the entry point, for messages.
-    accepted: TypedDict of the keywords that it takes. options: the keywords that the user passed.
+    function: the name of the entry point, for error messages.
+    accepted: the TypedDict of the keywords that the entry point takes.
+    options: the keywords that the user passed.
+    protocol, metrics: see `plan`.
     defaults: the entry point's defaults where they differ from those of RunKeywords.
 
-    Raises TypeError for an unknown keyword, DataError that lists every wrong value, and whatever
-    `plan` raises.
+    Raises TypeError if a keyword is unknown, and one DataError that lists all wrong values. The
+    errors that `plan` raises are raised as well.
     """
     keywords = sorted(accepted.__annotations__)
     for name in options.keys() - set(keywords):
@@ -501,10 +518,13 @@ def plan_call(
 def _protocol_of(
     task: Task, keywords: RunKeywords, protocol: Protocol | str | None, metrics: tuple[str, ...]
 ) -> Protocol:
-    """Return the protocol of a run that is made for a task: `protocol`, or by default the task's.
+    """Return the protocol of a run that is made for a task.
 
-    Raises DataError if `protocol` differs from the task's in more than the preparation of soft maps
-    (MAPS), if `metrics` are neither the default nor the task's, or if images may be skipped.
+    This is `protocol`, or the task's protocol if `protocol` is None.
+
+    Raises DataError if `protocol` differs from the task's protocol in any field that does not
+    concern the preparation of soft maps (MAPS), if `metrics` are neither the default nor the task's
+    metric, or if the keywords allow images to be skipped.
     """
     from bsdsbench.protocol.protocol import MAPS, Protocol
 

@@ -1,9 +1,11 @@
 """Join runs: the shards of one run, or the best counts of several runs.
 
-The programs of models with a granularity setting (UAED, MuGE, SAUGE, DDN) take, for each image and
-threshold, the counts of the granularity with the highest F. The choice needs the ground truth, so
-such scores are not comparable with others. When SAUGE's program searches the curve for ODS, it also
-joins the last point to the first, which is left out here: it can only add an ODS of about .5.
+Some models (UAED, MuGE, SAUGE, DDN) have a granularity setting and are run at several
+granularities. For each image and threshold, their programs take the counts of the run with the
+highest F, as `best_of` does. The choice needs the ground truth, so such scores are not comparable
+with others. When SAUGE's program searches the precision-recall curve for ODS, it also joins the
+last point of the curve to the first. This is left out here, because it can only add an ODS of about
+0.5.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ from bsdsbench.text import listed
 
 _COUNTS, _COLUMNS = "set of metrics or classes of errors", "columns of groups"
 _SOURCES = "source of its plug-in metrics"
-# Properties that are unknown for a run without records or of an earlier version
+# Properties of a run that are unknown if it has no records or was made by an earlier version
 _OPTIONAL = (_COUNTS, _COLUMNS, _SOURCES)
 _METRIC = registry.DEFAULT_METRICS[0]
 _CountsByImage = Mapping[str, Mapping[str, Any]]  # image id -> counts of the metric
@@ -107,9 +109,9 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
 def _join_provenance(shards: Sequence[Provenance]) -> Provenance:
     """Combine the provenance of all shards of a run.
 
-    The lists of left-out images are joined, and the date is the latest. The only fact kept about a
-    detector is the number of maps taken over from earlier calls, summed over the shards. All other
-    fields come from the first shard.
+    The lists of left-out images are joined, and the date is the latest of all shards. Of the facts
+    about a detector, only the number of maps that were taken over from earlier calls is kept,
+    summed over the shards. All other fields come from the first shard.
     """
     detectors = [shard.detector for shard in shards if shard.detector]
     n_taken_over = sum(int(detector.get("taken_over") or 0) for detector in detectors)
@@ -125,9 +127,9 @@ def _join_provenance(shards: Sequence[Provenance]) -> Provenance:
 
 
 def _shard_problems(runs: Sequence[Evaluation]) -> list[str]:
-    """Return an error for each property of a run that differs from the first run's.
+    """Return an error message for each property in which a run differs from the first run.
 
-    A property in _OPTIONAL is not compared if it is None, which means unknown, in either run.
+    A property in _OPTIONAL is not compared if it is unknown (None) in one of the two runs.
     """
     problems = []
     expected = _shared_properties(runs[0])
@@ -149,10 +151,11 @@ def _shard_problems(runs: Sequence[Evaluation]) -> list[str]:
 
 
 def _shared_properties(run: Evaluation) -> dict[str, object]:
-    """Return {name in messages: value} for the properties that all shards of a run must share.
+    """Return the properties that all shards of a run must share, as a dict from name to value.
 
-    A property in _OPTIONAL is None if it is unknown. "known set" is the published set that shares
-    most images with the run, or "".
+    The names are those used in error messages. A property in _OPTIONAL is None if it is unknown.
+    The "known set" is the published set that shares most images with the run, or "" if no set
+    shares any.
     """
     detector = run.provenance.detector
     count_names = None
@@ -173,9 +176,10 @@ def _shared_properties(run: Evaluation) -> dict[str, object]:
 
 
 def _find_best_runs(matches: I8) -> I8:
-    """Return the index of the run with the highest F at each threshold of one image (T,).
+    """Find the run with the highest F at each threshold of one image.
 
-    matches (M, T, 4): `MatchCounts.matches` of M runs. Ties go to the first run.
+    `matches` is an (M, T, 4) array: the `MatchCounts.matches` of M runs at T thresholds. Returns
+    the (T,) indices of the best runs. If several runs are equally good, the first one is chosen.
     """
     recall = ratio(matches[..., MATCHED_GT], matches[..., TOTAL_GT])
     precision = ratio(matches[..., MATCHED_PRED], matches[..., TOTAL_PRED])
@@ -183,17 +187,21 @@ def _find_best_runs(matches: I8) -> I8:
 
 
 def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
-    """Combine runs by taking, at each image and threshold, the counts of the run with the best F.
+    """Combine runs by taking, for each image and threshold, the counts of the run with the best F.
 
-    The choice uses the ground truth, and the name of the combined run says so: "NAME (best of 3 by
-    the ground truth)". NAME is the first run's name by default. The provenance holds the names of
-    the runs and how often each was chosen.
+    - runs: two or more runs over the same images
+    - name: the name of the combined run; by default the name of the first run
 
-    If the protocol is not known and the counts start at threshold 0, where every pixel is boundary,
-    the AP rule becomes "edter", that of the programs which give such counts.
+    The choice uses the ground truth. The name of the combined run therefore gets an addition such
+    as "(best of 3 by the ground truth)". The provenance of the combined run holds the names of the
+    runs and how often each was chosen.
 
-    Raises DataError for fewer than two runs or for a run without boundary counts, and MergeError if
-    protocols, images, thresholds or numbers of annotated pixels differ.
+    Result files of other programs do not state their protocol. If the runs come from such files and
+    their counts start at threshold 0, where every pixel is a boundary pixel, the AP rule is set to
+    "edter", which the programs that write such counts use.
+
+    Raises DataError if there are fewer than two runs, or if a run has no boundary counts. Raises
+    MergeError if the protocols, images, thresholds or numbers of annotated pixels differ.
     """
     if len(runs) < 2:
         raise DataError(f"best of {len(runs)} runs: expected two or more")
@@ -212,7 +220,7 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
         times_chosen += np.bincount(chosen, minlength=len(runs))
         others: dict[str, Any] = {}
         if OTHER_MATCHES in counts_of_runs[0]:
-            # At each further tolerance the matches (M, T, 4)
+            # Stack the runs: one (M, T, 4) array of matches for each further tolerance
             further = np.stack([counts[OTHER_MATCHES] for counts in counts_of_runs], axis=1)
             others[OTHER_MATCHES] = [m[_find_best_runs(m), steps] for m in further]
         best = MatchCounts(record.counts[_METRIC].thresholds, matches[chosen, steps], **others)
@@ -235,9 +243,10 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
 def _check_same_images(
     first_run: Evaluation, first_table: _CountsByImage, run: Evaluation, table: _CountsByImage
 ) -> None:
-    """Raise MergeError if a run differs from the first in protocol, images, thresholds or truth.
+    """Check that a run has the same protocol, images, thresholds and truth as the first run.
 
-    The tables hold the boundary counts of each image.
+    `first_table` and `table` hold the boundary counts of each image of the two runs. The truth is
+    compared by the number of annotated pixels. Raises MergeError if anything differs.
     """
     for difference in comparability(first_run, run):
         if difference.severity is Severity.FORBIDS and difference.field != "images":

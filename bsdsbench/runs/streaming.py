@@ -33,7 +33,7 @@ LOCK = Lock()
 class StreamingEvaluator:
     """Collect the counts of images one by one or in batches, and compute scores at any time.
 
-    Evaluators can be pickled and shared by threads.
+    An evaluator can be pickled, and several threads may use it at once.
 
     Parameters
     ----------
@@ -149,9 +149,10 @@ class StreamingEvaluator:
             self._records.update(added)
 
     def compute(self) -> Evaluation:
-        """Return the evaluation of all images so far. The evaluator keeps the images.
+        """Return the evaluation of all images that were added so far. The evaluator keeps them.
 
-        Raises DataError without images, or if their values cannot be read in one consistent way.
+        Raises DataError if there are no images, or if the values of all images together cannot be
+        read in one consistent way.
         """
         if not self._records:
             raise DataError("no images yet, expected an update before compute")
@@ -200,10 +201,13 @@ class StreamingEvaluator:
 
 
 def image_record(pred: object, gts: object, image_id: str, plan: Plan) -> ImageRecord | None:
-    """Count one image from arrays, and return its record, or None if it is left out.
+    """Count one image that is given as arrays, and return its record.
 
-    An image with empty ground truth is left out if the protocol says so or, with a warning, if
-    `plan.on_error` is "skip". Raises DataError for any other fault.
+    Returns None if the image is left out because nobody drew a boundary pixel in it. The protocol
+    may leave out such images silently. If the protocol treats them as errors and `plan.on_error` is
+    "skip", they are left out with a warning.
+
+    Raises DataError for any other fault.
     """
     (item,) = array_items([(image_id, pred, gts)], plan)
     outcome = count(item, plan)
@@ -218,9 +222,12 @@ def image_record(pred: object, gts: object, image_id: str, plan: Plan) -> ImageR
 def add_groups(
     records: Sequence[ImageRecord | None], groups: Mapping[str, Any] | None
 ) -> list[ImageRecord | None]:
-    """Return copies of the records of an update with the groups of their images. None stays None.
+    """Return copies of the records of an update to which the groups of their images are added.
 
-    groups: {column: value of all images, or a list with one value per image}
+    - records: one record for each image, or None for an image that is left out, which stays None
+    - groups: maps each column to a value for all images, or to a list with one value per image
+
+    Raises ShapeError if a list has a different length than `records`.
     """
     rows: list[dict[str, Any]] = [{} for _ in records]  # by image: column -> value
     for column, cells in (groups or {}).items():
@@ -238,11 +245,14 @@ def add_groups(
 
 
 def image_items(pred: Any, gts: Any, image_id: Any, n_seen: int) -> list[tuple[Any, Any, str]]:
-    """Split the arguments of an update into one (prediction, ground truth, id) per image.
+    """Split the arguments of an update into one triple (prediction, ground truth, id) per image.
 
-    A Prediction or an array with two axes is one image; a list, or an array with more axes, is a
-    batch. Images without ids are numbered from `n_seen`, the number of images before the update.
-    Raises ShapeError if the numbers of predictions, ground truths and ids differ.
+    The arguments describe a single image if `pred` is a Prediction or an array with two axes. They
+    describe a batch if `pred` is a list or an array with more axes. If `image_id` is None, the
+    images are numbered from `n_seen` on, which is the number of images before the update.
+
+    Raises ShapeError if the numbers of predictions, ground truths and ids differ, or if `pred` has
+    three axes (probably one for classes) and the ground truth is a single map (H, W).
     """
     pred_axes = getattr(pred, "ndim", 0)
     is_batch = isinstance(pred, list | tuple) or pred_axes > 2
@@ -268,5 +278,5 @@ def image_items(pred: Any, gts: Any, image_id: Any, n_seen: int) -> list[tuple[A
 
 
 def numbered_id(k: int) -> str:
-    """Return the id of image `k` of images without ids of their own."""
+    """Return the id of the image with index `k` if the images have no ids of their own."""
     return f"image{k:06d}"
