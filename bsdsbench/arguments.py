@@ -33,9 +33,12 @@ def refuse_mask(value: object, what: str) -> None:
 def given_array(value: object, what: str) -> NDArray[Any]:
     """Convert an array, a nested sequence or a tensor to a numpy array of bools, ints or floats.
 
-    Shape and dtype are kept, in the byte order of this machine; half-precision tensors become
-    float32. Data are only copied if necessary. Raises DataError for a masked array, for anything
-    that is no array of numbers, and for more than MAX_GIVEN numbers.
+    Shape and dtype are kept, but half-precision tensors become float32, and the byte order becomes
+    that of this machine. The data are only copied if necessary. `what` names the value in error
+    messages.
+
+    Raises DataError if the value is a masked array, is not an array of numbers, or has more than
+    MAX_GIVEN numbers.
     """
     refuse_mask(value, what)
     try:
@@ -55,9 +58,11 @@ def given_array(value: object, what: str) -> NDArray[Any]:
 
 
 def given_list(value: object, what: str, expected: str) -> list[Any]:
-    """Convert an iterable to a list; `expected` describes the list in errors.
+    """Convert an iterable to a list.
 
-    Raises DataError for text, bytes, a masked array, and a value that is not iterable.
+    `what` names the value in error messages, and `expected` describes the list that was expected.
+
+    Raises DataError if the value is text, bytes or a masked array, or is not iterable.
     """
     refuse_mask(value, what)
     items: Any = value
@@ -68,9 +73,12 @@ def given_list(value: object, what: str, expected: str) -> list[Any]:
 
 
 def given_number(value: object, what: str, low: float, high: float, whole: bool = False) -> float:
-    """Return a number from `low` to `high`, both included, as a float; an int if `whole`.
+    """Check that a value is a number from `low` to `high`, both included, and return it.
 
-    Raises DataError for other numbers, NaN, bools and other types.
+    The result is a float. If `whole` is True, the value must be an integer, and the result is an
+    int. `what` names the value in error messages.
+
+    Raises DataError for a number outside this range, NaN, a bool, or any other type.
     """
     kinds = int | np.integer if whole else int | float | np.integer | np.floating
     if not isinstance(value, kinds) or isinstance(value, bool) or not low <= value <= high:
@@ -81,7 +89,7 @@ def given_number(value: object, what: str, low: float, high: float, whole: bool 
 
 
 def given_path(value: object, what: str) -> Path:
-    """Convert text or a path object to a Path. Raises DataError for any other value."""
+    """Convert text or a path object to a Path, or raise DataError for any other value."""
     path: Any = value
     try:
         return Path(path)
@@ -90,14 +98,18 @@ def given_path(value: object, what: str) -> Path:
 
 
 def given_word(value: object, what: str, words: Collection[str]) -> str:
-    """Return the value if it is one of the allowed `words`. Raises DataError otherwise."""
+    """Return the value if it is one of the allowed `words`, or raise DataError if it is not."""
     if not isinstance(value, str) or value not in words:
         raise DataError(f"{what} {kind_of_value(value)}: expected one of {', '.join(words)}")
     return value
 
 
 def kind_of_value(value: object) -> str:
-    """Describe a value in an error: the dtype and shape of an array, a short literal, or a type."""
+    """Describe a value for an error message.
+
+    An array is described by its dtype and shape, None, bools, numbers and text by their literals
+    (shortened if necessary), and anything else by its type.
+    """
     if isinstance(value, np.ndarray):
         return f"an array of {value.dtype} and shape {value.shape}"
     if value is None or isinstance(value, bool | int | float | str):

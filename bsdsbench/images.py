@@ -20,7 +20,8 @@ from bsdsbench.text import show
 
 Map = NDArray[Any]
 _FORMS = ("soft", "ucm2", "segs", "classes", "depth")
-# Numbers of axes and kinds of dtype (numpy's letters) of parts that are not (H, W) of any numbers
+# The numbers of axes and the kinds of dtype (numpy's letters) that a part may have. A part that is
+# not listed has two axes, and may hold bools or any real numbers.
 _AXES = {"classes": (2, 3), "class_boundaries": (3,), "photo": (3,)}
 _DTYPE_KINDS = {"segs": "biu", "segmentations": "biu", "photo": "u"}
 _CLASS_MAPS = ("labels", "class_boundaries", "instances")
@@ -30,11 +31,11 @@ _CLASS_MAPS = ("labels", "class_boundaries", "instances")
 class Lines:
     """Straight lines and their junctions. The values are not checked.
 
-    - ends (N, 4): row and column of both ends
-    - scores (N,): the strength of each predicted line
-    - junctions (M, 3): row, column and score; None if the file has none
-    - grid: the size (rows, columns) in which the coordinates are measured; None if the file does
-      not say
+    - ends: (N, 4) array with the row and column of one end of each line, and of the other end
+    - scores: (N,) array with the strength of each predicted line
+    - junctions: (M, 3) array with row, column and score; None if the file has no junctions
+    - grid: the size (rows, columns) of the image in which the coordinates are measured; None if
+      the file does not state it
     """
 
     ends: F8
@@ -131,10 +132,11 @@ class ImageParts:
 
 
 def _check_part(name: str, value: object, label: str, map_label: str) -> Map:
-    """Convert the part `name` to an array, in the dtype that is counted, or raise DataError.
+    """Check the value of the part `name`, and return it as an array of the dtype that is counted.
 
-    Binary maps become bool and labels integers, see `binary_map` and `whole_labels`. `label` names
-    the part in errors, and `map_label` a map that should be binary but is not.
+    Boundaries, masks and valid pixels become bool (see `binary_map`), and labels become integers
+    (see `whole_labels`). `label` names the part in error messages; `map_label` names it if it
+    should be binary but is not. Raises DataError for a wrong type, shape or value.
     """
     # Maps from files are arrays already; MAX_GIVEN refuses what np.broadcast_to makes of few bytes
     array: Any = value
@@ -417,7 +419,10 @@ def _narrowest_dtype(array: Map) -> str:
 
 
 def one_map(values: object, what: str) -> Map:
-    """Convert what a user gave to an array of two axes. `what` names it in errors."""
+    """Convert a value that a user gave to an array of two axes, or raise ShapeError.
+
+    `what` names the value in error messages.
+    """
     array = given_array(values, what)
     if array.ndim != 2:
         fault = f"{what}: shape {array.shape}, expected (rows, columns)"
@@ -426,19 +431,19 @@ def one_map(values: object, what: str) -> Map:
 
 
 def one_channel(array: Map) -> Map:
-    """Drop the last axis of a map (H, W, 1). Any other array is returned unchanged.
+    """Drop the last axis of an (H, W, 1) map. Any other array is returned unchanged.
 
-    So is an array with H = 1 or W = 1, whose axes could have another meaning.
+    An array with H = 1 or W = 1 is also unchanged, because its axes could have another meaning.
     """
     is_single = array.ndim == 3 and array.shape[2] == 1 < min(array.shape[:2])
     return array[:, :, 0] if is_single else array
 
 
 def suggest_one_map(shape: tuple[int, ...]) -> tuple[str, ...]:
-    """Suggest in an error how to get one map from an array (H, W, C) or (C, H, W).
+    """Return suggestions, for an error message, how to get one map from an array of C maps.
 
-    The shorter of the first and the last axis counts the maps. Returns () for other arrays, and if
-    an axis has length 1.
+    The array is taken to be (H, W, C) if its last axis is shorter than its first, and otherwise
+    (C, H, W). Returns () if it does not have three axes, or if an axis has length 1.
 
     >>> suggest_one_map((48, 64, 2))[0]
     'one of the 2 maps along axis 2: array[:, :, k]'
@@ -452,10 +457,11 @@ def suggest_one_map(shape: tuple[int, ...]) -> tuple[str, ...]:
 
 
 def check_soft_map(soft: Map, what: str = "prediction") -> Map:
-    """Check a soft map (H, W): bool, uint8, uint16, or floats in [0, 1].
+    """Check that an (H, W) soft map is bool, uint8, uint16, or floats in [0, 1], and return it.
 
-    It is returned without a copy; only float16 becomes float32. Raises DataError for anything else,
-    which suggests how to correct it. `what` names the map in errors.
+    The map is not copied, except that float16 is converted to float32. `what` names the map in
+    error messages. Raises DataError, with a suggestion how to correct the map, for any other dtype,
+    for NaN, and for floats outside [0, 1].
     """
     kind, n_bytes = soft.dtype.kind, soft.dtype.itemsize
     if kind not in "bf" and not (kind == "u" and n_bytes <= 2):
@@ -467,8 +473,8 @@ def check_soft_map(soft: Map, what: str = "prediction") -> Map:
     if kind != "f":
         return soft
     soft = soft.astype(np.float32 if n_bytes <= 4 else np.float64, copy=False)
-    # Fast path in one pass: read as unsigned integers, NaN, negative values and values above 1 all
-    # exceed the bits of 1.0
+    # Fast path in one pass: if the bits are read as unsigned integers, those of NaN, of negative
+    # values and of values above 1 are all larger than those of 1.0
     bits = soft.view(f"u{soft.itemsize}")
     bits_of_1 = np.ones(1, soft.dtype).view(bits.dtype)[0]
     if not soft.size or bits.max() <= bits_of_1:
@@ -486,12 +492,15 @@ def check_soft_map(soft: Map, what: str = "prediction") -> Map:
 
 
 def without_void(maps: Map, valid: Bool | None) -> Map:
-    """Return maps (..., H, W) with 0 where `valid` (H, W) is False. None: nothing is void."""
+    """Return (..., H, W) maps that are set to 0 where the (H, W) map `valid` is False.
+
+    If `valid` is None, no pixel is void, and the maps are returned unchanged.
+    """
     return maps if valid is None else np.where(valid, maps, maps.dtype.type(0))
 
 
 def unit(soft: Map) -> F8:
-    """Convert a soft map to float64: uint8 / 255, uint16 / 65535, bool and floats unscaled."""
+    """Convert a soft map to float64. uint8 is divided by 255, and uint16 by 65535."""
     scale = np.iinfo(soft.dtype).max if soft.dtype.kind == "u" else 1
     return soft.astype(np.float64) / scale
 
@@ -503,7 +512,10 @@ def describe_values(values: Map) -> str:
 
 
 def annotated_maps(gt: GroundTruth) -> Bool:
-    """Return the boundaries of all A annotators, at least one, as (A, H, W), False where void."""
+    """Return the boundaries of all A annotators as an (A, H, W) array, False at void pixels.
+
+    Raises DataError if there are no annotators.
+    """
     if not gt.boundaries:
         raise DataError("ground truth: no annotators, expected at least one")
     # np.stack takes four times as long for small maps
@@ -511,14 +523,15 @@ def annotated_maps(gt: GroundTruth) -> Bool:
 
 
 def annotated_masks(gt: GroundTruth) -> Bool:
-    """Return the object mask of a crack set as bool (1, H, W), or `annotated_maps` without one."""
+    """Return the object mask as a bool (1, H, W) array or, without a mask, `annotated_maps`."""
     return np.asarray(gt.mask[None]) if "mask" in gt.parts else annotated_maps(gt)
 
 
 def binary_map(values: Map, what: str) -> Bool:
-    """Convert a map of 0 and one of 1, 255, 65535, in any dtype, to bool.
+    """Convert a map of the values 0 and one of 1, 255 and 65535, in any dtype, to bool.
 
-    A uint8 map of 0 and 1 is not copied, but viewed. Raises DataError, naming `what`, for others.
+    If the map is uint8 with values 0 and 1, the result is a view of it and not a copy. Raises
+    DataError, which names the map by `what`, if there are other values.
     """
     if values.dtype == bool:
         return values
@@ -533,7 +546,7 @@ def binary_map(values: Map, what: str) -> Bool:
 
 
 def is_binary(values: Map) -> bool:
-    """Return True for a bool map, and for a map of 0 and at most one of 1, 255, 65535."""
+    """Return True if a map is bool, or if it has no values except 0 and one of 1, 255 and 65535."""
     if values.dtype == np.bool_:
         return True
     top = values.max(initial=0)
@@ -541,7 +554,7 @@ def is_binary(values: Map) -> bool:
 
 
 def white_above(top: float) -> int:
-    """Return the smallest value of white (1, 255, 65535) that is at least `top`, or 0."""
+    """Return the smallest of 1, 255 and 65535 that is at least `top`, or 0 if none is."""
     for white in (1, 255, 65535):
         if top <= white:
             return white
@@ -551,8 +564,9 @@ def white_above(top: float) -> int:
 def whole_labels(values: Map, what: str) -> Map:
     """Return labels as integers.
 
-    Integers are not changed, bool is viewed as uint8, and floats become int32, or int64 if needed.
-    Raises DataError, naming `what`, for floats that are not whole or beyond 2**53.
+    Integers are returned unchanged, and bool is returned as a uint8 view. Floats become int32 if
+    all values fit, and otherwise int64. Raises DataError, which names the labels by `what`, if a
+    float is not a whole number or its absolute value exceeds 2**53.
     """
     if values.dtype.kind != "f":
         return values.view(np.uint8) if values.dtype.kind == "b" else values
@@ -566,7 +580,10 @@ def whole_labels(values: Map, what: str) -> Map:
 
 
 def same_shape(pred: tuple[int, ...], gt: tuple[int, ...], what: str = "prediction") -> None:
-    """Raise ShapeError, naming `what`, if a prediction has another shape than the ground truth."""
+    """Check that a prediction has the same shape as its ground truth, or raise ShapeError.
+
+    `what` names the prediction in the error message.
+    """
     if tuple(pred) != tuple(gt):
         hint = ", transposed" if tuple(pred) == tuple(gt)[::-1] else ""
         raise ShapeError(f"{what}: shape {tuple(pred)}{hint}, expected {tuple(gt)}")

@@ -1,4 +1,4 @@
-"""Text of one line for people: escapes for unprintable characters, clipping, lists and counts."""
+"""Helpers for messages of one line: escape, shorten and join names, and count things."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ LINE = 600  # the largest number of characters of a message
 def visible(text: str, spaces: bool = True) -> str:
     r"""Replace unprintable characters with their Python escapes.
 
-    They include line ends, zero-width characters, and those that change the writing direction. With
-    spaces=False, spaces other than the ASCII space are replaced too.
+    Unprintable characters include line ends, zero-width characters, and characters that change the
+    writing direction. If `spaces` is False, spaces other than the ASCII space are also replaced.
 
     >>> visible("a\x1b[31mb\u202ec\n")
     'a\\x1b[31mb\\u202ec\\n'
@@ -33,7 +33,11 @@ def show(name: object) -> str:
 
 
 def clip(text: str, limit: int = LINE) -> str:
-    """Shorten a text to `limit` characters; " ... " replaces its middle, from two thirds on."""
+    """Shorten a text to at most `limit` characters.
+
+    About two thirds of the result are the beginning of the text, and one third is its end. " ... "
+    replaces what lies between. A text that is short enough is returned unchanged.
+    """
     if len(text) <= limit:
         return text
     end = limit // 3
@@ -52,7 +56,10 @@ def counted(n: int, noun: str) -> str:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return "; did you mean 'X'?" with the known word most like `word`, or "" if none is."""
+    """Return "; did you mean 'X'?" for an error message about an unknown word.
+
+    X is the word of `known` that is most similar to `word`. Returns "" if none is similar.
+    """
     from difflib import get_close_matches
 
     near = get_close_matches(word, list(known), n=1, cutoff=0.6)

@@ -71,7 +71,7 @@ _OPTIONAL_KEYS = ("valid", "maps", "ms")  # the text is "", not unknown, if a li
 
 
 def _field_name(key: str, word: Word) -> str:
-    """Return the first field of the protocol that a word stands for, or else its key."""
+    """Return the first field of the protocol that a word stands for, or its key if it has none."""
     return word.fields[0] if word.fields and key not in NO_FIELDS else key
 
 
@@ -127,11 +127,13 @@ class Signature:
         return words
 
     def texts(self) -> dict[str, str]:
-        """Return the texts of the line: of words by key, and of other settings by name.
+        """Return the texts in the line, as a dict from the key of a word to its text.
 
-        A word is left out if no score depends on it, if it has no text, or if its text is both the
-        usual one (`Word.usual`) and the preset's. A setting without a word, such as a metric's
-        option, is listed if it is in `named`, or if a score depends on it and it differs from the
+        A word is left out if no score depends on it, if it has no text, or if its text equals both
+        the usual text (`Word.usual`) and that of the preset.
+
+        Settings without a word, such as the options of metrics, follow under their names. Such a
+        setting is listed if it is in `named`, or if a score depends on it and it differs from the
         preset.
         """
         preset = _base_of(self.protocol)
@@ -165,9 +167,12 @@ class Signature:
     def parse(cls, text: str) -> Signature:
         """Parse a line that `str` wrote.
 
-        An absent word has the value of the preset. If it does not stand for fields of the protocol,
-        its text is UNKNOWN, or "" for words that only some runs have. Raises ProtocolError for a
-        malformed line, an unknown or repeated word, or another version of the preset.
+        If a word that stands for fields of the protocol is absent, the fields have the values of
+        the preset. If any other word is absent, its text is UNKNOWN, or "" if only some runs have
+        that word.
+
+        Raises ProtocolError if the line is malformed, if a word is unknown or repeated, or if the
+        line was written for another version of the preset.
         """
         words = [w.replace("%7C", "|").replace("%25", "%") for w in text.strip().split("|")]
         package, _, version = words[0].partition(" ")
@@ -203,12 +208,14 @@ class Signature:
         return cls(protocol, version=version, unused=frozenset(unused), **run_texts)
 
     def differences(self, other: Signature) -> list[Difference]:
-        """Return the differences between two signatures: words first, then settings without a word.
+        """Return the differences between two signatures.
 
-        A text that is unknown in either signature is not compared, nor is the word "maps". The
-        severity is IGNORED if either run has no score that depends on the setting, and at most SAID
-        if only tolerances after the first differ. Otherwise it is the severity of the word, or
-        FORBIDS for other settings.
+        The differences of words come first, and then those of settings without a word. A text that
+        is unknown in one of the signatures is not compared, and the word "maps" is never compared.
+
+        The severity of a difference is that of its word, or FORBIDS for a setting without a word.
+        There are two exceptions. If one of the runs has no score that depends on the setting, the
+        severity is IGNORED. If only tolerances after the first one differ, it is at most SAID.
         """
         unused = self.unused | other.unused
         our_texts, their_texts = self._all_texts(), other._all_texts()
@@ -344,23 +351,26 @@ class Difference:
 
 
 def _base_of(protocol: Protocol) -> Protocol:
-    """Return the preset whose name a protocol has, apart from a star, or else bsds500."""
+    """Return the preset that a protocol is named after, or bsds500 if there is none.
+
+    A star at the end of the name, which marks a changed preset, is ignored.
+    """
     name = protocol.name.rstrip("*")
     return Protocol.preset(name if name in preset_names() else _BASE)
 
 
 def _format_value(value: object) -> str:
-    """Return a value as JSON, with whole floats as integers; but None as "none"."""
+    """Write a value as JSON. Whole floats are written as integers, and None as "none"."""
     if value in (None, DEFAULT):  # DEFAULT is the text "default", without quotes
         return str(value or "none")
     return json.dumps(tidy(value), ensure_ascii=False)
 
 
 def _protocol_texts(protocol: Protocol) -> dict[str, str]:
-    """Return the texts of the words that stand for fields of a protocol, by key.
+    """Return a dict from key to text for the words that stand for fields of a protocol.
 
-    If at most the thresholds are known (`Protocol.stated` is False), words with a usual text are
-    left out, and all other texts are UNKNOWN.
+    If nothing but the thresholds is known of the protocol (`Protocol.stated` is False), words that
+    have a usual text are left out, and the text of every other word is UNKNOWN.
     """
     base = _base_of(protocol)
     preset = f"{base.name}.{base.version}"
@@ -383,7 +393,11 @@ def _protocol_texts(protocol: Protocol) -> dict[str, str]:
 
 
 def _parse_protocol(texts: Mapping[str, str], settings: Iterable[str]) -> Protocol:
-    """Build a protocol from the words of a line, {key: text}, and its settings FIELD=VALUE."""
+    """Build the protocol that a line describes.
+
+    `texts` maps the keys of the line's words to their texts. `settings` are the line's settings
+    without a word, in the form FIELD=VALUE.
+    """
     changes: dict[str, Any] = {}
     for key, text in texts.items():
         if key not in NO_FIELDS:
@@ -395,11 +409,13 @@ def _parse_protocol(texts: Mapping[str, str], settings: Iterable[str]) -> Protoc
 
 
 def _parse_text(key: str, text: str) -> dict[str, object]:
-    """Return {field of the protocol: value} for the word `key` with this text.
+    """Return the fields of the protocol that a word with this text sets, as a dict of values.
 
-    "base" stands for the preset, which the word "proto" names. An UNKNOWN text sets the name of the
-    protocol to UNSTATED. Raises ProtocolError for another version of the preset, and for tolerances
-    that are not written like ".0075d" or "2px,4px".
+    The word "proto" names the preset, which is returned as the field "base". If the text is
+    UNKNOWN, the name of the protocol is set to UNSTATED.
+
+    Raises ProtocolError if the text names another version of the preset, or if tolerances are not
+    written like ".0075d" or "2px,4px".
     """
     if text == UNKNOWN:
         return {"name": UNSTATED}
@@ -437,8 +453,8 @@ def parse_overrides(items: Iterable[str]) -> dict[str, object]:
     - "nms_params.radius=2" changes an entry of a field: {"nms_params": {"radius": 2}}
     - "depth.crop=1" sets an option of a metric: {"options": {"depth": {"crop": 1}}}
 
-    VALUE is parsed as TOML; if it is not TOML, it is a list if it has commas, else a text. Raises
-    ProtocolError for texts without a field or a value, and for a field that is set twice.
+    VALUE is parsed as TOML. If it is not valid TOML, it is a list if it has commas, and otherwise a
+    text. Raises ProtocolError if a text lacks a field or a value, or if a field is set twice.
     """
     changes: dict[str, Any] = {}
     for item in items:
@@ -462,9 +478,11 @@ def parse_overrides(items: Iterable[str]) -> dict[str, object]:
 
 
 def _parse_value(text: str) -> object:
-    """Convert the text of a value: TOML (also .5), else a list separated by commas, else the text.
+    """Convert the text of a setting's value to that value.
 
-    Infinity and NaN are kept as texts. Text with brackets, braces or quotes is never a list.
+    The text is parsed as TOML, but numbers such as .5 are allowed. If it is not valid TOML, it is
+    split at its commas into a list. If it has no commas, or has brackets, braces or quotes, the
+    text itself is the value. Infinity and NaN are also kept as texts.
     """
     number = re.sub(r"^(-?)\.(?=[0-9])", r"\g<1>0.", text)
     try:

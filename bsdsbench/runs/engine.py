@@ -57,10 +57,10 @@ from bsdsbench.text import listed, show
 
 R = TypeVar("R")
 C = TypeVar("C", bound=Sequence[Any])  # the arguments of a call
-SMALL_RUN = 1000  # images; a worker gets one image at once per SMALL_RUN images of the run ...
-MAX_BATCH = 16  # ... and at most as many as this
-MANY_WORKERS = 8  # from here on processes are faster than threads, because reading holds the GIL
-AHEAD = 3  # batches under way per worker, so that memory stays flat
+SMALL_RUN = 1000  # a worker gets a batch of one image for every SMALL_RUN images of the run ...
+MAX_BATCH = 16  # ... but at most this many images
+MANY_WORKERS = 8  # from this number on, processes outpace threads, because reading holds the GIL
+AHEAD = 3  # the number of submitted batches per worker, which limits the memory of a run
 
 
 def evaluate(
@@ -176,8 +176,8 @@ def run_source(source: Iterable[Item], plan: Plan, header: RunHeader, total: int
 
     If `plan.out` is set, each record is stored there at once, so that a repeated call continues,
     and the evaluation is saved there. Raises DataError with the errors of all images, unless the
-    plan skips bad images; and KeyboardInterrupt or DataError if the run is interrupted or a worker
-    dies.
+    plan skips bad images. If the run is interrupted or a worker dies, KeyboardInterrupt or
+    DataError says how many images are kept.
     """
     batch = 1  # images that a worker gets at a time
     if isinstance(source, Sequence):
@@ -213,7 +213,7 @@ def run_source(source: Iterable[Item], plan: Plan, header: RunHeader, total: int
 
 
 def _describe_kept(stored: Records | None, plan: Plan, prefix: str = "") -> Problem:
-    """Say how many images of a run that has stopped are kept, and how to continue it."""
+    """Return a message that says how many images a stopped run kept, and how to continue it."""
     if stored is None:
         return Problem(has=f"{prefix}nothing was kept")
     kept = f"{prefix}{len(stored)} images are kept in {show(str(plan.out))}"
@@ -230,7 +230,7 @@ class _CountedImages:
     errors: dict[str, DataError] = attrs.Factory(dict)  # by image id
     left_out: list[str] = attrs.Factory(list)  # ids of images without annotated boundaries
     n_kept: int = 0  # records that an earlier call had made
-    looked_dark: bool = False  # there was a warning that the first maps look inverted
+    looked_dark: bool = False  # True if a warning was issued that the first maps look inverted
 
 
 class _Call(NamedTuple):
@@ -248,9 +248,9 @@ def _count_all(
 ) -> _CountedImages:
     """Count every image, store each new record, and warn about problems of the first LOOKS images.
 
-    An image whose stored record is still valid is not counted again. `stored` are the records of
-    earlier calls, None without a folder. `total` is the number of images, 0 if unknown, and `batch`
-    the number that a worker gets at a time.
+    An image whose stored record is still valid is not counted again. `stored` holds the records of
+    earlier calls, or is None if the run has no folder. `total` is the number of images, or 0 if it
+    is unknown. `batch` is the number of images that a worker gets at a time.
     """
     images = _CountedImages()
     looks = list[Look]()  # measurements of the first images
@@ -316,8 +316,9 @@ def _warn_of_first(looks: Sequence[Look], plan: Plan) -> bool:
 def _build_evaluation(images: _CountedImages, plan: Plan, header: RunHeader) -> Evaluation:
     """Build the evaluation of the counted images, and warn about problems of the whole set.
 
-    Raises DataError with the errors of all images, unless bad images are skipped; if no image of
-    the whole set can be counted; and if the files cannot be interpreted in one consistent way.
+    Raises DataError with the errors of all images, unless the plan skips bad images. Also raises it
+    if no image is left to score (unless a shard has only images that are left out because they have
+    no annotated boundaries), or if the files cannot be read in one consistent way.
     """
     errors = dict(sorted(images.errors.items()))
     if errors and (plan.on_error == "fail" or not images.records):
@@ -376,10 +377,10 @@ def count(
     If the ground truth has no boundaries, `protocol.empty_gt` decides whether the image is counted,
     left out, or an error.
 
-    stored_hash: fingerprint of the stored record, or "". If the files still have this fingerprint,
-        the image is not counted again, and only read if `sanity_check` is True.
-    sanity_check: add the measurements for `first_look` to the outcome.
-    serialise: add the serialised record to the outcome.
+    stored_hash: fingerprint of the stored record, or "" if there is none. If the files still have
+        this fingerprint, the image is not counted again, and is only read if `sanity_check`.
+    sanity_check: True to add the maps for `first_look` to the outcome.
+    serialise: True to add the serialised record to the outcome.
     """
     protocol = plan.protocol
     look = None
@@ -480,7 +481,7 @@ def _open_executor(plan: Plan, total: int, batch: int) -> Iterator[tuple[Executo
     for one. Otherwise it is a pool of workers; or None for a single worker, which means that calls
     are made in this thread.
 
-    total: the number of images, 0 if unknown. batch: the number of images in a call.
+    total: the number of images, or 0 if it is unknown. batch: the number of images per batch.
     """
     requested = plan.executor
     workers = max(1, min(plan.workers or available_cores(), total or 10**9))  # 10**9: no limit
@@ -540,10 +541,11 @@ def _map_in_order(
 ) -> Generator[tuple[C, R], None, None]:
     """Yield (call, function(*call)) for every call, in order, while further calls are under way.
 
-    calls: the arguments of each call; the first is an Item. executor: makes the calls; None makes
-    them in this thread. ahead: the largest number of batches (of `batch` calls) under way.
+    calls: the arguments of each call; the first argument is an Item. executor: makes the calls, or
+    None to make them in this thread. ahead: the largest number of batches that are submitted but
+    not finished. batch: the number of calls in a batch.
 
-    Raises BrokenExecutor, which names the images under way, if a worker dies.
+    Raises BrokenExecutor, which names the images of unfinished batches, if a worker dies.
     """
     if executor is None:
         for call in calls:
