@@ -231,8 +231,8 @@ def _shell_width(shape: tuple[int, ...], size: float) -> int:
 def skeleton_pixels(pred: Map, gt: Map, n_labels: int) -> I8:
     """Count the skeleton pixels of every label in two label maps (H, W); -1 is no label.
 
-    Returns int64 (n_labels, 2, 2). The second axis is the map (pred, gt); the third holds the
-    skeleton pixels that have the same label in the other map, and all skeleton pixels.
+    Returns int64 (n_labels, 2, 2). The second axis is the map, pred or gt. The third axis holds two
+    numbers: the skeleton pixels that have the same label in the other map, and all of them.
     """
     from scipy.ndimage import find_objects
     from skimage.morphology import skeletonize

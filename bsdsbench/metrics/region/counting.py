@@ -223,16 +223,21 @@ def region_counts(
     Returns
     -------
     Counts
-        Sums and means over annotators; arrays are float64 (T,) unless another type is named.
-        `thresholds`; `n_pixels` int64 (). `covered_gt`, `covered_pred`: covered area of all
-        annotated and of all predicted regions; `total_gt`, `total_pred` int64: their area;
-        `best_covered_gt` float64 (): covered area if each region takes its best threshold. `pri`:
-        mean Rand index; `voi`, `voi_split`, `voi_merge`: variation of information in bits, and its
-        two parts. `fop_pred`, `fop_gt`, `fop_pred_candidates` and `fop_gt_candidates` int64,
-        `fop_precision`, `fop_recall`: objects and parts. `pair_precision`, `pair_recall`: pairs of
-        pixels. `hamming_gt`, `hamming_pred`, `bgm` int64: distances in pixels. `bce`, `gce`, `lce`:
-        consistency errors. `nvoi`: normalised variation of information. `are_region`,
-        `are_skimage`, `are_cremi`: adapted Rand errors.
+        Sums and means over annotators. Arrays are float64 (T,) unless another type is named.
+
+        - `thresholds`; `n_pixels` int64 ()
+        - `covered_gt`, `covered_pred`: the covered area of all annotated and all predicted regions
+        - `total_gt`, `total_pred` int64: the area of all annotated and of all predicted regions
+        - `best_covered_gt` float64 (): the covered area if each region takes its best threshold
+        - `pri`: the mean Rand index
+        - `voi`, `voi_split`, `voi_merge`: variation of information in bits, and its two parts
+        - `nvoi`: normalised variation of information
+        - `fop_pred`, `fop_gt`, `fop_precision`, `fop_recall`, and int64 `fop_pred_candidates` and
+          `fop_gt_candidates`: objects and parts
+        - `pair_precision`, `pair_recall`: pairs of pixels
+        - `hamming_gt`, `hamming_pred`, `bgm` int64: distances in pixels
+        - `bce`, `gce`, `lce`: consistency errors
+        - `are_region`, `are_skimage`, `are_cremi`: adapted Rand errors
 
     Raises
     ------
@@ -468,15 +473,17 @@ def _measure_seism(table: OverlapTable) -> dict[str, float]:
     nvoi : 1 - VOI / (2 log2 max(regions of seg, regions of gt)); 1 if both maps are one region
     bgm : bipartite graph matching distance in pixels: N minus the largest total intersection of a
         one-to-one assignment of regions. Jiang et al., EURASIP JASP 2006
-    fop_pred, fop_gt : credit of the objects and parts in the segmentation and in all annotations,
-        among the candidates of `_select_candidates`. In a pair with recall r = n/b and precision
-        p = n/a, both are objects if r >= 0.9 and p >= 0.9; else the segmentation's region
-        is a part if r >= 0.25 and p >= 0.9, the annotator's if r >= 0.9 and p >= 0.25. An object
-        for one annotator remains an object. For any two regions, if p >= 0.9 and r < 0.9, r is
-        added to the over-segmentation of the annotator's region; else if r >= 0.9 and p < 0.9, p is
-        added to the under-segmentation of the segmentation's region. fop_pred = objects + 0.1 parts
-        + under-segmentation of the other candidates / annotators. fop_gt = objects + 0.1 parts +
-        over-segmentation of the other candidates
+    fop_pred, fop_gt : credit of the objects and parts in the segmentation and in all annotations.
+        Let r = n/b be the recall and p = n/a the precision of a region of the segmentation and one
+        of an annotator. If both are candidates (see `_select_candidates`), they are objects if
+        r >= 0.9 and p >= 0.9. Otherwise the segmentation's region is a part if r >= 0.25 and
+        p >= 0.9, and the annotator's region is a part if r >= 0.9 and p >= 0.25. A region that is
+        an object in one pair remains an object.
+        For any two regions, candidates or not: if p >= 0.9 and r < 0.9, r is added to the
+        over-segmentation of the annotator's region; if r >= 0.9 and p < 0.9, p is added to the
+        under-segmentation of the segmentation's region.
+        fop_pred = objects + 0.1 parts + under-segmentation of the other candidates / annotators.
+        fop_gt = objects + 0.1 parts + over-segmentation of the other candidates
     fop_pred_candidates, fop_gt_candidates : number of candidates
     fop_precision, fop_recall : fop_pred and fop_gt divided by the candidates
     """
