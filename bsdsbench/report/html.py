@@ -73,29 +73,54 @@ def write_report(
     """Write a self-contained HTML page about one or more runs to the file `path`.
 
     Pictures need the files that were evaluated. They are read from the given folders or, by
-    default, from the folders that each run has stored. The plot marks human agreement on BSDS500 if
-    all runs are of its test images.
+    default, from the folders that each run has stored. If all runs are of the test images of
+    BSDS500, the plot marks human agreement on them.
 
-    runs     : runs, or their folders
-    path     : the HTML file
-    title    : the heading of the page, by default the names of the runs
-    pred_dirs : one folder of predictions per run, or None for a run's stored folder
-    gt_dir, images_dir : the folders of the ground truth and of the photos, for all runs
-    pictures : draw pictures of images
-    full_pictures : draw pictures of all images. By default, only the worst and the best images and
-        those on which runs differ most are drawn, as many as fit into a few megabytes
-    published : keys of published results to add to tables and plot
-    labels   : replacement names, keyed by a run's name or folder or by a published result's key
-    force    : show published results even if they are of different images
-    by       : columns of groups. Each gets a table and a plot of its slices (groups of images)
-    cluster  : a column that tells which images belong together, for intervals and p-values
-    n_boot, seed : number of bootstrap samples of the comparison, and seed of their random numbers
-    progress : called after each image with pictures
+    Parameters
+    ----------
+    runs : sequence of Evaluation or path
+        Runs, or their folders.
+    path : str or path
+        The HTML file.
+    title : str
+        The heading of the page, by default the names of the runs.
+    pred_dirs : sequence of path, optional
+        One folder of predictions per run, or None for a run's stored folder.
+    gt_dir, images_dir : path, optional
+        The folders of the ground truth and of the photos, for all runs.
+    pictures : bool
+        Draw pictures of images.
+    full_pictures : bool
+        Draw pictures of all images. By default, only the worst and the best images and those on
+        which runs differ most are drawn, as many as fit into a few megabytes.
+    published : sequence of str
+        Keys of published results to add to tables and plot.
+    labels : dict of str to str
+        Names to show instead of others. A key is a run's name or folder, or a published result's
+        key.
+    force : bool
+        Show published results even if they are of different images.
+    by : sequence of str
+        Columns of groups. Each gets a table and a plot of its slices (groups of images).
+    cluster : str, optional
+        A column that tells which images belong together, for intervals and p-values.
+    n_boot, seed : int
+        The number of bootstrap samples of the comparison, and the seed of their random numbers.
+    progress : callable, optional
+        Called after each image with pictures.
 
-    Returns a line for everything that the page lacks, such as pictures. The page shows the same
-    lines. Raises DataError if there are no runs, if published results are of different images, or
-    if a given folder does not exist or lacks the files of its run, and OSError if the page cannot
-    be written.
+    Returns
+    -------
+    list of str
+        A line for everything that the page lacks, such as pictures. The page shows the same lines.
+
+    Raises
+    ------
+    DataError
+        If there are no runs, if published results are of different images, or if a given folder
+        does not exist or lacks the files of its run.
+    OSError
+        If the page cannot be written.
     """
     if not runs:
         raise DataError("no runs given, expected at least one to report")
@@ -209,11 +234,12 @@ class Page:
     ) -> str:
         """Return the page as HTML.
 
-        compared     : returns the comparison of the runs. If it raises DataError, the page has a
-            note instead of the verdict and the intervals
-        n_boot, seed : number of bootstrap samples and seed, for the intervals of error classes
-        served       : True if a server delivers the pictures of an image when it is opened; False
-            if the page contains the pictures
+        compared     : a function that returns the comparison of the runs. If it raises DataError,
+            the page has a note instead of the verdict and the intervals
+        n_boot, seed : the number of bootstrap samples and the seed, for the intervals of error
+            classes
+        served       : True if a server delivers the pictures of an image when the image is opened.
+            False if the page itself contains the pictures
         """
         runs = self.runs
         with_classes = [run for run in runs if metric_with_errors(run) is not None]

@@ -168,8 +168,8 @@ def _image_differences(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
     shared = ids_a & ids_b
     is_explained = True
     for run, lacking in ((a, ids_b - ids_a), (b, ids_a - ids_b)):
-        excused = {*run.failed, *run.provenance.empty_gt}
-        if run.provenance.missing != "skip" and not lacking <= excused:
+        may_lack = {*run.failed, *run.provenance.empty_gt}
+        if run.provenance.missing != "skip" and not lacking <= may_lack:
             is_explained = False
     severity = Severity.SAID if is_explained and shared else Severity.FORBIDS
     counts = [f"{len(ids)}, {len(shared)} of both" for ids in (ids_a, ids_b)]

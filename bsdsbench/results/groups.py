@@ -183,10 +183,11 @@ def _match_pattern(pattern: str, ids: Sequence[str]) -> _GroupTable:
 
 
 def _read_groups(groups: Any, images: Collection[str]) -> _GroupTable:
-    """Convert groups in any form that `group_rows` accepts to a table.
+    """Convert groups, in any form that `group_rows` accepts, to a table.
 
-    A mapping of mappings is taken as {id: {column: value}} if any key means one of the `images`,
-    and as {column: {id: value}} otherwise. {id: group} becomes one column with the name "group".
+    If `groups` is a mapping of mappings, its keys decide how it is read. It is {id: {column:
+    value}} if any key means one of the `images`, and {column: {id: value}} otherwise. A mapping
+    {id: group} becomes one column with the name "group".
     """
     if isinstance(groups, str | os.PathLike):
         return _read_csv(groups)
@@ -311,9 +312,12 @@ def text_of(value: Value) -> str:
 
 
 def records_with_groups(rows: Rows, records: Sequence[ImageRecord], name: str) -> list[ImageRecord]:
-    """Return copies of the records with the groups in `rows` added to the groups they have.
+    """Return copies of the records, with the groups in `rows` added to the groups that they have.
 
-    Raises DataError, with the `name` of the run, if a record already has another value in a column.
+    rows : image id -> column -> value
+    name : the name of the run, for the error message
+
+    Raises DataError if a record already has another value in a column.
     """
     grouped = []
     for record in records:
@@ -453,7 +457,8 @@ def _divide(
     used = sorted({*ranges})
     # The first range lies below the user's limits; ranges of quartiles are never empty
     empty = [names[k] for k in range(1, no_value) if k not in used]
-    members = np.searchsorted(used, ranges).astype(np.int64)  # positions in `used`
+    # Number the used ranges consecutively: a group is the position of its range in `used`
+    members = np.searchsorted(used, ranges).astype(np.int64)
     return Partition(column, tuple(names[k] for k in used), members, tuple(empty))
 
 

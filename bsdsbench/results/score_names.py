@@ -34,10 +34,10 @@ class ScoreName(NamedTuple):
 
 
 def score_name(score: str) -> ScoreName | None:
-    """Parse METRIC.SCORE or METRIC.PART.SCORE. Return None if there is no such metric or score.
+    """Parse the name of a score, METRIC.SCORE or METRIC.PART.SCORE.
 
     PART may be any text: "contour.left lung.pooled.iou" has the part "left lung" and the score
-    "pooled.iou".
+    "pooled.iou". Returns None if there is no such metric or score.
     """
     metric_name, *pieces = score.split(".")
     if metric_name not in registry.names():
@@ -53,7 +53,10 @@ def score_name(score: str) -> ScoreName | None:
 
 
 def lower_is_better(score: str) -> bool:
-    """Return True if lower values of METRIC.SCORE are known to be better."""
+    """Return True if lower values of the score METRIC.SCORE are better.
+
+    Returns False if higher values are better, and for a name that is unknown.
+    """
     named = score_name(score)
     return named is not None and named.column.lower
 

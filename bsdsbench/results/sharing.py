@@ -68,6 +68,7 @@ def _pack_counts(counts: NDArray[np.int64]) -> NDArray[np.uint8]:
         differences = np.diff(differences, axis=axis, prepend=0)
     zigzag = np.where(differences < 0, -2 * differences - 1, 2 * differences)
     n_bytes = -(-int(zigzag.max(initial=1)).bit_length() // 8)  # rounded up, at least one
+    # Plane k: shift byte k of each value to the lowest place, and cut off the bytes above it
     return np.stack([zigzag >> 8 * k & 255 for k in range(n_bytes)]).astype(np.uint8)
 
 
@@ -79,6 +80,7 @@ def unpack_counts(planes: NDArray[np.uint8]) -> NDArray[np.int64]:
     if planes.dtype != np.uint8 or planes.ndim < 3 or not 0 < len(planes) <= 8:
         raise FaultError(f"counts of {planes.dtype} {planes.shape}, expected steps in bytes")
     zigzag = sum(plane.astype(np.int64) << 8 * k for k, plane in enumerate(planes))
+    # Odd values stand for negative differences, and even values for the others
     counts: NDArray[np.int64] = np.where(zigzag & 1, -(zigzag + 1) // 2, zigzag // 2)
     for axis in _difference_axes(counts.ndim):
         counts = counts.cumsum(axis=axis)
