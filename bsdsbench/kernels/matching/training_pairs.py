@@ -7,9 +7,10 @@ costs c lie in 0 .. R. For at most n pairs the weight of an edge is
 
     W - c - tie        W = n (R + 2^16) + 1        0 <= tie < 2^16
 
-One more pair outweighs any cost of the others, so the number of pairs comes first. A unit is a
-power of two, as small as W < 2^60 allows, and the sum of k costs is at most k 2^16 units above the
-minimum.
+The tie is a pseudo-random number that chooses between matchings of equal cost. One more pair
+outweighs any cost of the others, so the number of pairs comes first. A unit is a power of two, as
+small as W < 2^60 allows. Because of the ties, the sum of k costs may be above the minimum, but by
+at most k 2^16 units.
 """
 
 from __future__ import annotations
@@ -35,18 +36,18 @@ _RANK_BITS = 12  # vertices enter in order of the best cost of their edges, in t
 
 
 class _WholeCosts(NamedTuple):
-    """Costs in whole units."""
+    """Costs in whole units, see the top of this module."""
 
-    parts: list[I8]  # each from 0 on
-    span: int  # R + 2^16: one more than the largest sum of costs and tie
-    unit: float
+    parts: list[I8]  # the parts of costs in units; the smallest element of each is 0
+    span: int  # R + 2^16: one more than the largest sum of a cost and a tie
+    unit: float  # a power of two
 
 
 def _whole_costs(parts: Sequence[F8], n: int) -> _WholeCosts:
     """Round costs to whole units, for a matching of at most n pairs.
 
-    parts: a cost is the sum of one element of each of these arrays; an empty array costs nothing.
-        The minimum of each array is subtracted.
+    parts: a cost is the sum of one element of each of these arrays. An empty array adds nothing.
+        The minimum of each array is subtracted, which changes all costs by the same amount.
 
     The unit is the smallest power of two with which all weights fit into 60 bits, but at least
     2^-40.
@@ -63,11 +64,14 @@ def _whole_costs(parts: Sequence[F8], n: int) -> _WholeCosts:
 def cheapest_pairs(first: Bool, second: Bool, cost: F8, values: tuple[F8, ...]) -> I8:
     """Pair the pixels of two maps (H, W) one to one: as many pairs as possible, at the least cost.
 
-    cost (2 R + 1, 2 R + 1): cost of a pair by the offset (rows, columns) from its pixel of `first`
-        to its pixel of `second`. Offset 0 is in the middle. Infinity forbids a pair.
-    values: two maps (H, W) of further costs, of a pixel of `first` and of one of `second`; or ().
+    cost (2 R + 1, 2 R + 1): the cost of a pair, by the offset (rows, columns) from its pixel of
+        `first` to its pixel of `second`. The offset (0, 0) is in the middle. Infinity forbids a
+        pair.
+    values: two maps (H, W) of costs that are added to the cost of a pair: by its pixel of `first`,
+        and by its pixel of `second`. An empty tuple adds nothing.
 
-    Returns the flat indices of the K pairs, (2, K): row 0 has the pixels of `first`, ascending.
+    Returns an array (2, K) for K pairs. Row 0 has the flat indices of the pixels of `first` in
+    ascending order, and row 1 has those of their partners in `second`.
     """
     n = int(np.count_nonzero(first))
     if np.count_nonzero(second) < n:  # the map with fewer pixels enters
@@ -122,6 +126,9 @@ def _find_all_edges(side, opposite, geometry):
 
 @kernel(_nrt=False)
 def _enter_all(order, side, opposite, geometry, work):
-    """Insert the vertices `order` of `side` into the matching, as `search.enter_vertices` does."""
+    """Insert the vertices `order` of `side` into the matching, one after another.
+
+    The arguments are those of `search.enter_vertices`, and so is what is returned.
+    """
     begin = step = np.int64(0)
     return enter_vertices(order, begin, order.size, side, opposite, geometry, work, step)
