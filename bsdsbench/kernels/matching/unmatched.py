@@ -26,8 +26,8 @@ NO_CLASS, ALONE, SOME, ALL = range(-1, 3)
 class Surroundings(NamedTuple):
     """The surroundings of annotated pixels, for all thresholds."""
 
-    half: I4  # half widths of the disk of twice the tolerance, see graph.Disk
-    near: U8  # bits of the pixels with an annotated pixel in that disk
+    half: I4  # (2 R + 1,): half widths of the disk of twice the tolerance, see `graph.Disk`
+    near: U8  # (H, words): bits of the pixels with an annotated pixel in that disk
 
 
 class StepErrors(NamedTuple):
@@ -53,11 +53,13 @@ class PixelSteps(NamedTuple):
     """
 
     row_of: I4  # (H, W): the row in `false` of a pixel that is ever on, else -1
-    false: U8  # (rows, words): steps at which a predicted pixel is on without a mate
-    matched: U8  # (K, words): steps at which a predicted pixel has a mate
-    matched_pixel: I4  # (K,): flat indices of these pixels
-    gt_matched: U8  # (ground-truth vertices, words): steps at which a vertex is matched
-    near_false: U8  # the same shape: steps at which an unreached vertex is near a false pixel
+    false: U8  # (rows, words): the steps at which a predicted pixel is on without a mate
+    matched: U8  # (K, words): the steps at which a predicted pixel has a mate
+    matched_pixel: I4  # (K,): the flat indices of these pixels
+    gt_matched: U8  # (ground-truth vertices, words): the steps at which a vertex is matched
+    # (ground-truth vertices, words): the steps at which a vertex that is not reached has a false
+    # pixel within twice the tolerance and no mate
+    near_false: U8
     is_reached: Bool  # (ground-truth vertices,): matched after the last step
     matched_gt: I8  # (n,) numbers of matched vertices
     n_on: I8  # (2, n) numbers of pixels within r and 2r of the ground truth, forwards
