@@ -22,7 +22,10 @@ def _reflect(i, n):
 
 
 def _smooth(image: _Image, radius: int) -> _Image:
-    """Smooth a map with the triangle [1 .. R, R + 1, R .. 1] / (R + 1)^2, R = radius."""
+    """Smooth a map with a triangle filter along its rows and columns.
+
+    The weights are [1 .. R, R + 1, R .. 1] / (R + 1)^2, where R is the radius.
+    """
     (h, w), total = image.shape, (radius + 1.0) ** 2
     weight = (radius + 1 - np.abs(np.arange(-radius, radius + 1))) / total
     rows, filtered = np.empty((2, h, w), np.float32)
@@ -116,9 +119,10 @@ def _write_normal(gxx, gxy, gyy, cos, sin):
 
 @inner
 def _bilinear(image, y, x):
-    """Return the value of a map (H, W) at the real position (y, x), interpolated bilinearly.
+    """Return the value of a map (H, W) at a fractional position (y, x), interpolated bilinearly.
 
-    Positions are clamped to .001 before the last row and column, as in the published program.
+    A position outside the map is moved to its border: to 0, or to .001 before the last row or
+    column, as in the published program.
     """
     h, w = image.shape
     y, x = max(min(y, h - 1.001), 0.0), max(min(x, w - 1.001), 0.0)

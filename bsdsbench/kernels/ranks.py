@@ -1,4 +1,4 @@
-"""Counts of two classes of scores at every distinct score, from the highest down.
+"""Counts of the scores of two classes at or above every distinct score, from the highest down.
 
 No branch of `partition_scores` depends on a class, because a branch that the processor cannot
 predict doubles the time. The caller allocates the outputs.
@@ -13,12 +13,13 @@ from bsdsbench.kernels.jit import kernel
 def partition_scores(positive, negative, scores, parted):
     """Copy the scores of positives to the front of `parted`, and those of negatives to its back.
 
-    scores float64 (n,), positive, negative bool (n,): the scores, and which belong to each class.
-        Scores that belong to neither are left out.
+    positive, negative bool (n,): which scores belong to each class. Scores that belong to neither
+        are left out.
+    scores float64 (n,): the scores.
     parted float64 (n + 1,): receives the positives in their order, and the negatives in reverse
         order. One element more than scores, because both ends are written before one is kept.
 
-    Returns i and j: the positives are parted[:i], the negatives parted[j:].
+    Returns two indices i and j: the positives are parted[:i], and the negatives are parted[j:].
     """
     i, j = 0, parted.size
     for k in range(scores.size):
@@ -34,9 +35,9 @@ def merge_levels(pos, neg, thresholds, tp, fp):
     """Count the positives and negatives at or above every distinct score.
 
     pos, neg float64: the scores of each class, in ascending order.
-    thresholds float64, tp and fp int64 (n + 1,): receive one point per distinct score, the highest
-        first: the score, and the numbers of positives and negatives at or above it. Before them
-        comes the point (+inf, 0, 0), even if a score is +inf.
+    thresholds float64, tp and fp int64 (n + 1,): receive one point for each distinct score, the
+        highest first. Its threshold is the score, and tp and fp are the numbers of positives and
+        negatives at or above it. The first point is always (+inf, 0, 0), even if a score is +inf.
 
     Returns the number of points.
     """

@@ -1,12 +1,14 @@
 """All thresholds from one read of the pixels of a map (H, W).
 
-A pixel is on at threshold t where value >= t, compared in float64: an unsigned 8-bit value v is
-v / 255, a 16-bit one v / 65535, a float32 is promoted exactly. Its level is the number of
-thresholds at or below it, so it is on at exactly the thresholds i < level (increasing order).
+A pixel is on at a threshold t if its value is at least t. Values are compared as float64: an
+unsigned 8-bit value v stands for v / 255, a 16-bit value v for v / 65535, and a float32 is
+converted exactly. The level of a pixel is the number of thresholds that it reaches. If the thresholds are in
+ascending order, the pixel is on at exactly the thresholds with index i < level.
 
-The level of an integer is read from a table. That of a float follows from its bucket, floor(value *
-K) with K a power of two: the product is exact, so the value reaches all thresholds of lower buckets
-and none of higher ones. On an even grid one comparison decides.
+The level of an integer is read from a table. The level of a float follows from its bucket,
+floor(value * K), where K is a power of two: the product is exact, so the value reaches all
+thresholds in lower buckets and none in higher ones. If no two thresholds share a bucket, as on an
+even grid, one comparison decides.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ _LANES = 4  # histograms side by side, because neighbouring pixels often share a
 
 
 class Confusion(NamedTuple):
-    """Pixels by prediction and ground truth at each of T thresholds, int64 (T,) each."""
+    """The numbers of true and false positives and negatives at T thresholds, int64 (T,) each."""
 
     tp: I8
     fp: I8

@@ -17,8 +17,8 @@ def compile_once() -> None:
     """Compile the kernels of the boundary benchmark into the on-disk cache, and wait for the end.
 
     This process and a child process compile one half each. A kernel that is in the cache already is
-    only loaded. Worker processes that start later compile what is missing, for example if the child
-    failed.
+    only loaded. If the child fails, nothing is raised: worker processes that start later compile
+    what is missing.
     """
     from numba.core.registry import cpu_target
 
@@ -41,9 +41,10 @@ def compile_once() -> None:
 
 
 def _empty_problem() -> tuple[Steps, Truth]:
-    """Return one step and one annotator's map without pixels, in an image of 1 x 1.
+    """Build the smallest input of the matching: one step and one annotator, without any pixel.
 
-    They have the types of a real problem, and are made without calling a kernel.
+    Its arrays have the types of a real input, so that kernels called with it are compiled for these
+    types. It is built without calling a kernel.
     """
     from bsdsbench.kernels.matching.graph import disk, empty_tiles
     from bsdsbench.kernels.matching.matching import Steps, Truth
