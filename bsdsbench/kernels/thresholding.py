@@ -2,8 +2,8 @@
 
 A pixel is on at a threshold t if its value is at least t. Values are compared as float64: an
 unsigned 8-bit value v stands for v / 255, a 16-bit value v for v / 65535, and a float32 is
-converted exactly. The level of a pixel is the number of thresholds that it reaches. If the thresholds are in
-ascending order, the pixel is on at exactly the thresholds with index i < level.
+converted exactly. The level of a pixel is the number of thresholds that it reaches. If the
+thresholds are in ascending order, the pixel is on at exactly the thresholds with index i < level.
 
 The level of an integer is read from a table. The level of a float follows from its bucket,
 floor(value * K), where K is a power of two: the product is exact, so the value reaches all
