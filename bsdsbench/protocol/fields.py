@@ -88,7 +88,10 @@ def read_toml(path: PathLike, what: str) -> dict[str, Any]:
 
 
 def accepting(accepts: Callable[[Any], bool], expected: str) -> Validator:
-    """Return a validator that raises ProtocolError, with `expected`, unless `accepts` is True."""
+    """Return an attrs validator for values for which `accepts` returns True.
+
+    It raises ProtocolError for other values. `expected` describes the accepted values.
+    """
 
     def validate(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
         if not accepts(value):
@@ -130,10 +133,11 @@ def number_list(accepts: Callable[[float], bool], expected: str) -> Validator:
 
 
 def one_or_several(value: object) -> object:
-    """Convert what a user writes for a field that has one number or several.
+    """Convert the value that a user gave for a field of one number or several numbers.
 
-    A list with one number becomes this number, a longer list a tuple, and "none" becomes None.
-    Other values, and numbers too large for a float, are left for the validator to refuse.
+    A list of one number becomes this number, a longer list becomes a tuple, and "none" becomes
+    None. Other values, and numbers that are too large for a float, are returned unchanged, so that
+    the validator of the field refuses them.
     """
     if isinstance(value, list | tuple):
         values = tuple(map(one_or_several, value))
@@ -144,7 +148,10 @@ def one_or_several(value: object) -> object:
 
 
 def several_of(accepts: Callable[[float], bool], expected: str) -> Validator:
-    """Return a validator for an accepted number, or up to MAX_SEVERAL different ones in a tuple."""
+    """Return a validator for one number, or a tuple of up to MAX_SEVERAL different numbers.
+
+    `accepts` must return True for each number. `expected` describes the accepted numbers.
+    """
 
     def is_accepted(value: object) -> bool:
         numbers = value if isinstance(value, tuple) else (value,)
@@ -183,9 +190,12 @@ def option(
 ) -> Any:
     """Build an attrs field from a default, a help sentence and further metadata (see the module).
 
-    Without a `converter`, values are converted to the type of the default: if it is a tuple, a list
-    or a single value becomes a tuple; if it is a float, None, or a tuple of these, numbers become
-    floats, so that 2 and 2.0 are equal. If the default is None, "none" becomes None.
+    If `converter` is None, values are converted to the type of the default:
+
+    - If the default is a tuple, a list or a single value becomes a tuple.
+    - If the default is a float, None, or a tuple of floats and None, numbers become floats, so that
+      2 and 2.0 are equal.
+    - If the default is None, the text "none" becomes None.
     """
     is_list = isinstance(default, tuple)
     defaults = default if is_list else (default,)
@@ -211,7 +221,7 @@ def option(
 
 
 def listed_values(values: object) -> tuple[Any, ...]:
-    """Convert a value or a list of values to a tuple. A single -1 means "none" and gives ()."""
+    """Convert a value or a list of values to a tuple. A single -1 stands for no value: ()."""
     items = tuple(values) if isinstance(values, list | tuple) else (values,)
     return () if items == (-1,) else items
 
@@ -243,7 +253,8 @@ def check_field_names(kind: type, values: Mapping[str, Any], what: str) -> None:
 def record_of(kind: type[_T], values: Mapping[str, Any], what: str) -> _T:
     """Build an instance of the attrs class `kind` from the values of its fields.
 
-    Raises ProtocolError, which names `what`, for unknown or missing fields and wrong values.
+    `what` names the instance in error messages. Raises ProtocolError if a field is unknown or
+    missing, or if a value is wrong.
     """
     check_field_names(kind, values, what)
     try:
@@ -253,10 +264,11 @@ def record_of(kind: type[_T], values: Mapping[str, Any], what: str) -> _T:
 
 
 def in_use(kind: type, table: str) -> Iterator[tuple[str, Any, str]]:
-    """Yield (field name, value, programs) for each value of an option that some program uses.
+    """Yield the values of options that other programs use, as (field name, value, programs).
 
-    The values are listed in the metadata "others" of the fields of the attrs class `kind`, and then
-    in the table of in_use.toml called `table`: the name of a metric, or "protocol".
+    They are listed in two places: in the metadata "others" of the fields of the attrs class `kind`,
+    and in the table of the file in_use.toml that is called `table`. That is the name of a metric,
+    or "protocol".
     """
     uses = read_packaged_toml("in_use.toml").get(table, {})
     for field in attrs.fields(kind):
@@ -274,13 +286,13 @@ def default_of(record: object, field: attrs.Attribute[Any]) -> object:
 
 
 def captions(record: Any) -> dict[str, str]:
-    """Return {field: its value in words} for an attrs instance, without fields that have no words.
+    """Describe the values of an attrs instance in words, as a dict from field name to caption.
 
-    The metadata "caption" of a field is one of these:
+    Fields without a caption are left out. The metadata "caption" of a field is one of these:
 
     - a function that takes the instance and returns the caption
-    - a mapping of values to captions; other values have none
-    - a format, with {} for the value; the default value has no caption
+    - a mapping from values to captions; other values of the field have no caption
+    - a format string with {} for the value; the default value of the field has no caption
     """
     texts = {}
     for field in attrs.fields(type(record)):
@@ -316,13 +328,16 @@ GRIDS = {
 def parse_thresholds(value: Any) -> tuple[float, ...]:
     """Convert thresholds, as written in files, on the command line or in signatures, to numbers.
 
-    - 99 or "99": this number of thresholds, evenly spaced (`even_thresholds`)
-    - "8bit": a grid in GRIDS, by its name
-    - "0+TEXT": threshold 0, which stands for the whole image, followed by the thresholds of TEXT
-    - "FROM..TO/N": N evenly spaced thresholds
-    - ".1,.2", "at .1,.2" or a sequence of numbers: these thresholds
+    `value` has one of these forms:
 
-    Order and range of the values are checked later.
+    - 99 or "99": this number of evenly spaced thresholds (see `even_thresholds`)
+    - "8bit" or the name of another grid in GRIDS
+    - "0+TEXT": threshold 0, which stands for the whole image, followed by the thresholds of TEXT
+    - "FROM..TO/N": N evenly spaced thresholds from FROM to TO, both included
+    - ".1,.2", "at .1,.2" or a sequence of numbers: exactly these thresholds
+
+    Raises ProtocolError for any other value. The order and the range of the thresholds are not
+    checked here.
     """
     try:
         if isinstance(value, str):

@@ -324,10 +324,11 @@ class Protocol:
     )
 
     def __attrs_post_init__(self) -> None:
-        """Check a name that is a preset's, with or without a star, which marks a changed preset.
+        """Check that a protocol named after a preset has the fields of that preset.
 
-        The fields in NOT_OF_PRESETS and tolerances after the first are no changes. A star that is
-        not needed is removed. Raises ProtocolError if a field is changed and the star is missing.
+        A star at the end of the name marks a changed preset. The fields in NOT_OF_PRESETS, and
+        tolerances after the first one, may differ without a star. A star that is not needed is
+        removed. Raises ProtocolError if another field differs and the name has no star.
         """
         plain_name = self.name.removesuffix("*")
         if plain_name not in preset_names():
@@ -351,7 +352,7 @@ class Protocol:
 
     @property
     def stated(self) -> bool:
-        """False if at most the thresholds are known, as for result files of other programs."""
+        """False if nothing or only the thresholds are known, as for results of other programs."""
         return self.name not in (UNSTATED, UNSTATED_GRID)
 
     @property
@@ -376,11 +377,14 @@ class Protocol:
 
     @classmethod
     def load(cls, protocol: Protocol | str | Path | None) -> Protocol:
-        """Return a protocol unchanged, the protocol in a .toml file, or a preset by its name.
+        """Return the protocol that a user named.
 
-        None means the preset bsds500. A file has the fields of a protocol, or a line such as `base
-        = "bsds500"` and the fields to change, see `from_mapping`. Raises ProtocolError for an
-        unknown preset or wrong fields, and FileFormatError if a file cannot be read.
+        `protocol` is a Protocol, which is returned unchanged, the path of a .toml file, or the name
+        of a preset. None means the preset bsds500. A file has all fields of a protocol, or a line
+        such as `base = "bsds500"` and the fields to change (see `from_mapping`).
+
+        Raises ProtocolError if the preset is unknown or the file has wrong fields, and
+        FileFormatError if the file cannot be read.
         """
         if isinstance(protocol, Protocol):
             return protocol
@@ -395,14 +399,17 @@ class Protocol:
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> Protocol:
-        """Build a protocol from plain values by the names of fields. Absent fields have defaults.
+        """Build a protocol from a mapping of field names to plain values.
 
-        "base" is the name of a preset, from which absent fields are taken instead. A table with any
-        other name has the options of the metric of this name.
+        Fields that are absent have their defaults. If the mapping has the key "base", the name of a
+        preset, absent fields are taken from that preset instead. A key that is no field but has a
+        table as its value is the name of a metric, and the table has the options of that metric.
 
-        The name of a preset is accepted if all the fields of its file are there; if some are
-        changed, the name gets a star. Otherwise changing a preset without "base" raises
-        ProtocolError, as do wrong names and values.
+        Without "base", the field "name" may be the name of a preset if the mapping has all fields
+        of the preset's file. If some of them are changed, the name gets a star.
+
+        Raises ProtocolError if names or values are wrong, or if the name is that of a preset whose
+        fields are changed and incomplete.
         """
         if not isinstance(values, Mapping):
             raise ProtocolError(f"protocol {clipped(values)}: expected fields and values")
@@ -419,12 +426,15 @@ class Protocol:
         return record_of(cls, fields, "protocol")
 
     def replace(self, **changes: Any) -> Protocol:
-        """Return a copy with changed fields.
+        """Return a copy of the protocol in which the given fields are changed.
 
-        A mapping for nms_params, or for a metric in options, changes only the entries that it has;
-        None restores the default of an option. The name gets a star, unless `changes` has a new
-        name, or a preset is changed only in the fields NOT_OF_PRESETS. Raises ProtocolError for
-        unknown fields and wrong values.
+        A mapping given for nms_params, or for a metric in options, changes only the entries that
+        the mapping has. The value None restores the default of an option.
+
+        The name of the copy gets a star, which marks a changed protocol. It gets none if `changes`
+        has a new name, or if a preset is changed only in the fields NOT_OF_PRESETS.
+
+        Raises ProtocolError if a field is unknown or a value is wrong.
         """
         check_field_names(type(self), changes, "protocol")
         if isinstance(entries := changes.get("nms_params"), Mapping):
@@ -447,10 +457,11 @@ class Protocol:
         return asdict(self)
 
     def changed(self, other: Protocol) -> dict[str, tuple[Any, Any]]:
-        """Return {setting: (value here, value in `other`)} for each setting that differs.
+        """Return the settings that differ between two protocols.
 
-        The settings are those of `leaves`, without name and version. If only one protocol sets an
-        option of a metric, the value of the other is DEFAULT.
+        Returns a dict from the name of a setting to its value in this protocol and its value in
+        `other`. The settings are those of `leaves`, except name and version. If only one of the
+        protocols sets an option of a metric, the value in the other one is DEFAULT.
         """
         if self == other:
             return {}
@@ -463,7 +474,7 @@ class Protocol:
         return differing
 
     def leaves(self) -> dict[str, object]:
-        """Return all settings by name; entries of tables have names such as "nms_params.radius"."""
+        """Return a flat dict of all settings, with names such as "nms_params.radius" in tables."""
         settings = asdict(self)
         tables = {"nms_params": settings.pop("nms_params"), **settings.pop("options")}
         for name, table in tables.items():
@@ -502,7 +513,10 @@ class Protocol:
         return np.array(self.thresholds, np.float64)
 
     def cuts(self) -> F8:
-        """Return the smallest value that is "on" (boundary) at each threshold, float64 (T,)."""
+        """Return, for each of the T thresholds, the smallest value of a boundary pixel.
+
+        The result is a float64 array (T,). It differs from the thresholds if the operator is ">".
+        """
         thresholds = self.threshold_array()
         return thresholds if self.operator == ">=" else np.nextafter(thresholds, np.inf)
 

@@ -22,9 +22,11 @@ from bsdsbench.loaders.reading import Kind, ReadOptions
 def read_predicted_classes(
     image_id: str, paths: Sequence[Path], options: ReadOptions | None, read: ReadBytes
 ) -> Prediction:
-    """Read predicted classes: one file of labels (H, W) or maps (C, H, W), or a file per class.
+    """Read the predicted classes of an image.
 
-    A single map (H, W) is binarised if `options` expect masks.
+    They are in one file, as labels (H, W) or as the maps (C, H, W) of C classes, or in one file
+    (H, W) for each class. A single map (H, W) is binarised if `options` expect masks. `read` is a
+    function that returns the bytes of a file.
     """
     maps: list[Map] = []
     for path in paths:
@@ -97,9 +99,9 @@ def _add_instances(parts: dict[str, Any], file: Path, read: ReadBytes) -> None:
 
 
 def find_instances_file(path: Path) -> Path | None:
-    """Return the instances of the class file FOLDER/NAME, or None.
+    """Return the file with the instances that belong to the class file `path`, or None.
 
-    The file is FOLDER/../inst/NAME, as in SBD, or FOLDER/../instances/NAME.
+    For FOLDER/NAME, this is FOLDER/../inst/NAME, as in SBD, or FOLDER/../instances/NAME.
     """
     for folder in ("inst", "instances"):
         file = path.parents[1] / folder / path.name

@@ -69,10 +69,13 @@ class CocoItems:
     def _read_side(
         self, path: Path, is_truth: bool, is_panoptic: bool = False
     ) -> dict[int, list[Entry]]:
-        """Read the annotations in a file, and return them by image id.
+        """Read the annotations in a file, and return a dict from image id to its annotations.
 
-        The ground truth is read first, and fills `self.images` and `self.categories`. `is_panoptic`
-        says that it is panoptic, which a prediction file without any annotation then is too.
+        - path: the COCO file
+        - is_truth: True for the ground truth. It is read first, and fills `self.images` and
+          `self.categories`.
+        - is_panoptic: True if the ground truth is panoptic. A prediction file without annotations
+          is then taken to be panoptic as well.
 
         Raises FileFormatError for an annotation of an image that the ground truth does not list,
         and for a panoptic file that does not have exactly one entry per image.
@@ -219,7 +222,7 @@ class CocoItems:
 
 
 class _Drawing(NamedTuple):
-    """A label map, and its segments in drawing order; [] if it was read from a panoptic PNG."""
+    """A label map and its segments in drawing order. A map of a panoptic PNG has no segments."""
 
     label_map: LabelMap
     segments: list[_Segment]
@@ -263,11 +266,12 @@ def _are_panoptic(entries: Iterable[Entry]) -> bool:
 
 
 def _reorder_exact(annotated: list[_Segment], predicted: list[_Segment]) -> list[_Segment]:
-    """Draw the predicted segments that equal an annotated one in the order of the annotated ones.
+    """Change the drawing order of predicted segments so that a perfect prediction is drawn exactly.
 
-    Both lists are in drawing order. Segments are equal if they have the same category and pixels.
-    The equal ones swap positions among themselves; all others keep their positions. A perfect
-    prediction is thus drawn like the ground truth.
+    Where segments overlap, the map depends on the order in which they are drawn. Predicted segments
+    that equal an annotated segment (in category and pixels) are therefore brought into the order of
+    the annotated segments. They swap positions only among themselves; all other predicted segments
+    keep their positions. Both lists are in drawing order.
     """
     if not annotated:
         return predicted
@@ -285,10 +289,10 @@ def _reorder_exact(annotated: list[_Segment], predicted: list[_Segment]) -> list
 
 
 def _check_segments(drawn_ids: list[int], listed_ids: list[int], path: Path) -> None:
-    """Raise FaultError unless a PNG and its JSON have the same segments, each listed once.
+    """Check that a panoptic PNG and its JSON file have the same segments, each listed once.
 
-    drawn_ids: the distinct segment ids in the PNG. listed_ids: those in the JSON file `path`. 0 is
-    void.
+    `drawn_ids` are the distinct segment ids in the PNG, and `listed_ids` those in the JSON file
+    `path`. The id 0 is void and is not checked. Raises FaultError if the segments differ.
     """
     for number in {*drawn_ids, *listed_ids} - {0}:
         n_listed = listed_ids.count(number)

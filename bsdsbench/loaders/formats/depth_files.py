@@ -37,7 +37,7 @@ def parse_predicted_depth(
 ) -> dict[str, object]:
     """Return the depth map of a file as the keyword argument "depth" (H, W) of Prediction.
 
-    `shape` is not used; all parsers of predictions take it.
+    `shape` is unused; it is part of the common interface of the parsers.
     """
     return {"depth": _find_depth_map(arrays, needed=True)}
 
@@ -45,13 +45,14 @@ def parse_predicted_depth(
 def parse_annotated_depth(arrays: Mapping[str, object], path: Path) -> dict[str, object]:
     """Return the maps of an annotated depth file as keyword arguments of GroundTruth.
 
-    - boundaries: True where `edges` is not 0, the map of one annotator; () without edges
-    - depth: the depth map; None if the file has edges or a matte but no depth
-    - valid: True where none of the maps in _VALID_NAMES is 0; None without such a map
-    - mask: True where `matte` is above a tenth of white; None without a matte
+    - boundaries: the map of one annotator, which is True where the variable `edges` is not 0; or ()
+      if the file has no edges
+    - depth: the depth map, or None if the file has no depth but edges or a matte
+    - valid: True where none of the maps in _VALID_NAMES is 0, or None if there is no such map
+    - mask: True where the variable `matte` is above a tenth of white, or None without a matte
 
-    The fields of a struct `data` (iBims-1) are used instead of the variables. `path` is not used;
-    all parsers of ground truth take it.
+    If the file has a struct `data`, as in iBims-1, its fields are used instead of the variables.
+    `path` is unused; it is part of the common interface of the parsers.
     """
     data = arrays.get("data")
     variables = data if isinstance(data, dict) else arrays
@@ -72,9 +73,10 @@ def binarise_matte(matte: NDArray[Any]) -> Bool:
 
 
 def _find_depth_map(variables: Mapping[str, object], needed: bool) -> NDArray[Any] | None:
-    """Return the depth map (H, W) among the variables of a file: the first of the names _DEPTHS.
+    """Return the (H, W) depth map of a file: the variable whose name comes first in _DEPTHS.
 
-    With `needed`, a single array of any name is accepted, and an absent map is an error.
+    If `needed` is True, a single array of any name is accepted, and FaultError is raised if there
+    is no depth map. If it is False, None is returned in that case.
     """
     arrays = {name: a for name, a in variables.items() if isinstance(a, np.ndarray)}
     names = [*arrays] if needed and len(arrays) == 1 else _DEPTHS

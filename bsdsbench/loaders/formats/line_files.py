@@ -154,8 +154,9 @@ def _read_image_size(path: Path) -> _Size:
 def parse_predicted_edges(arrays: Mapping[str, object], shape: _Size) -> dict[str, object]:
     """Return the predicted oriented edges of a file as keyword arguments of Prediction.
 
-    They are "soft" (H, W), the strengths, and "angles" (H, W) in radians: the variables edge and
-    ori, or these fields of the struct edge_ori. All parsers of predictions take `shape`.
+    These are "soft", the (H, W) strengths of the edges, and "angles", their (H, W) orientations in
+    radians. They are read from the variables edge and ori, or from the fields edge and ori of the
+    struct edge_ori. `shape` is unused; it is part of the common interface of the parsers.
     """
     struct: Any = arrays.get("edge_ori", arrays)
     return {"soft": _find_numbers(struct, "edge"), "angles": _parse_angles(struct, "ori")}
@@ -164,8 +165,9 @@ def parse_predicted_edges(arrays: Mapping[str, object], shape: _Size) -> dict[st
 def parse_annotated_edges(arrays: Mapping[str, object], path: Path) -> dict[str, object]:
     """Return the annotated oriented edges of a file as keyword arguments of GroundTruth.
 
-    They are "boundaries", True where the edge map is not 0, and "angles" in radians, with a map
-    (H, W) per annotator. The names of the variables decide between three layouts:
+    These are "boundaries", which are True where the edge map is not 0, and "angles" in radians.
+    Both have an (H, W) map for each annotator. The names of the variables decide between three
+    layouts:
 
     - bndinfo_pascal (PIOD): a struct with the edge fragments and the angles (OrientMap) of one
       annotator
@@ -173,7 +175,7 @@ def parse_annotated_edges(arrays: Mapping[str, object], path: Path) -> dict[str,
       with the edge and the angle
     - otherwise edge and ori: arrays (H, W) of one annotator, or (A, H, W)
 
-    `path` is not used; all parsers of ground truth take it.
+    `path` is unused; it is part of the common interface of the parsers.
     """
     edges: Any
     angles: Any
@@ -235,10 +237,11 @@ def _parse_angles(arrays: Mapping[str, object], name: str) -> F8:
 
 
 def _sample_line(start: F8, end: F8) -> F8:
-    """Return n evenly spaced points on the line between two points (row, column), float64 (n, 2).
+    """Return n evenly spaced points on the straight line between two points (row, column).
 
-    n is the length of the line, rounded up. The points include both ends; but for n = 1 the only
-    point is `end`, and a line of length 0 has no points.
+    The number n is the length of the line, rounded up. The points include both ends. If n is 1,
+    however, the only point is `end`, and if the line has length 0, there is no point. The result
+    is a float64 array (n, 2).
 
     >>> _sample_line(np.array([0.0, 0.0]), np.array([0.0, 2.5])).tolist()
     [[0.0, 0.0], [0.0, 1.25], [0.0, 2.5]]
@@ -254,8 +257,9 @@ def _sample_line(start: F8, end: F8) -> F8:
 def _draw_annotated_lines(lines: ArrayLike, shape: _Size) -> Bool:
     """Draw annotated lines as a bool map of the given `shape` (H, W).
 
-    lines (N, 4): row column row column, in pixels counted from 1. Raises DataError if a line ends
-    below the last row or to the right of the last column.
+    `lines` is an (N, 4) array with the row and column of one end of each line, and of the other
+    end, in pixels counted from 1. Raises DataError if a line ends below the last row or to the
+    right of the last column.
 
     >>> _draw_annotated_lines([[1, 1, 1, 3]], (2, 4)).astype(int).tolist()
     [[1, 0, 1, 0], [0, 0, 0, 0]]
@@ -275,11 +279,12 @@ def _draw_annotated_lines(lines: ArrayLike, shape: _Size) -> Bool:
 def _draw_predicted_lines(
     lines: ArrayLike, scores: ArrayLike, shape: tuple[int, int], grid: tuple[float, float] = GRID
 ) -> F8:
-    """Draw predicted lines as a float64 map (H, W). A pixel gets the best score of its lines.
+    """Draw predicted lines as a float64 map (H, W), where a pixel has the best score of its lines.
 
-    - lines (N, 4): row column row column, measured in the grid (rows, columns)
-    - scores (N,): 0 .. 1; pixels without a line get 0
-    - shape: (H, W) of the map; points outside are drawn at the nearest pixel of its border
+    - lines: (N, 4) array with the row and column of one end of each line, and of the other end
+    - scores: (N,) array of scores from 0 to 1; pixels without a line get 0
+    - shape: the shape (H, W) of the map. Points outside are drawn at the nearest border pixel.
+    - grid: the size (rows, columns) in which the coordinates of `lines` are measured
 
     >>> _draw_predicted_lines([[64, 0, 64, 64]], [0.9], (2, 4)).tolist()
     [[0.9, 0.9, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]]
@@ -295,6 +300,6 @@ def _draw_predicted_lines(
 
 
 def _round_half_up(values: F8) -> I8:
-    """Round to whole numbers; halves are rounded up, so that -0.5 gives 0."""
+    """Round to the nearest integers, with halves rounded up (so that -0.5 becomes 0)."""
     below = np.floor(values)
     return (below + (values - below >= 0.5)).astype(np.int64)

@@ -80,7 +80,7 @@ class _Variable(NamedTuple):
 
 @dataclass(slots=True)
 class _Reader:
-    """A cursor over the bytes of a file or of an element, which cannot pass their end."""
+    """A cursor over the bytes of a file or an element. Reading past the end raises FaultError."""
 
     data: memoryview
     order: str  # the byte order, "<" or ">", as struct and numpy write it
@@ -115,7 +115,7 @@ class _Reader:
         return _Element(kind, self.data[start : start + size])
 
     def read_numbers(self) -> NDArray[Any]:
-        """Return the n numbers of the next element, shape (n,), in their storage type."""
+        """Return the numbers of the next element as a 1-D array, in the dtype in which they lie."""
         kind, body = self.read_element()
         code = STORAGE.get(kind)
         if code is None or len(body) % int(code[1]):
@@ -233,11 +233,13 @@ class _Reader:
         return values
 
     def read_struct(self, count: int, depth: int) -> object:
-        """Read a struct array of `count` structs: a dict if `count` is 1, else a list of dicts.
+        """Read a struct array, which has `count` structs.
 
-        The elements are a length L; the names of the fields, each padded with zero bytes to L
-        bytes; and the values of the fields, one struct after the other. Structs without fields give
-        [], even a single one.
+        It consists of a length L, the names of the fields (each padded with zero bytes to L bytes),
+        and the values of the fields, one struct after the other. `depth` is its level of nesting.
+
+        Returns a dict if `count` is 1, and otherwise a list of dicts. If the structs have no
+        fields, returns [], even if `count` is 1.
         """
         name_length = self.read_numbers()
         text = bytes(self.read_element().body)

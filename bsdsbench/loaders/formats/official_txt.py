@@ -60,10 +60,14 @@ def format_rows(rows: object) -> str:
 
 
 def _read_rows(path: PathLike, columns: int, least: int | None = None) -> F8:
-    """Read the first `columns` numbers of each of the N rows of a text file, float64 (N, columns).
+    """Read the first `columns` numbers of each row of a text file.
 
-    Rows may have more numbers, or as few as `least`; missing numbers become NaN. Empty lines and
-    lines that start with # or % are ignored, and commas count as spaces.
+    Rows may have more numbers, which are ignored, or fewer, but at least `least` (by default
+    `columns`). Missing numbers become NaN. Empty lines and lines that start with # or % are
+    ignored, and commas count as spaces.
+
+    Returns a float64 array (N, columns) for N rows. Raises FileFormatError if a row is too short or
+    holds other text, or if there are no rows.
     """
     data = read_bytes(path, MAX_TEXT_BYTES)
     least = least or columns
@@ -88,7 +92,7 @@ def _read_rows(path: PathLike, columns: int, least: int | None = None) -> F8:
 
 
 def _sort_by_threshold(rows: F8) -> F8:
-    """Sort rows (N, columns) by ascending threshold, which is in their first column."""
+    """Sort the rows of an array by the threshold in their first column, in ascending order."""
     return rows[np.argsort(rows[:, 0], kind="stable")]
 
 
@@ -144,9 +148,11 @@ def format_boundary_tables(
     The files are eval_bdry.txt, eval_bdry_thr.txt, eval_bdry_img.txt, and per_image/ID_ev1.txt for
     every image.
 
-    score: has the curve, ods, ois and ap of the run. ids: the ids of its N images. thresholds (T,),
-    matches (N, T, 4): the counts of all images, with the columns of `MatchCounts.matches`. rule:
-    the ODS rule, by which the best threshold of each image is found too.
+    - score: the score of the run, of which curve, ods, ois and ap are written
+    - ids: the ids of the N images
+    - thresholds: the T thresholds
+    - matches: (N, T, 4) counts of all images, with the columns of `MatchCounts.matches`
+    - rule: the ODS rule, which also determines the best threshold of each image
     """
     curve: PRCurve = score["curve"]
     image_rows = np.zeros((len(matches), 5))  # index bestT bestR bestP bestF
@@ -167,9 +173,10 @@ def format_boundary_tables(
 
 
 def _format_ev1(thresholds: F8, matches: I8) -> Iterator[str]:
-    """Yield the text of ID_ev1.txt for each of N images: per threshold a line with four counts.
+    """Yield the text of the file ID_ev1.txt for each of N images.
 
-    thresholds (T,), matches (N, T, 4).
+    The text has a line for each of the T `thresholds`: the threshold and the four counts in
+    `matches`, an (N, T, 4) array.
     """
     top = int(matches.max(initial=0)) + 1
     if top < matches.size:  # format each possible number only once

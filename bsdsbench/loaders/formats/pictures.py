@@ -64,14 +64,17 @@ def id_of(path: PathLike) -> str:
 def read_arrays(
     path: PathLike, indices: bool = False, what: str = "arrays", read: ReadBytes = read_bytes
 ) -> dict[str, object]:
-    """Read a file and return its variables by name. Its suffix decides the format.
+    """Read a file of any known format, and return a dict from the names of its variables to values.
 
-    A file with a single array that has no name, such as an image or .npy, gives {"": array}. Images
-    must be gray and give (H, W). MATLAB's cells become lists, and its structs dicts.
+    The suffix of the file decides the format. If a file holds a single array without a name, as
+    images and .npy files do, the name is "". Images must be gray; they become (H, W) arrays. The
+    cells of MATLAB become lists, and its structs become dicts.
 
-    - indices: of a palette image, return the palette indices instead of the colours
-    - what: the expected content, for errors
-    - read: function that returns the bytes of a file
+    - indices: True to return the palette indices of a palette image instead of its colours
+    - what: the expected content, for error messages
+    - read: a function that returns the bytes of a file
+
+    Raises FileFormatError if the suffix is unknown, or if the file cannot be read or decoded.
     """
     suffix = os.path.splitext(path)[1].lower()
     if suffix not in FORMATS:
@@ -92,11 +95,16 @@ def _decode_npy(data: bytes) -> Map:
 
 
 def unpack_npz(data: bytes, text: bool = False, limit: int | None = None) -> dict[str, Map]:
-    """Return the arrays in the bytes of a .npz by name. Members other than .npy are ignored.
+    """Decode the bytes of a .npz file, and return a dict from the names of its arrays to arrays.
 
-    Sizes are checked before anything is decoded. With `text`, arrays of strings are accepted too.
-    `limit` is the largest number of decoded bytes. By default it is MAX_DECODED_BYTES, and each
-    array must also pass `check_size`, the limit for images.
+    Members of the file other than .npy are ignored. All sizes are checked before anything is
+    decoded.
+
+    - text: True to accept arrays of strings as well as arrays of numbers
+    - limit: the largest total number of decoded bytes. If it is None, the limit is
+      MAX_DECODED_BYTES, and each array must also pass `check_size`, the limit for images.
+
+    Raises FaultError if the file exceeds a limit or is damaged.
     """
     most = bounded.MAX_DECODED_BYTES if limit is None else limit
     arrays = {}
@@ -117,10 +125,13 @@ def unpack_npz(data: bytes, text: bool = False, limit: int | None = None) -> dic
 
 
 def _read_npy_array(file: IO[bytes], size: int, kinds: str, is_image: bool = True) -> Map:
-    """Read the array in a .npy file of `size` bytes, in this machine's byte order.
+    """Read the array in an open .npy file, and return it in this machine's byte order.
 
-    The header is checked before memory is allocated. `kinds` are the accepted kinds of dtypes, as
-    numpy's letters. With `is_image`, the array must also pass `check_size`.
+    The header is checked before memory is allocated.
+
+    - size: the size of the file in bytes
+    - kinds: the accepted kinds of dtype, as numpy's letters
+    - is_image: True if the array must also pass `check_size`, the limit for images
     """
     form = np.lib.format
     readers = {(1, 0): form.read_array_header_1_0, (2, 0): form.read_array_header_2_0}
@@ -179,15 +190,18 @@ def _decode_seg(data: bytes) -> Map:
 
 
 def _decode_image(data: bytes, indices: bool) -> Map:
-    """Decode an image file to a gray image (H, W).
+    """Decode the bytes of an image file to a gray image (H, W).
 
-    - 1 bit: uint8 of 0 and 255, or of 0 and 1 with `indices`
-    - 8 and 16 bits: uint8 and uint16
-    - TIFF and PFM of 32 bits: int32 or float32
-    - palette: its colours as uint8, or with `indices` the palette indices
-    - RGB, and any image with alpha: one channel as uint8
+    The dtype and the values depend on the image:
 
-    Raises FaultError for an image in colour or with pixels that are not opaque.
+    - An image of 1 bit becomes uint8 with 0 and 255 or, if `indices` is True, with 0 and 1.
+    - Images of 8 and 16 bits become uint8 and uint16. TIFF and PFM of 32 bits become int32 or
+      float32.
+    - A palette image becomes its gray colours as uint8. If `indices` is True, it becomes its
+      palette indices.
+    - RGB images, and images with alpha, become one of their channels as uint8.
+
+    Raises FaultError if the image has colours or pixels that are not opaque.
     """
     header = open_image(data)
     _check_mode(header)
@@ -249,10 +263,13 @@ def open_image(data: bytes) -> ImageFile.ImageFile:
 
 
 def decode_pixels(data: bytes, header: ImageFile.ImageFile, mode: str | None) -> Map:
-    """Decode the first page of an image: (H, W), or (H, W, channels) if it has colour or alpha.
+    """Decode the first page of an image to an array.
 
-    `header` is the image as `open_image` returns it; for a PNG it cannot be used afterwards. `mode`
-    is the Pillow mode, such as "RGB", to which the pixels are converted; None keeps the mode.
+    - data: the bytes of the file
+    - header: the image as `open_image` returns it. If it is a PNG, it cannot be used afterwards.
+    - mode: the Pillow mode, such as "RGB", to which the pixels are converted; None keeps the mode
+
+    The array has the shape (H, W), or (H, W, channels) if the image has colour or alpha.
     """
     import imageio.v3 as iio
 
@@ -267,11 +284,11 @@ def decode_pixels(data: bytes, header: ImageFile.ImageFile, mode: str | None) ->
 
 
 def select_maps(variables: dict[str, object]) -> dict[str, object]:
-    """Return the variables of a file that may be maps, by name.
+    """Return those variables of a file that may be maps, as a dict from name to value.
 
-    A single variable may be one, whatever it is. Of several, these are the array inst_map
-    (HoVer-Net, whose other arrays are no maps), or else all numeric arrays that have more than two
-    axes, or two that are longer than 1.
+    If the file has a single variable, it is returned, whatever it holds. If there is an array
+    inst_map, as in files of HoVer-Net, it is the only map. Otherwise, all numeric arrays are
+    returned that have more than two axes, or two axes that are both longer than 1.
     """
     if len(variables) == 1:
         return variables
@@ -291,9 +308,10 @@ def is_numeric(value: object) -> TypeGuard[Map]:
 
 
 def to_plane(array: object, what: str) -> Map:
-    """Check that an array is a numeric map (H, W), with further axes of length 1 dropped.
+    """Drop the axes of length 1 of an array of more than two axes, and check that it is (H, W).
 
-    `what` names the array in errors.
+    `what` names the array in error messages. Raises FaultError if the array is not numeric, is
+    empty, or does not have two axes.
     """
     if not is_numeric(array):
         raise FaultError(f"{what} is not a numeric array, expected (H, W)")
