@@ -67,11 +67,15 @@ class SaliencyOptions:
 
 
 def _curves(counts: Stack, beta2: float) -> dict[str, F8]:
-    """Return each measure at every threshold for N images, {name: float64 (N, 258)}.
+    """Compute precision, recall, F, IoU, Dice and BER of N images at every threshold.
 
-    The columns are the 256 levels, the adaptive threshold and one half. Images whose pixels are all
-    void are NaN. `counts` holds the arrays of `SaliencyMetric.count` for N images, or N sums of
-    images.
+    counts: the stacked arrays of `SaliencyMetric.count` of N images, or N sums of such arrays over
+        images.
+    beta2: beta^2 of F.
+
+    Returns a dict from the name of the measure to float64 (N, 258). The columns are the 256 levels,
+    the adaptive threshold of the image, and one half. Rows of images whose pixels are all void are
+    NaN.
     """
     tp = np.column_stack([counts["tp"], counts["half_tp"]])
     fp = np.column_stack([counts["fp"], counts["half_fp"]])
@@ -91,7 +95,11 @@ def _curves(counts: Stack, beta2: float) -> dict[str, F8]:
 
 
 def _undefine_void(values: F8, n_pixels: I8) -> F8:
-    """Return `values` (N, ...) with NaN for images that have no pixels; `n_pixels` is (N,)."""
+    """Replace the values of images whose pixels are all void with NaN.
+
+    values (N, ...): the value, or the array of values, of each image.
+    n_pixels (N,): the number of pixels of each image that are not void.
+    """
     return np.where(n_pixels > 0, values.T, np.nan).T
 
 
@@ -157,12 +165,13 @@ class SaliencyMetric(Metric[SaliencyOptions]):
     ) -> Arrays:
         """Count one image's pixels that are on at each threshold, and compute its other measures.
 
-        tp, fp : int64 (257,), pixels on inside (outside) the mask at the 256 levels and at the
-            image's adaptive threshold
-        half_tp, half_fp : int64 (), pixels inside (outside) the mask with a value above one half
-        positives, pixels : int64 (), mask pixels, all pixels that are not void
-        abs_error_sum : float64 (), sum of abs(map - mask)
-        s_measure, weighted_f : float64 ()
+        tp, fp : int64 (257,), the number of pixels inside (tp) and outside (fp) the mask that are
+            on at each of the 256 levels and, in the last column, at the image's adaptive threshold
+        half_tp, half_fp : int64 (), the number of pixels inside and outside the mask whose value is
+            above one half
+        positives, pixels : int64 (), the number of mask pixels, and of all pixels that are not void
+        abs_error_sum : float64 (), the sum of abs(map - mask)
+        s_measure, weighted_f : float64 (), the measures of the functions with these names
         """
         valid = gt.parts.get("valid")
         mask, value = without_void(gt.mask, valid), _prepare_map(pred, valid, protocol, opt)
@@ -196,13 +205,17 @@ class SaliencyMetric(Metric[SaliencyOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: SaliencyOptions
     ) -> ScoreTree:
-        """Return the scores for S weightings of the images, (S,) each, and `over` of `image_means`.
+        """Return the scores for S weightings of the images.
 
-        *_mean : mean over images of each image's value. Exceptions are max_*_mean, and min_*_mean
-            for errors: the best value, over the levels, of the curve averaged over images
-        *_sum : computed from counts that are summed over images
-        max_f_pr, ods, curve : the largest F of mean precision and mean recall, the point where it
-            is reached, and the curve of both
+        The scores are arrays (S,), apart from `ods`, `curve` and the entry `over` of `image_means`.
+
+        *_mean : the mean over images of each image's value
+        max_*_mean : the largest value, over the levels, of the curve that is averaged over images.
+            For errors there is min_*_mean, the smallest value, instead.
+        *_sum : the measure computed from counts that are summed over images
+        curve : the curve of mean precision and mean recall over images
+        ods : the point of this curve with the largest F
+        max_f_pr : F at this point
         """
         n_pixels = stack["pixels"]
         sums = {name: weighted_sum(weights, counts) for name, counts in stack.items()}
@@ -252,10 +265,14 @@ class SaliencyMetric(Metric[SaliencyOptions]):
 
 
 def _best_of_curve(precision: F8, recall: F8, beta2: float) -> dict[str, Any]:
-    """Return the scores of S curves (S, 256) of mean precision and recall at the 256 levels.
+    """Find the largest F on each of S curves of mean precision and mean recall.
 
-    "curve" holds the curves, "ods" the point of the largest F on each (fields (S,), at the lowest
-    of several thresholds), "max_f_pr" this F.
+    precision, recall (S, 256): the means at the 256 levels.
+    beta2: beta^2 of F.
+
+    Returns a dict. "curve" holds the S curves. "ods" holds the point with the largest F on each
+    curve; its fields are arrays (S,). If several levels have this F, the lowest is taken.
+    "max_f_pr" (S,) is F at that point.
     """
     thresholds = np.arange(_LEVELS) / 255
     rates = {"recall": recall, "precision": precision, "f": f_beta(precision, recall, beta2)}
@@ -270,7 +287,8 @@ def _prepare_map(
 ) -> Map:
     """Return a prediction's soft map (H, W), inverted and stretched as the options say.
 
-    Void pixels (False in `valid`) get the smallest valid value, so as not to affect the stretch.
+    Void pixels, which are False in `valid`, get the smallest value of the other pixels, so that
+    they do not affect how the map is stretched.
     """
     soft = invert(pred.soft) if protocol.invert else pred.soft
     if valid is not None and valid.any():
@@ -369,9 +387,10 @@ def s_measure(soft: Map, mask: Bool, valid: Bool | None = None) -> float:
 
 
 def _region_similarity(soft: F8, mask: Bool, valid: Bool | None) -> float:
-    """Return the mean similarity of a map and a mask over the quarters of the image, by area.
+    """Compute the mean similarity of a map and a mask over four parts of the image.
 
-    The quarters meet at the centroid of the mask. Pixels that are not `valid` belong to none.
+    The image is divided into four rectangles, which meet at the centroid of the mask. The mean over
+    the rectangles is weighted by their areas. Pixels that are not `valid` belong to none of them.
     """
     n_mask = int(np.count_nonzero(mask))
     y, x = (  # the first row and column after the centroid
@@ -390,7 +409,10 @@ def _region_similarity(soft: F8, mask: Bool, valid: Bool | None) -> float:
 
 
 def _object_similarity(values: F8) -> float:
-    """Return 2 m / (m^2 + 1 + s) for mean m and standard deviation s (0 for a single value)."""
+    """Return 2 m / (m^2 + 1 + s), where m is the mean of the values and s their deviation.
+
+    The standard deviation s is 0 for a single value.
+    """
     mean = values.mean()
     deviation = values.std(ddof=1) if values.size > 1 else 0.0
     return float(2 * mean / (mean * mean + 1 + deviation + _EPS))

@@ -174,21 +174,24 @@ class SemanticOptions:
 def class_boundaries(
     labels: Map, params: SemanticOptions, instances: Map | None = None, framed: Map | None = None
 ) -> Bool:
-    """Draw the boundaries of every class of a label map, bool (C, H, W).
+    """Draw the boundaries of every class of a label map.
 
     With radius 0, a pixel is boundary of a class if some, but not all, of the pixel and its
     neighbours below, to the right and below-right belong to the class (the rule of seg2bdry). With
     radius r, a pixel is boundary if a pixel on the other side of the outline is at most r away.
     Ignored pixels are on neither side and never boundary, unless `ignored_rule` is "span".
 
-    labels: integers (H, W), labels of the classes, 0, and ignored labels.
-    instances: integers (H, W). If given, the boundary of every instance of a class is drawn too.
+    labels: integers (H, W). Each is the label of a class, 0, or an ignored label.
+    instances: integers (H, W), the number of the instance at each pixel. If given, the boundary of
+        every instance of a class is drawn too.
     framed: `labels` with the border overwritten by the ignored label. If given, classes are drawn
-        from this map, but instances from `labels`, as in py-edge-eval. The two differ only for
-        "span".
+        from this map, but instances from `labels`, as in py-edge-eval. This makes a difference only
+        if `ignored_rule` is "span".
 
-    Raises DataError or ShapeError if `labels` is no label map, has a label of no class, or has
-    another size than `instances`.
+    Returns bool (C, H, W), with the classes in the order of `params.classes`.
+
+    Raises DataError or ShapeError if `labels` is not a label map, if it has a label that belongs to
+    no class, or if its size differs from that of `instances`.
     """
     unframed = as_label_map(labels, "label map")
     drawn_labels = unframed if framed is None else framed
@@ -262,7 +265,7 @@ def _draw_spanning_boundary(mask: Bool, valid: Bool, radius: int) -> Bool:
 
 
 def _dilate(mask: Bool, radius: float) -> Bool:
-    """Return the pixels at most `radius` pixels away from a pixel of the mask; bool (H, W)."""
+    """Return which pixels (H, W) are at most `radius` pixels away from a pixel of the mask."""
     from bsdsbench.kernels.matching.graph import disk, within_reach
 
     dilated: Bool = within_reach(np.ascontiguousarray(mask), disk(radius, mask.shape).half)
@@ -278,19 +281,21 @@ class PreparedClasses(NamedTuple):
 
 
 def _prepare_classes(pred: Map, gt: GroundTruth, params: SemanticOptions) -> PreparedClasses:
-    """Draw the boundaries of label maps, then bring prediction and ground truth to one size.
+    """Draw the boundaries of label maps, then bring prediction and ground truth to the same size.
 
-    `pred` is a label map (H, W), or soft or bool boundaries (C, H, W). Annotated boundaries are
-    used as they are, unless there are none or `params.radius` is set; then they are drawn from the
-    annotated labels.
+    pred: a label map (H, W), or the boundaries of each class (C, H, W), soft or bool.
+    gt: its boundaries are used as they are, unless `params.radius` is set and there are annotated
+        labels too. In that case, and if there are no boundaries, they are drawn from the annotated
+        labels.
 
-    Raises ShapeError if the sizes differ or the border leaves no pixel, DataError if the ground
-    truth has neither labels nor boundaries, or lacks the instances that `params` asks for.
+    Raises ShapeError if the sizes differ or if nothing is left inside the border. Raises DataError
+    if the ground truth has neither labels nor boundaries, or lacks the instances that `params` asks
+    for.
     """
     from bsdsbench.kernels.thinning import thin_each
 
     labels, annotated = gt.parts.get("labels"), gt.parts.get("class_boundaries")
-    # Drawn boundaries are scaled here, or their labels before drawing, by `_draw_from_labels`
+    # If `scaled` is "labels", `_draw_from_labels` scales them before it draws the boundaries
     drawn_scale = params.scale if params.scaled == "boundaries" else 1
     if annotated is None or (params.radius and labels is not None):
         instances = gt.instances if params.instances else None
@@ -326,7 +331,10 @@ def _prepare_classes(pred: Map, gt: GroundTruth, params: SemanticOptions) -> Pre
 
 
 def _draw_from_labels(labels: Map, params: SemanticOptions, instances: Map | None) -> Bool:
-    """Draw boundaries of classes, (C, H', W'), after overwriting the border and scaling labels."""
+    """Draw the boundaries of every class, bool (C, H', W'), after overwriting the border.
+
+    If `params.scaled` is "labels", the labels and instances are scaled to H' x W' before drawing.
+    """
     scale = params.scale if params.scaled == "labels" else 1
     scaled_instances = None if instances is None else _scale_to_nearest(instances, scale)
     framed = _scale_to_nearest(_overwrite_border(labels, params), scale)
@@ -334,7 +342,10 @@ def _draw_from_labels(labels: Map, params: SemanticOptions, instances: Map | Non
 
 
 def _check_class_axis(array: Map, params: SemanticOptions, what: str) -> None:
-    """Raise ShapeError, naming `what`, for an array that is not (C, H, W), a map per class."""
+    """Raise ShapeError unless an array has the shape (C, H, W), with a map for each of C classes.
+
+    `what` names the array in the message.
+    """
     if array.ndim != 3 or array.shape[0] != len(params.classes):
         is_last = array.shape[-1] == len(params.classes)
         fix = "numpy.moveaxis(maps, -1, 0)" if is_last else ()
@@ -343,10 +354,10 @@ def _check_class_axis(array: Map, params: SemanticOptions, what: str) -> None:
 
 
 def _overwrite_border(maps: Map, params: SemanticOptions) -> Map:
-    """Overwrite the border of `params.frame` pixels, if any.
+    """Overwrite the outermost `params.frame` rows and columns of a map.
 
-    Maps (C, H, W) get 0 there. A label map (H, W) gets the first ignored label, or is returned
-    unchanged if no label is ignored.
+    Maps of classes (C, H, W) get the value 0 there. A label map (H, W) gets the first ignored
+    label; if no label is ignored, it is returned unchanged.
     """
     border, values = params.frame, params.ignored if maps.ndim == 2 else (0,)
     if not border or not values:
@@ -358,7 +369,10 @@ def _overwrite_border(maps: Map, params: SemanticOptions) -> Map:
 
 
 def _resize(maps: Map, shape: tuple[int, ...], rule: str) -> Map:
-    """Resize maps (C, H, W) to `shape` by a rule; the rule "refuse" raises ShapeError instead."""
+    """Resize maps (C, H, W) to `shape` by a rule of `SemanticOptions.resize`.
+
+    The rule "refuse" raises ShapeError unless the maps already have this size.
+    """
     if maps.shape[1:] == tuple(shape):
         return maps
     if rule == "refuse":
@@ -367,7 +381,8 @@ def _resize(maps: Map, shape: tuple[int, ...], rule: str) -> Map:
         return np.stack([bicubic(m, (shape[0], shape[1])) for m in maps])
     from PIL import Image
 
-    # Pillow resizes the numbers of the rows and of the columns, which tells those that it samples
+    # Let Pillow resize the numbers of the rows, and those of the columns. The result tells which
+    # rows and columns it samples.
     sampled = []
     for size, new_size in zip(maps.shape[1:], shape, strict=True):
         numbers = Image.fromarray(np.arange(size, dtype=np.int32)[None])
@@ -427,7 +442,11 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
         return FilesRead(classes=opt.classes, instances=opt.instances)
 
     def fits(self, pred: Prediction, gt: GroundTruth, opt: SemanticOptions) -> bool:
-        """Return True for sizes that `count` takes or resizes, and (H, W, C), which it rejects."""
+        """Return True if `count` accepts or resizes a prediction of this size.
+
+        It is also True for predictions of the shape (H, W, C), for which `count` raises an error
+        that explains the order of the axes.
+        """
         is_last = pred.classes.ndim == 3 and pred.classes.shape[-1] == len(opt.classes)
         return is_last or pred.shape == gt.shape or opt.resize != "refuse"
 
@@ -446,16 +465,22 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
         opt: SemanticOptions,
         counter: Counter = boundary_counts,
     ) -> Arrays:
-        """Count the boundary pixels of every class in one image, matched and in all.
+        """Count the matched and the total boundary pixels of every class in one image.
+
+        counter: does the counting for one class: `boundary_counts`, or a function that returns
+            further arrays. These get a first axis of classes too.
+
+        Returns these arrays:
 
         thresholds : float64 (T,)
-        counted : bool (C,), False for classes that are skipped (absent, and `opt.absent` is "skip")
-        matches : int64 (C, T, 4), the `matches` of `boundary_counts`, 0 for skipped classes
+        counted : bool (C,), False for classes that are skipped. A class is skipped if it is absent
+            from the image and `opt.absent` is "skip".
+        matches : int64 (C, T, 4), the `matches` of `boundary_counts` for each class; 0 for classes
+            that are skipped
 
-        `counter` is `boundary_counts` or a function that returns more arrays; these get a first
-        axis of classes too. If `opt.interior` says so, predictions inside a region of their class,
-        further from its boundary than the tolerance, are removed before thinning ("kill_first") or
-        after it ("kill"), unless the image has no boundary of the class.
+        Predictions inside a region of their class, further from its boundary than the tolerance,
+        can be removed. If `opt.interior` is "kill_first", they are removed before thinning; if it
+        is "kill", after it. Nothing is removed if the image has no boundary of the class.
         """
         _check_numbering(pred, gt, opt)
         maps, boundaries, labels = _prepare_classes(pred.classes, gt, opt)
@@ -542,9 +567,9 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
 def _check_numbering(pred: Prediction, gt: GroundTruth, opt: SemanticOptions) -> None:
     """Raise DataError if the maps of an image seem to hold something else than the options say.
 
-    Two label maps must number their classes alike, and the prediction must not be a mask of 0 and
-    255. Maps (C, H, W) must be boundaries, not channels that exclude each other, such as the
-    probabilities of classes.
+    If both maps are label maps, they must use the same numbers for the classes, and the prediction
+    must not be a mask of 0 and 255. Maps (C, H, W) must be boundaries of each class, rather than
+    channels of which only one applies to each pixel, such as the probabilities of classes.
     """
     labels, pred_maps = gt.parts.get("labels"), pred.classes
     with name_file_in_errors(pred, gt):
@@ -560,10 +585,11 @@ def _check_numbering(pred: Prediction, gt: GroundTruth, opt: SemanticOptions) ->
 
 
 def _undefine_absent(scores: object, is_annotated: Bool) -> Any:
-    """Set the scores of a class to NaN in the data sets that do not annotate the class.
+    """Set the scores of a class to NaN in the samples in which the class is not annotated.
 
-    scores: an array (S,), or a dict of arrays and of such dicts. "n_images" and what is no array,
-    such as a curve, stay. is_annotated (S,): for each data set.
+    scores: an array (S,) with a value for each sample, or nested dicts of such arrays. The entry
+        "n_images" and values that are not arrays, such as curves, are returned unchanged.
+    is_annotated (S,): whether the class is annotated in each sample.
     """
     if isinstance(scores, np.ndarray):
         return np.where(is_annotated, scores, np.nan)

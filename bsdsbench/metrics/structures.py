@@ -87,9 +87,10 @@ class TopologyOptions:
 def _foregrounds(
     pred: Prediction, gt: GroundTruth, protocol: Protocol, threshold: float
 ) -> MapPair:
-    """Return the predicted and the annotated foreground, bool (H, W); void pixels are False.
+    """Return the predicted and the annotated foreground as bool maps (H, W).
 
-    A pixel is predicted if its value is at least `threshold`.
+    A pixel belongs to the predicted foreground if its value, from 0 to 1, is at least `threshold`.
+    Void pixels belong to neither foreground.
     """
     valid = gt.parts.get("valid")
     soft = prepare(pred.soft, protocol, valid)
@@ -145,10 +146,16 @@ def betti_numbers(mask: Bool, connectivity: int = 8, patch: int = 0, stride: int
 
 
 def _euler_characteristics(masks: NDArray[np.uint8], connectivity: int) -> I8:
-    """Return the Euler characteristic of each of N masks (N, H, W) with a border of 0, (N,).
+    """Compute the Euler characteristic of each of N masks.
 
-    It is a sum over all squares of 2 x 2 pixels (Gray, "Local properties of binary images in two
+    It is obtained by counting the squares of 2 x 2 pixels with one pixel on, with three pixels on,
+    and with two diagonally opposite pixels on (Gray, "Local properties of binary images in two
     dimensions", 1971).
+
+    masks: (N, H, W) of 0 and 1; the outermost rows and columns must be 0.
+    connectivity: number of neighbours of a foreground pixel, 8 or 4.
+
+    Returns int64 (N,).
     """
     top_left, top_right = masks[:, :-1, :-1], masks[:, :-1, 1:]
     bottom_left, bottom_right = masks[:, 1:, :-1], masks[:, 1:, 1:]
@@ -180,11 +187,12 @@ class TopologyMetric(ValuesMetric[TopologyOptions]):
     ) -> Arrays:
         """Count the topological errors and the skeleton pixels of one image.
 
-        errors : int64 (3,), absolute differences of b0, b1 and the Euler characteristic between the
-            two masks, summed over patches
+        errors : int64 (3,), the absolute differences of b0, b1 and the Euler characteristic between
+            the two masks, summed over patches. Patches of void pixels only are left out.
         patches : int (), number of patches with at least one pixel that is not void
-        skeleton : int64 (2, 2), a row for each mask (pred, gt): its skeleton pixels that lie in the
-            other mask, and all its skeleton pixels
+        skeleton : int64 (2, 2), one row for the prediction and one for the ground truth. Column 0
+            is the number of its skeleton pixels that lie in the other mask, column 1 the number of
+            all its skeleton pixels.
         """
         masks = _foregrounds(pred, gt, protocol, opt.threshold)
         patches = {"connectivity": opt.connectivity, "patch": opt.patch, "stride": opt.stride}
@@ -207,7 +215,10 @@ class TopologyMetric(ValuesMetric[TopologyOptions]):
         return draw_masks(*_foregrounds(pred, gt, protocol, opt.threshold))
 
     def values(self, counts: Stack, opt: TopologyOptions) -> dict[str, F8]:
-        """Compute the mean errors over patches and clDice, (N,) each, NaN if undefined."""
+        """Compute the errors per patch and clDice of N images; each is an array (N,).
+
+        The errors are NaN if the image has no patch, and clDice is NaN if both masks are empty.
+        """
         b0, b1, euler = defined_ratio(counts["errors"], counts["patches"][:, None]).T
         return {"b0": b0, "b1": b1, "euler": euler, "cldice": cldice(counts["skeleton"])}
 
@@ -244,9 +255,10 @@ class _BufferedLines(NamedTuple):
 def _find_lines(
     pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CcqOptions
 ) -> _BufferedLines:
-    """Return the centre lines of both maps and the buffers around them.
+    """Find the centre lines of both maps, and the pixels within the buffer distance of each line.
 
-    The lines are the skeletons of the foregrounds or, if `opt.lines` is "given", the foregrounds.
+    The centre lines are the skeletons of the foregrounds. If `opt.lines` is "given", the
+    foregrounds themselves are taken as centre lines.
     """
     from skimage.morphology import skeletonize
 
@@ -262,12 +274,16 @@ def _find_lines(
 def _half_widths(
     radius: float, spacing: tuple[float, float], shape: tuple[int, ...]
 ) -> NDArray[np.int32]:
-    """Return the half width of each row of a disk, from top to bottom, int32 (rows,).
+    """Describe a disk of pixels by the half width of each of its rows.
 
-    Row k extends half_width[k] pixels to the left and to the right of the centre.
+    Row k of the disk consists of its centre pixel and of half_width[k] pixels on each side of it.
+    For example, a radius of 1 with square pixels of size 1 gives [0, 1, 0].
 
-    radius: in the unit of `spacing`, which is the size of a pixel (height, width).
-    shape: size of the image; the disk need not extend further than that.
+    radius: radius of the disk, in the unit of `spacing`.
+    spacing: height and width of a pixel.
+    shape: rows and columns of the image. The disk is not made larger than the image needs.
+
+    Returns int32 (rows,), from the top row of the disk to the bottom row.
     """
     height, width = spacing
     n_rows = min(int(radius / height) + 1, shape[0])  # to one row (column) beyond the radius
@@ -300,10 +316,12 @@ class CcqMetric(ValuesMetric[CcqOptions]):
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CcqOptions
     ) -> Arrays:
-        """Count the pixels of the predicted and of the annotated lines, in this order.
+        """Count the matched and the total pixels of the predicted and of the annotated lines.
 
-        matched : int (2,), pixels of each map's lines within the buffer of the other map's
-        total : int (2,), all pixels of each map's lines
+        Both arrays hold the number for the predicted lines first, then for the annotated lines.
+
+        matched : int (2,), line pixels that lie within the buffer around the lines of the other map
+        total : int (2,), all line pixels
         """
         lines, near = _find_lines(pred, gt, protocol, opt)
         matched = [(lines.pred & near.gt).sum(), (lines.gt & near.pred).sum()]
@@ -314,10 +332,10 @@ class CcqMetric(ValuesMetric[CcqOptions]):
     ) -> DrawnSteps:
         """Return the class of each pixel, as a single step named "lines".
 
-        A predicted line pixel within the buffer of the annotated line is right, any other is false.
-        An annotated line pixel outside the buffer of the predicted line is missed. The remaining
-        pixels of the buffers are near both lines, near the predicted or near the annotated one. If
-        several of these apply, the first in this order is taken.
+        A predicted line pixel is right if it lies within the buffer of the annotated line, and
+        false otherwise. An annotated line pixel outside the buffer of the predicted line is missed.
+        All other pixels of the buffers are near both lines, near the predicted line, or near the
+        annotated line. If several classes apply to a pixel, the first in this order is taken.
         """
         lines, near = _find_lines(pred, gt, protocol, opt)
         matched_pred, matched_gt = lines.pred & near.gt, lines.gt & near.pred
@@ -332,7 +350,11 @@ class CcqMetric(ValuesMetric[CcqOptions]):
         return DrawnSteps(np.zeros(1), matches, *changes, areas=False, parts=("lines",))
 
     def values(self, counts: Stack, opt: CcqOptions) -> dict[str, F8]:
-        """Compute the scores (N,) from the counts (N, 2) of both maps; 0/0 is NaN."""
+        """Compute completeness, correctness, quality and F of N images from their counts.
+
+        Each score is an array (N,). A ratio is NaN if its denominator is 0. F is NaN if nothing is
+        annotated or predicted, and 0 if only one of the maps has lines.
+        """
         matched, total = counts["matched"], counts["total"]
         shares = defined_ratio(matched, total)  # columns: correctness, completeness
         n_missed = total[:, 1] - matched[:, 1]
