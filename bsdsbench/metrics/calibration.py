@@ -61,12 +61,14 @@ class CalibrationOptions:
 
 
 def _find_bins(values: F8, dtype: np.dtype[Any], bins: int, closed: str) -> I8:
-    """Return the index of the bin that holds each value; `bins` bins of equal width cover 0 .. 1.
+    """Return the index of the bin into which each value falls.
 
+    values: numbers in [0, 1].
+    dtype: dtype of the map that the values come from. A value that differs from the edge of a bin
+        by no more than the rounding error of this dtype counts as being on the edge.
+    bins: number of bins of equal width from 0 to 1.
     closed: the end that belongs to a bin. With "left", a value on the edge between two bins falls
         into the upper one; with "right", into the lower one.
-
-    A value within the rounding error of `dtype` from an edge counts as being on it.
     """
     error = _FLOAT32 if dtype == np.float32 else RELATIVE_TOLERANCE
     edges = np.arange(1, bins) / bins
@@ -100,10 +102,13 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CalibrationOptions
     ) -> Arrays:
-        """Count the pixels in each of B bins, once for each annotator.
+        """Count the pixels of one image in each of B bins, once for each annotator.
 
-        pixels, marked : int64 (B,), all pixels of a bin, and those that the annotator marked
-        value : float64 (B,), sum of p over the pixels of a bin
+        All counts are sums over annotators. The value of a pixel is called p.
+
+        pixels : int64 (B,), the number of pixels in each bin
+        marked : int64 (B,), the number of these pixels that the annotator marked
+        value : float64 (B,), the sum of p over the pixels of each bin
 
         If `opt.of` is "decision", p is replaced by max(p, 1 - p), and a pixel counts as marked if
         its decision (p >= 0.5) agrees with the annotator.
@@ -134,9 +139,11 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
         return steps_of_soft(np.arange(1, bins) / bins, n_reached, annotated_masks(gt), valid)
 
     def values(self, counts: Stack, opt: CalibrationOptions) -> dict[str, F8]:
-        """Compute the errors (N,) from the counts (N, B) of B bins; NaN without pixels.
+        """Compute ECE, ACE and MCE from the counts (N, B) of N images in B bins.
 
-        The same error has two keys: `ece` is computed from sums over images, `ece_mean` averaged.
+        Each error is an array (N,), which is NaN for images without pixels. It is returned under
+        two keys, such as `ece` and `ece_mean`: the columns of the first are computed from counts
+        that are summed over images, those of the second are means over images.
         """
         n = counts["pixels"]
         difference = np.abs(counts["value"] - counts["marked"])
@@ -151,7 +158,10 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: CalibrationOptions
     ) -> ScoreTree:
-        """Return the errors, (S,) each, and `reliability`, a mapping of arrays (S, B)."""
+        """Return the errors, which are arrays (S,), and the reliability of each bin.
+
+        `reliability` maps "value", "marked" and "pixels" to arrays (S, B), see the class.
+        """
         n = weighted_sum(weights, stack["pixels"])
         reliability = {
             "value": defined_ratio(weighted_sum(weights, stack["value"]), n),

@@ -61,7 +61,8 @@ class CrispnessMetric(CurveMetric[VoidOptions]):
         thresholds : float64 (T,)
         seval, ceval : int64 (T, 4), the `matches` of `boundary_counts` with NMS and thinning, and
             with neither
-        kept, total : float64 (), the sums of `_crispness_sums`, whose NMS is not the protocol's
+        kept, total : float64 (), the sums of the map after and before NMS. This NMS has settings
+            of its own instead of the protocol's, see `_crispness_sums`.
         """
         thinned = protocol.replace(nms=True, thin=True)
         raw = protocol.replace(nms=False, thin=False)
@@ -77,7 +78,11 @@ class CrispnessMetric(CurveMetric[VoidOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: VoidOptions
     ) -> ScoreTree:
-        """Return the scores of both curves, and `average` (S,), the mean of kept / total."""
+        """Return the scores of both curves, and the average crispness `average` (S,).
+
+        Average crispness is the mean of kept / total over images. Images whose map is 0 everywhere
+        are left out of the mean.
+        """
         crispness = defined_ratio(stack["kept"], stack["total"])  # (N,), NaN for a map of 0
         curves = super().scores(stack, weights, protocol, opt)
         return {**curves, **image_means(weights, {"average": crispness})}
@@ -88,7 +93,12 @@ class CrispnessMetric(CurveMetric[VoidOptions]):
 
 
 def _crispness_sums(soft: Map) -> F8:
-    """Return the sums of a soft map (H, W) after NMS, without smoothing, and before it, (2,)."""
+    """Sum the values of a soft map (H, W) after non-maximum suppression (NMS), and before it.
+
+    This NMS compares the values of the map itself instead of a smoothed map.
+
+    Returns float64 (2,): the sum after NMS, and the sum before it.
+    """
     raw = as_float32(soft)
     thin = nms(raw, radius=2, border=5, multiplier=1.01, smooth=False)
     return np.array([thin.sum(dtype=np.float64), raw.sum(dtype=np.float64)])

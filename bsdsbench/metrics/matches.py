@@ -22,9 +22,9 @@ class Match(ReadOnly):
         int64 (H, W), the flat (row-major) index of each pixel's partner in the other map, or -1 if
         it has none.
     cost : int or float
-        The official objective: the sum of round(100 distance) over the pairs, plus C (n_pred + n_gt
-        - n_matched), where C is ceil(100 * 100 * max_dist_px), but at least 1. In a match made by
-        `assign`, the cost of the pairs alone.
+        The quantity that the official program minimises: the sum of round(100 distance) over the
+        pairs, plus C (n_pred + n_gt - n_matched), where C is ceil(100 * 100 * max_dist_px), but at
+        least 1. In a match made by `assign`, it is the cost of the pairs alone.
     n_matched : int
         Number of pairs.
 

@@ -41,12 +41,16 @@ def _count_right_pairs(
 ) -> I8:
     """Match a boundary map with each annotator's, and count the pairs whose angles agree.
 
+    A matched pair is right if the angles at its two pixels differ by at most a quarter turn.
+
     bmap (H, W), gt_maps (A, H, W): boundaries of the prediction, and of A annotators.
-    angles, gt_angles: their angles in radians, (H, W) for the prediction and for each annotator.
+    angles (H, W), gt_angles (one (H, W) for each annotator): the angle of the boundary at each
+        pixel, in radians.
     radius: largest distance between the pixels of a pair, in pixels.
 
-    Returns int64 (6,): the four columns of `matches`, the annotated pixels in a right pair (summed
-    over annotators), and the predicted pixels in a right pair with at least one annotator.
+    Returns int64 (6,). The first four numbers are the columns of `matches`. The fifth is the number
+    of annotated pixels in a right pair, summed over annotators. The last is the number of predicted
+    pixels that are in a right pair with at least one annotator.
     """
     from bsdsbench.kernels.matching.matching import match_maps
 
@@ -95,15 +99,16 @@ class OcclusionMetric(CurveMetric[None]):
         opt: None,
         counter: Counter | None = None,
     ) -> Arrays:
-        """Count matched pixels, and pixels in right pairs (whose angles agree), at each threshold.
+        """Count the matched pixels, and those in pairs whose angles agree, at each threshold.
 
         thresholds, matches : float64 (T,), int64 (T, 4), as in `boundary_counts`
         right_gt : int64 (T,), annotated pixels in a right pair, summed over annotators. The
             official programs write this number but never use it.
         right_pred : int64 (T,), predicted pixels in a right pair with at least one annotator
 
-        A `counter` adds further arrays to these. If the first threshold stands for the whole image,
-        it is left out in all arrays.
+        counter: if given, a function like `boundary_counts`, whose further arrays are returned too.
+
+        If the first threshold stands for the whole image, it is left out in all arrays.
         """
         gt_maps = truth_maps(gt, protocol)
         shape = gt_maps.shape[1], gt_maps.shape[2]
@@ -138,10 +143,14 @@ class OcclusionMetric(CurveMetric[None]):
         return True
 
     def curves(self, stack: Stack, opt: None) -> dict[tuple[str, ...], I8]:
-        """Return the counts of each curve, (N, T, 4) with the columns of `matches`, by its path.
+        """Return the counts of each of the three curves.
 
-        Orientation: predicted pixels in a right pair replace matched predicted pixels. Accuracy: in
-        addition, matched predicted pixels replace all predicted pixels.
+        Each is an array (N, T, 4) with the columns of `matches`. The edge curve has the counts
+        themselves. In the orientation curve, the number of matched predicted pixels is replaced by
+        the number of predicted pixels in a right pair. In the accuracy curve, the number of all
+        predicted pixels is also replaced, by the number of matched predicted pixels.
+
+        The keys are the paths of the curves in the scores, such as ("edge",).
         """
         edge = stack["matches"]
         orientation = edge.copy()

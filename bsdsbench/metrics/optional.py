@@ -30,7 +30,10 @@ class OfficialTables(typing.Protocol):
     """A metric that reads scores from the tables that the official program writes."""
 
     def reported(self, tables: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Parse the scores in `tables` (file name -> array); None if no table is the metric's."""
+        """Read the scores from the tables that the official program wrote.
+
+        `tables` maps the names of files to arrays. Returns None if no table belongs to the metric.
+        """
 
 
 @typing.runtime_checkable
@@ -51,7 +54,10 @@ class ShowsLabels(typing.Protocol[OptIn]):
     """A metric that can tell what labels mean only after all label maps of a set have been seen."""
 
     def label_evidence(self, labels: Map, opt: OptIn, truth: bool) -> Evidence:
-        """Return what one label map (H, W) tells about it; `truth` is True for ground truth."""
+        """Return what one label map (H, W) shows about the meaning of its labels.
+
+        `truth` is True for a map of the ground truth, and False for a predicted map.
+        """
 
 
 @typing.runtime_checkable
@@ -67,7 +73,7 @@ class CurveOfPixels(typing.Protocol):
     """A metric that can add to its curve the row at which every pixel is predicted."""
 
     def with_whole_image(self, curve: PRCurve, stack: Stack) -> PRCurve:
-        """Return the curve with that row; `stack` holds the counts of the images, stacked."""
+        """Return the curve with that row. `stack` holds the stacked counts of the images."""
 
 
 @typing.runtime_checkable

@@ -105,10 +105,12 @@ class PixelMetric(_PixelCounts[PixelOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: PixelOptions
     ) -> ScoreTree:
-        """Return the scores of the precision-recall curve, `auc_roc`, `eer` and `mae`, each (S,).
+        """Return the scores of the precision-recall curve, and AUC-ROC, EER and MAE.
 
-        With the AP rule "step", the curve is first completed by a row at which every pixel is
-        predicted. AP is NaN if no pixel is annotated.
+        `auc_roc`, `eer` and `mae` are arrays (S,), for S weightings of the images.
+
+        If the AP rule is "step", a row at which every pixel is predicted is added to the curve
+        before AP is computed. AP is NaN if no pixel is annotated.
         """
         thresholds = stack["thresholds"]
         right, missed, false = stack["tp"], stack["fn"], stack["fp"]
@@ -147,9 +149,10 @@ class AverageIoUMetric(_PixelCounts[VoidOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: VoidOptions
     ) -> ScoreTree:
-        """Return `aiu` (S,): IoU averaged over images at each threshold, then over thresholds.
+        """Return the average IoU `aiu` (S,), for S weightings of the images.
 
-        IoU is 0 if both maps are empty. Images whose pixels are all void are left out.
+        IoU is averaged over images at each threshold, then over thresholds. It is 0 for an image in
+        which both maps are empty. Images whose pixels are all void are left out.
         """
         union = stack["tp"] + stack["fp"] + stack["fn"]
         iou = np.where(union + stack["tn"] > 0, ratio(stack["tp"], union), np.nan)  # (N, T)

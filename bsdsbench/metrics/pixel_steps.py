@@ -32,7 +32,10 @@ class LargestError(NamedTuple):
 
 
 class StepScores(NamedTuple):
-    """The scores of an image at each step, float64 (T,) each; F is NaN if both maps are empty."""
+    """The scores of an image at each of T steps, as arrays float64 (T,).
+
+    F is NaN at steps at which nothing is annotated or predicted.
+    """
 
     recall: F8
     precision: F8
@@ -57,7 +60,8 @@ class DrawnSteps(NamedTuple):
 
     def at(self, k: int) -> NDArray[np.uint8]:
         """Return the class of each pixel at step `k`, uint8 (H, W), where 0 means no class."""
-        # Of the list of changes, starts .. ends - 1 belong to a pixel, in flat order
+        # The changes with the indices starts .. ends - 1 belong to one pixel. Pixels are in flat
+        # (row-major) order.
         ends = np.cumsum(self.n_changes, dtype=np.int64)
         starts = ends - self.n_changes.ravel()
         n_before = np.concatenate([[0], np.cumsum(self.steps <= k)])  # changes made up to step k
@@ -95,11 +99,13 @@ def changes_of(
 ) -> Changes:
     """Convert the class of each pixel at each step to a list of changes of class.
 
-    A pixel that has a class at the first step changes there.
+    A pixel that has a class at the first step has its first change there. For example, a pixel with
+    the classes 1, 1, 3 at three steps has two changes: to 1 at step 0, and to 3 at step 2.
 
-    classes: uint8 (P, T), 0 for no class.
+    classes: uint8 (P, T), the class of P pixels at T steps; 0 means no class.
     shape: (rows, columns) of the image.
-    pixel: flat indices of the P pixels in the image, ascending; by default all pixels.
+    pixel: flat indices of the P pixels in the image, in ascending order. By default the P pixels
+        are all pixels of the image.
     """
     before = np.zeros_like(classes)
     before[:, 1:] = classes[:, :-1]
@@ -119,10 +125,15 @@ def steps_of_soft(
     A predicted pixel is right if at least one annotator marked it, and false if none did. A pixel
     that is not predicted is missed if at least one annotator marked it.
 
+    thresholds: float64 (T,), in ascending order.
     reached: integers (H, W), the number of thresholds that each pixel reaches. If the predicted
-        maps are not nested (boundaries of several segmentations): bool (T, H, W), one map per step.
-    masks: bool (A, H, W), the pixels that each annotator marked. `matches` is summed over A.
-    valid: bool (H, W), False at void; None if no pixel is void.
+        map at a higher threshold is not a part of that at a lower one, as with the boundaries of
+        several segmentations, `reached` is bool (T, H, W) instead, with one map for each step.
+    masks: bool (A, H, W), the pixels that each annotator marked.
+    valid: bool (H, W), False at void pixels. None if no pixel is void.
+    beta2: beta^2 of the F that is shown.
+
+    In the result, `matches` is summed over annotators.
     """
     n_steps = thresholds.size
     masks, reached = without_void(masks, valid), without_void(reached, valid)

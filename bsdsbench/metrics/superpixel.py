@@ -103,7 +103,7 @@ def measures(labels: ArrayLike, gt: ArrayLike) -> dict[str, float]:
 
 
 def _draw_borders(labels: Map) -> Bool:
-    """Return which pixels differ in label from one of their four neighbours, bool (H, W)."""
+    """Return which pixels have another label than one of their four neighbours, bool (H, W)."""
     borders = np.zeros(labels.shape, np.bool_)
     vertical, horizontal = labels[1:] != labels[:-1], labels[:, 1:] != labels[:, :-1]
     borders[1:] |= vertical
@@ -234,13 +234,15 @@ class Superpixels(NamedTuple):
 
 
 def superpixels(labels: ArrayLike, opt: SuperpixelOptions) -> Superpixels:
-    """Return the superpixels of a label map (H, W).
+    """Return the superpixels of a label map (H, W), and the number of its pieces.
 
-    They are the labels, or their connected components if `opt.components` is 4 or 8.
+    Each label is a superpixel. If `opt.components` is 4 or 8, each 4- or 8-connected component of a
+    label is a superpixel of its own.
 
-    Raises DataError if 8 bits seem to have been too few, so that labels were used again: the labels
-    up to 255 (all, or all but one) are in use, and there are more pieces than labels or, if
-    `components` is 0, over _REUSED times as many.
+    Raises DataError if the map seems to have more superpixels than 8 bits have numbers, so that
+    labels were used again. This is assumed if at least 255 of the labels 0 .. 255 are in use, and
+    there are more pieces than labels. If `opt.components` is 0, there must be more than _REUSED
+    times as many pieces as labels. If it is 4 or 8, labels may be used again.
     """
     label_map = as_label_map(labels)
     if opt.components:
@@ -265,7 +267,10 @@ _MEASURES = ("ue", "ue_levin", "asa", "recall")
 
 
 def _n_pieces(stack: Stack) -> F8:
-    """Return the number of pieces in each map, (N,); NaN for old runs, which did not count them."""
+    """Return the number of pieces in each of N maps, (N,).
+
+    It is NaN in runs of earlier versions, which did not count the pieces.
+    """
     unknown = np.full(len(stack["n_superpixels"]), np.nan)
     return np.asarray(stack.get("n_pieces", unknown))
 
@@ -304,9 +309,11 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
     ) -> Arrays:
         """Compute the measures of one image, and count its superpixels and pieces.
 
-        The functions of `measures` are float64 (3,): mean, minimum and maximum over annotators.
-        `variation` is NaN if the picture is missing. Raises DataError if there is not exactly one
-        label map, or for the reason that `superpixels` gives.
+        Each of `measures` is an array float64 (3,): the mean, minimum and maximum over annotators.
+        `variation` is NaN if the image itself (its photo) is missing.
+
+        Raises DataError if the prediction does not have exactly one label map, or if `superpixels`
+        refuses the map because labels were used again.
         """
         if len(pred.segs) != 1:
             raise DataError(f"{pred.where}: {len(pred.segs)} label maps, expected one")
@@ -344,7 +351,7 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
         return [InputWarning(message, fix=fix)]
 
     def values(self, counts: Stack, opt: SuperpixelOptions) -> dict[str, F8]:
-        """Split the counts of N images into values (N,), such as "ue.mean" and "ue.min"."""
+        """Return the measures of N images as arrays (N,), such as "ue.mean" and "ue.min"."""
         values = {name: counts[name] for name in ("compactness", "variation", "n_superpixels")}
         values["n_pieces"] = _n_pieces(counts)
         for name in _MEASURES:
