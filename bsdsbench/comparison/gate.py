@@ -255,23 +255,43 @@ def check(
     seed: int = SEED,
     progress: Progress | None = None,
 ) -> GateResult:
-    """Compare a run with a baseline (or the file of one), and decide which scores failed.
+    """Compare a run with a baseline, and decide which scores failed.
 
     A score fails if the run lacks it, or if it is worse than the baseline by more than its
-    tolerance. With statistics the drop must also be significant, unless no drop could be, or the
-    score cannot be resampled.
+    tolerance. With `statistical`, the drop must also be significant. This second condition does not
+    apply if no drop could be significant, or if the score cannot be resampled.
 
-    tolerance : a number or a percentage of the baseline's value ("5%"), by score or for all scores.
-        The tolerance that the baseline has for a score is preferred to one for all scores.
-    scores : the scores to check. Default: those that the baseline names; if it names none, the
-        overall scores, and the scores of classes and other parts that tables show.
-    statistical : a drop must be significant at 1 - level, after Holm's correction over the scores
-    common : check on the images that both have, instead of refusing different images
-    by : a column of groups. Each group is checked too.
-    level, n_boot, seed, progress : as in `compare`
+    Parameters
+    ----------
+    run : Evaluation
+        The run to check.
+    baseline : Baseline or path
+        The baseline, or its file.
+    tolerance : float, str or mapping
+        A number in units of the score, or a percentage of the baseline's value ("5%"). Either one
+        tolerance for all scores, or a mapping from scores to tolerances. If the baseline has a
+        tolerance for a score, it is preferred to one for all scores.
+    scores : sequence of str
+        The scores to check. By default the scores that the baseline names. If it names none, the
+        overall scores are checked, and those scores of classes and other parts that tables show.
+    statistical : bool
+        A drop must be significant at 1 - level, after Holm's correction over the scores.
+    common : bool
+        Check on the images that both runs have, instead of refusing different images.
+    by : str, optional
+        A column of groups. The scores of each group are checked too.
+    level, n_boot, seed, progress
+        The parameters of `compare`.
 
-    Raises DataError if protocols, images or ground truth differ, if a score is unknown, or if the
-    baseline is damaged.
+    Returns
+    -------
+    GateResult
+
+    Raises
+    ------
+    DataError
+        If protocols, images or ground truth differ, if a score is unknown, or if the baseline is
+        damaged.
     """
     sampling = check_sampling(n_boot, seed, level)
     stored = baseline if isinstance(baseline, Baseline) else Baseline.load(baseline)
@@ -299,7 +319,7 @@ def check(
     notes += on_all.notes
     if by is not None:
         column, slices = runs_by_slice([run, baseline_run], by)
-        # A drop has to be significant over all slices (Bonferroni)
+        # Bonferroni's correction: a drop must be significant after a correction over all slices
         sampling = sampling._replace(level=1 - (1 - level) / len(slices))
         for name, (run_in_slice, baseline_in_slice) in slices.items():
             scores_in_slice = score_names.flat_scores(baseline_in_slice)

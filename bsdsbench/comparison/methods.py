@@ -66,7 +66,7 @@ class MethodComparison(ComparedScores):
     methods : tuple of Method
         The methods.
     of_runs : dict of (str, str) to ScoresOfRuns
-        (method, score) -> the scores of the method's runs.
+        The scores of a method's runs, by (name of the method, METRIC.SCORE).
     paired : frozenset of (str, str)
         Pairs of methods whose runs have the same seeds.
     """
@@ -77,9 +77,10 @@ class MethodComparison(ComparedScores):
 
     @property
     def untestable(self) -> set[tuple[str, str]]:
-        """Return the paired methods that have too few seeds for p to be significant.
+        """Return the pairs of methods with too few seeds for any p-value to be significant.
 
-        The two runs of each of R seeds can be exchanged in 2^R ways, so p is at least 2 / 2^R.
+        These are methods whose runs are paired by seed. With R seeds, the two runs of each seed can
+        be exchanged in 2^R ways, so p is at least 2 / 2^R.
         """
         n_runs = {method.name: method.n_runs for method in self.methods}
         return {(a, b) for a, b in self.paired if 2 / 2 ** n_runs[a] >= 1 - self.level}

@@ -343,7 +343,12 @@ def check_files(examination: Examination) -> None:
 
 
 def check_values(examination: Examination) -> None:
-    """Report problems with the sizes of maps, with the annotations, and with the values of maps."""
+    """Report problems with the sizes of maps, with the annotations, and with the values of maps.
+
+    Two of these problems concern the whole set. "one-annotator" is reported if every image has a
+    single annotator although the data set (MANY_ANNOTATORS) has several. "values" is reported if
+    the values of the files have no single meaning. The other problems concern single images.
+    """
     for code in ("annotators", "transposed", "resized"):
         examination.report_images(code, examination.with_code(code))
     name = examination.protocol.name
@@ -364,7 +369,11 @@ def check_values(examination: Examination) -> None:
 def check_fit(examination: Examination) -> None:
     """Report maps that are inverted, mirrored, or exchanged with the map of another image.
 
-    Two maps are exchanged if each fits the ground truth of the other image better.
+    - "inverted": maps that are darker near the ground truth than elsewhere, if inverting them
+      raises F. If at most half of the maps are, only those with a median above 0.5 are considered.
+    - "mirrored": maps that fit the ground truth far better when they are flipped or rotated. There
+      is one finding for each orientation.
+    - "exchanged": pairs of maps, each of which fits the ground truth of the other image better
     """
     protocol = examination.protocol
     measured = examination.measured
@@ -372,7 +381,8 @@ def check_fit(examination: Examination) -> None:
     for image, maps in measured:
         if examined_images.is_darker_near_truth(maps.soft, maps.truth):
             dark.append((image, maps))
-    if 2 * len(dark) <= len(measured):  # single maps must also be bright as a whole
+    # A few maps may be dark near the ground truth by chance, so these must be bright as a whole too
+    if 2 * len(dark) <= len(measured):
         dark = [(image, maps) for image, maps in dark if np.median(maps.soft) > 0.5]
     fix = Setting("invert", not protocol.invert)
     inverted_protocol = protocol.replace(invert=fix.value)

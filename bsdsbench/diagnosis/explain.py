@@ -159,8 +159,9 @@ def explain(
     run : Evaluation
         The run to explain.
     targets : dict
-        Score ("ods", "ois", "ap") or METRIC.SCORE of another metric -> published value. A target
-        is met if the score agrees to the target's digits; a text keeps them ("0.760").
+        The published values, by score ("ods", "ois" or "ap") or by METRIC.SCORE of another metric.
+        A target is met if the score agrees with it to its digits. A text keeps its
+        digits ("0.760"), while a float loses zeros at its end.
     sources : Sources, optional
         The run's files; by default found by the run's provenance.
     seconds : float
@@ -249,14 +250,18 @@ class _OtherScores(NamedTuple):
 class Search:
     """A search for the settings under which the scores of a run are the targets.
 
-    - targets: column key of the metric -> published value
+    - targets: the published values, by column key of the metric
     - sources: the files of the run, or None if it has counts only
-    - ids: the ids of the images; run_counts: the run's counts of each, in this order
-    - run_scores: column key -> the run's score
-    - image_order: indices of the images, any first n of which are spread over the run
-    - counted: label of a setting -> {index of an image: its counts}
-    - trials: label -> the last trial, or one that met the targets
-    - not_tried: settings for which there was no time on all images
+    - ids: the ids of the images
+    - run_counts: the run's counts of each image, in the order of `ids`
+    - run_scores: the run's scores by column key
+    - image_order: the indices of the images in the order of counting. However many are counted,
+      they are spread evenly over the run.
+    - counted: for each setting, by its label, the counts of the images that were counted under it,
+      by the index of the image
+    - trials: the trials by label. If there were several with the same label, it is one that met the
+      targets, if any did, or else the last one.
+    - not_tried: the settings that were not counted on all images for want of time
     """
 
     def __init__(

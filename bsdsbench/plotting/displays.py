@@ -97,7 +97,10 @@ class PRCurveDisplay(CurveDisplay):
 
     @classmethod
     def from_published(cls, published: PublishedResult) -> Self:
-        """Return the display of a published result. Raises DataError if no curve is stored."""
+        """Create the display of a published result with its ODS point, without drawing it.
+
+        Raises DataError if the package stores no curve of this result.
+        """
         curve = published.curve
         if curve is None:
             raise DataError(f"published {published.key!r}: no curve is stored, expected one with")
@@ -132,9 +135,11 @@ class PRCurveDisplay(CurveDisplay):
         return display
 
     def _drawing(self) -> Drawing:
-        """Return the curve of a run with its best point, or that of a ranking with a chance line.
+        """Return the points and lines that `plot` draws.
 
-        A ring at (0, 0) marks a ranking whose highest scores are negatives.
+        If the display has a best point, it shows a run: the best point is marked, and points at
+        (0, 0), where no pixel matches, are left out. If it has a chance level, it shows a ranking:
+        the chance line is drawn, and a ring at (0, 0) is drawn if the highest scores are negatives.
         """
         recall, precision, best = self.recall, self.precision, self.best
         if best is not None:
@@ -528,7 +533,9 @@ def _beta2(run: Evaluation, metric: str | None) -> float:
 def metric_with_curve(run: Evaluation, metric: str | None = None) -> str:
     """Return `metric` or, if it is None, the run's first metric with a precision-recall curve.
 
-    Raises DataError if `metric` has no curve, or if no metric of the run has one.
+    The metrics in `run.with_curve` come first. Other metrics whose scores contain a curve follow in
+    alphabetical order. Raises DataError if `metric` has no curve, or if no metric of the run has
+    one.
     """
     candidates = list(run.with_curve)
     for name in sorted(run.metrics):

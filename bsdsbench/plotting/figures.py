@@ -83,13 +83,27 @@ def plot_curves(
 ) -> Figure:
     """Draw several displays on the same axes, with different colours and a legend.
 
-    displays : at least one, all of the same class and the same `kind`
-    path     : also write the figure to this .pdf, .svg or .png file
-    ax       : axes to draw on, by default those of a new figure
-    chance   : also draw the lines of random rankings
+    Parameters
+    ----------
+    displays : sequence of CurveDisplay
+        One or more displays of the same class and the same `kind`. Their attributes `ax_`, `line_`
+        and so on are set, as by `plot`.
+    path : path, optional
+        Also write the figure to this .pdf, .svg or .png file.
+    ax : Axes, optional
+        The axes to draw on, by default those of a new figure.
+    chance : bool
+        Also draw the lines of random rankings.
 
-    Sets the attributes of the displays that `plot` sets. Raises DataError if there are no displays,
-    or if their classes or kinds differ.
+    Returns
+    -------
+    Figure
+
+    Raises
+    ------
+    DataError
+        If there are no displays, if their classes or kinds differ, or if the suffix of `path` is
+        unknown.
     """
     if not displays:
         raise DataError("no curves given, expected at least one to plot")
@@ -128,19 +142,37 @@ def plot_spaces(
 ) -> Figure:
     """Draw the same curves in several spaces (ROC, PR, DET) side by side, one axes per space.
 
-    curves  : any curves of the package, by name
-    path    : also write the figure to this .pdf, .svg or .png file
-    spaces  : the spaces from left to right: "roc", "pr" or "det"
-    hull    : also draw, dashed, the convex hull of each curve in ROC space. In PR space the same
-        points are its achievable curve
-    crossed : mark the points at which two curves cross
-    chance  : draw the line of a random ranking
-    plot    : the axes of ROC space, x before y, as in `curves.roc`
-    scale   : the axes of DET space, "normal" or "log"
-    look    : see `bsdsbench.plotting.style.style`
+    Parameters
+    ----------
+    curves : mapping
+        Any curves of the package, by the name to show in the legend.
+    path : path, optional
+        Also write the figure to this .pdf, .svg or .png file.
+    spaces : sequence of str
+        The spaces from left to right: "roc", "pr" or "det".
+    hull : bool
+        Also draw, dashed, the convex hull of each curve in ROC space. In PR space, the same points
+        are its achievable curve.
+    crossed : bool
+        Mark the points at which two curves cross.
+    chance : bool
+        Draw the line of a random ranking.
+    plot : str
+        The axes of ROC space, x before y, as in `curves.roc`.
+    scale : str
+        The axes of DET space, "normal" or "log".
+    look : str, optional
+        See `bsdsbench.plotting.style.style`.
 
-    Raises DataError if `curves` is empty, if a curve lacks what a space needs, or if the suffix of
-    `path` is unknown.
+    Returns
+    -------
+    Figure
+
+    Raises
+    ------
+    DataError
+        If `curves` is empty, if a curve lacks what a space needs, or if the suffix of `path` is
+        unknown.
 
     Examples
     --------
@@ -172,9 +204,12 @@ def plot_spaces(
 
 
 def _mark_crossings(ax: Axes, curves: Sequence[AnyCurve], space: AxesKind, plot: Variant) -> None:
-    """Mark the points at which any two curves cross, if there are any, on the axes of a space.
+    """Mark the points at which any two of the curves cross; draw nothing if none do.
 
-    plot : the axes of ROC space, as in `plot_spaces`
+    ax     : the axes of the space
+    curves : the curves that were drawn
+    space  : "roc", "pr" or "det"
+    plot   : the axes of ROC space, as in `plot_spaces`
     """
     xs, ys = [], []
     for a, b in combinations(map(points_of, curves), 2):
@@ -368,9 +403,11 @@ def _are_of_human_task(runs: Sequence[Evaluation]) -> bool:
 
 
 def _draw_human_point(ax: Axes, human: bool | Evaluation) -> tuple[float, Any]:
-    """Mark human agreement on precision-recall axes, and return its F and the artist.
+    """Mark human agreement by a point on precision-recall axes.
 
     human : a run of `evaluate_humans`, or True for the test images of BSDS500
+
+    Returns the F of the point and its artist.
     """
     if isinstance(human, Evaluation):
         best = human.boundary_score().ods
