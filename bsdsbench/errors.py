@@ -140,10 +140,11 @@ class DataError(ValueError):
 def refuse_unless_forced(
     faults: Sequence[str], allowed: bool, consequence: str, effect: str
 ) -> None:
-    """Raise one DataError that lists `faults`, unless there are none or they are `allowed`.
+    """Raise one DataError that lists all `faults`, unless there are none or `allowed` is True.
 
-    `consequence`, such as "such scores are not comparable", is appended to each fault. The error
-    suggests the option `force` and its `effect`, such as "shows them", unless that is "".
+    - consequence: a text that is appended to each fault, such as "such scores are not comparable"
+    - effect: what the option `force` does, such as "shows them". The error suggests this option,
+      unless `effect` is "".
     """
     if faults and not allowed:
         problems = [f"{fault}; {consequence}" for fault in faults]
@@ -201,9 +202,10 @@ def warn(warning: InputWarning) -> None:
 
 
 def find_place_of_bug(error: BaseException, packages: Collection[str]) -> str:
-    """Return "PACKAGE, in FILE, line N" for a traceback's innermost line in one of these packages.
+    """Return the place of a bug as "PACKAGE, in FILE, line N".
 
-    `packages` are top-level names, such as "bsdsbench". Returns "" if no line is in one of them.
+    This is the innermost line of the error's traceback that lies in one of the `packages`, which
+    are top-level names such as "bsdsbench". Returns "" if no line lies in one of them.
     """
     place = ""
     for frame, line in traceback.walk_tb(error.__traceback__):
@@ -223,8 +225,8 @@ def describe_unexpected(error: BaseException, packages: Collection[str]) -> str:
 def group_similar_problems(problems: Iterable[Problem]) -> list[list[Problem]]:
     """Group problems that differ only in the file and in numbers, in order of first appearance.
 
-    "FILE: FAULT" in `has` names the file of a problem without `file`. A problem without a file even
-    then is a group by itself. Repeated problems are dropped.
+    If a problem has no `file`, but its text `has` is "FILE: FAULT", its file is FILE. A problem
+    with no file in either place forms a group by itself. Repeated problems are dropped.
     """
     groups: dict[str | Problem, list[Problem]] = {}
     for problem in dict.fromkeys(problems):

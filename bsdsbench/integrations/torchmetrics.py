@@ -87,8 +87,8 @@ class BenchmarkMetric(Metric):
     ) -> None:
         """Add one image or a batch, with the arguments of `StreamingEvaluator.update`.
 
-        An image that is added again with the same id counts once. Raises DataError, and adds
-        nothing, if an id was used for a different image.
+        If an image is added again with the same id, it is counted only once. If an id was used for
+        a different image, DataError is raised and nothing is added.
         """
         # The state `counts` gets a uint8 tensor per image: the number of bytes of the packed
         # record, in 8 bytes, and the record, whose id is "" for an image without an id
@@ -108,10 +108,13 @@ class BenchmarkMetric(Metric):
             self.counts.append(state.to(self.device))
 
     def evaluation(self, name: str = "torchmetrics") -> Evaluation:
-        """Return the evaluation of all images so far, of all ranks if states were gathered.
+        """Return the evaluation of all images that were added so far.
 
-        Images without ids get numbers as ids. Raises DataError if there are no images, if two
-        different images have the same id, or if the values have no single meaning.
+        If the states of several ranks were gathered, the images of all ranks are included. Images
+        without ids get numbers as ids.
+
+        Raises DataError if there are no images, if two different images have the same id, or if the
+        values of all images together have no single meaning.
         """
         # After a reduction over ranks torchmetrics holds one tensor instead of a list
         states = self.counts if isinstance(self.counts, list) else [self.counts]

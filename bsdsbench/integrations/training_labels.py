@@ -122,10 +122,11 @@ def assign(
 
 
 def _offset_costs(metric: str, radius: float) -> F8:
-    """Return the distance between two pixels by their offset, float64 (2 reach + 1, 2 reach + 1).
+    """Precompute the distances between two pixels for all offsets within a radius.
 
-    Entry [reach + dy, reach + dx] is the distance for an offset of dy rows and dx columns, infinite
-    beyond the radius; reach is the radius, rounded down.
+    With r as the radius rounded down, the result is a float64 array (2 r + 1, 2 r + 1). Its entry
+    [r + dy, r + dx] is the distance of two pixels that are dy rows and dx columns apart, or
+    infinity if that exceeds the radius.
     """
     reach = int(radius)
     dx = np.abs(np.arange(-reach, reach + 1.0))

@@ -49,12 +49,15 @@ def parse_annotated_classes(
 ) -> dict[str, object]:
     """Return the classes of a ground-truth file as keyword arguments of GroundTruth.
 
-    - the struct GTcls of SBD: "labels" and "class_boundaries"
-    - the struct of a crack set: "labels", 1 for the ground and 2 for the crack
-    - an array (H, W), or (1, H, W) that is not binary: "labels"
-    - an array (C, H, W): "class_boundaries", True where not 0
+    The arguments depend on the content of the file:
 
-    `instances` adds the instance map to labels, if `find_instances_file` finds a file for `path`.
+    - The struct GTcls of SBD gives "labels" and "class_boundaries".
+    - The struct of a crack set gives "labels", which are 1 for the ground and 2 for the crack.
+    - An array (H, W), or an array (1, H, W) that is not binary, gives "labels".
+    - Any other array (C, H, W) gives "class_boundaries", which are True where it is not 0.
+
+    If `instances` is True and `find_instances_file` finds a file for `path`, the instance map is
+    added to the labels.
     """
     parts: dict[str, object]
     if "GTcls" in arrays:

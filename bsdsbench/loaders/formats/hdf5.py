@@ -66,10 +66,11 @@ class _Converter:
     budget: Budget
 
     def convert_group(self, group: h5py.Group, depth: int) -> object:
-        """Convert a group: a struct to a dict, a struct array to a list of dicts, others to None.
+        """Convert a group of an HDF5 file, at the nesting level `depth`.
 
-        In a struct array, every field is a list of references to the values of all structs. It has
-        no attribute MATLAB_class, unlike a field that holds a cell. `depth` is the nesting level.
+        A struct becomes a dict, a struct array becomes a list of dicts, and any other group becomes
+        None. In a struct array, every field is a list of references to the values of all structs.
+        Unlike a field that holds a cell, such a list has no attribute MATLAB_class.
         """
         if _read_attribute(group, CLASS) not in ("", "struct"):
             return None
@@ -87,10 +88,11 @@ class _Converter:
         return [dict(zip(fields, row, strict=True)) for row in zip(*lists, strict=True)]
 
     def convert(self, item: h5py.Dataset | h5py.Group, depth: int) -> object:
-        """Convert a group with `convert_group`, a cell to a list, and numbers to an array.
+        """Convert a group or a data set of an HDF5 file, at the nesting level `depth`.
 
+        A group is converted by `convert_group`. A cell becomes a list, and numbers become an array.
         Text, function handles and objects become None. An empty cell becomes [], and any other
-        empty item an array (0, 0). `depth` is the level of nesting, at most MAX_DEPTH.
+        empty item becomes an array (0, 0). Raises FaultError if `depth` exceeds MAX_DEPTH.
         """
         import h5py
 
@@ -131,10 +133,11 @@ def _follow_hard_link(group: h5py.Group, name: str) -> h5py.Dataset | h5py.Group
 
 
 def _check_chunks(item: h5py.Dataset) -> None:
-    """Raise FaultError if the data set in an HDF5 file is not safe to read.
+    """Check that a data set in an HDF5 file is safe to read, or raise FaultError.
 
-    Accepted are no filters, or gzip with or without shuffle. Chunks must be neither too large nor
-    too many, and each must decode to exactly the size of a chunk, which is tried here.
+    The data may be stored without filters, or with gzip, with or without shuffle. The chunks must
+    be neither too large nor too many. Each chunk is decoded here on trial, and must have exactly
+    the size that the file states.
     """
     properties = item.id.get_create_plist()
     filters = [properties.get_filter(k)[0] for k in range(properties.get_nfilters())]

@@ -111,12 +111,16 @@ def _read_ev1(path: PathLike) -> MatchCounts:
 def read_run_folder(folder: PathLike) -> dict[str, Any]:
     """Read the official tables in a folder, whichever program wrote them.
 
-    Returns {name: rows}, float64 (N, columns), for the tables in COLUMNS that the folder has. Rows
-    for thresholds are sorted by threshold. Numbers that the program did not write are NaN.
-    eval_bdry.txt has 9 columns if SBD's programs wrote it, else 8.
+    Returns a dict from the names of the tables in COLUMNS that the folder has to their rows, as
+    float64 arrays (N, columns). If a table has a row for each threshold, the rows are sorted by
+    threshold. Numbers that the program did not write are NaN. eval_bdry.txt has 9 columns if SBD's
+    programs wrote it, and otherwise 8.
 
-    The key "ev1" has {image id: MatchCounts} from the files ID_ev1.txt in the folder, in its
-    per_image/, and in its nms-eval/ (edges toolbox), of which the last one is used.
+    The dict also has the key "ev1", whose value maps image ids to MatchCounts. These come from the
+    files ID_ev1.txt in the folder, in its subfolder per_image, and in its subfolder nms-eval (edges
+    toolbox). If an image has several files, the last one in this order is used.
+
+    Raises FileFormatError if the folder has none of these files, or if a file is damaged.
     """
     root = Path(folder)
     tables = {}
