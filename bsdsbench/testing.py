@@ -91,7 +91,10 @@ class MetricCase:
     def streamed(
         self, images: Iterable[tuple[Prediction, GroundTruth]], protocol: Protocol | None = None
     ) -> Evaluation:
-        """Return the run of images that are counted one after the other."""
+        """Return the run of images that are counted one after the other.
+
+        The default protocol is that of the case.
+        """
         stream = StreamingEvaluator(protocol or self.protocol, self.metric.name)
         for pred, gt in images:
             stream.update(pred, gt, image_id=pred.image_id)
@@ -102,23 +105,31 @@ class MetricCase:
         return [r.counts[self.metric.name] for r in self.run.records]
 
     def tree(self, weights: ArrayLike, protocol: Protocol | None = None) -> ScoreTree:
-        """Return the metric's nested scores of S samples of the N images, arrays (S,) or (S, T).
+        """Compute the metric's scores for S samples of the N images.
 
         weights (S, N): how often each image occurs in each sample.
+        protocol: the protocol for scoring; by default that of the run.
+
+        Returns nested mappings of scores, which end in arrays (S,) and curves (S, T).
         """
         metric, protocol = self.metric, protocol or self.run.protocol
         stack, opt = metric.stack(self.counted()), metric.options_of(protocol)
         return metric.scores(stack, np.array(weights), protocol, opt)
 
     def repeated(self, times: Iterable[int]) -> dict[str, float]:
-        """Return column -> score for a data set in which image k occurs times[k] times."""
+        """Score a data set in which image k occurs times[k] times, with a new id for each copy.
+
+        Returns a dict from column to score. Columns without a score have no entry.
+        """
         repeated = [r for r, n in zip(self.run.records, times, strict=True) for _ in range(n)]
         renamed = [replace(record, image_id=f"{k:04d}") for k, record in enumerate(repeated)]
         return _columns(self.metric, self.metric.score(renamed, self.run.protocol))
 
 
 def _assert_same(first_tree: object, second_tree: object) -> None:
-    """Check that two trees of scores are equal, with NaN equal to NaN.
+    """Check that two trees of scores are equal. NaN is equal to NaN.
+
+    A tree is a nested mapping that ends in arrays, numbers and curves.
 
     Keys that only one mapping has are skipped, because a run has no score of a class that is absent
     from it, but two mappings must have a key in common.
@@ -135,7 +146,10 @@ def _assert_same(first_tree: object, second_tree: object) -> None:
 
 
 def _columns(metric: Metric, score: Mapping[str, Any]) -> dict[str, float]:
-    """Return column -> value for the columns of a metric that a score has, without n_images."""
+    """Return the values of a metric's columns by key, without the number of images.
+
+    Columns that the score does not have are left out.
+    """
     values = {c.key: value_at(score, c.key) for c in metric.columns if c.key != "n_images"}
     return {key: value for key, value in values.items() if value is not None}
 

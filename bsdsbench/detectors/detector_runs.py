@@ -99,11 +99,14 @@ class DetectorRun(TabularResult):
         return f"<DetectorRun {self.name!r}, {cost}: {self.evaluation!r}>"
 
     def tables(self) -> list[Table]:
-        """Return the tables of scores with a column of times, or [] without scores."""
+        """Return the tables of scores with a column of times, or [] if nothing was scored."""
         return score_tables([self.evaluation]) if self.evaluation else []
 
     def to_mapping(self) -> dict[str, object]:
-        """Return the fields, the median time (None without any call) and the scores, for JSON."""
+        """Return the fields, the median time per image and the scores, for JSON.
+
+        The median time is None if no call succeeded, and the scores are None without ground truth.
+        """
         return {
             "name": self.name,
             "maps": str(self.maps),
@@ -197,12 +200,17 @@ def _run(
 ) -> DetectorRun:
     """Run the detector on the images of a folder, and evaluate its maps if `gt` is given.
 
-    record: describes the detector. plan: the checked options of `run`. With a shard K/N only every
-    N-th image is processed, starting with the K-th, in the order of ids. Images whose maps are kept
-    from an earlier run are not processed.
+    Images whose maps are kept from an earlier run are not processed again.
 
-    Raises DataError if there are no images; if an image of the split or an annotation is missing;
-    or if the detector failed on all images of the shard (with on_error="fail": on any of them).
+    record: describes the detector.
+    images, gt: folders of the images and of the ground truth. If `gt` is None, nothing is scored.
+    out: folder for the results; the maps are written to OUT/maps.
+    plan: the checked options of `run`. If they include a shard K/N, only every N-th image is
+        processed, starting with the K-th, in the order of ids.
+
+    Raises DataError if there are no images, or if an image of the split or an annotation is
+    missing. Also raises DataError if the detector failed on all images of the shard, or, with
+    on_error="fail", on any of them.
     """
     photos = _photos_of_split(images, plan.split_file)
     ids = sorted(photos)
@@ -237,7 +245,9 @@ def _run(
 
 
 def _photos_of_split(images: StrPath, split_file: StrPath | None) -> dict[str, Path]:
-    """Return the photos in a folder, or only those that a split file lists: image id -> path.
+    """Find the photos in a folder, and return their absolute paths by image id.
+
+    If there is a `split_file`, only the photos whose ids it lists are returned.
 
     Raises DataError if a listed photo is missing, or if there are no photos.
     """
@@ -262,9 +272,11 @@ def _evaluate(
     """Score the detector's maps of a shard against the ground truth in the folder `gt`.
 
     detected: the run so far. Images on which the detector failed are not scored.
-    ids, shard_ids: ids of all images, which the description of the data covers, and of those that
-        are scored.
+    ids: ids of all images. The description of the data, which is stored with the scores, covers all
+        of them.
+    shard_ids: ids of the images of this shard, which are scored.
     record: describes the detector, and is stored with the scores.
+    plan: the checked options of `run`.
     """
     plan = attrs.evolve(plan, name=record.name, pred_kind=detected.kind, split_file=None)
     all_items, _ = list_items(detected.maps, gt, attrs.evolve(plan, missing="zero"), ids)
@@ -285,8 +297,10 @@ def _evaluate(
 def _new_record(detector: Detector, function: Detector | str, plan: Plan) -> MapsRecord:
     """Return the record of a detector that has no maps yet.
 
+    detector: the function that is called.
     function: what the user passed to `run`: MODULE:FUNCTION, the name of a baseline, or the
-        detector itself. The hash of its file is recorded only for MODULE:FUNCTION.
+        detector itself. The hash of the detector's file is recorded only for MODULE:FUNCTION.
+    plan: the checked options of `run`.
     """
     callee: Any = detector if hasattr(detector, "__qualname__") else type(detector)
     path = function if isinstance(function, str) else f"{callee.__module__}:{callee.__qualname__}"
@@ -304,7 +318,7 @@ def _new_record(detector: Detector, function: Detector | str, plan: Plan) -> Map
 def _detect(
     detector: Detector, photos: dict[str, Path], maps: Path, record: MapsRecord, plan: Plan
 ) -> dict[str, str]:
-    """Call the detector on each photo, write its maps, and return {image id: reason of failure}.
+    """Call the detector on each photo, write its maps, and return the failures.
 
     photos: image id -> path of the photo.
     maps: folder for the maps and run.json.
@@ -312,9 +326,13 @@ def _detect(
         run.json before the first map, then about once a second, and at the end even after an error.
 
     The first call that succeeds is a warm-up: it is not timed, and the detector is called again on
-    the same image. An exception from the detector, or an unreadable photo or map, is a failure of
-    that image. Raises DataError if the detector returns soft maps for some images and labels for
-    others. KeyboardInterrupt is raised again with advice on how to continue.
+    the same image.
+
+    Returns the reason for each failure by image id. If a photo cannot be read, if the detector
+    raises an exception, or if it returns what cannot be written as a map, the image has failed.
+
+    Raises DataError if the detector returns soft maps for some images and labels for others. If the
+    user interrupts the run, KeyboardInterrupt is raised again with advice on how to continue.
     """
     failed = {}
     is_warm = False
@@ -372,7 +390,10 @@ def machine() -> str:
 
 @contextlib.contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Send prints in the `with` block to standard error, then restore the working folder."""
+    """Protect the caller from a user's function that is called in the `with` block.
+
+    What the function prints goes to standard error. The working folder is restored afterwards.
+    """
     working_folder = os.getcwd()
     try:
         with contextlib.redirect_stdout(sys.stderr):
@@ -386,8 +407,8 @@ def fresh_modules(name: str) -> Iterator[None]:
     """Make imports in the `with` block load the module `name` from its file, even after an edit.
 
     The current folder is searched first, and no bytecode is written. If the module's package lies
-    there, all its modules are imported anew. Installed modules and those of bsdsbench are never
-    reloaded.
+    in the current folder, all modules of the package are imported anew. Installed modules and those
+    of bsdsbench are never reloaded.
 
     Afterwards modules that were imported from the current folder are removed, and the earlier
     modules and `sys.path` are restored, so that another folder may hold a module of the same name.
@@ -424,7 +445,10 @@ def _is_installed(module: ModuleType) -> bool:
 
 
 def _is_from(module: ModuleType, folder: Path) -> bool:
-    """Return True if a module, or its top-level package, lies directly in a folder."""
+    """Return True if a module, or its top-level package, lies directly in a folder.
+
+    Returns False for a module that has neither a file nor folders.
+    """
     package = getattr(module, "__name__", "").partition(".")[0]
     file = getattr(module, "__file__", None)
     files = [file] if file else list(getattr(module, "__path__", ()))
@@ -436,7 +460,10 @@ def _is_from(module: ModuleType, folder: Path) -> bool:
 
 
 def _file_of(detector: Detector) -> dict[str, str] | None:
-    """Return the "name" and "blake2b" hash of the file that defines a function, or None."""
+    """Return the "name" and the "blake2b" hash of the file that defines a function.
+
+    Returns None if the function's module has no file.
+    """
     file = getattr(sys.modules.get(detector.__module__), "__file__", None)
     if file is None:
         return None
@@ -468,7 +495,10 @@ def _load_function(spec: str) -> Detector:
 
 
 def _reason_of(error: BaseException) -> str:
-    """Return the reason for a failure as one line, cut to 300 characters if it is not ours."""
+    """Return the reason for a failure as one line.
+
+    The text of a DataError is returned as it is. That of any other error is cut to 300 characters.
+    """
     if isinstance(error, DataError):
         return str(error)
     return visible(f"{type(error).__name__}: {error}")[:300]

@@ -59,9 +59,9 @@ def open_maps(maps: Path, record: MapsRecord, *, resume: bool, fresh: bool) -> s
         and the times of their calls, in place.
     resume: keep the maps in the folder. fresh: delete them.
 
-    Raises DataError if the folder holds maps that bsdsbench did not write, maps although neither
-    option is set, or, with `resume`, maps of another function, tag or scales. Warns if the
-    detector's file has changed since the maps were made.
+    Raises DataError if the folder holds maps that bsdsbench did not write, or if it holds maps and
+    neither option is set. With `resume`, raises DataError if the maps come from another function,
+    tag or scales, and warns if the detector's file has changed since the maps were made.
     """
     maps.mkdir(parents=True, exist_ok=True)
     remove_leftovers(maps)
@@ -98,7 +98,8 @@ def open_maps(maps: Path, record: MapsRecord, *, resume: bool, fresh: bool) -> s
 class MapFile(NamedTuple):
     """The content of a map's file."""
 
-    # "labels" only for PNG files of labels: readers recognise those in a .mat file, so it is "soft"
+    # "labels" for a PNG file of labels, else "soft". A .mat file of label maps is "soft" too:
+    # its readers recognise labels by themselves.
     kind: str
     suffix: str  # ".png" or ".mat"
     content: bytes
@@ -142,10 +143,10 @@ def encode_map(answer: object, shape: tuple[int, ...]) -> MapFile:
 
 
 def _renumber(labels: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.uint16]:
-    """Replace the n labels of a map of `shape` with 1 .. n, in ascending order.
+    """Renumber the n labels of a label map from 1 to n, in ascending order.
 
-    Raises DataError for another shape, for values that are not integers, and for more than 65535
-    labels.
+    Raises DataError if the map does not have the given shape, if its values are not integers, or if
+    it has more than 65535 labels.
     """
     if labels.shape != shape:
         raise DataError(f"returned shape {labels.shape}, expected {shape}")

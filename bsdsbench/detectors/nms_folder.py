@@ -28,8 +28,9 @@ def nms_files(
 ) -> int:
     """Apply NMS to the soft maps in a folder, write one PNG per image, and return their number.
 
-    source: a folder, or several with maps of the same images, which are averaged before NMS.
-    target: folder for the PNGs; files of the same names are replaced.
+    source: a folder, or several folders with maps of the same images. The maps of an image are
+        averaged before NMS.
+    target: folder for the PNGs. Files of the same names are replaced.
     protocol: its invert, normalise and nms_params are applied. The PNGs have nms_params.bits bits,
         or 8 if that is 0.
     progress: called after each image as progress(images done, number of images, image id).
@@ -65,7 +66,10 @@ def nms_files(
 
 
 def refuse_maps_in(folder: StrPath) -> None:
-    """Raise DataError if a folder for results holds maps: it may be meant as a further input."""
+    """Raise DataError if a folder for results already holds maps.
+
+    The user may have meant the folder as a further input.
+    """
     if Path(folder).is_dir() and find_files(Path(folder), FORMATS):
         raise DataError(
             f"{show(folder)}: holds maps, expected a new folder for the result",
@@ -74,9 +78,11 @@ def refuse_maps_in(folder: StrPath) -> None:
 
 
 def _maps_by_id(folder: Path, errors: list[DataError]) -> dict[str, Path]:
-    """Return the maps that lie directly in a folder, by image id. Raises DataError without any.
+    """Return the paths of the maps that lie directly in a folder, by image id.
 
-    Of two maps with the same id the first is returned, and an error is appended to `errors`.
+    If two maps have the same id, the first is returned, and an error is appended to `errors`.
+
+    Raises DataError if there are no maps.
     """
     files = [path for path in find_files(folder, FORMATS) if path.parent == folder]
     if not files:
@@ -90,7 +96,9 @@ def _maps_by_id(folder: Path, errors: list[DataError]) -> dict[str, Path]:
 
 
 def _mean_map(paths: Sequence[Path]) -> Map:
-    """Return the mean of the maps of one image, in [0, 1]; a single map is returned unchanged.
+    """Read the maps of one image and return their mean, with values in [0, 1].
+
+    A single map is returned unchanged, with its own dtype.
 
     Raises DataError if the sizes differ or a file cannot be read.
     """

@@ -72,12 +72,15 @@ def nms(
 
 
 def as_float32(soft: Map) -> NDArray[np.float32]:
-    """Copy a soft map to a contiguous float32 array in [0, 1]; uint8 is divided by 255."""
+    """Copy a soft map to a contiguous float32 array in [0, 1].
+
+    Integers are divided by the largest value of their dtype, such as 255 for uint8.
+    """
     return np.array(unit(soft) if soft.dtype.kind == "u" else soft, np.float32, order="C")
 
 
 def _quantise(prob: Map, bits: int) -> Map:
-    """Convert a map in [0, 1] to integers of 8 or 16 bits (`bits`). Halves are rounded up."""
+    """Convert a map in [0, 1] to integers of 8 or 16 `bits`. Halves are rounded up."""
     dtype = np.uint8 if bits == 8 else np.uint16
     return np.floor(np.asarray(prob, np.float64) * np.iinfo(dtype).max + 0.5).astype(dtype)
 

@@ -45,9 +45,13 @@ class MultiScale:
     def given(
         cls, scales: str | float | Sequence[float] | None, flip: bool, resize: str
     ) -> MultiScale | None:
-        """Build the settings from a user's options; None if they ask for a single call as usual.
+        """Build the settings from a user's options.
+
+        Returns None if the options ask for a single call at the scale 1, as without them.
 
         scales: a number, several numbers, text such as ".5,1,1.5", a key of SCALES, or None for 1.
+        flip: whether to call the detector on the mirrored image too.
+        resize: a value of `Resize`, the kernel by which images and maps are resized.
 
         Raises DataError unless there are 1 to MAX_SCALES different scales, each above 0 and at most
         MAX_SCALE, and `resize` is one of the values of `Resize`.

@@ -42,8 +42,11 @@ def resample(
 ) -> F8:
     """Resize an image (H, W) or (H, W, C) to `shape` (rows, columns), without antialiasing.
 
+    kernel: "bilinear" or "cubic", with the slope of OpenCV and PyTorch.
     scale: the exact scale factor, if `shape` was rounded from it. By default rows and columns are
         scaled by the ratio of the new and the old size.
+
+    Returns float64 of the new size.
     """
     array = np.asarray(image, np.float64)
     weight, support = (partial(_cubic, a=-0.75), 4) if kernel == "cubic" else (_triangle, 2)
@@ -86,13 +89,16 @@ def _cubic(x: F8, a: float = -0.5) -> F8:
 def _resize_matrix(
     size: int, new_size: int, kernel: _Kernel, support: int, scale: float | None, antialias: bool
 ) -> csr_array:
-    """Return the sparse matrix (new_size, size) that resizes a line of samples.
+    """Return the sparse matrix (new_size, size) that resizes a row of samples.
 
-    kernel: gives the weight of an old sample by its distance from the new one.
-    support: width of the kernel in old samples; its weight is 0 at distances beyond support / 2.
-    scale: the exact scale factor; if None, new_size / size.
-    antialias: widen the kernel when shrinking, and mirror the samples beyond both ends. Otherwise
-        the kernel keeps its width, and the first and last samples are repeated.
+    Each row of the matrix holds the weights of the old samples in one new sample.
+
+    kernel: returns the weight of an old sample from its distance to the new sample.
+    support: width of the kernel in old samples. The weight is 0 at distances beyond support / 2.
+    scale: the exact scale factor. If None, it is new_size / size.
+    antialias: if True, the kernel is widened when the row shrinks, and the samples are mirrored at
+        both ends. If False, the kernel keeps its width, and the first and last samples are
+        repeated beyond the ends.
     """
     from scipy.sparse import csr_array
 
