@@ -58,7 +58,7 @@ def given_array(value: object, what: str) -> NDArray[Any]:
 
 
 def given_list(value: object, what: str, expected: str) -> list[Any]:
-    """Convert an iterable to a list.
+    """Check that a value is an iterable of items, and convert it to a list.
 
     `what` names the value in error messages, and `expected` describes the list that was expected.
 
@@ -107,8 +107,8 @@ def given_word(value: object, what: str, words: Collection[str]) -> str:
 def kind_of_value(value: object) -> str:
     """Describe a value for an error message.
 
-    An array is described by its dtype and shape, None, bools, numbers and text by their literals
-    (shortened if necessary), and anything else by its type.
+    An array is described by its dtype and shape. None, bools, numbers and strings are described by
+    their literals, shortened if necessary. Anything else is described by its type.
     """
     if isinstance(value, np.ndarray):
         return f"an array of {value.dtype} and shape {value.shape}"

@@ -243,19 +243,20 @@ def _compare_scores(
     solver_moves: Mapping[str, Mapping[str, float]],
     sampling: Sampling,
 ) -> list[ScoreDifference]:
-    """Compute the difference of each score (a minus b) for all pairs of runs.
+    """Compare each score between all pairs of runs (a minus b), with corrected p-values.
 
     scores : the scores to compare, as METRIC.SCORE
     pairs : the pairs (a, b) of runs
     permutation_p : the p-values of a permutation test, by the names of the pair and by score. If
-        it is empty, p-values are computed from the bootstrap.
-    solver_moves : see `_max_score_changes_by_solver`
+        it is empty, p-values are computed from the bootstrap samples.
+    solver_moves : by run and by score, how much the official solver may have changed the score, as
+        `_max_score_changes_by_solver` estimates it
     sampling : the settings of the bootstrap
 
-    Holm's method corrects the p-values of a family of scores together, over all pairs of runs. Each
-    overall score is a family by itself. A score that exists for every part of a metric, such as the
-    Dice of each class, forms one family with all its parts. A difference that is undefined has p
-    NaN, and does not count as a test.
+    The p-values are corrected by Holm's method, over all pairs of runs. Each overall score is
+    corrected separately. A score that exists for each part of a metric, such as the Dice of each
+    class, is corrected over all of its parts as well. If a difference is undefined, its p-value is
+    NaN, and it does not count as a test.
     """
     families = dict[tuple[str, str, bool], list[ScoreDifference]]()
     for score, (a, b) in product(scores, pairs):
@@ -268,10 +269,10 @@ def _compare_scores(
         else:
             p = significance.p_value(in_samples, sampling.n)
         moves = [solver_moves[run.name][score] for run in (a, b) if run.name in solver_moves]
-        # `reach` is how much of the difference the official solver may have caused. If it matched
-        # both runs, it missed about as many pairs in each, so only its random choices matter. If
-        # it matched neither, `reach` is 0.
-        reach = SOLVER_MOVES if len(moves) == 2 else sum(moves)
+        # Find how much of the difference the official solver may have caused. If it matched neither
+        # run, this is 0. If it matched one of them, this is its effect on the score of that run. If
+        # it matched both, it missed about as many pairs in each, so only its random choices matter.
+        due_to_solver = SOLVER_MOVES if len(moves) == 2 else sum(moves)
         low, high = significance.percentile_interval(in_samples, sampling.level, sampling.n)
         difference = ScoreDifference(
             a=a.name,
@@ -283,8 +284,8 @@ def _compare_scores(
             p=p,
             p_holm=p,  # corrected below
             least=significance.detectable(in_samples, sampling.level, sampling.n),
-            solver=abs(value) < reach,
-            solver_moves=reach,
+            solver=abs(value) < due_to_solver,
+            solver_moves=due_to_solver,
         )
         if named := score_name(score):
             family = named.metric, named.column.key, named.part != ""
@@ -300,7 +301,8 @@ def _assign_letters(
 ) -> dict[str, tuple[str, ...]]:
     """Assign letters to the runs so that runs that share a letter do not differ significantly.
 
-    A difference is significant if its corrected p-value is below 1 - level.
+    This is a compact letter display, made for each score by `significance.letters`. A difference is
+    significant if its corrected p-value is below 1 - level.
 
     Returns a dict from score to a tuple with the letters of each run, such as "ab", in the order of
     `runs`. The best run has the letter "a". A run without a p-value in any of its differences has

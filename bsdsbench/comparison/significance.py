@@ -114,20 +114,22 @@ def _tails(level: float, n_images: float) -> F8:
 
 
 def detectable(draws: F8, level: float, n_images: float) -> float:
-    """Return the smallest true difference that would be significant with probability `POWER`.
+    """Return the smallest true difference that a test would find significant with power `POWER`.
 
     draws : (B,), the observed difference in each bootstrap sample
-    level : confidence level; "significant" means that p, before any correction for several tests,
-        is below 1 - level
-    n_images : the number of images or clusters, or an effective number
+    level : confidence level. A difference is significant if its p-value, before any correction for
+        several tests, is below 1 - level.
+    n_images : the number of images or clusters, or an effective number, which need not be whole
 
-    Returns NaN if a draw is NaN, or if there are fewer than two draws.
+    Returns NaN if any draw is NaN, or if there are fewer than two draws.
     """
     if draws.size < 2:
         return math.nan
-    critical = _tails(level, n_images)[1]
-    power_quantile = _tails(2 * POWER - 1, n_images)[1]  # the upper end of a central interval
-    return float((critical + power_quantile) * draws.std(ddof=1))
+    z_level = _tails(level, n_images)[1]
+    # `_tails` takes the level of a two-sided interval; this one has its upper end at the one-sided
+    # quantile POWER
+    z_power = _tails(2 * POWER - 1, n_images)[1]
+    return float((z_level + z_power) * draws.std(ddof=1))
 
 
 class Ends(NamedTuple):
@@ -142,7 +144,11 @@ def percentile_interval(draws: F8, level: float, n_images: float) -> Ends:
 
     draws : (B,), the value in each bootstrap sample. NaN values are ignored.
     level : confidence level, such as 0.95
-    n_images : the number of images or clusters, or an effective number; see `_tails`
+    n_images : the number of images or clusters, or an effective number, which need not be whole
+
+    For a `level` of 0.95, the ends are the 2.5th and the 97.5th percentile if there are very many
+    images. If there are few, the percentiles are nearer to 0 and 100, because bootstrap samples of
+    few images vary too little. `_tails` returns the z-scores that correspond to the percentiles.
 
     Both ends are NaN if the share of draws that are not NaN is below `level`.
     """

@@ -458,16 +458,18 @@ def _both_limits(line: _Polyline, grid: F8) -> F8:
 
 
 def _polyline(curve: Curve, space: Space, lines: LineShape) -> _Polyline:
-    """Map a curve to a plane where it is straight between its points, and higher means better.
+    """Map a curve to coordinates in which it is straight between its points, and higher is better.
 
-    - In ROC space, x is FPR and y is TPR. The points (0, 0) and (1, 1) are added.
+    - In ROC space, x is FPR and y is TPR. The points (0, 0) and (1, 1) are added. `lines` is
+      ignored.
     - In PR space with lines="straight", x is recall and y is precision. Points with recall 0 are
-      replaced by one with the precision of the next point.
-    - In PR space with lines="counts", x is recall and y is -FP/P. Points with recall 0 are replaced
-      by (0, 0).
+      replaced by one point, which has the precision of the point with the next higher recall.
+    - In PR space with lines="counts", TP and FP are interpolated linearly, rather than precision.
+      x is recall and y is -FP / P, where P is the number of positives. Points with recall 0 are
+      replaced by the point (0, 0).
 
-    Raises DataError if x both rises and falls or exceeds 1, if a PR curve has no point with a
-    recall above 0, or if the precision of such a point is 0.
+    Raises DataError if x both rises and falls, or exceeds 1. For a PR curve, also raises DataError
+    if no point has a recall above 0, or if the precision of such a point is 0.
     """
     if space == "roc":  # conversion to ROC space may leave FPR undefined at an end
         x, y = without_undefined_ends(curve[0], curve[1], "fpr")
@@ -483,6 +485,7 @@ def _polyline(curve: Curve, space: Space, lines: LineShape) -> _Polyline:
         x, y = x[x > 0], y[x > 0]
         if x.size == 0 or (y <= 0).any():
             raise DataError("precision: expected above 0 wherever recall is above 0, at least once")
+        # FP / P = TP / P * FP / TP = recall * (1 / precision - 1)
         y = np.r_[y[0], y] if lines == "straight" else np.r_[0, -x * (1 / y - 1)]
         x = np.r_[0, x]
     if (np.diff(x) < 0).any() or x[-1] > 1:  # x starts at 0, so it is never negative

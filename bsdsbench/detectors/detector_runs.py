@@ -472,10 +472,13 @@ def _file_of(detector: Detector) -> dict[str, str] | None:
 
 
 def _load_function(spec: str) -> Detector:
-    """Import the function MODULE:FUNCTION, or return the baseline if the name has no ":".
+    """Import the function that is given as MODULE:FUNCTION, or return a baseline by its name.
 
-    FUNCTION may be a path such as "Class.method". Raises DataError if the import fails, if the
-    module has no such function, or if bsdsbench has no such baseline.
+    If `spec` has no ":", it is the name of a baseline of bsdsbench. FUNCTION may be a path such as
+    "Class.method". What the module prints while it is imported goes to standard error.
+
+    Raises DataError if the import fails, if the module has no such function, or if bsdsbench has no
+    such baseline.
     """
     if ":" not in spec:
         from bsdsbench.detectors.baselines import baseline  # imports scikit-image
@@ -484,20 +487,21 @@ def _load_function(spec: str) -> Detector:
     module_name, _, attribute = spec.partition(":")
     try:
         with _undisturbed():
-            function: Any = import_module(module_name)
+            loaded: Any = import_module(module_name)  # the module, then each attribute in turn
     except (Exception, SystemExit) as error:  # the user's module may raise anything
         raise DataError(f"{spec!r}: cannot be imported ({_reason_of(error)})") from None
     for name in attribute.split("."):
-        function = getattr(function, name, None)
-    if not callable(function):
+        loaded = getattr(loaded, name, None)
+    if not callable(loaded):
         raise DataError(f"{spec!r}: {module_name} has no function {attribute!r}")
-    return function
+    return loaded
 
 
 def _reason_of(error: BaseException) -> str:
     """Return the reason for a failure as one line.
 
-    The text of a DataError is returned as it is. That of any other error is cut to 300 characters.
+    The message of a DataError is returned as it is. Any other error is described by its type and
+    message, cut to 300 characters.
     """
     if isinstance(error, DataError):
         return str(error)

@@ -116,15 +116,17 @@ def load_run_with_files(
     metric: str = METRIC,
     **options: Any,
 ) -> RunWithFiles:
-    """Load a run with its files, or evaluate a folder of maps, depending on what `run` is.
+    """Load a run along with its files. If `run` is a folder of maps, evaluate the maps first.
 
-    - ref:NAME, a URL, or a file: a reference run or a shared run is loaded; it has no files.
-    - The folder of a saved run: it is loaded with the maps that it names and the ground truth in
-      `gt_dir`, or else that it names.
-    - Any other folder: its maps are evaluated with the ground truth in `gt_dir`, the protocol and
-      further `options` of `evaluate`.
+    `run` is one of these:
 
-    Raises DataError if a folder of maps comes without ground truth, or if a saved run or its files
+    - "ref:NAME", a URL, or a file: a reference run or a shared run, which has no files.
+    - The folder of a saved run. Its maps are read from the folder that the run names. Its ground
+      truth is read from `gt_dir` or, if this is None, from the folder that the run names.
+    - Any other folder: a folder of maps. They are evaluated by `metric` with the ground truth in
+      `gt_dir`, the protocol and further `options` of `evaluate`.
+
+    Raises DataError if a folder of maps is given without `gt_dir`, or if a saved run or its files
     cannot be read.
     """
     folder = Path(run)

@@ -55,10 +55,10 @@ class Trial:
 
 
 def resolution(value: Number) -> float:
-    """Return half a unit of the last decimal of a published number, but at least FINEST.
+    """Return the rounding error of a published number: half a unit in its last decimal place.
 
-    A number given as a text keeps all its decimals: "0.760" has three. The float 0.76 has two,
-    because zeros at its end are lost.
+    If the number is given as a string, trailing zeros count: "0.760" has three decimals. The float
+    0.760 is taken to have two. The result is never smaller than FINEST.
     """
     text = value if isinstance(value, str) else f"{value:.10f}".rstrip("0")
     return max(0.5 * 10.0 ** -len(text.partition(".")[2]), FINEST)
@@ -105,7 +105,7 @@ class Explanation:
     def partly_line(self) -> str:
         """A line with the number of settings that were counted on some images only.
 
-        It is "" if there are none.
+        The line is "" if there are no such settings.
         """
         n_partly = sum(not trial.exact for trial in self.trials)
         if not n_partly:
@@ -117,7 +117,7 @@ class Explanation:
     def late_line(self) -> str:
         """A line with the settings that were not counted, and the reason.
 
-        It is "" if all were counted.
+        The line is "" if all settings were counted.
         """
         left_out = list(self.not_counted)
         if self.pairs_not_counted:
@@ -136,12 +136,15 @@ class Explanation:
         return next(iter(self.fitting), None)
 
     def sentence(self) -> str:
-        """Return the conclusion as a text that can be pasted into a paper or an issue.
+        """Return the conclusion as a string that can be pasted into a paper or an issue.
 
-        - If no trial meets the targets, it names the nearest trial counted on all images.
-        - If the run meets them as it is, it says so.
-        - If several trials meet them, it names them all, since the cause is not identified.
-        - If one trial meets them, it gives the scores before and after, and programs that do so.
+        - If no trial meets the targets, the conclusion names the nearest trial that was counted on
+          all images.
+        - If the run meets the targets as it is, the conclusion says so.
+        - If several trials meet the targets, the conclusion names them all, since the cause is not
+          identified.
+        - If one trial meets the targets, the conclusion gives the scores before and after the
+          change, and the programs that are known to make it.
 
         Published results that have the targets are named first.
         """

@@ -262,17 +262,17 @@ def _switch_on(order, begin, end, work, n_occupied):
 
 @kernel(inline="always", _nrt=False)  # slices need reference counts otherwise
 def mark_deletable(now, deleted, first, stride, second):
-    """Mark the pixels of a tile that a subiteration deletes. Return True if there are any.
+    """Mark the pixels of a tile that a subiteration deletes, and return True if there are any.
 
     now uint64 (words,): the map, column after column of words of 64 pixels. Bit 0 of a word is its
         westernmost pixel.
     deleted uint64 (words,): a map of the same form. The words of the tile receive the pixels to
         delete.
     first: index of the first of the TILE_ROWS words of the tile.
-    stride: number of words in a column, the distance from a word to the one to its right.
+    stride: number of words in a column. A word and the one to its right are this far apart.
     second: 1 for the second subiteration of Guo and Hall, 0 for the first.
 
-    A word x1 .. x8 holds that neighbour of each pixel in the word p:
+    The word p has 64 pixels. Each of the words x1 .. x8 has one neighbour of each of these pixels:
 
         x4 x3 x2
         x5  p x1      (x9 = x1)
@@ -280,15 +280,15 @@ def mark_deletable(now, deleted, first, stride, second):
 
     The first subiteration deletes p if G1, G2 and G3 hold, the second if G1, G2 and G3' hold:
 
-        G1   of i = 1..4, exactly one has x(2i-1) off and x(2i) or x(2i+1) on
-        G2   2 <= min(n1, n2) <= 3, where n1 counts the k with x(2k-1) or x(2k) on, n2 those with
-             x(2k) or x(2k+1) on
+        G1   there is exactly one i = 1..4 for which x(2i-1) is off, and x(2i) or x(2i+1) is on
+        G2   2 <= min(n1, n2) <= 3, where n1 is the number of k = 1..4 for which x(2k-1) or x(2k) is
+             on, and n2 the number of k = 1..4 for which x(2k) or x(2k+1) is on
         G3   not ((x2 or x3 or not x8) and x1)
         G3'  not ((x6 or x7 or not x4) and x5)
 
-    The conditions are combined into one expression with few operations, written out by which of x2
-    and x3 are on; the tests compare both in all 256 neighbourhoods. A rotation by 180 degrees turns
-    G3 into G3', and leaves G1 and G2 unchanged.
+    The code combines the conditions into one expression with few operations, by cases of which of
+    x2 and x3 are on. The tests compare it with the conditions in all 256 neighbourhoods. A rotation
+    by 180 degrees turns G3 into G3', and leaves G1 and G2 unchanged.
     """
     last_bit, any_deleted = np.uint64(63), np.uint64(0)
     west = now[first - stride - 1 : first - stride + TILE_ROWS + 1]
@@ -372,13 +372,16 @@ def _thin_tiles(work, n_occupied, now):
 
 @inner
 def _delete(tile, deleted):
-    """Clear the pixels `deleted` of a tile, and return which borders of the tile they touch.
+    """Delete pixels of a tile in place, and report which of its borders the deleted pixels touch.
 
-    tile, deleted uint64 (TILE_ROWS,): a word per row; `tile` is changed in place.
+    tile uint64 (TILE_ROWS,): the tile, with one word for each row. Bit 0 of a word is the
+        westernmost pixel.
+    deleted uint64 (TILE_ROWS,): the pixels to delete, in the same layout.
 
-    Returns four numbers, for the west, east, north and south border: 1 if touched, else 0.
+    Returns four flags, for the west, east, north and south border. A flag is 1 if a deleted pixel
+    lies at this border, and 0 otherwise.
     """
-    columns = np.uint64(0)
+    columns = np.uint64(0)  # a bit for each column that has a deleted pixel
     for r in range(TILE_ROWS):
         tile[r] &= ~deleted[r]
         columns |= deleted[r]
@@ -449,12 +452,18 @@ def _write_changes(work, now, pixel, end, entering):
 
 @inner
 def _write_pixels(word, begin, pixel, end):
-    """Write begin + i for each set bit i of a word, ascending, from pixel[end] on.
+    """Append the flat indices of the pixels that are set in a word to a list of pixels.
 
-    `begin` is the flat index of the pixel of bit 0. Returns the new end.
+    word: 64 pixels as bits. The pixel of bit i has the flat index begin + i.
+    begin: the flat index of the pixel of bit 0.
+    pixel int32: receives the indices in ascending order, from pixel[end] on.
+    end: the number of indices that `pixel` has on entry.
+
+    Returns the number of indices in `pixel` afterwards.
     """
     while word:
-        lowest = word & (~word + ONE)  # the lowest set bit alone; the ones below it count its index
+        # Isolate the lowest set bit. Its index is the number of bits below it.
+        lowest = word & (~word + ONE)
         pixel[end] = begin + ones(lowest - ONE)
         word ^= lowest
         end += 1

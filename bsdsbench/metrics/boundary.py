@@ -375,7 +375,7 @@ def boundary_counts(
     thresholds, events, size = threshold_events(pred, shape, protocol, widest.near, dropped, valid)
     has_whole_image = protocol.whole_image and pred.kind != "segs"
     total_gt = np.full(thresholds.size, widest.pixel.size)
-    tables = []  # (T, 4) at each tolerance
+    tables = []  # one table (T, 4) for each tolerance
     for radius in radii:
         target = widest if radius == max(radii) else prepare_truth(gt_maps, radius)
         matched_gt, matched_pred = match_steps(events, target)  # highest threshold first
@@ -429,9 +429,9 @@ def boundary_match_maps(
 
 
 def truth_maps(gt: GroundTruth, protocol: Protocol) -> Bool:
-    """Return the boundaries of the A annotators, bool (A, H, W).
+    """Return the boundaries that each of A annotators has drawn, as a bool array (A, H, W).
 
-    They are thinned to lines one pixel wide if `protocol.gt_thin` is True.
+    The boundaries are thinned to lines one pixel wide if `protocol.gt_thin` is True.
     """
     from bsdsbench.kernels.thinning import thin_each
 
@@ -441,11 +441,14 @@ def truth_maps(gt: GroundTruth, protocol: Protocol) -> Bool:
 def boundaries_of_segs(
     pred: Prediction, shape: tuple[int, ...], valid: Bool | None = None
 ) -> Bool | None:
-    """Return the boundaries of a prediction's T segmentations, bool (T, H, W).
+    """Return the boundaries of a prediction's T segmentations as a bool array (T, H, W).
 
-    Returns None if the prediction does not consist of segmentations. If `valid`, bool (H, W), is
-    given, no boundary is drawn along its void pixels, which are False. Raises ShapeError if the
-    prediction's size is not `shape`.
+    shape: (H, W) of the ground truth.
+    valid: a bool array (H, W) that is False at void pixels. If it is given, no boundary is drawn
+        along void pixels.
+
+    Returns None if the prediction does not consist of segmentations. Raises ShapeError if the size
+    of the prediction is not `shape`.
     """
     same_shape(pred.shape, shape)
     return np.stack([seg2bdry(s, valid) for s in pred.segs]) if pred.kind == "segs" else None
@@ -479,11 +482,12 @@ def threshold_events(
     the k-th segmentation.
 
     shape: (rows, columns) of the ground truth.
-    near: uint64 (H, words), a bit mask as `bits.pack` makes it. Changes of pixels whose bit is 0
+    near: a bit mask made by `bits.pack`, uint64 (H, words). Changes of pixels whose bit is 0
         may be left out, because these pixels are too far from the ground truth to be matched. By
         default, all changes are kept.
-    dropped: bool (H, W), True at pixels that are removed after thinning.
-    valid: bool (H, W), False at void pixels. They are removed before and after thinning.
+    dropped: a bool array (H, W) that is True at the pixels to remove after thinning.
+    valid: a bool array (H, W) that is False at void pixels. Void pixels are removed before thinning
+        and again after it.
 
     Raises ShapeError if the size of the prediction is not `shape`.
     """
@@ -525,10 +529,13 @@ def _count_before(flags: Bool) -> I8:
 
 
 def rebuild_maps(events: Events, shape: tuple[int, ...]) -> Bool:
-    """Rebuild the boundary map at each threshold from the changes in `threshold_events`.
+    """Rebuild the boundary map at each threshold from the pixels that change between thresholds.
 
-    Returns bool (T, H, W). The first map is that of the lowest threshold, whereas the first step of
-    `events` is that of the highest threshold. `shape` is (H, W).
+    events: the pixels that are added or removed at each step, as in `ThresholdEvents`. The steps go
+        from the highest threshold to the lowest.
+    shape: (H, W) of the maps.
+
+    Returns a bool array (T, H, W), ordered from the lowest threshold to the highest.
     """
     n_steps = events.start.size - 1
     changed = np.zeros((n_steps, math.prod(shape)), bool)
@@ -541,8 +548,9 @@ def rebuild_maps(events: Events, shape: tuple[int, ...]) -> Bool:
 def whole_image_counts(gt_maps: Bool, valid: Bool | None = None) -> I8:
     """Return the counts of a prediction in which every pixel of the image is a boundary pixel.
 
-    Every pixel of the annotators' `gt_maps` (A, H, W) is matched, and so is every predicted pixel
-    that at least one annotator drew. Void pixels, False in `valid` (H, W), are not predicted.
+    All boundary pixels in `gt_maps` (A, H, W), the maps of A annotators, are matched. A predicted
+    pixel is matched if at least one annotator drew it. Void pixels, which are False in `valid`
+    (H, W), are not predicted.
 
     Returns int64 (4,), with the columns `matches` of `boundary_counts`.
     """

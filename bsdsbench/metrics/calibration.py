@@ -132,7 +132,10 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CalibrationOptions
     ) -> DrawnSteps:
-        """Return the right, false and missed pixels at the edges between bins (0.5 for one bin)."""
+        """Classify the pixels as correct, false positive or missed at each edge between two bins.
+
+        If there is only one bin, the pixels are classified at 0.5.
+        """
         valid, bins = gt.parts.get("valid"), max(opt.bins, 2)
         soft = prepare(pred.soft, protocol, valid)
         n_reached = _find_bins(unit(soft), soft.dtype, bins, opt.closed)

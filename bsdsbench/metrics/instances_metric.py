@@ -360,7 +360,7 @@ class InstancesMetric(LabelMetric[InstancesOptions], ValuesMetric[InstancesOptio
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: InstancesOptions
     ) -> DrawnSteps:
-        """Return the right, false and missed pixels, for drawing.
+        """Classify the pixels of an image as correct, false positive or missed, for an overlay.
 
         Objects are paired if their IoU is above 0.5, whatever the options say.
         """

@@ -142,7 +142,11 @@ def _unit_words(options: LabelOptions) -> str:
 
 
 def _check_divisor(options: LabelOptions, _: object, divisor: int) -> None:
-    """Raise ProtocolError if `divisor` contradicts `components`, `unit` or `classes`."""
+    """Raise ProtocolError if `divisor` (label = class * divisor + number) does not fit the options.
+
+    If `components` is set, `unit` must be "instance", and there may be no classes and no divisor.
+    If there are classes and `unit` is not "class", a divisor (a number above 0) is required.
+    """
     if options.components and (options.unit != "instance" or options.classes or divisor):
         expected = 'unit "instance", no classes and no divisor'
         raise ProtocolError(f"components {options.components}: expected {expected}")
@@ -532,9 +536,8 @@ def _refuse_cut_numbers(pred: Map, gt: Map, unit: str) -> None:
     A map is refused if it has an 8-bit (or 16-bit) type, the other map has numbers that do not fit
     this type, and both maps agree in the low bits at over half of the pixels with such numbers.
 
-    Maps of different shapes are accepted. Cut numbers are also accepted if they do no harm: if
-    instances are not paired by number (`unit` is "instance"), all numbers still differ and none
-    became 0.
+    Maps of different shapes are accepted. Cut numbers do no harm, and are accepted, if `unit` is
+    "instance" (instances are not paired by number), all numbers still differ, and none became 0.
     """
     if pred.shape != gt.shape:
         return

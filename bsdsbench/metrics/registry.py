@@ -174,10 +174,13 @@ def _others() -> dict[str, EntryPoint]:
 
 
 def complete_options(protocol: Protocol) -> Protocol:
-    """Return a protocol with its options checked and their defaults filled in.
+    """Check the options that a protocol sets for metrics, and fill in their defaults.
 
-    This makes equivalent protocols equal. Raises ProtocolError if an option is unknown, belongs to
-    no metric or has a wrong value.
+    Afterwards, two protocols that set options for the same metrics are equal if they mean the same.
+    A protocol without any options is returned unchanged.
+
+    Raises ProtocolError if options are given for an unknown metric, or if an option is unknown or
+    has an invalid value.
     """
     for name in protocol.options:
         if name not in names():

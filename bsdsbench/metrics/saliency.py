@@ -196,7 +196,7 @@ class SaliencyMetric(Metric[SaliencyOptions]):
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SaliencyOptions
     ) -> DrawnSteps:
-        """Return the right, false and missed pixels at each of the 256 levels."""
+        """Classify the pixels as correct, false positive or missed at each of the 256 levels."""
         valid = gt.parts.get("valid")
         levels = _to_levels(_prepare_map(pred, valid, protocol, opt))
         n_reached = levels.astype(np.int16) + 1  # every pixel reaches the first threshold, 0

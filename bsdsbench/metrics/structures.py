@@ -211,7 +211,7 @@ class TopologyMetric(ValuesMetric[TopologyOptions]):
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: TopologyOptions
     ) -> DrawnSteps:
-        """Return the right, false and missed pixels of the two foregrounds."""
+        """Classify the pixels of the two foregrounds as correct, false positive or missed."""
         return draw_masks(*_foregrounds(pred, gt, protocol, opt.threshold))
 
     def values(self, counts: Stack, opt: TopologyOptions) -> dict[str, F8]:

@@ -234,20 +234,24 @@ class Superpixels(NamedTuple):
 
 
 def superpixels(labels: ArrayLike, opt: SuperpixelOptions) -> Superpixels:
-    """Return the superpixels of a label map (H, W), and the number of its pieces.
+    """Return the superpixels of a label map (H, W), and the number of its 8-connected pieces.
 
-    Each label is a superpixel. If `opt.components` is 4 or 8, each 4- or 8-connected component of a
-    label is a superpixel of its own.
+    `opt.components` decides what a superpixel is:
 
-    Raises DataError if the map seems to have more superpixels than 8 bits have numbers, so that
-    labels were used again. This is assumed if at least 255 of the labels 0 .. 255 are in use, and
-    there are more pieces than labels. If `opt.components` is 0, there must be more than _REUSED
-    times as many pieces as labels. If it is 4 or 8, labels may be used again.
+    - None (default): Each label is a superpixel, and should be in one piece.
+    - 0: Each label is a superpixel, and may be in several pieces.
+    - 4 or 8: Each 4- or 8-connected component of a label is a superpixel, so labels may be reused.
+
+    Raises DataError if labels seem to be reused because the map was saved with 8 bits. This is
+    assumed if its highest label is 255, at least 255 labels occur, and there are too many pieces:
+    more pieces than labels if `opt.components` is None, or more than _REUSED times as many if it is
+    0. If `opt.components` is 4 or 8, no such map is refused.
     """
     label_map = as_label_map(labels)
     if opt.components:
         label_map = number_pieces(label_map, opt.components)
     n_labels, n_pieces = np.unique(label_map).size, int(number_pieces(label_map, 8).max())
+    # Accept maps whose labels may be reused, or do not look as if they were cut to 8 bits
     if opt.components or label_map.min() < 0 or label_map.max() != 255 or n_labels < 255:
         return Superpixels(label_map, n_pieces)
     if n_pieces > n_labels * (1 if opt.components is None else _REUSED):
@@ -267,9 +271,9 @@ _MEASURES = ("ue", "ue_levin", "asa", "recall")
 
 
 def _n_pieces(stack: Stack) -> F8:
-    """Return the number of pieces in each of N maps, (N,).
+    """Return the number of 8-connected pieces in each of N label maps as an array (N,).
 
-    It is NaN in runs of earlier versions, which did not count the pieces.
+    The numbers are NaN in runs of earlier versions, which did not count the pieces.
     """
     unknown = np.full(len(stack["n_superpixels"]), np.nan)
     return np.asarray(stack.get("n_pieces", unknown))
@@ -313,7 +317,7 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
         `variation` is NaN if the image itself (its photo) is missing.
 
         Raises DataError if the prediction does not have exactly one label map, or if `superpixels`
-        refuses the map because labels were used again.
+        refuses the map because labels seem to be reused.
         """
         if len(pred.segs) != 1:
             raise DataError(f"{pred.where}: {len(pred.segs)} label maps, expected one")

@@ -75,9 +75,14 @@ def references() -> dict[str, Reference]:
 
 
 def reference_run(name: str) -> RunArguments:
-    """Return the reference run `ref:NAME` as the arguments of an Evaluation.
+    """Load a reference run, whose counts come with the package, as the arguments of an Evaluation.
 
-    Sizes of images are not stored, so they are (0, 0). Raises DataError for an unknown NAME.
+    `name` is the key of the run in `references`, in upper or lower case, with or without the prefix
+    "ref:". The counts are stored for each image at each setting of the method, which is a threshold
+    or, for segmentations, the value of a parameter. Sizes of images are not stored, so they are set
+    to (0, 0).
+
+    Raises DataError if there is no reference run of this name.
     """
     key = name.removeprefix(PREFIX).lower()
     if key not in references():
@@ -91,7 +96,7 @@ def reference_run(name: str) -> RunArguments:
     with np.load(BytesIO(data)) as file:
         ids, total_gt = file["ids"].tolist(), file["total_gt"]
         parameter = file[f"{key}.parameter"]
-        counts = {}  # (N, T)
+        counts = {}  # each array is (N, T): N images at T settings of the method
         for kind in ("matched_gt", "unmatched_pred", "total_pred"):
             counts[kind] = unpack_counts(file[f"{key}.{kind}"].transpose(0, 2, 1))
     matched_pred = counts["total_pred"] - counts["unmatched_pred"]
@@ -119,7 +124,7 @@ def reference_run(name: str) -> RunArguments:
 
 
 def _thresholds_of(parameter: NDArray[np.str_]) -> F8:
-    """Convert the values of a method's parameter, as text, to thresholds (T,).
+    """Convert the T values of a method's parameter, given as strings, to thresholds (T,).
 
     Numbers in [0, 1) are taken as thresholds. Any other values, such as combinations of parameters,
     are replaced with 1, 2, ..., T.

@@ -251,7 +251,7 @@ def _result_bytes(run: Evaluation, out: Path, counts: bytes) -> bytes:
 def _encode_result(content: Mapping[str, Any]) -> bytes:
     """Encode the content of result.json, with one line per image and all other fields indented.
 
-    Indenting the values of every image too would take ten times as long.
+    The values of images are not indented, because that would take ten times as long.
     """
     encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
     fields = []
@@ -310,18 +310,19 @@ def is_run(folder: Path) -> bool:
 
 
 def pack_record(record: ImageRecord) -> bytes:
-    """Convert a record to bytes, to be stored in records.db.
+    """Convert a record to the bytes that are stored in records.db.
 
-    The bytes are a line of JSON, followed by the bytes of all arrays of counts. The line is a list:
-    the record's fields named in _FIELDS, in this order, and then
+    The bytes are one line of JSON, followed by the raw bytes of all arrays of counts. The line is a
+    list. Its first items are the record's fields named in _FIELDS, in this order. Then follow
 
-    - evidence (what the values in the files show about their meaning): a list of [name, pred, gt].
-      The first entry, with the name "", is for the first metric. There is another entry for each
-      metric with different evidence. pred and gt are [the numbers of `Evidence.row`, file].
-    - arrays: a list with [metric, name, dtype, shape] of each array, in the order of their bytes
-    - groups: {column: value}
+    - evidence: what the values in the files show about their meaning, for example that a map has
+      only the values 0 and 255. It is a list of [metric, pred, gt]. The first entry has the metric
+      "" and is for the first metric. Further entries exist only for metrics whose evidence differs.
+      pred and gt are each a list of two items: the numbers of `Evidence.row`, and the file's name.
+    - arrays: [metric, name, dtype, shape] for each array, in the order in which they are stored
+    - groups: a dict from column to value
 
-    Integer arrays are stored in the smallest type that holds their largest value.
+    Counts of type int64 are stored in the smallest unsigned type that holds their largest value.
     """
     # Faster than an .npz by 0.4 ms per image
     arrays: list[tuple[str, str, str, tuple[int, ...]]] = []

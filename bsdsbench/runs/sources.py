@@ -320,8 +320,8 @@ def folder_header(
 def _name_after_folder(folder: StrPath) -> str:
     """Return the name for a run whose predictions are in `folder`.
 
-    This is the folder's name. If that is the name of a split, such as "test", it is the name of the
-    nearest parent folder that is not named after a split.
+    The run is named after the folder. If the folder is named after a split, such as "test", the run
+    is named after the nearest parent folder that is not.
     """
     names = list(Path(folder).resolve().parts)
     while len(names) > 1 and names[-1].lower() in SPLITS:
@@ -345,12 +345,14 @@ def _hash_ground_truth(items: Sequence[FileItem]) -> str:
 def check_truth(
     task: Task, gt_dir: StrPath, protocol: Protocol, split_file: StrPath | None = None
 ) -> None:
-    """Check that the ground truth in `gt_dir` is the set of images that the task prescribes.
+    """Check that `gt_dir` holds the ground truth that the task requires.
 
-    The set is recognised by its fingerprint. If the task has no fingerprint, the set is recognised
-    by its number of images, counting only the ids of the task if it has any.
+    If the task has a fingerprint (a hash of all annotations), the ground truth must have the same
+    fingerprint. Otherwise, the number of images must be `task.images`; if the task lists ids, only
+    the images with these ids are counted. A task with neither a fingerprint nor a number of images
+    accepts any ground truth.
 
-    Raises DataError if the ground truth is another set.
+    Raises DataError if the ground truth does not meet these conditions.
     """
     if task.fingerprint is not None:
         truths = folder_fingerprints(gt_dir, protocol, split_file)

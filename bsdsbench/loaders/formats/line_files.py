@@ -31,7 +31,7 @@ FAR = 1e6  # larger coordinates are refused
 
 
 def _find_numbers(arrays: Mapping[str, object], name: str) -> NDArray[Any]:
-    """Return the array called `name`, or raise FaultError if it is absent or not numeric."""
+    """Return the array called `name`. Raise FaultError if it is missing or not numeric."""
     value = arrays.get(name)
     if not is_numeric(value):
         known = ", ".join(map(str, sorted(arrays))) or "nothing"
@@ -46,6 +46,9 @@ def _parse_coordinates(arrays: Mapping[str, object], name: str, width: int) -> F
     - width 2 (junctions): the array may be (N, 2), or (N, 3) with a kind or score
 
     Kinds and scores are dropped.
+
+    Raises FaultError if the array is missing, has another shape, or has a coordinate that is NaN or
+    not below FAR.
     """
     array = _find_numbers(arrays, name)
     places = array[..., :2] if array.ndim == 3 or width == 2 else array
@@ -57,7 +60,10 @@ def _parse_coordinates(arrays: Mapping[str, object], name: str, width: int) -> F
 
 
 def _parse_scores(arrays: Mapping[str, object], name: str, places: F8) -> F8:
-    """Return the scores in the array called `name` as float64 (N,), one for each of N `places`."""
+    """Return the scores in the array called `name` as float64 (N,), one for each of N `places`.
+
+    Raises FaultError if the array is missing, or has another number of scores.
+    """
     scores = _find_numbers(arrays, name).ravel().astype(np.float64)
     if len(scores) != len(places):
         raise FaultError(f"{len(places)} places and {len(scores)} {name}, expected as many")
@@ -65,7 +71,11 @@ def _parse_scores(arrays: Mapping[str, object], name: str, places: F8) -> F8:
 
 
 def _parse_size(arrays: Mapping[str, object], name: str) -> _Size | None:
-    """Return the first two values of the array `name`, (rows, columns), or None without it."""
+    """Return the size (rows, columns) given by the first two values of the array called `name`.
+
+    Returns None if there is no such array. Raises FaultError if a value is not a whole number from
+    1.
+    """
     if name not in arrays:
         return None
     rows, columns = _find_numbers(arrays, name).ravel()[:2].tolist()
@@ -136,9 +146,12 @@ def parse_annotated_lines(arrays: Mapping[str, object], path: Path) -> dict[str,
 
 
 def _read_image_size(path: Path) -> _Size:
-    """Return (rows, columns) of the image that belongs to the annotation FOLDER/ID.mat, `path`.
+    """Return the size (rows, columns) of the image that belongs to an annotation file.
 
-    The image is FOLDER/../images/ID with one of IMAGE_SUFFIXES.
+    If `path` is FOLDER/ID.mat, the image is FOLDER/../images/ID with the first suffix in
+    IMAGE_SUFFIXES for which the file exists.
+
+    Raises FaultError if there is no such image.
     """
     from PIL import Image
 
@@ -202,8 +215,11 @@ def parse_annotated_edges(arrays: Mapping[str, object], path: Path) -> dict[str,
 def _draw_fragments(edges: object, shape: tuple[int, ...]) -> Bool:
     """Draw the edge fragments of a PIOD file as a bool map of the given `shape` (H, W).
 
-    A fragment is an array of pixel numbers, counted from 1, column by column. `edges` is a struct
-    with the fragments in its field indices, a list of fragments, or a single fragment.
+    A fragment is an array of pixel numbers, which count the pixels from 1, column by column.
+    `edges` is one of these: a struct whose field "indices" has the fragments, a list of fragments,
+    or a single fragment.
+
+    Raises FaultError if a fragment is not an array of numbers, or has a number outside the map.
     """
     fragments = edges.get("indices") if isinstance(edges, dict) else edges
     is_edge = np.zeros(shape[0] * shape[1], bool)
@@ -220,7 +236,10 @@ def _draw_fragments(edges: object, shape: tuple[int, ...]) -> Bool:
 
 
 def _parse_angles(arrays: Mapping[str, object], name: str) -> F8:
-    """Return the angles (radians) in the array called `name` as float64, in the same shape."""
+    """Return the angles (radians) in the array called `name` as float64, in the same shape.
+
+    Raises FaultError if the array is missing, or has angles that are NaN or infinite.
+    """
     angles = _find_numbers(arrays, name)
     if not np.isfinite(angles).all():
         raise FaultError(f"{name}: angles that are NaN or infinite, expected radians")

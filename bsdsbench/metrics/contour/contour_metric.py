@@ -150,10 +150,12 @@ class ContourOptions(LabelOptions):
 
     @property
     def usual_columns(self) -> tuple[str, ...] | None:
-        """The keys of the columns that tables show by default, one for each kind of measure.
+        """The keys of the columns that tables show by default, or None to show all columns.
 
-        It is None, for all columns, if the option `groups` is set.
+        If the option `groups` has its default value, the keys are a selection of the measures.
+        If other groups are chosen, all of their columns are shown.
         """
+        # The default value of `groups` has all groups except the last
         if self.groups != _GROUPS[:-1]:
             return None
         return (
@@ -356,9 +358,11 @@ class ContourMetric(LabelMetric[ContourOptions]):
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: ContourOptions
     ) -> DrawnSteps:
-        """Return the right, false and missed pixels, for drawing.
+        """Classify the pixels of an image as correct, false positive or missed, for an overlay.
 
-        If distances are measured, the place where the Hausdorff distance is largest is marked.
+        If `groups` includes a measure of distances ("distance" or "nsd"), the overlay also marks,
+        for each class, the two pixels between which the largest Hausdorff distance of an object is
+        measured. `protocol` is unused; it is part of the common interface of the metrics.
         """
         spacing = opt.spacing if {"distance", "nsd"} & {*opt.groups} else None
         return draw_regions(pred, gt, opt, spacing)

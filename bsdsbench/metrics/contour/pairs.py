@@ -169,8 +169,8 @@ def _pair_of_masks(masks: MapPair) -> LabelPair:
 def as_masks(pred: ArrayLike, gt: ArrayLike, ignored: Sequence[float] = ()) -> MapPair:
     """Check two masks (H, W), and return them as bool, with False at void pixels in both.
 
-    Pixels are void if their value in `gt` is `ignored`. Raises DataError if an array has no pixels
-    or is not a mask of two values, ShapeError if the shapes differ.
+    Pixels are void if their value in `gt` is one of `ignored`. Raises DataError if an array has no
+    pixels or is not a mask of two values, and ShapeError if the shapes differ.
     """
     void = void_of(gt, ignored)
     gt_without_void = gt if void is None else np.where(void, 0, gt)
@@ -450,10 +450,10 @@ def match_regions(instances: Instances, by_number: bool = False) -> Matching:
 
 
 def draw_masks(pred: Bool, gt: Bool, spacing: tuple[float, float] | None = None) -> DrawnSteps:
-    """Classify each pixel of two masks (H, W) as right, false, missed or none, for drawing.
+    """Classify the pixels of two masks (H, W) as correct, false positive or missed, for an overlay.
 
-    If `spacing` (row and column step) is given, the place where the Hausdorff distance of the two
-    outlines is largest is marked.
+    If `spacing` (the distance between neighbouring rows and columns) is given, the two pixels
+    between which the Hausdorff distance of the masks is measured are marked.
     """
     pair = LabelPair(pred.astype(np.int32) - 1, gt.astype(np.int32) - 1, 1, pred.shape)
     return _draw_classes(pair, np.zeros(1, np.int64), ("mask",), spacing)
@@ -462,11 +462,14 @@ def draw_masks(pred: Bool, gt: Bool, spacing: tuple[float, float] | None = None)
 def draw_regions(
     pred: Prediction, gt: GroundTruth, opt: MapContents, spacing: tuple[float, float] | None = None
 ) -> DrawnSteps:
-    """Classify each pixel of an image's label maps by class, as `_draw_classes` describes.
+    """Classify the pixels of an image as correct, false positive or missed, for each class.
+
+    If the maps are two masks, their foreground is the only class.
 
     opt: the options that say what the maps hold.
-    spacing: row and column step. If it is given, the place where the Hausdorff distance of two
-        outlines is largest is marked, for each class.
+    spacing: the distance between neighbouring rows and between neighbouring columns. If it is
+        given, the result also marks, for each class, the two pixels between which the largest
+        Hausdorff distance of an object is measured.
     """
     with name_file_in_errors(pred, gt):
         pred_map, gt_map, opt = read_maps(pred, gt, opt)
@@ -480,11 +483,14 @@ def draw_regions(
 def _draw_classes(
     pair: LabelPair, class_of: I8, names: Sequence[str], spacing: tuple[float, float] | None
 ) -> DrawnSteps:
-    """Classify each pixel as right, false, missed, other or none, for each class (see `_outcomes`).
+    """Classify each pixel for each class: correct, false positive, missed, other, or no object.
+
+    These outcomes are defined in `_outcomes`.
 
     class_of (n,): the class of each label in `pair`, an index of `names`.
     names: the names of the classes.
-    spacing: row and column step, or None if no distances are to be marked.
+    spacing: the distance between neighbouring rows and between neighbouring columns, or None if no
+        distances are to be marked.
 
     Returns steps whose `parts` are the classes. If there are several classes, "all classes" is the
     first part. The pixels are counted so that the F of a part is its Dice.
