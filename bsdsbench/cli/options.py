@@ -73,7 +73,8 @@ def _published_keys(
 ) -> list[str]:
     """Split the values of --published at commas, into keys of published results.
 
-    If the only key is "list", all keys are printed and the command exits.
+    It is not checked whether results with these keys exist. If the only key is "list", this prints
+    all existing keys with their results, and exits from the command.
     """
     keys = _split_words(ctx, param, texts) or []
     if keys == ["list"]:

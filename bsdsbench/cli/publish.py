@@ -179,7 +179,12 @@ def _show_methods(args: _ReportArguments) -> None:
 
 
 def _show_history(args: _ReportArguments) -> None:
-    """Show the scores of the runs of --history as a table, a page or a figure, depending on -o."""
+    """Show how scores changed over the runs of --history, and over any runs given as arguments.
+
+    If the file given with -o is an image, a figure is drawn. If the format, which --format or else
+    the suffix of this file decides, is HTML, a page is written to the file. In all other cases a
+    table is written to the file, or printed if there is no -o.
+    """
     from bsdsbench.io import write_atomic
     from bsdsbench.report.history import history_of, history_page, history_table, plot_history
 

@@ -143,13 +143,13 @@ class Command(click.Command):
 
 
 def command(function: Callable[..., object], name: str | None = None) -> Command:
-    """Make a command of a function.
+    """Turn a function into a command.
 
-    The default values of the function's parameters declare the arguments and options, in the order
-    of the help page; see `cli.options`. The docstring of the function becomes the help page, and
-    its first sentence becomes the summary in lists of commands.
+    The default values of the function's parameters declare the arguments and options of the
+    command, in the order in which the help page lists them; see `cli.options`. The docstring of the
+    function becomes the help page, and its first sentence the summary in lists of commands.
 
-    name: the name of the command. By default it is the function's name without "_command".
+    name: the name of the command. The default is the function's name without "_command".
     """
     return Command(
         name or function.__name__.removesuffix("_command"),

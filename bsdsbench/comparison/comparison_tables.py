@@ -104,7 +104,11 @@ def left_out_of(compared: ComparedScores) -> list[Note]:
 
 
 def _notes_of(compared: Comparison, scores: Sequence[str]) -> list[str | Note]:
-    """Return the notes below every table: images left out, the comparison's notes, coverage."""
+    """Return the notes below every table.
+
+    They are on the images that were left out, on the whole comparison, and on those of the `scores`
+    that are means over unequal numbers of values.
+    """
     coverage = coverage_lines(compared.coverage, scores)
     return [*left_out_of(compared), *compared.notes, *coverage]
 
@@ -138,8 +142,8 @@ def _score_cell(compared: Comparison, name: str, score: str) -> Estimate:
 def _letters_note(compared: Comparison, correction: str = "") -> str:
     """Return the note that explains the letters of runs.
 
-    correction : words that say over what Holm's method corrects the p-values; by default nothing
-        is said
+    correction : words to add that say over which tests Holm's method corrects the p-values. By
+        default none are added
     """
     alpha = 1 - compared.level
     return f"Runs that share a letter do not differ significantly (Holm{correction}, {alpha:.2g})."
@@ -170,12 +174,12 @@ def group_by_part(scores: Sequence[str]) -> ScoresByPart:
 def _part_table(compared: Comparison, metric: str, scores: Sequence[str]) -> Table:
     """Return the table of scores of a metric's parts, with a row for each part and run.
 
-    compared : the comparison
-    metric : the metric
-    scores : the scores of its parts, as METRIC.PART.SCORE
+    The best run of each part is marked. If there is only one run, the table has neither
+    significance letters nor a column with the name of the run.
 
-    The best run of each part is marked. If there is only one run, the table has neither letters nor
-    a column with the name of the run.
+    compared : the runs, with their scores, intervals and letters
+    metric : the name of the metric
+    scores : the names of the scores of its parts, METRIC.PART.SCORE
     """
     has_pairs = len(compared.names) > 1
     columns, scores_by_part = group_by_part(scores)
@@ -207,14 +211,15 @@ def _defined(cell: Estimate | None) -> float | None:
 
 
 def _score_table(compared: Comparison, scores: Sequence[str], title: str) -> Table:
-    """Return the table of overall scores, with a row for each run.
+    """Return the table of overall scores, with a row for each run and a column for each score.
 
-    compared : the comparison
-    scores : the overall scores to show
-    title : the title of the metric if all scores belong to one, else ""; see `_only_metric`
+    Each cell holds a score, its interval and, if there are several runs, significance letters: runs
+    that share a letter do not differ significantly in this score. If the curve behind an AP starts
+    above recall 0 in some runs, a note under the column of this AP lists these runs.
 
-    Each score has its interval and the letters of the run. Notes on columns of AP name the runs
-    whose curves start above recall 0.
+    compared : the runs, with their scores, intervals and letters
+    scores : the names of the overall scores to show
+    title : the title of the metric if all scores belong to one metric, else ""; see `_only_metric`
     """
     fields = {score: score_field(score, title) for score in scores}
     columns = {fields[s].key: parsed.column for s in scores if (parsed := score_name(s))}
@@ -277,9 +282,9 @@ def difference_cells(d: ScoreDifference, level: float) -> list[Cell]:
 def _difference_table(compared: Comparison, scores: Sequence[str], title: str) -> Table:
     """Return the table of differences in overall scores, with a row per score and pair of runs.
 
-    compared : the comparison
-    scores : the overall scores to show
-    title : the title of the metric if all scores belong to one, else ""; see `_only_metric`
+    compared : the runs and the differences between their scores
+    scores : the names of the overall scores to show
+    title : the title of the metric if all scores belong to one metric, else ""; see `_only_metric`
     """
     differences = [d for d in compared.differences if d.score in scores]
     rows: list[list[Cell]] = [

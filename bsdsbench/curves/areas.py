@@ -428,15 +428,16 @@ def point_areas(
 
 
 def _compute_areas(samples: Samples) -> dict[str, float]:
-    """Compute the areas of `area_table`, by name.
+    """Compute the areas of `area_table`, and return a dict from their names to their values.
 
-    Areas that a program does not give are left out:
+    An area is left out if its program does not compute it for these samples:
 
-    - Without positives, all are left out.
-    - With a score of inf, those of scikit-learn, which rejects it.
-    - Without scores, or with one outside [0, 1], that of the BSDS benchmark.
+    - If there are no positives, all areas are left out.
+    - If a score is inf, the areas of scikit-learn are left out, because it rejects inf.
+    - If there are no scores, or if one is outside [0, 1], the area of the BSDS benchmark is left
+      out.
 
-    Without negatives, ROC areas are NaN, and PR areas that need both totals are 1.
+    If there are no negatives, ROC areas are NaN, and PR areas that need both totals are 1.
     """
     merged = rank(samples, "merge")
     by_sample = rank(samples, "sample")
@@ -514,14 +515,17 @@ def _development_kit_areas(samples: Samples) -> dict[str, float]:
 
 
 def _pr_at_thresholds(ranking: Ranking, thresholds: F8) -> PRPoints:
-    """Return precision and recall at T thresholds, where scores >= threshold are predicted.
+    """Return precision and recall at T thresholds.
 
-    ranking: has at least one positive sample.
+    A sample is predicted to be positive if its score is at or above the threshold.
+
+    ranking: must have at least one positive sample. Its first point has the threshold inf, where
+        nothing is predicted to be positive, so that a point exists for every threshold.
     thresholds (T,): in any order.
 
-    Precision is 0 where nothing is predicted.
+    Returns arrays (T,). Precision is 0 where no sample is predicted to be positive.
     """
-    # The last point of the ranking whose own threshold is at or above the given one
+    # For each threshold, the last point of the ranking whose own threshold is not below it
     last_point = np.searchsorted(-ranking.thresholds, -thresholds, side="right") - 1
     tp, fp = ranking.tp[last_point], ranking.fp[last_point]
     return PRPoints(ratio(tp, tp + fp), tp / ranking.positives)

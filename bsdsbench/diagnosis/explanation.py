@@ -103,7 +103,7 @@ class Explanation:
 
     @property
     def partly_line(self) -> str:
-        """A line with the number of settings that were counted on some images only.
+        """One line with the number of settings that were counted on some images only.
 
         The line is "" if there are no such settings.
         """
@@ -115,9 +115,10 @@ class Explanation:
 
     @property
     def late_line(self) -> str:
-        """A line with the settings that were not counted, and the reason.
+        """One line that lists the settings that were not counted, and why, or "" if all were.
 
-        The line is "" if all settings were counted.
+        With the run's files, settings are left out because time ran out. Without the files, no
+        setting can be counted, and the line lists the kinds of settings.
         """
         left_out = list(self.not_counted)
         if self.pairs_not_counted:

@@ -40,7 +40,8 @@ from bsdsbench.scores.counts import ImageRecord
 class BenchmarkMetric(Metric):
     """The scores of one or more metrics as a torchmetrics.Metric; see `StreamingEvaluator`.
 
-    `compute` gives a dict of float64 tensors, `evaluation` the whole Evaluation.
+    `compute` returns the scores as a dict of float64 tensors, and `evaluation` returns the whole
+    Evaluation.
 
     Parameters
     ----------
@@ -108,13 +109,13 @@ class BenchmarkMetric(Metric):
             self.counts.append(state.to(self.device))
 
     def evaluation(self, name: str = "torchmetrics") -> Evaluation:
-        """Return the evaluation of all images that were added so far.
+        """Return the evaluation of all images added so far.
 
-        If the states of several ranks were gathered, the images of all ranks are included. Images
-        without ids get numbers as ids.
+        If the states of several ranks have been gathered, the images of all ranks are included.
+        Images without an id are numbered.
 
         Raises DataError if there are no images, if two different images have the same id, or if the
-        values of all images together have no single meaning.
+        values in the maps of all images cannot be read in one consistent way.
         """
         # After a reduction over ranks torchmetrics holds one tensor instead of a list
         states = self.counts if isinstance(self.counts, list) else [self.counts]

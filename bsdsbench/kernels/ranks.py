@@ -17,7 +17,8 @@ def partition_scores(positive, negative, scores, parted):
         are left out.
     scores float64 (n,): the scores.
     parted float64 (n + 1,): receives the positives in their order, and the negatives in reverse
-        order. One element more than scores, because both ends are written before one is kept.
+        order. It has one element more than `scores`, because each score is written at both ends
+        before it is known which of them keeps it.
 
     Returns two indices i and j: the positives are parted[:i], and the negatives are parted[j:].
     """

@@ -411,7 +411,8 @@ def check_all_values(
 ) -> list[InputWarning]:
     """Check a whole set of images for all metrics, and return the distinct warnings.
 
-    `readings` has one item for each metric, and `records` one for each image.
+    `readings` has one item for each metric, which tells how the metric reads the files. `records`
+    has one item for each image.
 
     Raises one DataError with the problems of all metrics. A problem that occurs for several metrics
     is listed once, with the fixes that any of them suggests.

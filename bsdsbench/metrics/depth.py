@@ -141,7 +141,8 @@ def log_steps(depth: F8) -> F8:
     Parameters
     ----------
     depth : array
-        float64 (H, W). Depths below 1e-6 count as 1e-6; NaN makes no step.
+        float64 (H, W). Depths below 1e-6 count as 1e-6. The difference between a depth and NaN
+        counts as 0.
 
     Returns
     -------

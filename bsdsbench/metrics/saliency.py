@@ -358,7 +358,7 @@ def s_measure(soft: Map, mask: Bool, valid: Bool | None = None) -> float:
     the four quarters into which the centroid of the mask divides the image, weighted by area as in
     the authors' program. A centroid halfway between two pixels is rounded to the one with the even
     index. Standard deviations divide by n - 1. An empty mask gives 1 - mean(soft), and a full mask
-    mean(soft).
+    gives mean(soft).
 
     Parameters
     ----------

@@ -174,24 +174,23 @@ class SemanticOptions:
 def class_boundaries(
     labels: Map, params: SemanticOptions, instances: Map | None = None, framed: Map | None = None
 ) -> Bool:
-    """Draw the boundaries of every class of a label map.
+    """Draw the boundaries of each class in a label map.
 
-    With radius 0, a pixel is boundary of a class if some, but not all, of the pixel and its
-    neighbours below, to the right and below-right belong to the class (the rule of seg2bdry). With
-    radius r, a pixel is boundary if a pixel on the other side of the outline is at most r away.
-    Ignored pixels are on neither side and never boundary, unless `ignored_rule` is "span".
+    With radius 0, a pixel lies on the boundary of a class if some, but not all, pixels in the block
+    of the pixel and its right, lower and lower-right neighbours belong to the class, as in
+    seg2bdry. With radius r, a pixel does if the other side of the outline is at most r away.
+    Ignored pixels are on neither side and never on a boundary. With `ignored_rule` "span" and a
+    radius above 0, however, boundaries run across thin strips of ignored pixels.
 
     labels: integers (H, W). Each is the label of a class, 0, or an ignored label.
-    instances: integers (H, W), the number of the instance at each pixel. If given, the boundary of
-        every instance of a class is drawn too.
-    framed: `labels` with the border overwritten by the ignored label. If given, classes are drawn
-        from this map, but instances from `labels`, as in py-edge-eval. This makes a difference only
-        if `ignored_rule` is "span".
+    instances: integers (H, W), like `labels`. If given, the boundary of each instance whose number
+        is at least `params.instance_from` is drawn too.
+    framed: `labels` with its border set to the ignored label. If given, classes are drawn from this
+        map, but instances from `labels`, as in py-edge-eval. It matters only for "span".
 
     Returns bool (C, H, W), with the classes in the order of `params.classes`.
 
-    Raises DataError or ShapeError if `labels` is not a label map, if it has a label that belongs to
-    no class, or if its size differs from that of `instances`.
+    Raises DataError or ShapeError if `labels` is not a label map, or has a label of no class.
     """
     unframed = as_label_map(labels, "label map")
     drawn_labels = unframed if framed is None else framed
@@ -251,10 +250,10 @@ def _draw_boundary(mask: Bool, valid: Bool, radius: int) -> Bool:
 def _draw_spanning_boundary(mask: Bool, valid: Bool, radius: int) -> Bool:
     """Draw the boundary of a mask as py-edge-eval does; all maps are bool (H, W).
 
-    A pixel is boundary if its distance to the outside of the mask plus its distance to the mask is
-    at most `radius`. Pixels that are not `valid` are inside for the first distance and outside for
-    the second, so that the boundary spans thin strips of them. If nothing is outside, there is no
-    boundary.
+    A pixel is on the boundary if its distance to the outside of the mask plus its distance to the
+    mask is at most `radius`. Pixels that are not `valid` are inside for the first distance and
+    outside for the second, so that the boundary spans thin strips of them. If nothing is outside,
+    there is no boundary.
     """
     from scipy.ndimage import distance_transform_edt
 
@@ -391,11 +390,11 @@ def _resize(maps: Map, shape: tuple[int, ...], rule: str) -> Map:
 
 
 def _scale_to_nearest(array: Map, scale: float) -> Map:
-    """Resize an array (..., H, W) to ceil(scale x size) by nearest pixels, as imresize does.
+    """Resize an array (..., H, W) to ceil(scale x size) by nearest-neighbour sampling.
 
-    As in MATLAB, positions are computed from the scale rather than from the two sizes, halves are
-    rounded up, and positions beyond the end are mirrored: with a scale of 0.5, the pixels 1, 3 and
-    4 of the pixels 0 .. 4 are taken.
+    As in MATLAB's imresize, sample positions depend on the scale only, not on the rounded new size.
+    A position halfway between two pixels goes to the higher index, and positions past the end are
+    mirrored. With scale 0.5, the pixels 1, 3 and 4 are taken from five pixels 0 .. 4.
     """
     if scale == 1:
         return array

@@ -157,7 +157,7 @@ def usual_scores(run: Evaluation, known: Sequence[str], parts: bool = False) -> 
 def full_name(
     score: str, known: Collection[str], parse: Callable[[str], ScoreName | None] = score_name
 ) -> str:
-    """Return the known name, METRIC.SCORE or METRIC.PART.SCORE, that a short name means.
+    """Return the known name, METRIC.SCORE or METRIC.PART.SCORE, that a short name stands for.
 
     The first rule that applies decides:
 
@@ -244,9 +244,9 @@ def chosen_scores(words: Sequence[str], known: Sequence[str]) -> tuple[str, ...]
 
 
 def names_meant(words: Sequence[str], known: Collection[str]) -> list[str]:
-    """Return the known scores that the words mean, without repeats.
+    """Return the known scores that the words stand for, without repeats.
 
-    A word that means no score is ignored; `chosen_scores` raises an error instead.
+    A word that stands for no score is ignored, whereas `chosen_scores` raises an error.
     """
     return list(dict.fromkeys(name for word in words for name in _scores_meant(word, known)))
 
@@ -259,28 +259,35 @@ def unknown_score(word: str | None, known: Iterable[str]) -> DataError:
 def _scores_meant(
     word: str, known: Collection[str], parse: Callable[[str], ScoreName | None] = score_name
 ) -> list[str]:
-    """Return all known scores that a word means, or [] if there are none.
+    """Return all known scores that a word given by the user stands for, or [] if there are none.
 
-    - METRIC.SCORE, or a name with a part, means only the score that `full_name` returns.
-    - SCORE alone means that score, and the same score of every part.
-    - SCORE or PART.SCORE that several metrics have means the scores of all of them.
-    - Otherwise a key or heading means the scores of all parts that have it.
+    First the word is completed to a full name by `full_name`, which prefers the default metric. The
+    first rule that applies decides:
 
-    parse : the function that parses a known name
+    - METRIC.SCORE, or a name with a part, stands for the one score with the full name.
+    - SCORE alone stands for the score with the full name, and for the same score of every part of
+      its metric.
+    - If there is no full name because several metrics have the SCORE or PART.SCORE, the word stands
+      for the scores of all these metrics.
+    - Any other word stands for all scores with this key or heading, of any metric and part. Case is
+      ignored.
+
+    known : the full names among which to choose
+    parse : the function that splits a full name into metric, part and column; None if it cannot
     """
     word = _without_level(word)
     score = full_name(word, known, parse)
     scores = [score] if score in known else _scores_alike(word, known, parse)
-    meant = parse(score)
-    parsed = {name: named for name in known if (named := parse(name))}
-    if meant is not None:
-        if not meant.part and not word.startswith(f"{meant.metric}."):
-            for name, named in parsed.items():
-                if (named.metric, named.column.key) == (meant.metric, meant.column.key):
+    target = parse(score)
+    parsed_names = {name: parsed for name in known if (parsed := parse(name))}
+    if target is not None:
+        if not target.part and not word.startswith(f"{target.metric}."):
+            for name, parsed in parsed_names.items():
+                if (parsed.metric, parsed.column.key) == (target.metric, target.column.key):
                     scores.append(name)
         return list(dict.fromkeys(scores))
     if not scores:
-        for name, (metric, part, column) in parsed.items():
+        for name, (metric, part, column) in parsed_names.items():
             full_heading = ".".join(filter(None, (metric, part, column.heading)))
             spellings = (column.key, column.heading, full_heading)
             if word.casefold() in map(str.casefold, spellings):

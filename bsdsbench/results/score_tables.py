@@ -198,14 +198,14 @@ def signature_lines(names: Sequence[str], signatures: Sequence[str]) -> list[str
 
 
 def undefined_notes(columns: Mapping[str, Column], cells: Mapping[str, Any]) -> list[Note]:
-    """Return a note for each undefined score in a row, which says why the score can be undefined.
+    """Return a note for each undefined score in a row, which explains when the score is undefined.
 
-    columns : key in the table -> the metric's column, which has the text of the note.
-    cells : key in the table -> score, or None if it is undefined.
+    columns : maps each key of the table to the metric's column, which holds the text of the note.
+    cells : maps each key of the table to the score, or to None if it is undefined.
     """
     notes = []
     for key, column in columns.items():
-        if column.score and cells[key] is None:  # a threshold, for example, is no score
+        if column.score and cells[key] is None:  # thresholds are not scores
             notes.append(Note(f"{column.undefined}.", columns=(key,), names_columns=True))
     return notes
 

@@ -37,7 +37,7 @@ def as_numbers(value: object, what: str, dtype: DTypeLike = np.float64) -> NDArr
 
 
 def ratio(numerator: ArrayLike, denominator: ArrayLike) -> F8:
-    """Return numerator / denominator as float64, with 0/0 = 0. All ratios are computed here.
+    """Return numerator / denominator as float64, with 0/0 = 0.
 
     Parameters
     ----------
@@ -55,6 +55,7 @@ def ratio(numerator: ArrayLike, denominator: ArrayLike) -> F8:
     >>> bb.ratio([1, 0], [4, 0]).tolist()
     [0.25, 0.0]
     """
+    # All ratios in the package are computed by this function, so that 0/0 is 0 everywhere
     num, den = as_numbers(numerator, "numerator"), as_numbers(denominator, "denominator")
     # `broadcast_shapes` takes longer than most divisions
     shape = num.shape if num.shape == den.shape else np.broadcast_shapes(num.shape, den.shape)

@@ -32,16 +32,19 @@ _CONTESTED = -1  # the best partner has a mate already
 
 @inner
 def enter_vertices(entering, begin, end, side, opposite, geometry, work, step):
-    """Insert vertices into an optimal matching one after another; return how many pairs it gains.
+    """Add vertices to an optimal matching, keep it optimal, and return how many pairs it gains.
 
-    entering: the vertices entering[begin:end] of `side` are inserted, except those with a mate.
-    side, opposite: both vertex sets. Mates, duals and the arena of edges are changed in place.
-    geometry: how edges are found and weighted. work: work space.
-    step: the step at which the vertices enter; new pairs are recorded as existing from it on.
+    entering: the vertices entering[begin:end] of `side` are added. Vertices that have a mate
+        already are skipped.
+    side, opposite: the two vertex sets. Their mates, duals and edges are changed in place.
+    geometry: which vertices have an edge between them, and how edges are weighted.
+    work: scratch arrays.
+    step: the number of this step. It is stored in each vertex that gets a mate, as the step from
+        which the vertex is matched.
 
-    A vertex whose best partner has a mate already needs a search for a path. It waits with its
-    search until all vertices that need none are matched. The matching stays optimal, so a vertex
-    stays free if no path increases the total weight.
+    Vertices whose best partner is free are matched first. For each vertex whose best partner has a
+    mate, a cheapest alternating path is searched for afterwards. A vertex stays free if no path
+    increases the total weight.
     """
     nodes, opposite_nodes, waiting, reached = side.node, opposite.node, work.waiting, work.reached
     new_pairs, n_waiting = 0, 0
@@ -60,7 +63,9 @@ def enter_vertices(entering, begin, end, side, opposite, geometry, work, step):
     for k in range(n_waiting):
         root = waiting[k]
         cost, last, n_reached = _cheapest_end(root, side, opposite, geometry, work)
-        nodes[root].dual -= cost  # the duals change so that the edges of the path become tight
+        # Make all edges of the path tight: each reached vertex moves by the difference between the
+        # cost of the path and its own distance, its mate by as much in the other direction
+        nodes[root].dual -= cost
         for place in range(n_reached):
             neighbour = opposite_nodes[reached[place]]
             if neighbour.dist < cost:
@@ -75,18 +80,20 @@ def enter_vertices(entering, begin, end, side, opposite, geometry, work, step):
 
 @inner
 def _match_directly(vertex, nodes, opposite_nodes, edges, step):
-    """Match a free vertex with its best partner, if that is free too.
+    """Match a free vertex with its best partner, if the partner is free too.
+
+    The gain of an edge is its weight minus the partner's dual. The best partner is the one with the
+    largest gain. The vertex's dual is set in any case.
 
     nodes, opposite_nodes NODE_DTYPE: the vertices of both sides.
-    edges EDGE_DTYPE: the arena, which has the edges of the vertex.
-    step: the step from which the new pair exists.
+    edges EDGE_DTYPE: the array of all edges found so far, including those of the vertex.
+    step: the number of this step. It is stored in both vertices if they are matched.
 
-    The gain of an edge is its weight minus the partner's dual; the best partner is the one with the
-    largest gain. The vertex's dual is always set. Returns
+    Returns one of three numbers:
 
-    - 0 if no gain is above 0: the vertex stays free
-    - _CONTESTED if the best partner has a mate: nothing is matched
-    - 1 otherwise: the two are matched. The partner's dual rises as far as the second best partner
+    - 0 if no gain is above 0. The vertex stays free.
+    - _CONTESTED if the best partner has a mate. Nothing is matched.
+    - 1 if the two are matched. Then the partner's dual rises as far as the second best partner
       allows, which shortens later searches.
     """
     node = nodes[vertex]
@@ -183,10 +190,12 @@ def _cheapest_end(root, side, opposite, geometry, work):
 
 @inner
 def _remove_from_front(place, n_front, front, front_dist, front_place):
-    """Remove entry `place` of a queue by moving the last entry there; return the new length.
+    """Remove an entry of a queue by moving the last entry to its place; return the new length.
 
-    front, front_dist: the `n_front` vertices in the queue and their distances.
-    front_place: index in `front` of each vertex.
+    place: the index of the entry to remove.
+    n_front: the number of vertices in the queue.
+    front, front_dist: the vertices in the queue, in any order, and their distances.
+    front_place: the index in `front` of each vertex of the side. Updated in place, like the queue.
     """
     n_front -= ONE
     front[place], front_dist[place] = front[n_front], front_dist[n_front]
@@ -198,10 +207,11 @@ def _remove_from_front(place, n_front, front, front_dist, front_place):
 def _flip(last, nodes, opposite_nodes, bits, step):
     """Exchange matched and unmatched edges along the path that ends at the opposite vertex `last`.
 
-    From `last`, `parent` and `mate` lead back to the vertex that enters at this step.
+    From `last`, the fields `parent` and `mate` of the vertices lead back to the start of the path,
+    the vertex that enters the matching at this step.
 
     Returns how many pairs are gained. If `last` was free, this is 1. If `last` had a mate, this is
-    0: the mate becomes free, and the steps at which it was matched are recorded in `bits`.
+    0: the mate becomes free, and the steps during which it was matched are recorded in `bits`.
     """
     ousted, new_pairs = opposite_nodes[last].mate, 1
     if ousted == NO_VERTEX:
@@ -219,9 +229,11 @@ def _flip(last, nodes, opposite_nodes, bits, step):
 
 @inner
 def record_matched_steps(vertex, nodes, bits, step):
-    """Record in `bits` that a vertex was matched from its step `since` (in `nodes`) to step - 1.
+    """Record in `bits` the steps during which a vertex was matched: from `since` to step - 1.
 
-    bits uint64 (n, words): one row for each vertex. Step s is bit s & 63 of word s >> 6.
+    nodes: the vertices. The field `since` is the step from which the vertex was matched.
+    bits uint64 (n, words): one row of bits for each vertex, with a bit for each step, 64 steps to a
+        word. Step s is bit s & 63 (from the lowest) of word s >> 6.
     """
     first = nodes[vertex].since
     if first < step:

@@ -97,14 +97,16 @@ def _decode_npy(data: bytes) -> Map:
 def unpack_npz(data: bytes, text: bool = False, limit: int | None = None) -> dict[str, Map]:
     """Decode the bytes of a .npz file, and return a dict from the names of its arrays to arrays.
 
-    Members of the file other than .npy are ignored. All sizes are checked before anything is
-    decoded.
+    Members of the archive other than .npy files are ignored. The number of arrays, and the total
+    size that the archive declares for them, are checked before anything is decoded. The compression
+    ratio and the header of each array are checked just before this array is decoded.
 
     - text: True to accept arrays of strings as well as arrays of numbers
     - limit: the largest total number of decoded bytes. If it is None, the limit is
       MAX_DECODED_BYTES, and each array must also pass `check_size`, the limit for images.
 
-    Raises FaultError if the file exceeds a limit or is damaged.
+    Raises FaultError if there are too many arrays, if a limit is exceeded, or if an array is
+    damaged or of another type. Raises zipfile.BadZipFile if `data` is not a zip archive.
     """
     most = bounded.MAX_DECODED_BYTES if limit is None else limit
     arrays = {}
@@ -226,10 +228,10 @@ def _decode_image(data: bytes, indices: bool) -> Map:
 
 
 def _check_mode(header: ImageFile.ImageFile) -> None:
-    """Raise FaultError for an image that Pillow would not decode to the gray values in the file.
+    """Raise FaultError if Pillow would not decode an image to the gray values in its file.
 
-    These are images of several pages, PNM files with a maxval other than 255 or 65535, 16-bit
-    colour images, and the colour modes CMYK, YCbCr and LAB.
+    Refused are images with several pages (frames), PNM files with a maxval other than 255 or 65535,
+    images with 16 bits per colour channel, and images in the colour modes CMYK, YCbCr and LAB.
     """
     mode = header.mode
     if (n_pages := getattr(header, "n_frames", 1)) > 1:
@@ -237,7 +239,8 @@ def _check_mode(header: ImageFile.ImageFile) -> None:
     for tile in header.tile:  # (decoder, box, offset, arguments of the decoder)
         decoder, arguments = tile[0], tile[3]
         if decoder.startswith("ppm") and isinstance(arguments, tuple):
-            maxval = int(arguments[1])  # Pillow would rescale other values
+            # Pillow opens 16-bit gray as mode "I". It would rescale pixels for any other maxval
+            maxval = int(arguments[1])
             if maxval != (65535 if mode == "I" else 255):
                 raise FaultError(f"has maxval {maxval}, expected 255, or 65535 and gray")
         elif not mode.startswith("I") and "16" in str(arguments):

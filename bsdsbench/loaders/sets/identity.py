@@ -64,7 +64,10 @@ class Identity:
 
 
 def set_fingerprint(images: Mapping[str, str]) -> str:
-    """Return the fingerprint of a set, 16 hex digits, from {image id: fingerprint} in any order."""
+    """Return the fingerprint of a set of images, 16 hex digits.
+
+    images: maps each image id to the fingerprint of the image. The order does not matter.
+    """
     lines = "".join(map("%s %s\n".__mod__, sorted(images.items())))
     return hashlib.sha256(lines.encode()).hexdigest()[:16]
 
@@ -75,11 +78,16 @@ def folder_fingerprints(
     split_file: PathLike | None = None,
     progress: Progress | None = None,
 ) -> dict[str, str]:
-    """Return version 1 of the fingerprint of every ground truth in a folder, by image id.
+    """Return a dict from the image ids in a folder of ground truths to their fingerprints.
 
-    `protocol` says how the files are read; `split_file` lists the images, None for all; `progress`
-    is called with (number of images done, number of images, image id). Raises one DataError that
-    lists all files that cannot be read.
+    The fingerprints are of version 1, as in the list of known sets; see `GroundTruth.fingerprints`.
+
+    protocol: how the files are read.
+    split_file: a file that lists the images to use. If None, all images in the folder are used.
+    progress: called after each image with the number of images done, the number of all images, and
+        the image id.
+
+    Raises a single DataError that lists every file that could not be read.
     """
     fingerprints = {}
     faults = []
@@ -99,15 +107,18 @@ def folder_fingerprints(
 
 @cache
 def shipped_sets() -> Mapping[str, Mapping[str, str]]:
-    """Return {image id: fingerprint} for each known set by its name, such as "bsds500-val"."""
+    """Return the known sets, as a dict from names such as "bsds500-val" to {id: fingerprint}."""
     text = resources.files("bsdsbench.loaders.sets").joinpath("known_sets.json").read_bytes()
     return {name: entry["images"] for name, entry in json.loads(text)["sets"].items()}
 
 
 def identify(images: Mapping[str, str]) -> Identity:
-    """Find the known set that shares most images with the given set, {image id: fingerprint}.
+    """Find the known set that shares most images with a given set.
 
-    An image is shared if both are equal. Among sets that share equally many, the smallest is taken.
+    An image is shared if both sets have it with the same id and the same fingerprint. If several
+    known sets share equally many images, the smallest of them is taken.
+
+    images: maps each image id of the given set to the fingerprint of the image.
     """
     sets = shipped_sets()
     given = images.items()

@@ -288,7 +288,7 @@ def _to_prediction(pred: object, shape: tuple[int, ...]) -> Prediction:
 
 
 class _TablePair(NamedTuple):
-    """The tables of overlaps of a prediction at one threshold."""
+    """The overlaps of a prediction's regions with the annotators' regions, at one threshold."""
 
     official: OverlapTable  # its rows are the regions that the official program forms
     seism: OverlapTable  # its rows are the regions that SEISM forms
@@ -297,10 +297,10 @@ class _TablePair(NamedTuple):
 def _tables_at_thresholds(
     pred: Prediction, gts: Annotators, protocol: Protocol
 ) -> Iterator[_TablePair]:
-    """Return an iterator over the tables of a prediction, in ascending order of thresholds.
+    """Return an iterator over a prediction's tables of overlaps, in ascending order of thresholds.
 
-    If the prediction consists of segmentations, each counts as a threshold. Other predictions are
-    cut into regions at the protocol's thresholds.
+    If the prediction consists of segmentations, each of them stands for a threshold. Any other
+    prediction is cut into regions at each threshold of the protocol.
 
     Raises DataError if the prediction is a soft map and `protocol.regions_from_soft` is off. A soft
     map that is 0 everywhere is accepted in any case.
@@ -324,8 +324,9 @@ def _tables_at_thresholds(
 
 
 def _measure_tables(tables: Iterator[_TablePair]) -> dict[str, Any]:
-    """Compute all measures at every threshold. Returns measure -> list of its values by threshold.
+    """Compute all measures at every threshold.
 
+    Returns a dict from the name of each measure to the list of its values, one for each threshold.
     A table that is the same object as at the previous threshold is not measured again.
     """
     measures: dict[str, Any] = {}
@@ -369,7 +370,8 @@ def _tables_of_levels(levels: I4, gts: Annotators, n_levels: int) -> Iterator[Ov
     If no regions merge at a threshold, the table object of the threshold before is yielded again.
     """
     labels, n_regions = ucm.finest_regions(levels)
-    # Pairs (a, b) of finest regions that join; start[t] : start[t + 1] join at threshold t
+    # Pairs (a, b) of finest regions that join. Those from start[t] to start[t + 1] - 1 join at
+    # threshold t
     a, b, start = ucm.later_joins(levels, labels, n_levels)
     roots = np.arange(n_regions, dtype=np.int32)  # the finest region that stands for each row
     parent = roots.copy()  # the disjoint-set forest that `ucm.join` changes
@@ -392,11 +394,18 @@ def _tables_of_maps(maps: Iterable[ArrayLike], gts: Annotators) -> Iterator[_Tab
 
 
 def _tables_of_ucm(ucm2: F8, gts: Annotators, thresholds: F8) -> Iterator[_TablePair]:
-    """Yield the tables of an ultrametric contour map (2H + 1, 2W + 1) at each threshold.
+    """Yield the two tables of overlaps of an ultrametric contour map at each threshold.
 
-    `thresholds` (T,) must be in ascending order. Raises ShapeError if the shape of `ucm2` does not
-    fit the ground truth. Raises DataError if the strength at the position of a pixel (odd row and
-    column) exceeds the first threshold.
+    One table of each pair is for the regions of the official program, which may also connect at the
+    corners of the contour grid. The other is for SEISM's regions, which are 4-connected. The two
+    are the same object if the regions agree at all thresholds.
+
+    ucm2 (2H + 1, 2W + 1): contour strengths. The pixels of the image lie at odd rows and columns,
+        where the strength is normally 0.
+    thresholds (T,): in ascending order.
+
+    Raises ShapeError if the shape of `ucm2` does not fit the ground truth, and DataError if the
+    strength at a pixel is above the first threshold.
     """
     array = np.ascontiguousarray(ucm2, np.float64)
     rows, cols = gts.shape

@@ -290,13 +290,21 @@ class RegionMetric(Metric[None]):
     def files(
         self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: None
     ) -> Texts:
-        """Yield (file name, text) for five tables of the official program, and a CSV of all curves.
+        """Yield (file name, text) for each file of a run: five official tables and a CSV of curves.
 
-        - eval_cover.txt, eval_cover_th.txt and eval_cover_img.txt: the best covering, covering at
-          each threshold, and the best covering of each image
-        - eval_RI_VOI.txt and eval_RI_VOI_thr.txt: the best PRI and VOI, and both at each threshold
+        The tables have the names and columns of those that the official program writes:
 
-        `ids` are the N image ids, in the order of the `stack`.
+        - eval_cover.txt: the ODS threshold, and ODS, OIS and the best covering
+        - eval_cover_th.txt: covering at each threshold
+        - eval_cover_img.txt: for each image its number, its best threshold, and covering there, of
+          the ground truth by the prediction and of the prediction by the ground truth
+        - eval_RI_VOI.txt: the ODS threshold, ODS and OIS of PRI, and the same of VOI
+        - eval_RI_VOI_thr.txt: PRI and VOI at each threshold
+
+        region_curves.csv holds the curves of all measures.
+
+        ids: the ids of the N images, in the order of the `stack`.
+        protocol, opt: not used.
         """
         cover, pri, voi, thresholds = score.covering, score.pri, score.voi, stack["thresholds"]
         images = np.arange(len(ids))
