@@ -340,12 +340,14 @@ def _difference_sentence(compared: Comparison) -> str:
 def _detectable_note(
     compared: Comparison, differences: Sequence[ScoreDifference], title: str
 ) -> list[str]:
-    """Return a note on the smallest differences in the first score that could be detected.
+    """Return a note on how small a difference in the first score can be and still be detected.
 
-    differences : the differences of the table, whose first one determines the score
-    title : the title of the metric if all scores belong to one, else ""; see `_only_metric`
+    The note tells the smallest detectable difference, as a range over all pairs of runs.
 
-    The note has the range over all pairs of runs. Returns [] if no pair has such a number.
+    differences : the differences in the table. The note is on the score of the first one
+    title : the title of the metric if all scores belong to one metric, else ""; see `_only_metric`
+
+    Returns a list with this note, or [] if no pair of runs has a detectable difference.
     """
     score = differences[0].score
     detectable = [d.least for d in differences if d.score == score and not math.isnan(d.least)]
@@ -429,11 +431,11 @@ def heading(score: str, title: str = "") -> str:
 def score_field(score: str, title: str = "") -> Field:
     """Return the column of a score in a table that may have scores of several metrics.
 
-    score : METRIC.SCORE or METRIC.PART.SCORE
-    title : the title of the metric if the table names it already, else ""
+    The heading of the column begins with the title of the metric, unless `title` is given or the
+    metric is a default one.
 
-    The heading begins with the title of the metric, unless `title` is given or the metric is a
-    default one.
+    score : the name of the score, METRIC.SCORE or METRIC.PART.SCORE
+    title : the title of the metric if the table names it already, else ""
     """
     parsed = score_name(score)
     assert parsed is not None  # scores come from metrics

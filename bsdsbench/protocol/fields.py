@@ -253,8 +253,9 @@ def check_field_names(kind: type, values: Mapping[str, Any], what: str) -> None:
 def record_of(kind: type[_T], values: Mapping[str, Any], what: str) -> _T:
     """Build an instance of the attrs class `kind` from the values of its fields.
 
-    `what` names the instance in error messages. Raises ProtocolError if a field is unknown or
-    missing, or if a value is wrong.
+    `what` names the instance in error messages.
+
+    Raises ProtocolError if a field is unknown or missing, or if a value is wrong.
     """
     check_field_names(kind, values, what)
     try:

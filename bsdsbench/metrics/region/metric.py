@@ -177,7 +177,7 @@ def _columns_of(
 
 
 class RegionMetric(Metric[None]):
-    """Covering, PRI, VOI, objects and parts, and more: segmentations against segmentations.
+    """Region metrics for segmentations: covering, PRI, VOI, objects and parts, and others.
 
     Every measure has the scores ods, ods_threshold and ois, and a curve. Covering also has best.
     The measures `fop` (objects and parts) and `pair_f` (pairs of pixels) also have ap, ods_recall
