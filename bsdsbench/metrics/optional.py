@@ -38,7 +38,7 @@ class OfficialTables(typing.Protocol):
 
 @typing.runtime_checkable
 class DrawsPixels(typing.Protocol[OptIn]):
-    """A metric that can show which pixels are right, false and missed.
+    """A metric that can show which pixels are correct, false and missed.
 
     A metric with `has_errors` does not need this: its counter provides these pixels.
     """
@@ -46,7 +46,7 @@ class DrawsPixels(typing.Protocol[OptIn]):
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: OptIn
     ) -> DrawnSteps:
-        """Return the class of each pixel (right, false, missed) as `count` sees it."""
+        """Classify each pixel as correct, false or missed, in the same way as `count` does."""
 
 
 @typing.runtime_checkable

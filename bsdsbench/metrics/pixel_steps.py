@@ -1,4 +1,4 @@
-"""The class of each pixel of an image (right, false, missed), for overlays and the viewer.
+"""The class of each pixel of an image (correct, false, missed), for overlays and the viewer.
 
 It is stored for a series of steps. A step is a threshold, or a part: a class of objects or whatever
 else the metric reports separately. Void pixels have no class.
@@ -82,12 +82,15 @@ class DrawnSteps(NamedTuple):
 
     @property
     def best(self) -> int:
-        """The step with the largest F, or the first of several; an undefined F counts as 0."""
+        """The step with the largest F. If several steps have it, this is the first of them.
+
+        An undefined F counts as 0.
+        """
         return int(np.nan_to_num(self.scores.f).argmax())
 
 
 class Changes(NamedTuple):
-    """The changes of class of all pixels, as in the fields of `DrawnSteps` with these names."""
+    """The changes of class of all pixels. The fields of `DrawnSteps` explain them."""
 
     n_changes: NDArray[np.uint16]
     steps: NDArray[np.uint16]
@@ -122,13 +125,14 @@ def steps_of_soft(
 ) -> DrawnSteps:
     """Compare a soft map with the masks of A annotators at T ascending thresholds.
 
-    A predicted pixel is right if at least one annotator marked it, and false if none did. A pixel
+    A predicted pixel is correct if at least one annotator marked it, and false if none did. A pixel
     that is not predicted is missed if at least one annotator marked it.
 
     thresholds: float64 (T,), in ascending order.
-    reached: integers (H, W), the number of thresholds that each pixel reaches. If the predicted
-        map at a higher threshold is not a part of that at a lower one, as with the boundaries of
-        several segmentations, `reached` is bool (T, H, W) instead, with one map for each step.
+    reached: the number of thresholds that each pixel reaches, an integer array (H, W). A pixel that
+        is predicted at a threshold need not be predicted at a lower one, for example if the maps
+        are the boundaries of several segmentations. In this case, `reached` is a bool array
+        (T, H, W) with the predicted map at each threshold.
     masks: bool (A, H, W), the pixels that each annotator marked.
     valid: bool (H, W), False at void pixels. None if no pixel is void.
     beta2: beta^2 of the F that is shown.
@@ -140,7 +144,7 @@ def steps_of_soft(
     counted = np.ones(masks.shape[1:], bool) if valid is None else valid
 
     def n_on(mask: Bool) -> I8:
-        """Return the number of the mask's pixels that are on at each step, (T,)."""
+        """Return the number of predicted pixels within `mask` at each step, as an array (T,)."""
         if reached.ndim == 3:
             return np.count_nonzero(reached & mask, axis=(1, 2))
         # Pixels that reach at least k thresholds are on at the first k steps

@@ -293,7 +293,7 @@ class SegmentationMetric(LabelMetric[LabelOptions]):
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: LabelOptions
     ) -> DrawnSteps:
-        """Return the right, false and missed pixels of each class, without the ground."""
+        """Classify the pixels as correct, false or missed for each class, without the ground."""
         return draw_regions(pred, gt, opt)
 
     def parts(self, protocol: Protocol, opt: LabelOptions) -> dict[str, tuple[str, ...]]:

@@ -104,7 +104,7 @@ def parse_predicted_lines(arrays: Mapping[str, object], shape: _Size) -> dict[st
 
 
 def draw_lines(lines: Lines, shape: _Size, grid: _Size) -> F8:
-    """Draw predicted lines as a soft map, float64 (H, W) of the given `shape`.
+    """Draw predicted lines as a soft map, a float64 array of the given `shape` (H, W).
 
     A pixel gets the best score of its lines. The ends of the lines are measured in `grid` (rows,
     columns). Networks fill their output to a fixed length by repeating the lines from the first one
