@@ -122,9 +122,8 @@ class CurveDisplay:
     def of_run(cls, run: Evaluation, name: str | None, metric: str | None) -> Self:
         """Create the display of a run, without drawing it.
 
-        name   : text for the legend, by default the run's name
-        metric : the metric whose curve is shown, by default the run's first metric with a curve of
-            this kind
+        `name` is the text for the legend, by default the run's name. `metric` is the metric whose
+        curve is shown, by default the run's first metric with a curve of this kind.
 
         Raises DataError if the run has no such curve. This implementation in the base class always
         raises DataError: it serves the displays that can only be made from labels and scores. The
@@ -179,10 +178,9 @@ class CurveDisplay:
     def from_curve(cls, curve: AnyCurve, name: str = "", **arguments: object) -> Self:
         """Return the display of any curve of the package without drawing it.
 
-        curve     : the curve, which is converted to the axes of this display if necessary
-        name      : text for the legend
-        arguments : fields of the display. Fields that are not given are taken from the attributes
-            of the curve with the same names.
+        The curve is converted to the axes of this display if necessary. `name` is the text for the
+        legend. `arguments` are fields of the display; fields that are not given are taken from the
+        attributes of the curve with the same names.
 
         If the curve is given as points (`CurvePoints`), they are marked by dots if they are few,
         and are not joined by a line if they form no curve.

@@ -493,10 +493,8 @@ class ReliabilityDisplay(CurveDisplay):
     def of_run(cls, run: Evaluation, name: str | None = None, metric: str | None = None) -> Self:
         """Create the diagram of all pixels of a run, without drawing it.
 
-        run    : the run
-        name   : text for the legend, by default the run's name
-        metric : the metric, by default the run's first metric that stores bins of values, such as
-            `calibration`
+        `name` is the text for the legend, by default the run's name. `metric` is by default the
+        run's first metric that stores bins of values, such as "calibration".
 
         Raises DataError if the metric, or every metric of the run, has no such bins.
         """
