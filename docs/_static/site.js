@@ -14,9 +14,11 @@ document.addEventListener("DOMContentLoaded", () => {
   for (const box of document.querySelectorAll(".sortable")) sortable(box.querySelector("table"));
   const scrolling = () => {
     for (const box of document.querySelectorAll(SCROLLING))
-      if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+      if (box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight)
+        box.tabIndex = 0;
   };
   scrolling();
+  addEventListener("load", scrolling); // fonts have arrived, which may be wider
   addEventListener("resize", scrolling);
 });
 
