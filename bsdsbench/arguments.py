@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from bsdsbench.errors import DataError
 from bsdsbench.kernels.arrays import F8 as F8
@@ -24,7 +24,7 @@ from bsdsbench.text import clip, visible
 MAX_GIVEN = 10**9  # numbers in an array; np.broadcast_to makes huge arrays of few bytes
 
 
-def refuse_mask(value: object, what: str) -> None:
+def _refuse_mask(value: object, what: str) -> None:
     """Raise DataError for a masked array, because its mask would be lost."""
     if "numpy.ma" in sys.modules and isinstance(value, np.ma.MaskedArray):  # its import takes 10 ms
         raise DataError(f"{what}: a masked array, expected one without a mask: fill it first")
@@ -40,7 +40,7 @@ def given_array(value: object, what: str) -> NDArray[Any]:
     Raises DataError if the value is a masked array, is not an array of numbers, or has more than
     MAX_GIVEN numbers.
     """
-    refuse_mask(value, what)
+    _refuse_mask(value, what)
     try:
         convertible: Any = value
         if hasattr(convertible, "detach"):  # a torch tensor, on any device
@@ -57,6 +57,21 @@ def given_array(value: object, what: str) -> NDArray[Any]:
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
+def as_numbers(value: object, what: str, dtype: DTypeLike = np.float64) -> NDArray[Any]:
+    """Convert a number, a nested sequence of numbers or an array to an array of `dtype`.
+
+    An array that already has this dtype is not copied. `what` names the value in error messages.
+
+    Raises DataError for a masked array and for values that are not numbers.
+    """
+    _refuse_mask(value, what)
+    try:
+        return np.asarray(value, dtype)
+    except (TypeError, ValueError, OverflowError):
+        kind = kind_of_value(value)
+        raise DataError(f"{what}: {kind}, expected {np.dtype(dtype)} numbers") from None
+
+
 def given_list(value: object, what: str, expected: str) -> list[Any]:
     """Check that a value is an iterable of items, and convert it to a list.
 
@@ -64,7 +79,7 @@ def given_list(value: object, what: str, expected: str) -> list[Any]:
 
     Raises DataError if the value is text, bytes or a masked array, or is not iterable.
     """
-    refuse_mask(value, what)
+    _refuse_mask(value, what)
     items: Any = value
     with suppress(TypeError):
         if not isinstance(items, str | bytes):

@@ -13,7 +13,7 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from bsdsbench.arguments import F8, MAX_GIVEN, Bool, given_array, given_list, kind_of_value
+from bsdsbench.arguments import F8, Bool, given_array, given_list, kind_of_value
 from bsdsbench.errors import DataError, MissingPartError, Problem, Setting, ShapeError
 from bsdsbench.scores.counts import NO_EVIDENCE, Evidence
 from bsdsbench.text import show
@@ -85,9 +85,7 @@ class ImageParts:
                 continue
             arrays: list[Map] = []
             if name in self.several:
-                is_list = isinstance(value, list | tuple)
-                items: Any = value if is_list else given_list(value, label, "a list")
-                for number, item in enumerate(items, 1):
+                for number, item in enumerate(given_list(value, label, "a list"), 1):
                     arrays.append(_check_part(name, item, label, f"ground truth {number}"))
                 parts[name] = tuple(arrays)
             else:
@@ -138,11 +136,7 @@ def _check_part(name: str, value: object, label: str, map_label: str) -> Map:
     (see `whole_labels`). `label` names the part in error messages; `map_label` names it if it
     should be binary but is not. Raises DataError for a wrong type, shape or value.
     """
-    # Maps from files are arrays already; MAX_GIVEN refuses what np.broadcast_to makes of few bytes
-    array: Any = value
-    is_array = type(array) is np.ndarray and array.dtype.isnative
-    if not is_array or array.size > MAX_GIVEN:
-        array = given_array(value, label)
+    array = given_array(value, label)
     n_axes = _AXES.get(name, (2,))
     kinds = _DTYPE_KINDS.get(name, "biuf")
     if array.dtype.kind not in kinds or array.ndim not in n_axes:

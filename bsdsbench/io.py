@@ -32,7 +32,13 @@ MAX_DECODED_BYTES = 1 << 29  # size of all decoded arrays of a file together
 MAX_VALUES = 5_000_000  # number of values in a JSON document
 MAX_JSON_BYTES = 1 << 27  # size of a JSON document
 MAX_TOML_BYTES = 1 << 20  # size of a TOML document
-_KIND_NAMES = {str: "text", int: "a whole number", float: "a number", dict: "an object"}
+_KIND_NAMES = {
+    str: "text",
+    int: "a whole number",
+    float: "a number",
+    dict: "an object",
+    list: "a list",
+}
 
 PathLike = str | os.PathLike[str]
 ReadBytes = Callable[..., bytes]  # a function like `read_bytes`, or a HeldFiles object
@@ -234,8 +240,8 @@ class Budget:
 def entry(fields: Mapping[str, Any], name: str, kind: type[T]) -> T:
     """Return the field `name` of a JSON object, after checking its type.
 
-    `kind` is the expected type: str, int, float or dict. A bool is not accepted as an int. An int
-    is accepted as a float, and is converted. A str must be encodable as UTF-8.
+    `kind` is the expected type: str, int, float, dict or list. A bool is not accepted as an int. An
+    int is accepted as a float, and is converted. A str must be encodable as UTF-8.
 
     Raises FaultError if the field is absent or has another type.
     """

@@ -135,7 +135,7 @@ class Baseline:
             for score, tolerance in tolerances.items():
                 if not (isinstance(tolerance, str) and tolerance.endswith("%")):
                     entry(tolerances, score, float)  # raises unless it is a number
-            gated = list(map(str, stored.get("gated", [])))
+            gated = [str(score) for score in entry({"gated": [], **stored}, "gated", list)]
             protocol = registry.read_protocol(entry(stored, "protocol", dict))
             counts = base64.b64decode(entry(stored, "counts", str), validate=True)
             left_out = entries({"left_out": {}, **stored}, "left_out", str)

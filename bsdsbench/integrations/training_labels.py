@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from bsdsbench.arguments import F8, given_array, given_number, given_word
+from bsdsbench.arguments import F8, as_numbers, given_array, given_number, given_word
 from bsdsbench.errors import DataError, ShapeError
 from bsdsbench.images import GroundTruth, Map, binary_map, one_map, same_shape
 from bsdsbench.metrics.matches import Match
 from bsdsbench.protocol.protocol import MAX_PX
-from bsdsbench.scores.ratios import as_numbers
 
 # Kernels are imported where they are called, see boundary.py.
 _DISTANCES = ("l2", "l1", "linf")

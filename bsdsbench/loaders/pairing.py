@@ -559,8 +559,9 @@ def find_files(folder: PathLike, suffixes: Collection[str]) -> list[Path]:
     `suffixes` are given in lower case, such as ".png", and also match upper case. Hidden files and
     folders are ignored, and links are followed. Returns [] if the folder does not exist.
     """
-    names = sorted(glob("**/*", root_dir=folder, recursive=True), key=natural_sort_key)
-    return [Path(folder, n) for n in names if os.path.splitext(n)[1].lower() in suffixes]
+    names = glob("**/*", root_dir=folder, recursive=True)
+    matching = [name for name in names if os.path.splitext(name)[1].lower() in suffixes]
+    return [Path(folder, name) for name in sorted(matching, key=natural_sort_key)]
 
 
 def natural_sort_key(name: str) -> str:

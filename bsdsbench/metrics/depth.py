@@ -249,14 +249,13 @@ class DepthMetric(ValuesMetric[DepthOptions]):
         counts: dict[str, Any] = {}
         with name_file_in_errors(pred, gt):
             maps = prepare_depth_maps(pred.depth, gt, opt)
-            inverse_pred = inverse(maps.pred)
             if "si" in opt.measures:
-                inverse_gt = inverse(require(maps.gt, "depth"))
+                inverse_pred, inverse_gt = inverse(maps.pred), inverse(require(maps.gt, "depth"))
                 counts["si"] = depth_pairs.ratio_pairs(
                     inverse_pred, inverse_gt, maps.valid, _RATIOS
                 )
             if "matte" in opt.measures:
-                matte = require(maps.matte, "matte")
+                inverse_pred, matte = inverse(maps.pred), require(maps.matte, "matte")
                 counts["matte"] = depth_pairs.count_hit_mask_edges(inverse_pred, matte, _RATIOS)
             if "dbe" in opt.measures:
                 edges = canny_edges(maps.raw_pred, opt.dbe)

@@ -97,10 +97,7 @@ class Evaluation(TabularResult):
         if not isinstance(self.protocol, Protocol) or not isinstance(self.name, str):
             wrong = self.name if isinstance(self.protocol, Protocol) else self.protocol
             raise DataError(f"Evaluation: {kind_of_value(wrong)}, expected a Protocol and a name")
-        if isinstance(self.records, list | tuple):
-            records = list(self.records)
-        else:
-            records = given_list(self.records, "records", "ImageRecords")
+        records = given_list(self.records, "records", "ImageRecords")
         for record in records:
             if not isinstance(record, ImageRecord):
                 raise DataError(f"records: {kind_of_value(record)}, expected ImageRecords")
@@ -390,6 +387,7 @@ class Evaluation(TabularResult):
         overall = self.score(metric)
         columns = [*definition.columns_of(overall), *definition.image_columns]
         columns += definition.part_columns
+        keys = dict.fromkeys(column.key for column in columns)
         values: dict[str, dict[str, list[Any]]] = {}
         # The scores come in blocks of images: every leaf of the tree is an array with a value each
         for block in definition.image_scores(self.stack(metric), self.protocol):
@@ -398,7 +396,7 @@ class Evaluation(TabularResult):
                 ods_threshold = value_at(part_of(overall, path) or {}, "ods.threshold")
                 if ods_threshold is not None and isinstance(scores.get("curve"), PRCurve):
                     scores[AT_ODS] = scores["curve"].at(ods_threshold).f
-                for key in dict.fromkeys([column.key for column in columns]):
+                for key in keys:
                     array = value_at(scores, key)
                     if array is not None:
                         values.setdefault(part, {}).setdefault(key, []).extend(array.tolist())
@@ -529,12 +527,9 @@ class Evaluation(TabularResult):
             images.append({"id": r.image_id, "size": list(r.size), "fingerprint": r.fingerprint})
             if r.groups:
                 images[-1]["groups"] = dict(r.groups)
-        scores = {}
-        for metric in self.metrics:
-            scores[metric] = self.score(metric).to_mapping()
-            if self.records:
-                for row, values in zip(images, self.image_scores(metric).values(), strict=True):
-                    row[metric] = {k: None if isnan(v) else v for k, v in values.items()}
+        for metric in self.metrics if self.records else ():
+            for row, values in zip(images, self.image_scores(metric).values(), strict=True):
+                row[metric] = {k: None if isnan(v) else v for k, v in values.items()}
         return {
             "schema": SCHEMA,
             "bsdsbench": __version__,
@@ -545,7 +540,7 @@ class Evaluation(TabularResult):
             "tasks": [task.name for task in self.tasks],
             "protocol": self.protocol.to_mapping(),
             "metrics": list(self.metrics),
-            "scores": scores,
+            "scores": self.scores(),
             "n_images": len(self.records),
             "images": images,
             "failed": self.failed,

@@ -396,14 +396,14 @@ def arrays_of_records(
             evidence = [getattr(record.evidence_for(metric), side) for record in records]
             arrays[f"{prefix}_values"] = np.array([e.row() for e in evidence], np.float64)
             arrays[f"{prefix}_files"] = np.array([e.file for e in evidence], np.str_)
-    if any([record.groups for record in records]):
+    if any(record.groups for record in records):
         arrays[_GROUPS] = np.array([json.dumps(record.groups) for record in records])
     for metric in records[0].counts if records else ():
         for name, array in stacks[metric].items():
             is_shared = name in registry.get(metric).shared
             shape = (len(records), *array.shape) if is_shared else array.shape
             arrays[f"{metric}.{name}"] = np.broadcast_to(array, shape)
-    size = sum([array.nbytes for array in arrays.values()])
+    size = sum(array.nbytes for array in arrays.values())
     if len(records) > MAX_IMAGES or size > MAX_BYTES:
         raise DataError(
             f"counts of {len(records)} images, {size} bytes: expected at most {MAX_IMAGES} "

@@ -222,7 +222,7 @@ def list_items(
     )
     absent: tuple[str, ...] = ()
     if plan.missing == "skip":
-        absent = tuple([p.image_id for p in pairs if not p.pred_paths])
+        absent = tuple(p.image_id for p in pairs if not p.pred_paths)
         pairs = [p for p in pairs if p.pred_paths]
     photos: dict[str, Path] = {}
     if images_dir and any(registry.get(name).photo for name in plan.metrics):
@@ -305,7 +305,7 @@ def folder_header(
         known["missing"] = plan.missing
         known["task"] = plan.task
         known["split"] = None if plan.split_file is None else show(plan.split_file)
-    ids = "\0".join([item.image_id for item in items]).encode("utf-8", "surrogateescape")
+    ids = "\0".join(item.image_id for item in items).encode("utf-8", "surrogateescape")
     provenance = Provenance(
         **known,
         images=hashlib.blake2b(ids, digest_size=8).hexdigest(),

@@ -18,7 +18,7 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.arguments import F8, I8, MAX_GIVEN, given_array
+from bsdsbench.arguments import F8, I8, given_array
 from bsdsbench.errors import DataError, ShapeError
 from bsdsbench.tables.read_only import ReadOnlyDict
 from bsdsbench.tables.result_object import TabularResult
@@ -77,10 +77,7 @@ class Counts(_Named[NDArray[Any]]):
         """Check the arrays and store read-only copies of them in C order."""
         counts = dict[str, NDArray[Any]]()
         for name, value in arrays.items():
-            numbers: Any = value
-            is_array = type(numbers) is np.ndarray and numbers.dtype.kind in "biuf"
-            if not is_array or numbers.size > MAX_GIVEN:
-                numbers = given_array(value, name)
+            numbers = given_array(value, name)
             is_float = numbers.dtype.kind == "f"
             array = np.array(numbers, np.float64 if is_float else np.int64, order="C")
             array.setflags(write=False)

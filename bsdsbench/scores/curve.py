@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.arguments import F8, I8, Bool
+from bsdsbench.arguments import F8, I8, Bool, as_numbers
 from bsdsbench.errors import DataError, ProtocolError, ShapeError
 from bsdsbench.scores.counts import (
     MATCHED_GT,
@@ -33,7 +33,6 @@ from bsdsbench.scores.counts import (
 from bsdsbench.scores.ratios import (
     BLOCK,
     Weights,
-    as_numbers,
     f_measure,
     ratio,
     short,

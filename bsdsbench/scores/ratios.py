@@ -10,30 +10,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.arguments import F8, kind_of_value, refuse_mask
-from bsdsbench.errors import DataError
+from bsdsbench.arguments import F8, as_numbers
 
 Weights = NDArray[np.integer[Any]]
 _MAX_WEIGHTS = 4_000_000  # weights that are converted to floats at a time, 32 MB
-
-
-def as_numbers(value: object, what: str, dtype: DTypeLike = np.float64) -> NDArray[Any]:
-    """Convert a number, a nested sequence of numbers or an array to an array of `dtype`.
-
-    An array that already has this dtype is not copied.
-
-    Raises DataError for a masked array and for values that are not numbers. `what` names the value
-    in the message.
-    """
-    if isinstance(value, np.ndarray) and type(value) is not np.ndarray:
-        refuse_mask(value, what)
-    try:
-        return np.asarray(value, dtype)
-    except (TypeError, ValueError, OverflowError):
-        kind = kind_of_value(value)
-        raise DataError(f"{what}: {kind}, expected {np.dtype(dtype)} numbers") from None
 
 
 def ratio(numerator: ArrayLike, denominator: ArrayLike) -> F8:

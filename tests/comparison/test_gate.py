@@ -175,6 +175,7 @@ def test_baseline_round_trip_and_refusals(run, tmp_path):
     [
         ({"scores": {"boundary.ap": "x"}}, r"boundary\.ap is 'x', expected a number"),
         ({"counts": "none"}, "is damaged"),
+        ({"gated": "boundary.ods"}, r"gated is 'boundary\.ods', expected a list"),
         ({"counts": "bm9uZQ=="}, "counts"),
         ({"tolerances": {"boundary.ap": "x"}}, r"boundary\.ap is 'x', expected a number"),
     ],
