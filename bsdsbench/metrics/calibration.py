@@ -50,13 +50,6 @@ class CalibrationOptions:
         one_of("left", "right"),
         caption="bins closed on the {}",
     )
-    of: str = option(
-        "foreground",
-        '"foreground" compares p with the annotated foreground; "decision" compares max(p, 1 - p) '
-        "with whether the decision p >= 0.5 agrees with the annotation.",
-        one_of("foreground", "decision"),
-        caption={"foreground": "p of the foreground", "decision": "max(p, 1 - p) of the decision"},
-    )
     ignore: tuple[float, ...] = IGNORE
 
 
@@ -109,9 +102,6 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
         pixels : int64 (B,), the number of pixels in each bin
         marked : int64 (B,), the number of these pixels that the annotator marked
         value : float64 (B,), the sum of p over the pixels of each bin
-
-        If `opt.of` is "decision", p is replaced by max(p, 1 - p), and a pixel counts as marked if
-        its decision (p >= 0.5) agrees with the annotator.
         """
         masks, valid = annotated_masks(gt), gt.parts.get("valid")
         soft = prepare(pred.soft, protocol, valid)
@@ -119,9 +109,6 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
         p, n_marked, n_annotators = unit(soft), masks.sum(axis=0), len(masks)
         counted = np.ones(p.shape, bool) if valid is None else valid
         p, n_marked = p[counted], n_marked[counted]
-        if opt.of == "decision":
-            n_marked = np.where(p >= 0.5, n_marked, n_annotators - n_marked)
-            p = np.maximum(p, 1 - p)
         bin_of = _find_bins(p, soft.dtype, opt.bins, opt.closed)
         return {
             "pixels": n_annotators * np.bincount(bin_of, minlength=opt.bins),

@@ -172,8 +172,7 @@ def test_scores_of_objects_are_means_and_pooled():
 
 
 @pytest.mark.parametrize("closed", ["left", "right"])
-@pytest.mark.parametrize("of", ["foreground", "decision"])
-def test_calibration(closed, of):
+def test_calibration(closed):
     """Noise, constants, values on the edges of bins, bytes; one to three annotators."""
     rng, pairs, total = np.random.default_rng(55), [], 0
     for k, (_, a, b) in enumerate(MASKS):
@@ -184,11 +183,11 @@ def test_calibration(closed, of):
         drawn = (b, a, a ^ b)[: 1 + k % 3]
         pairs.append((bb.Prediction("a", soft=soft), bb.GroundTruth("a", drawn)))
         p = soft / 255 if soft.dtype == np.uint8 else soft.astype(float)
-        expected = plain.calibration(p, drawn, 8, closed, of)
-        found = counted("calibration", *pairs[-1], bins=8, closed=closed, of=of)
+        expected = plain.calibration(p, drawn, 8, closed)
+        found = counted("calibration", *pairs[-1], bins=8, closed=closed)
         assert [found[n] for n in ("pixels", "marked", "value")] == pytest.approx(expected), k
         total += expected
-    score, own = scored("calibration", pairs, bins=8, closed=closed, of=of)
+    score, own = scored("calibration", pairs, bins=8, closed=closed)
     assert (score.ece, score.ace, score.mce) == pytest.approx(plain.calibration_errors(*total))
     assert np.nan_to_num(score.reliability.marked) * total[0] == pytest.approx(total[1])
     assert score.reliability.pixels == pytest.approx(total[0] / total[0].sum())

@@ -117,14 +117,12 @@ def found_objects(pixels, overlap, at):
     return [[found, near.shape[0]], [right, near.shape[1]]]
 
 
-def calibration(p, annotators, bins=15, closed="left", of="foreground"):
+def calibration(p, annotators, bins=15, closed="left"):
     """Pixels, marked pixels and the sum of p of each bin; several annotators one by one."""
     out = np.zeros((bins, 3))
     ends = [k * (1 / bins) for k in range(1, bins)]
     for mask in annotators:
         for value, on in zip(p.ravel().tolist(), mask.ravel().tolist(), strict=True):
-            if of == "decision":
-                on, value = (value >= 0.5) == on, max(value, 1 - value)
             k = sum(value >= e if closed == "left" else value > e for e in ends)
             out[k] += 1, on, value
     return out.T
