@@ -231,7 +231,7 @@ def _areas_tables(curves: Sequence[NamedCurve], reading: LabelReading) -> list[T
     unknown.
     """
     from bsdsbench.curves.areas import area_table, point_areas
-    from bsdsbench.curves.points import to_pr_form
+    from bsdsbench.curves.points import check_totals
 
     areas_of_samples: dict[str, Sequence[Any]] = {}  # name of a curve -> its areas
     areas_of_points: dict[str, Sequence[Any]] = {}
@@ -240,7 +240,7 @@ def _areas_tables(curves: Sequence[NamedCurve], reading: LabelReading) -> list[T
         if sample is not None:
             areas_of_samples[curve.name] = area_table(sample.labels, sample.scores, reading=reading)
         else:
-            to_pr_form(points)  # raises DataError if the totals are not known
+            check_totals(points)
             areas_of_points[curve.name] = point_areas(
                 points.tp, points.fp, points.positives, points.negatives
             )

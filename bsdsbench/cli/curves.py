@@ -410,7 +410,7 @@ def _curves_of_points(args: _CurvesArguments) -> list[NamedCurve]:
     negatives. Raises DataError if a PR curve is asked for and these numbers are unknown.
     """
     from bsdsbench.curves import CurvePoints
-    from bsdsbench.curves.points import to_pr_form
+    from bsdsbench.curves.points import check_totals
 
     all_points: list[CurvePoints] = []
     n_positives = args.num_positives or math.nan
@@ -430,7 +430,7 @@ def _curves_of_points(args: _CurvesArguments) -> list[NamedCurve]:
     all_axes = AXES_OF_KIND[args.kind]
     for k, points in enumerate(all_points, 1):
         if "pr" in all_axes:
-            to_pr_form(points)  # raises DataError if the totals are not known
+            check_totals(points)
         if args.between:
             points = points.with_between()
         name = "points" if len(all_points) == 1 else f"points {k}"

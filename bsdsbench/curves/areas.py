@@ -32,7 +32,8 @@ from bsdsbench.scores.ratios import ratio
 
 Rule = Literal["davis-goadrich", "trapezoid", "step", "bsds", "11-point", "101-point"]
 _RULES = get_args(Rule)
-# A fall of FP up to this, relative to TP + FP, is taken for float32 rounding of the given points
+# False positives that fall by no more than this share of TP + FP are taken to fall by the float32
+# rounding of the given points only
 _ROUNDING = 1e-6
 
 
@@ -93,25 +94,32 @@ def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadr
         return float(np.sum(np.diff(r, prepend=0) * p))
     if rule == "davis-goadrich":
         return _count_linear_area(p, r)
-    n_steps = 10 if rule == "11-point" else 100
-    return float(largest_precision_from(p, r, np.arange(n_steps + 1) / n_steps).mean())
+    recall_levels = np.arange(11) / 10 if rule == "11-point" else np.arange(101) / 100
+    return float(largest_precision_from(p, r, recall_levels).mean())
 
 
 def _count_linear_area(precision: F8, recall: F8) -> float:
-    """Return the area under PR points (K,), ascending in recall, by `davis_goadrich_area`.
+    """Return the area under a PR curve whose counts change linearly between its points.
 
-    The area does not depend on the number of positives. So 1 is taken for this number, which makes
-    TP equal to recall. Raises DataError if precision is 0 at a recall above 0.
+    The points are converted to counts for `davis_goadrich_area`. The area does not depend on the
+    number of positives, so this number is taken to be 1, which makes TP equal to recall.
+
+    precision, recall (K,): the points, in ascending order of recall. Those at recall 0 are left
+        out.
+
+    Raises DataError if precision is 0 at a recall above 0, or if false positives fall along the
+    curve by more than rounding.
     """
-    is_right_of_0 = recall > 0
-    p, r = precision[is_right_of_0], recall[is_right_of_0]
+    has_tp = recall > 0
+    p, tp = precision[has_tp], recall[has_tp]
     if (p == 0).any():
         raise DataError("precision 0 at a recall above 0: expected a precision above 0 there")
-    fp = r * (1 / p - 1)
+    fp = tp * (1 / p - 1)  # because precision is TP / (TP + FP)
+    predicted = tp / p
     # Where FP falls by rounding alone, it is raised to the largest FP before it
-    largest_before = np.maximum.accumulate(fp)
-    is_rounding = largest_before - fp <= _ROUNDING * r / p
-    return davis_goadrich_area(r, np.where(is_rounding, largest_before, fp), 1)
+    largest_fp_so_far = np.maximum.accumulate(fp)
+    falls_by_rounding = largest_fp_so_far - fp <= _ROUNDING * predicted
+    return davis_goadrich_area(tp, np.where(falls_by_rounding, largest_fp_so_far, fp), 1)
 
 
 def davis_goadrich_area(tp: ArrayLike, fp: ArrayLike, positives: float) -> float:
@@ -126,8 +134,10 @@ def davis_goadrich_area(tp: ArrayLike, fp: ArrayLike, positives: float) -> float
 
     Parameters
     ----------
-    tp, fp, positives : as in `interpolate_pr`
-        Counts along the curve, and the number of positives.
+    tp, fp : array_like
+        Counts of shape (K,) along the curve, both non-decreasing.
+    positives : float
+        The number of positives. Recall is TP / positives.
 
     Returns
     -------
@@ -136,8 +146,10 @@ def davis_goadrich_area(tp: ArrayLike, fp: ArrayLike, positives: float) -> float
 
     Raises
     ------
-    ShapeError, DataError
-        As by `interpolate_pr`.
+    ShapeError
+        If the lengths differ.
+    DataError
+        If a count is below 0 or falls along the curve, or if `positives` is not above 0.
 
     Examples
     --------
@@ -153,11 +165,14 @@ def davis_goadrich_area(tp: ArrayLike, fp: ArrayLike, positives: float) -> float
     fp_a, fp_b = fps[:-1][rises], fps[1:][rises]
     k = (fp_b - fp_a) / (tp_b - tp_a)
     c = fp_a - k * tp_a
-    start = tp_a + fp_a
-    end = tp_b + fp_b
-    # If A is (0, 0), c is 0, and the logarithm does not matter
-    log = np.log(np.divide(end, start, out=np.ones_like(end), where=start > 0))
-    return float(np.sum((tp_b - tp_a) / (1 + k) - c / (1 + k) ** 2 * log) / total)
+    predicted_a = tp_a + fp_a
+    predicted_b = tp_b + fp_b
+    # If A is (0, 0), c is 0, and the logarithm does not matter. The growth is then set to 1.
+    growth = np.divide(
+        predicted_b, predicted_a, out=np.ones_like(predicted_b), where=predicted_a > 0
+    )
+    integrals = (tp_b - tp_a) / (1 + k) - c / (1 + k) ** 2 * np.log(growth)
+    return float(np.sum(integrals) / total)
 
 
 class CurveAreas(NamedTuple):
@@ -172,12 +187,12 @@ def auccalculator_areas(
 ) -> CurveAreas:
     """Return the areas that the program AUCCalculator computes for points (TP, FP).
 
-    Both areas are sums of trapezoids under the points, without a convex hull. First the points are
-    changed:
+    Both areas are sums of trapezoids under the points, without a convex hull. Before the areas are
+    computed, the points are changed in four steps:
 
     1. Points with TP = 0 are dropped, which is optimistic if false positives are ranked first.
     2. If the first TP is above 1, the point (1, FP/TP) is added before it.
-    3. The point (P, N) is added at the end.
+    3. The point (P, N), at which everything is predicted to be positive, is added at the end.
     4. For the PR area, points are inserted at each whole TP with FP interpolated linearly, and the
        first precision is extended to recall 0.
 
@@ -211,19 +226,20 @@ def auccalculator_areas(
     all_tps, all_fps = check_columns("count", tp=tp, fp=fp)
     p, n = above_zero(positives, "positives"), above_zero(negatives, "negatives")
     has_tp = all_tps > 0
-    tps, fps = all_tps[has_tp], all_fps[has_tp]
+    tps, fps = all_tps[has_tp], all_fps[has_tp]  # step 1
     if tps.size and tps[0] > 1:
-        tps, fps = np.r_[1.0, tps], np.r_[fps[0] / tps[0], fps]
-    tps, fps = np.r_[tps, p], np.r_[fps, n]
-    points = interpolate_pr(tps, fps, p)
+        tps, fps = np.r_[1.0, tps], np.r_[fps[0] / tps[0], fps]  # step 2
+    tps, fps = np.r_[tps, p], np.r_[fps, n]  # step 3
+    under_roc = trapezoids(np.r_[0, fps] / n, np.r_[0, tps] / p)
+    points = interpolate_pr(tps, fps, p)  # step 4
     precision = np.r_[points.precision[0], points.precision]
     recall = np.r_[0.0, points.recall]
     if min_recall:
-        left_precision = np.interp(min_recall, recall, precision)
-        is_right = recall > min_recall
-        precision = np.r_[left_precision, precision[is_right]]
-        recall = np.r_[min_recall, recall[is_right]]
-    under_roc = trapezoids(np.r_[0, fps] / n, np.r_[0, tps] / p)
+        # Replace the points up to this recall by one point on the line between its neighbours
+        precision_at_start = np.interp(min_recall, recall, precision)
+        is_later = recall > min_recall
+        precision = np.r_[precision_at_start, precision[is_later]]
+        recall = np.r_[min_recall, recall[is_later]]
     return CurveAreas(trapezoids(recall, precision), under_roc)
 
 
@@ -309,7 +325,9 @@ class AreaRow(NamedTuple):
 # The fields `points` and `ties` of an `AreaRow`
 _MERGED = "per distinct score", "merged"
 _SAMPLE = "per sample", "input order"
-# Name of an `AreaRow` -> its fields `points`, `ties`, `start` and `rule`
+# The names of the rows of `area_table` that are areas under a ROC curve
+_ROC_AREAS = "scikit-learn roc_auc_score", "VLFeat roc auc"
+# The name of each row of `area_table`, and its fields `points`, `ties`, `start` and `rule`
 _DESCRIPTIONS = {
     "scikit-learn average_precision_score": (*_MERGED, "none", "step"),
     "scikit-learn precision_recall_curve + auc": (*_MERGED, "(0, 1)", "trapezoid"),
@@ -383,7 +401,7 @@ def area_table(
     values = _compute_areas(read_samples(labels, scores, reading))
     rows = []
     for name, description in _DESCRIPTIONS.items():
-        space = "ROC" if "roc" in name else "PR"  # "ROC hull" names a PR area
+        space = "ROC" if name in _ROC_AREAS else "PR"
         rows.append(AreaRow(name, space, values.get(name, np.nan), *description))
     return tuple(rows)
 
@@ -396,7 +414,7 @@ def point_areas(
     tp, fp (K,): counts along the curve, both non-decreasing.
     positives, negatives: number of samples of each class.
 
-    Returns one row for each rule.
+    Returns one row for each rule: 9 areas under the PR curve, then 2 under the ROC curve.
     """
     tps, fps = check_columns("count", tp=tp, fp=fp)
     p, n = above_zero(positives, "positives"), above_zero(negatives, "negatives")
@@ -404,33 +422,37 @@ def point_areas(
     achievable = davis_goadrich_area(hull.tpr * p, hull.fpr * n, p)
     whole_tp = interpolate_pr(tps, fps, p)
     has_predictions = tps + fps > 0
-    given = PRPoints(ratio(tps, tps + fps)[has_predictions], (tps / p)[has_predictions])
+    given_points = PRPoints(ratio(tps, tps + fps)[has_predictions], (tps / p)[has_predictions])
     auccalculator = auccalculator_areas(tps, fps, p, n).pr
     under_roc = trapezoids(np.r_[0, fps / n, 1], np.r_[0, tps / p, 1])
-    areas = [
+    # The name, the rule and the value of each area
+    pr_areas = [
         ("Davis-Goadrich, count-linear", "closed form", davis_goadrich_area(tps, fps, p)),
         ("Davis-Goadrich, achievable (ROC hull)", "closed form", achievable),
         ("AUCCalculator", "trapezoid at each whole TP, to (P, N)", auccalculator),
         ("step at each whole TP", "step", auc_pr(*whole_tp, rule="step")),
-        ("straight lines", "trapezoid", auc_pr(*given, rule="trapezoid")),
-        ("step", "step", auc_pr(*given, rule="step")),
-        ("11-point", "mean of 11 recall levels", auc_pr(*given, rule="11-point")),
-        ("101-point", "mean of 101 recall levels", auc_pr(*given, rule="101-point")),
-        ("BSDS area", "linear at 101 recall levels, sum / 100", auc_pr(*given, rule="bsds")),
+        ("straight lines", "trapezoid", auc_pr(*given_points, rule="trapezoid")),
+        ("step", "step", auc_pr(*given_points, rule="step")),
+        ("11-point", "mean of 11 recall levels", auc_pr(*given_points, rule="11-point")),
+        ("101-point", "mean of 101 recall levels", auc_pr(*given_points, rule="101-point")),
+        ("BSDS area", "linear at 101 recall levels, sum / 100", auc_pr(*given_points, rule="bsds")),
+    ]
+    roc_areas = [
         ("ROC trapezoids", "trapezoid from (0, 0) to (1, 1)", under_roc),
         ("ROC hull", "trapezoid", trapezoids(*hull)),
     ]
     rows = []
-    for name, rule, value in areas:
-        space = "ROC" if name.startswith("ROC") else "PR"
-        rows.append(AreaRow(name, space, value, "as given", "-", "-", rule))
+    for space, areas in (("PR", pr_areas), ("ROC", roc_areas)):
+        for name, rule, value in areas:
+            rows.append(AreaRow(name, space, value, "as given", "-", "-", rule))
     return tuple(rows)
 
 
 def _compute_areas(samples: Samples) -> dict[str, float]:
-    """Compute the areas of `area_table`, and return a dict from their names to their values.
+    """Compute the areas of `area_table` for samples, each as its program computes it.
 
-    An area is left out if its program does not compute it for these samples:
+    Returns a dict from the names of the areas, the keys of `_DESCRIPTIONS`, to their values. An
+    area is left out if its program does not compute it for these samples:
 
     - If there are no positives, all areas are left out.
     - If a score is inf, the areas of scikit-learn are left out, because it rejects inf.
@@ -440,35 +462,59 @@ def _compute_areas(samples: Samples) -> dict[str, float]:
     If there are no negatives, ROC areas are NaN, and PR areas that need both totals are 1.
     """
     merged = rank(samples, "merge")
-    by_sample = rank(samples, "sample")
-    scores = samples.scores
-    p, n = merged.positives, merged.negatives
-    if not p:
+    if not merged.positives:
         return {}
-    areas: dict[str, Any] = {"VLFeat roc auc": roc_from_ranking(by_sample).auc}
-    if (scores < np.inf).all():  # scikit-learn rejects inf, but accepts -inf
-        areas["scikit-learn roc_auc_score"] = roc_from_ranking(merged).auc
+    areas: dict[str, Any] = {}
+    if (samples.scores < np.inf).all():  # scikit-learn rejects inf, but accepts -inf
         merged_curve = pr_from_ranking(merged)
         areas["scikit-learn average_precision_score"] = merged_curve.ap
         areas["scikit-learn precision_recall_curve + auc"] = merged_curve.auc
+        areas["scikit-learn roc_auc_score"] = roc_from_ranking(merged).auc
     areas |= _torchmetrics_areas(samples)
-    curve = pr_from_ranking(by_sample)
-    areas |= {"VLFeat ap": curve.ap, "VLFeat auc": curve.auc, "VLFeat ap_interp_11": curve.ap_11}
-    areas["VLFeat ap, Interpolate"] = pr_from_ranking(by_sample, interpolate=True).ap
+    areas |= _vlfeat_areas(samples)
     areas |= _development_kit_areas(samples)
-    areas["Davis-Goadrich, count-linear"] = davis_goadrich_area(merged.tp, merged.fp, p)
-    if n:
-        best = achievable_pr(merged.fp / n, merged.tp / p, p, n)
-        areas["Davis-Goadrich, achievable (ROC hull)"] = auc_pr(*best)
-        areas["AUCCalculator"] = auccalculator_areas(merged.tp, merged.fp, p, n).pr
-    else:  # precision is 1 everywhere
-        areas["Davis-Goadrich, achievable (ROC hull)"] = 1.0
-        areas["AUCCalculator"] = 1.0
-    if _is_in_unit_range(scores):
+    areas |= _davis_goadrich_areas(merged)
+    if _is_in_unit_range(samples.scores):
         thresholds = np.array(even_thresholds(99))
         precision, recall = _pr_at_thresholds(merged, thresholds)
         areas["BSDS area, 99 thresholds"] = area(PRCurve(thresholds, precision, recall))
     return {name: float(value) for name, value in areas.items()}
+
+
+def _vlfeat_areas(samples: Samples) -> dict[str, float]:
+    """Compute average precision and areas as VLFeat does, with one point for each sample.
+
+    Returns the five numbers by name. The ROC area is NaN without negatives.
+    """
+    ranking = rank(samples, "sample")
+    curve = pr_from_ranking(ranking)
+    return {
+        "VLFeat ap": curve.ap,
+        "VLFeat auc": curve.auc,
+        "VLFeat ap, Interpolate": pr_from_ranking(ranking, interpolate=True).ap,
+        "VLFeat ap_interp_11": curve.ap_11,
+        "VLFeat roc auc": roc_from_ranking(ranking).auc,
+    }
+
+
+def _davis_goadrich_areas(ranking: Ranking) -> dict[str, float]:
+    """Compute the areas of Davis and Goadrich, and of their program AUCCalculator.
+
+    ranking: the counts at each distinct score. There must be positives.
+
+    Returns the three numbers by name. Without negatives they are 1, because precision is 1
+    everywhere.
+    """
+    p, n = ranking.positives, ranking.negatives
+    achievable = auccalculator = 1.0
+    if n:
+        achievable = auc_pr(*achievable_pr(ranking.fp / n, ranking.tp / p, p, n))
+        auccalculator = auccalculator_areas(ranking.tp, ranking.fp, p, n).pr
+    return {
+        "Davis-Goadrich, count-linear": davis_goadrich_area(ranking.tp, ranking.fp, p),
+        "Davis-Goadrich, achievable (ROC hull)": achievable,
+        "AUCCalculator": auccalculator,
+    }
 
 
 def _is_in_unit_range(scores: F8) -> bool:
@@ -489,8 +535,9 @@ def _torchmetrics_areas(samples: Samples) -> dict[str, float]:
     ranking = rank(samples)
     # The binned form, here with 100 thresholds evenly spaced in [0, 1]
     precision, recall = _pr_at_thresholds(ranking, np.linspace(0, 1, 100))
-    # Recall falls as the threshold rises, and is 0 beyond the last threshold
-    binned = -np.sum(np.diff(np.r_[recall, 0]) * precision)
+    # Recall falls from each threshold to the next higher one, and is 0 beyond the last threshold
+    recall_fall = -np.diff(np.r_[recall, 0])
+    binned = np.sum(recall_fall * precision)
     return {
         "torchmetrics AveragePrecision, exact": pr_from_ranking(ranking).ap,
         "torchmetrics AveragePrecision, binned": binned,
@@ -499,6 +546,8 @@ def _torchmetrics_areas(samples: Samples) -> dict[str, float]:
 
 def _development_kit_areas(samples: Samples) -> dict[str, float]:
     """Compute the average precisions of the PASCAL VOC and COCO development kits.
+
+    samples: at least one of them is positive.
 
     Returns the three numbers by name.
     """
@@ -515,17 +564,19 @@ def _development_kit_areas(samples: Samples) -> dict[str, float]:
 
 
 def _pr_at_thresholds(ranking: Ranking, thresholds: F8) -> PRPoints:
-    """Return precision and recall at T thresholds.
+    """Return precision and recall at given thresholds.
 
     A sample is predicted to be positive if its score is at or above the threshold.
 
-    ranking: must have at least one positive sample. Its first point has the threshold inf, where
-        nothing is predicted to be positive, so that a point exists for every threshold.
+    ranking: the counts at each of K falling thresholds. At least one sample is positive. The first
+        threshold is inf, where nothing is predicted to be positive, so that there are counts for
+        every given threshold.
     thresholds (T,): in any order.
 
     Returns arrays (T,). Precision is 0 where no sample is predicted to be positive.
     """
-    # For each threshold, the last point of the ranking whose own threshold is not below it
-    last_point = np.searchsorted(-ranking.thresholds, -thresholds, side="right") - 1
-    tp, fp = ranking.tp[last_point], ranking.fp[last_point]
+    # The counts at a threshold are those of the smallest threshold of the ranking at or above it.
+    # The thresholds are negated because searchsorted needs an ascending order.
+    point = np.searchsorted(-ranking.thresholds, -thresholds, side="right") - 1
+    tp, fp = ranking.tp[point], ranking.fp[point]
     return PRPoints(ratio(tp, tp + fp), tp / ranking.positives)

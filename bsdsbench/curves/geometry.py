@@ -29,6 +29,7 @@ Space = Literal["roc", "pr"]
 LineShape = Literal["counts", "straight"]
 Relation = Literal["first", "second", "equal", "neither"]  # which of two curves dominates
 _TOLERANCE = 1e-12  # relative differences of interpolated heights up to this are rounding
+_RATE_SLACK = 1e-9  # an FPR that exceeds 1 by no more than this comes from a rounded precision
 # A curve: (fpr, tpr) in ROC space, (precision, recall) in PR space
 Curve: TypeAlias = Sequence[ArrayLike]
 
@@ -104,15 +105,15 @@ def pr_to_roc(
     >>> pr_to_roc([0.5], [1.0], 10, 100).fpr.tolist()
     [0.1]
     """
-    # `roc_to_pr` gives NaN at (0, 0), where the precision does not matter
+    # `roc_to_pr` gives a precision of NaN at recall 0, where its value does not matter here
     p, r = check_columns("share", precision=np.nan_to_num(precision), recall=recall)
     n_positive, n_negative = above_zero(positives, "positives"), above_zero(negatives, "negatives")
     with np.errstate(divide="ignore", invalid="ignore"):
         fpr = n_positive * r * (1 / p - 1) / n_negative
-    is_empty = r == 0
-    fpr[is_empty] = np.where(p[is_empty] == 1, 0.0, np.nan)
-    # The slack of 1e-9 allows for a rounded precision, which may give an FPR slightly above 1
-    is_impossible = ~is_empty & ~(fpr <= 1 + 1e-9)
+    has_no_tp = r == 0
+    fpr[has_no_tp] = np.where(p[has_no_tp] == 1, 0.0, np.nan)
+    is_possible = has_no_tp | (fpr <= 1 + _RATE_SLACK)
+    is_impossible = ~is_possible
     if is_impossible.any():
         k = int(is_impossible.argmax())
         raise DataError(
@@ -223,9 +224,13 @@ def interpolate_pr(tp: ArrayLike, fp: ArrayLike, positives: float) -> PRPoints:
     tps, fps = insert_whole_tp(tp, fp)
     if tps.size == 0:
         return PRPoints(tps, fps)
-    precision = ratio(tps, tps + fps)
-    n_empty = int(np.count_nonzero(tps + fps == 0))  # leading points with TP = FP = 0
-    precision[:n_empty] = precision[n_empty] if n_empty < tps.size else 1.0
+    predicted = tps + fps
+    precision = ratio(tps, predicted)
+    n_without_predictions = int(np.count_nonzero(predicted == 0))  # the first points of the curve
+    if n_without_predictions < tps.size:
+        precision[:n_without_predictions] = precision[n_without_predictions]
+    else:
+        precision[:] = 1
     return PRPoints(precision, tps / total)
 
 
@@ -249,9 +254,11 @@ def insert_whole_tp(tp: ArrayLike, fp: ArrayLike) -> _Counts:
         return _Counts(tps, fps)
     whole_tp = np.arange(np.floor(tps[0]) + 1, np.ceil(tps[-1]))
     new_tp = whole_tp[~np.isin(whole_tp, tps)]
-    before = np.searchsorted(tps, new_tp, side="right") - 1  # the last given point before each
-    slope = (fps[before + 1] - fps[before]) / (tps[before + 1] - tps[before])
-    new_fp = fps[before] + slope * (new_tp - tps[before])
+    # The given points to the left and to the right of each new point
+    left = np.searchsorted(tps, new_tp, side="right") - 1
+    right = left + 1
+    slope = (fps[right] - fps[left]) / (tps[right] - tps[left])
+    new_fp = fps[left] + slope * (new_tp - tps[left])
     all_tps, all_fps = np.r_[tps, new_tp], np.r_[fps, new_fp]
     order = np.argsort(all_tps, kind="stable")
     return _Counts(all_tps[order], all_fps[order])
@@ -272,10 +279,11 @@ def _hull(x: F8, y: F8, right: float, top: float) -> _Polyline:
     from bsdsbench.kernels.curves import upper_hull
 
     all_x, all_y = np.r_[0, x, right], np.r_[0, y, top]
-    order = np.lexsort((all_y, all_x))
-    corners = np.empty(order.size, np.int64)
-    n_corners = upper_hull(all_x[order], all_y[order], corners)
-    corners = order[corners[:n_corners]]
+    order = np.lexsort((all_y, all_x))  # by x, and by y where x is equal
+    all_x, all_y = all_x[order], all_y[order]
+    corners = np.empty(order.size, np.int64)  # filled by `upper_hull`
+    n_corners = upper_hull(all_x, all_y, corners)
+    corners = corners[:n_corners]
     return _Polyline(all_x[corners], all_y[corners])
 
 
@@ -360,30 +368,13 @@ def crossings(
     >>> crossings(([0, 0.5, 1], [0, 0.5, 1]), ([0, 0.5, 1], [0, 0.8, 1])).fpr.size
     0
     """
-    x, height_a, height_b, difference = _heights(a, b, space, within, lines)
-    sign = np.sign(difference)
-    crossed = []  # (x, height) of each crossing
-    # i and j are consecutive entries at which the curves differ
-    for i, j in pairwise(np.flatnonzero(sign).tolist()):
-        if sign[i] == sign[j]:
-            continue
-        if j > i + 1:  # the curves are equal between i and j
-            crossed.append((x[i + 1], height_a[i + 1]))
-        elif x[i] == x[j]:  # a curve is vertical here: take the height at which it meets the other
-            falls = height_a[j] < height_a[i] or height_b[j] < height_b[i]
-            choose = min if falls else max
-            crossed.append((x[i], choose(height_a[i], height_b[i])))
-        else:  # two straight lines from i to j
-            weight = difference[i] / (difference[i] - difference[j])
-            crossing_x = x[i] + weight * (x[j] - x[i])
-            crossed.append((crossing_x, height_a[i] + weight * (height_a[j] - height_a[i])))
-    crossing_x, height = np.array(crossed, np.float64).reshape(-1, 2).T
+    x, height = _crossings_of_heights(_heights(a, b, space, within, lines))
     if space == "roc":
-        return ROCPoints(crossing_x, height)
+        return ROCPoints(fpr=x, tpr=height)
     if lines == "straight":
-        return PRPoints(height, crossing_x)
+        return PRPoints(precision=height, recall=x)
     # x is TP/P and the height is -FP/P, so that precision is x / (x - height)
-    return PRPoints(crossing_x / (crossing_x - height), crossing_x)
+    return PRPoints(precision=x / (x - height), recall=x)
 
 
 def relation(a: Curve, b: Curve, *, space: Space = "roc") -> Relation:
@@ -397,6 +388,32 @@ def relation(a: Curve, b: Curve, *, space: Space = "roc") -> Relation:
     if (difference > 0).any():
         return "neither" if (difference < 0).any() else "first"
     return "second" if (difference < 0).any() else "equal"
+
+
+def _crossings_of_heights(heights: _Heights) -> _Polyline:
+    """Return the points at which two polylines cross, from left to right.
+
+    They cross between two consecutive entries of `heights` at which they differ, if the other one
+    is above at the second entry. If they are equal for a stretch between these entries, the first
+    point of the stretch is the crossing.
+    """
+    x, height_a, height_b, difference = heights
+    sign = np.sign(difference)
+    crossings = []  # (x, height) of each crossing
+    for i, j in pairwise(np.flatnonzero(sign).tolist()):
+        if sign[i] == sign[j]:
+            continue
+        if j > i + 1:  # the polylines are equal between i and j
+            crossings.append((x[i + 1], height_a[i + 1]))
+        elif x[i] == x[j]:  # one is vertical here: take the height at which it meets the other
+            falls = height_a[j] < height_a[i] or height_b[j] < height_b[i]
+            meeting_height = min if falls else max
+            crossings.append((x[i], meeting_height(height_a[i], height_b[i])))
+        else:  # both are straight from i to j
+            share = difference[i] / (difference[i] - difference[j])  # of the way from i to j
+            crossing_x = x[i] + share * (x[j] - x[i])
+            crossings.append((crossing_x, height_a[i] + share * (height_a[j] - height_a[i])))
+    return _Polyline(*np.array(crossings, np.float64).reshape(-1, 2).T)
 
 
 class _Heights(NamedTuple):
@@ -416,28 +433,35 @@ class _Heights(NamedTuple):
 def _heights(
     a: Curve, b: Curve, space: Space, within: tuple[float, float], lines: LineShape
 ) -> _Heights:
-    """Compute the heights of two curves, in the plane of `_polyline`, in a range of x.
+    """Compute the heights of two curves at each x at which one of them has a corner.
+
+    The curves are mapped to polylines, by `_roc_polyline` or `_pr_polyline`.
 
     a, b, space, lines: as in `dominates`.
-    within: the range, (low, high). In PR space it ends at the latest where the shorter curve ends.
+    within: the range of x, (low, high). In PR space it ends at the latest where the shorter curve
+        ends.
 
-    Raises DataError if the range has no length or leaves [0, 1].
+    Raises DataError if the range has no length or leaves [0, 1], or if `space` or `lines` is
+    unknown.
     """
     given_word(space, "space", get_args(Space))
     given_word(lines, "lines", get_args(LineShape))
-    line_a, line_b = _polyline(a, space, lines), _polyline(b, space, lines)
     low, high = within
-    if space == "pr":
+    if space == "roc":
+        line_a, line_b = _roc_polyline(a), _roc_polyline(b)
+    else:
+        line_a, line_b = _pr_polyline(a, lines), _pr_polyline(b, lines)
         high = min(high, line_a.x[-1], line_b.x[-1])
     if not 0 <= low < high <= 1:
         raise DataError(f"within {within}: expected a range with length inside both curves")
     corners = np.unique(np.r_[line_a.x, line_b.x])
     grid = np.r_[low, corners[(corners > low) & (corners < high)], high]
     heights_a, heights_b = _both_limits(line_a, grid), _both_limits(line_b, grid)
-    scale = max(1.0, float(np.abs(heights_a).max()), float(np.abs(heights_b).max()))
+    largest_height = max(float(np.abs(heights_a).max()), float(np.abs(heights_b).max()))
     difference = heights_a - heights_b
-    difference[np.abs(difference) <= _TOLERANCE * scale] = 0
-    return _Heights(np.repeat(grid, 2)[1:-1], heights_a, heights_b, difference)
+    difference[np.abs(difference) <= _TOLERANCE * max(1.0, largest_height)] = 0
+    x_of_entries = np.repeat(grid, 2)[1:-1]  # each position twice, the first and last once
+    return _Heights(x_of_entries, heights_a, heights_b, difference)
 
 
 def _both_limits(line: _Polyline, grid: F8) -> F8:
@@ -457,38 +481,64 @@ def _both_limits(line: _Polyline, grid: F8) -> F8:
     return np.ravel(np.c_[from_left, from_right])[1:-1]
 
 
-def _polyline(curve: Curve, space: Space, lines: LineShape) -> _Polyline:
-    """Map a curve to coordinates in which it is straight between its points, and higher is better.
+def _roc_polyline(curve: Curve) -> _Polyline:
+    """Return a ROC curve as a polyline, x = FPR and y = TPR, with (0, 0) and (1, 1) added.
 
-    - In ROC space, x is FPR and y is TPR. The points (0, 0) and (1, 1) are added. `lines` is
-      ignored.
-    - In PR space with lines="straight", x is recall and y is precision. Points with recall 0 are
-      replaced by one point, which has the precision of the point with the next higher recall.
-    - In PR space with lines="counts", TP and FP are interpolated linearly, rather than precision.
-      x is recall and y is -FP / P, where P is the number of positives. Points with recall 0 are
-      replaced by the point (0, 0).
+    curve: FPR and TPR, each (K,), in either direction. Conversion to ROC space may have left the
+        FPR undefined (NaN) at an end; such points are left out with a warning.
 
-    Raises DataError if x both rises and falls, or exceeds 1. For a PR curve, also raises DataError
-    if no point has a recall above 0, or if the precision of such a point is 0.
+    Raises DataError if FPR both rises and falls, or is outside [0, 1].
     """
-    if space == "roc":  # conversion to ROC space may leave FPR undefined at an end
-        x, y = without_undefined_ends(curve[0], curve[1], "fpr")
-        x, y = check_columns("number", fpr=x, tpr=y)
-    else:  # conversion to PR space may leave precision undefined at an end
-        y, x = without_undefined_ends(curve[0], curve[1], "precision")
-        x, y = check_columns("number", recall=x, precision=y)
+    fpr, tpr = without_undefined_ends(curve[0], curve[1], "fpr")
+    fpr, tpr = _from_left_to_right(*check_columns("number", fpr=fpr, tpr=tpr))
+    fpr, tpr = np.r_[0, fpr, 1], np.r_[0, tpr, 1]
+    _check_left_to_right(fpr, "fpr")
+    return _Polyline(fpr, tpr)
+
+
+def _pr_polyline(curve: Curve, lines: LineShape) -> _Polyline:
+    """Return a PR curve as a polyline on which higher is better.
+
+    - With lines="straight", x is recall and y is precision. Points with recall 0 are replaced by
+      one point, which has the precision of the point with the next higher recall.
+    - With lines="counts", TP and FP are interpolated linearly, rather than precision. x is recall
+      and y is -FP/P, where P is the number of positives. Points with recall 0 are replaced by the
+      point (0, 0).
+
+    curve: precision and recall, each (K,), in either direction. Conversion to PR space may have
+        left the precision undefined (NaN) at an end; such points are left out with a warning.
+
+    Raises DataError if recall both rises and falls or exceeds 1, if no point has a recall above 0,
+    or if the precision of such a point is not above 0.
+    """
+    precision, recall = without_undefined_ends(curve[0], curve[1], "precision")
+    recall, precision = _from_left_to_right(
+        *check_columns("number", recall=recall, precision=precision)
+    )
+    has_tp = recall > 0
+    recall, precision = recall[has_tp], precision[has_tp]
+    if recall.size == 0 or (precision <= 0).any():
+        raise DataError("precision: expected above 0 wherever recall is above 0, at least once")
+    if lines == "straight":
+        y = np.r_[precision[0], precision]
+    else:  # FP / P = TP / P * FP / TP = recall * (1 / precision - 1)
+        y = np.r_[0, -recall * (1 / precision - 1)]
+    recall = np.r_[0, recall]
+    _check_left_to_right(recall, "recall")
+    return _Polyline(recall, y)
+
+
+def _from_left_to_right(x: F8, y: F8) -> _Polyline:
+    """Return points (K,) in the given order, or reversed if the last one lies left of the first."""
     if x.size and x[0] > x[-1]:
-        x, y = x[::-1], y[::-1]
-    if space == "roc":
-        x, y = np.r_[0, x, 1], np.r_[0, y, 1]
-    else:
-        x, y = x[x > 0], y[x > 0]
-        if x.size == 0 or (y <= 0).any():
-            raise DataError("precision: expected above 0 wherever recall is above 0, at least once")
-        # FP / P = TP / P * FP / TP = recall * (1 / precision - 1)
-        y = np.r_[y[0], y] if lines == "straight" else np.r_[0, -x * (1 / y - 1)]
-        x = np.r_[0, x]
-    if (np.diff(x) < 0).any() or x[-1] > 1:  # x starts at 0, so it is never negative
-        x_name = "fpr" if space == "roc" else "recall"
-        raise DataError(f"{x_name}: expected 0..1, not turning back")
+        return _Polyline(x[::-1], y[::-1])
     return _Polyline(x, y)
+
+
+def _check_left_to_right(x: F8, name: str) -> None:
+    """Raise DataError if a coordinate (K,), which starts at 0, falls along the curve or exceeds 1.
+
+    name: what the error calls the coordinate.
+    """
+    if (np.diff(x) < 0).any() or x[-1] > 1:
+        raise DataError(f"{name}: expected 0..1, not turning back")

@@ -173,7 +173,7 @@ class CurvePoints(TabularCurve):
 
         Raises DataError if the totals are unknown.
         """
-        to_pr_form(self)  # checks the totals
+        check_totals(self)
         tp, fp = insert_whole_tp(self.tp, self.fp)
         return CurvePoints.of_counts(tp, fp, self.positives, self.negatives)
 
@@ -182,19 +182,27 @@ AnyCurve = PRResult | ROCResult | CurvePoints | ROCPoints | PRPoints | PRCurve
 
 
 def to_space(curve: AnyCurve, axes: AxesKind) -> PRResult | ROCResult | CurvePoints | PRCurve:
-    """Convert a curve to a type with precision and recall ("pr") or TPR and FPR ("roc", "det").
+    """Convert a curve to an object that can be drawn on the given axes.
 
-    The points are put in the order of the curve. PRResult and ROCResult are converted to each other
-    by their counts.
+    axes: "pr" needs precision and recall. "roc" and "det" need TPR and FPR.
+
+    Returns an object of a class that has both numbers of each point, with the points in the order
+    of the curve.
 
     Raises DataError if `curve` is not a single curve of this package, or if the conversion needs
     class totals that the curve does not have.
     """
-    return to_pr_form(curve) if axes == "pr" else _to_roc_form(curve)
+    return _with_precision(curve) if axes == "pr" else _with_rates(curve)
 
 
-def to_pr_form(curve: AnyCurve) -> PRResult | CurvePoints | PRCurve:
-    """Convert a curve to a type with precision and recall, with its points along the curve.
+def check_totals(points: CurvePoints) -> None:
+    """Raise DataError if there are points but the total of a class is unknown."""
+    if points.tpr.size and math.isnan(points.positives + points.negatives):
+        raise _missing_totals()
+
+
+def _with_precision(curve: AnyCurve) -> PRResult | CurvePoints | PRCurve:
+    """Convert a curve to an object with precision and recall, with its points along the curve.
 
     A PRResult is sorted along the curve, and a ROCResult becomes the PRResult of the same counts. A
     PRCurve is returned unchanged. All others become CurvePoints; those of PRPoints have no FPR and
@@ -211,13 +219,12 @@ def to_pr_form(curve: AnyCurve) -> PRResult | CurvePoints | PRCurve:
             raise DataError(f"a stack of {len(curve.precision)} curves, expected one of them")
         return curve
     points = points_of(curve)
-    if points.tpr.size and math.isnan(points.positives + points.negatives):
-        raise _missing_totals()
+    check_totals(points)
     return points
 
 
-def _to_roc_form(curve: AnyCurve) -> ROCResult | CurvePoints:
-    """Convert a curve to a type with TPR and FPR, with its points along the curve.
+def _with_rates(curve: AnyCurve) -> ROCResult | CurvePoints:
+    """Convert a curve to an object with TPR and FPR, with its points along the curve.
 
     A ROCResult is sorted along the curve, and a PRResult becomes the ROCResult of the same counts.
     ROCPoints become CurvePoints, and CurvePoints are returned unchanged.
@@ -270,7 +277,7 @@ def meeting(a: CurvePoints, b: CurvePoints, axes: AxesKind = "roc") -> Meeting:
     """
     totals = a.positives, a.negatives
     if axes != "pr" or totals == (b.positives, b.negatives):
-        roc_a, roc_b = (a.fpr, a.tpr), (b.fpr, b.tpr)
+        roc_a, roc_b = ROCPoints(a.fpr, a.tpr), ROCPoints(b.fpr, b.tpr)
         fpr, tpr = crossings(roc_a, roc_b)
         return Meeting(relation(roc_a, roc_b), CurvePoints.of_rates(fpr, tpr, *totals))
     pr_a, pr_b = _defined_pr_points(a), _defined_pr_points(b)
@@ -287,7 +294,7 @@ def _defined_pr_points(curve: CurvePoints) -> PRPoints:
 
 def points_of(curve: AnyCurve) -> CurvePoints:
     """Convert a curve to CurvePoints. Raises DataError if it only has precision and recall."""
-    roc = _to_roc_form(curve)
+    roc = _with_rates(curve)
     if isinstance(roc, CurvePoints):
         return roc
     precision = read_only(defined_ratio(roc.tp, roc.tp + roc.fp))
@@ -382,26 +389,21 @@ def threshold_curve(
     >>> float(threshold_curve([1, 0, 1], [0.9, 0.5, 0.4]).tpr[-1])
     1.0
     """
-    target, s = check_columns("number", targets=targets, scores=scores)
+    positive_instances, s = check_columns("number", targets=targets, scores=scores)
     if instance_count is None:
         instances = np.ones(s.size)
-        positive_instances = np.clip(target, 0, 1)
+        positive_instances = np.clip(positive_instances, 0, 1)
     else:
         instances = _instances_per_row(instance_count, s.size)
-        positive_instances = np.minimum(target, instances)
-    distinct = np.unique(s)
-    n_parts = min(distinct.size, 100)
-    if num_thresholds is not None:
-        n_parts = whole_number(num_thresholds, "num_thresholds")
-    quantiles = _hazen_quantiles(s, n_parts)
-    if not strict:
-        quantiles = np.r_[distinct[:1], quantiles]
-    thresholds = np.unique(quantiles)[::-1]
-    order = np.argsort(-s, kind="stable")
-    # At each threshold the first n_rows rows, by falling score, are predicted
-    n_rows = np.searchsorted(-s[order], -thresholds, side="left" if strict else "right")
-    tp = np.r_[0.0, np.cumsum(positive_instances[order])][n_rows]
-    predicted = np.r_[0.0, np.cumsum(instances[order])][n_rows]
+        positive_instances = np.minimum(positive_instances, instances)
+    thresholds = _schroedl_thresholds(s, num_thresholds, with_smallest=not strict)
+    by_falling_score = np.argsort(-s, kind="stable")
+    # How many rows, in the order of falling scores, are predicted at each threshold
+    n_predicted_rows = np.searchsorted(
+        -s[by_falling_score], -thresholds, side="left" if strict else "right"
+    )
+    tp = np.r_[0.0, np.cumsum(positive_instances[by_falling_score])][n_predicted_rows]
+    predicted = np.r_[0.0, np.cumsum(instances[by_falling_score])][n_predicted_rows]
     positives = float(positive_instances.sum())
     negatives = float((instances - positive_instances).sum())
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -413,6 +415,25 @@ def threshold_curve(
             positives=positives,
             negatives=negatives,
         )
+
+
+def _schroedl_thresholds(scores: F8, num_thresholds: int | None, with_smallest: bool) -> F8:
+    """Return the distinct thresholds at which Schroedl's prec_rec counts, in descending order.
+
+    scores (n,): the scores, whose quantiles are the thresholds.
+    num_thresholds: the quantiles are i / num_thresholds, i = 1 .. num_thresholds - 1. None takes
+        the number of distinct scores, but at most 100.
+    with_smallest: add the smallest score as a threshold.
+
+    Raises DataError if `num_thresholds` is not a whole number of 0 or more.
+    """
+    distinct = np.unique(scores)
+    if num_thresholds is None:
+        num_thresholds = min(distinct.size, 100)
+    quantiles = _hazen_quantiles(scores, whole_number(num_thresholds, "num_thresholds"))
+    if with_smallest:
+        quantiles = np.r_[distinct[:1], quantiles]
+    return np.unique(quantiles)[::-1]
 
 
 def _instances_per_row(instance_count: ArrayLike, n_rows: int) -> F8:
@@ -432,19 +453,24 @@ def _instances_per_row(instance_count: ArrayLike, n_rows: int) -> F8:
     return np.broadcast_to(counts, n_rows)
 
 
-def _hazen_quantiles(values: F8, parts: int) -> F8:
-    """Return the quantiles i/parts, i = 1 .. parts - 1, of values (m,) by Hazen's rule.
+def _hazen_quantiles(values: F8, n: int) -> F8:
+    """Return the quantiles 1/n, 2/n .. (n - 1)/n of values by Hazen's rule.
 
-    They are in ascending order, (parts - 1,). A quantile that falls on a value equals it exactly,
-    which numpy does not guarantee. Without values there are no quantiles.
+    By this rule, quantile q of m sorted values lies at the index q m - 1/2, between the values at
+    the whole indices around it. Indices below 0 are taken as 0.
+
+    values (m,): in any order.
+
+    Returns an array (n - 1,) in ascending order. A quantile that falls on a value equals it
+    exactly, which numpy does not guarantee. Without values there are no quantiles.
     """
     m = values.size
     if m == 0:
         return np.empty(0)
     ordered = np.sort(values)
-    # Quantile i/parts is at index m i / parts - 1/2, which is held as an integer, times 2 parts
-    position = np.maximum(2 * m * np.arange(1, parts) - parts, 0)
-    below, remainder = np.divmod(position, 2 * parts)
-    above = np.minimum(below + 1, m - 1)
-    rise = ordered[above] - ordered[below]
-    return ordered[below] + rise * (remainder / (2 * parts))
+    # The index m i / n - 1/2 of quantile i/n is held as a whole number of steps of 1/(2 n)
+    index_in_steps = np.maximum(2 * m * np.arange(1, n) - n, 0)
+    left, steps_beyond_left = np.divmod(index_in_steps, 2 * n)
+    right = np.minimum(left + 1, m - 1)
+    rise = ordered[right] - ordered[left]
+    return ordered[left] + rise * (steps_beyond_left / (2 * n))

@@ -289,9 +289,12 @@ def trapezoids(x: F8, y: F8) -> float:
 def pr_from_ranking(
     ranking: Ranking, interpolate: bool = False, prior: float | None = None
 ) -> PRResult:
-    """Compute the result of `pr` from a ranking.
+    """Compute the PR curve and its areas from the counts at each threshold.
 
+    ranking: true and false positives at each of K falling thresholds, and the class totals.
     interpolate, prior: the options interpolate and normalize_prior of `pr`.
+
+    The areas are NaN without positives. Raises DataError if `prior` is outside [0, 1].
     """
     p, n = ranking.positives, ranking.negatives
     tp = ranking.tp.astype(np.float64)
@@ -313,9 +316,12 @@ def pr_from_ranking(
 
 
 def _rate(ranking: Ranking, counts: NDArray[Any], total: int) -> F8:
-    """Return the TPR or the FPR at each point: the counts (K,) divided by the total of their class.
+    """Return the TPR or the FPR at each point of a ranking: the counts divided by their total.
 
-    If the class has no samples, the rate is NaN. With ties="sample" it is 0 instead, as in VLFeat.
+    counts (K,): the true or the false positives of the ranking.
+    total: the number of samples of their class.
+
+    If the class has no samples, the rate is NaN, but 0 with ties="sample", as in VLFeat.
     """
     missing_total = _FLOOR if ranking.ties == "sample" else np.nan
     return counts / (total or missing_total)
@@ -336,13 +342,13 @@ def _precision(ranking: Ranking, tp: F8, prior: float | None) -> F8:
             raise DataError(f"normalize_prior {prior!r}: expected a share from 0 to 1")
         tp = prior * tp / max(ranking.positives, 1)
         fp = (1 - prior) * fp / max(ranking.negatives, 1)
-    predicted = np.add(tp, fp, out=fp)
+    predicted = np.add(tp, fp, out=fp)  # in place, which saves memory for many samples
     if ranking.ties == "sample":  # as in VLFeat
         return np.maximum(tp, _FLOOR) / np.maximum(predicted, _FLOOR)
-    n_empty = np.searchsorted(predicted, 0, "right")  # points without a prediction
+    n_without_predictions = np.searchsorted(predicted, 0, "right")  # the first points of the curve
     with np.errstate(invalid="ignore"):
         precision = np.divide(tp, predicted, out=predicted)
-    precision[:n_empty] = 1
+    precision[:n_without_predictions] = 1
     return precision
 
 
@@ -354,16 +360,21 @@ def _eleven_point_ap(tp: I8, precision: F8, positives: int) -> float:
 
     A level that the curve does not reach counts as 0.
     """
-    # In whole numbers, so that rounding cannot miss a level: ceil(i P / 10) for i = 0 .. 10
-    lowest_tp = -(-np.arange(11) * positives // 10)
-    first = np.searchsorted(tp, lowest_tp)  # the first point at each level
-    reached = first[first < tp.size]
+    # The smallest TP with a recall of i/10 or more is i P / 10, rounded up. It is computed in whole
+    # numbers, so that rounding errors cannot miss a level.
+    smallest_tp = -(-np.arange(11) * positives // 10)
+    first_point = np.searchsorted(tp, smallest_tp)  # at each level
+    first_point = first_point[first_point < tp.size]
     largest_from = np.maximum.accumulate(precision[::-1])[::-1]  # from each point on
-    return float(largest_from[reached][::-1].sum() / 11)
+    largest_at_levels = largest_from[first_point]
+    return float(largest_at_levels[::-1].sum() / 11)  # summed from high to low recall
 
 
 def roc_from_ranking(ranking: Ranking, plot: Variant = "fptp") -> ROCResult:
-    """Compute the result of `roc` from a ranking.
+    """Compute the ROC curve, its area and its equal error rate from the counts at each threshold.
+
+    ranking: true and false positives at each of K falling thresholds, and the class totals.
+    plot: the axes for which the area is computed, as in `roc`.
 
     Without positives or without negatives, the area and the equal error rate are NaN. Raises
     DataError if `plot` is not one of VARIANTS.
@@ -399,22 +410,25 @@ def _find_equal_error(tpr: F8, fpr: F8, thresholds: F8) -> _EqualError:
     after = bisect_left(range(tpr.size), True, key=lambda k: 1 - fpr[k] <= tpr[k])
     if after == tpr.size:
         return _EqualError(np.nan, np.nan)
-    last_tpr, last_tnr = tpr[after - 1], 1 - fpr[after - 1]
-    tpr_rise, tnr_fall = tpr[after] - last_tpr, last_tnr - (1 - fpr[after])
-    if tpr_rise and tnr_fall:  # equal scores were merged
-        rate = 1 - (last_tpr + tpr_rise * (last_tnr - last_tpr) / (tpr_rise + tnr_fall))
+    before = after - 1
+    tpr_before, tnr_before = tpr[before], 1 - fpr[before]
+    tpr_rise = tpr[after] - tpr_before
+    tnr_fall = tnr_before - (1 - fpr[after])
+    if tpr_rise and tnr_fall:  # samples of both classes with equal scores were merged
+        tpr_at_crossing = tpr_before + tpr_rise * (tnr_before - tpr_before) / (tpr_rise + tnr_fall)
+        rate = 1 - tpr_at_crossing
     elif tpr_rise:
-        rate = 1 - last_tnr
+        rate = 1 - tnr_before
     else:
-        rate = 1 - last_tpr
+        rate = 1 - tpr_before
     return _EqualError(float(rate), float(thresholds[after]))
 
 
 def _roc_area(ranking: Ranking, plot: Variant) -> float:
     """Return the area under a ROC curve on the axes `plot`, as `roc` defines it.
 
-    Neither class may be missing. Counts stay integers up to the final divisions, so that nothing is
-    rounded before.
+    Neither class may be missing. All four possible areas follow from the area under the points (FP,
+    TP). It is summed in whole numbers, so that nothing is rounded before the final divisions.
     """
     p, n = ranking.positives, ranking.negatives
     last_tp, last_fp = int(ranking.tp[-1]), int(ranking.fp[-1])
@@ -425,33 +439,37 @@ def _roc_area(ranking: Ranking, plot: Variant) -> float:
     # Twice the area of the trapezoids under (FP, TP). With ties="sample", TP and FP never rise
     # together, so that the trapezoids are VLFeat's rectangles.
     twice_area = int(np.dot(tp[1:], fp_rise)) + int(np.dot(tp[:-1], fp_rise))
-    fpr_over_tpr = (2 * last_tp * last_fp - twice_area) / (2 * p * n)
-    areas = {  # by the rate of the y axis
+    area_of_fpr = (2 * last_tp * last_fp - twice_area) / (2 * p * n)  # summed along TPR
+    area_by_rate_of_y = {
         "tp": twice_area / (2 * p * n),
         "fn": last_fp / n - twice_area / (2 * p * n),
-        "tn": last_tp / p - fpr_over_tpr,
-        "fp": fpr_over_tpr,
+        "tn": last_tp / p - area_of_fpr,
+        "fp": area_of_fpr,
     }
-    return areas[plot[2:]]
+    y_rate = plot[2:]  # "fptp" has FPR on the x axis and TPR on the y axis
+    return area_by_rate_of_y[y_rate]
 
 
 def parse_variant(name: str) -> Variant:
-    """Return the axes of a ROC plot that a text describes, as in the option `plot` of `roc`.
+    """Read the axes of a ROC plot from a text such as "fptp" or "TPR over FPR".
 
-    The text is either a value of this option, such as "fptp" (x before y), or two names of
-    RATE_NAMES joined by "over", "against", "versus" or "vs", such as "TPR over FPR" (y before x).
-    Upper and lower case are the same. Raises DataError if the text is neither.
+    The text is either a value of the option `plot` of `roc`, such as "fptp" (x before y), or two
+    names of rates joined by "over", "against", "versus" or "vs" (y before x). RATE_NAMES lists the
+    known names. Upper and lower case are the same.
+
+    Returns a value of the option `plot`. Raises DataError if the text is neither.
 
     >>> parse_variant("FPTP"), parse_variant("recall over false positive rate")
     ('fptp', 'fptp')
     """
-    text = name.strip().lower()
-    text = re.sub(r"[\s_-]+", " ", text)
-    rates = []  # such as ["tp", "fp"]
+    text = re.sub(r"[\s_-]+", " ", name.strip().lower())
+    axes = ""  # x before y: for "tpr over fpr", "tp" and then "fptp"
     for rate_name in re.split(r" (?:over|against|versus|vs\.?) ", text):
-        rates += [rate for rate, names in RATE_NAMES.items() if rate_name in names]
+        for rate, names in RATE_NAMES.items():
+            if rate_name in names:
+                axes = rate + axes
     for variant in VARIANTS:
-        if variant in (text, "".join(reversed(rates))):
+        if variant in (text, axes):
             return variant
     pairs = f"{', '.join(VARIANTS)}, or Y over X such as 'TPR over FPR'"
     raise DataError(f"plot {name!r}: expected {pairs}")
@@ -460,18 +478,24 @@ def parse_variant(name: str) -> Variant:
 def along_curve(curve: _C) -> _C:
     """Return a curve with its points by falling threshold, from the point without predictions on.
 
-    Only a curve made with stable=True is changed: its points are sorted, samples that are never
-    retrieved (counts of -1) are dropped, and the first point is added.
+    Only a curve whose points are in the input order of the samples is changed, as `pr` and `roc`
+    return it with stable=True. Its points are sorted, samples that are never retrieved (counts of
+    -1) are dropped, and the first point, at which nothing is predicted, is added.
     """
-    if curve.tp.size == 0 or curve.tp[0] == curve.fp[0] == 0:
+    starts_without_predictions = curve.tp.size > 0 and curve.tp[0] == curve.fp[0] == 0
+    if curve.tp.size == 0 or starts_without_predictions:
         return curve
     order = np.argsort(curve.tp + curve.fp, kind="stable")
     order = order[curve.tp[order] >= 0]
     arrays: dict[str, Any] = {}
-    for name, column in curve.points().items():
-        # At the first point nothing is predicted, so that counts and rates are 0
-        first = {"thresholds": np.inf, "precision": 1}.get(name, 0)
-        arrays[name] = read_only(np.r_[first, column[order]].astype(column.dtype))
+    for name, values in curve.points().items():
+        # At the first point counts and rates are 0, except for the threshold and the precision
+        first = 0.0
+        if name == "thresholds":
+            first = np.inf
+        elif name == "precision":
+            first = 1.0
+        arrays[name] = read_only(np.r_[first, values[order]].astype(values.dtype))
     return replace(curve, **arrays)
 
 
@@ -500,8 +524,11 @@ def _shared_fields(ranking: Ranking, **rates: F8) -> dict[str, Any]:
 
     rates (K,): the rates at each point, by the names of their fields.
 
-    If the ranking has `rows`, the arrays are put into the input order of the n samples, and have
-    the shape (n,). Samples that are never retrieved get -1 in counts and NaN elsewhere.
+    If `ranking.rows` tells the point of each of n samples, every array gets one value for each
+    sample, in input order, and the shape (n,). Samples that are never retrieved get -1 in counts
+    and NaN elsewhere.
+
+    Returns a dict of keyword arguments for the two classes.
     """
     fields: dict[str, Any] = {
         **rates,

@@ -87,17 +87,19 @@ def delong(
     """
     if not 0 < level < 1:
         raise DataError(f"level {level!r}: expected a number between 0 and 1")
-    placed = [_place_samples(labels, values, reading) for values in (scores, other)]
-    above = np.array([placements.above for placements in placed])  # (2, positives)
-    below = np.array([placements.below for placements in placed])  # (2, negatives)
+    first = _place_samples(labels, scores, reading)
+    second = _place_samples(labels, other, reading)
+    above = np.array([first.above, second.above])  # (2, positives)
+    below = np.array([first.below, second.below])  # (2, negatives)
     if clusters is None:
         covariance = np.cov(above) / above.shape[1] + np.cov(below) / below.shape[1]
     else:
-        positive, negative = placed[0].positive, placed[0].negative
-        members = np.unique(np.asarray(clusters), return_inverse=True)[1]
-        if members.shape != positive.shape:
-            raise DataError(f"clusters: shape {members.shape}, expected {positive.shape}")
-        covariance = _clustered_covariance(above, below, members[positive], members[negative])
+        cluster = np.unique(np.asarray(clusters), return_inverse=True)[1]  # number of its cluster
+        if cluster.shape != first.positive.shape:
+            raise DataError(f"clusters: shape {cluster.shape}, expected {first.positive.shape}")
+        covariance = _clustered_covariance(
+            above, below, cluster[first.positive], cluster[first.negative]
+        )
     auc, other_auc = above.mean(axis=1).tolist()
     difference = auc - other_auc
     variance = covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1]
@@ -118,7 +120,7 @@ def delong(
 
 
 class _Placements(NamedTuple):
-    """The rank of each sample among the scores of the other class.
+    """Where the score of each sample lies among the scores of the other class.
 
     An equal score of the other class counts as half a lower and half a higher score.
     """
@@ -159,18 +161,40 @@ def _clustered_covariance(above: F8, below: F8, positive_clusters: I8, negative_
     Raises DataError if all positives, or all negatives, belong to one cluster.
     """
     n_clusters = max(positive_clusters.max(), negative_clusters.max()) + 1
-    sums = []  # for each class (2, clusters): the deviations from the mean, summed in each cluster
-    factors = []  # for each class: n / (n - 1), which makes a variance over n clusters unbiased
-    for fractions, members in ((above, positive_clusters), (below, negative_clusters)):
-        n_with_class = np.unique(members).size
-        if n_with_class < 2:
-            raise DataError("clusters: one has all positives or negatives, expected two or more")
-        centred = [fraction - fraction.mean() for fraction in fractions]
-        summed = [np.bincount(members, values, n_clusters) for values in centred]
-        sums.append(np.array(summed) / members.size)
-        factors.append(n_with_class / (n_with_class - 1))
-    positives, negatives = sums
-    n_used = np.unique(np.concatenate([positive_clusters, negative_clusters])).size
-    cross = n_used / (n_used - 1) * (positives @ negatives.T)
-    within = factors[0] * (positives @ positives.T) + factors[1] * (negatives @ negatives.T)
-    return np.asarray(within + cross + cross.T)
+    positives = _deviations_in_clusters(above, positive_clusters, n_clusters)
+    negatives = _deviations_in_clusters(below, negative_clusters, n_clusters)
+    correction_p = _unbiased_factor(positive_clusters)
+    correction_n = _unbiased_factor(negative_clusters)
+    correction_both = _unbiased_factor(np.concatenate([positive_clusters, negative_clusters]))
+    within_classes = correction_p * (positives @ positives.T)
+    within_classes = within_classes + correction_n * (negatives @ negatives.T)
+    between_classes = correction_both * (positives @ negatives.T)
+    return np.asarray(within_classes + between_classes + between_classes.T)
+
+
+def _deviations_in_clusters(fractions: F8, clusters: I8, n_clusters: int) -> F8:
+    """Sum, in each cluster, how far the fractions of its samples deviate from their mean.
+
+    fractions (2, n): a number of each of n samples of a class, for both scores.
+    clusters (n,): index of each sample's cluster, below `n_clusters`.
+
+    Returns the sums divided by n, (2, n_clusters).
+    """
+    sums = []
+    for fractions_of_score in fractions:
+        deviations = fractions_of_score - fractions_of_score.mean()
+        sums.append(np.bincount(clusters, deviations, n_clusters))
+    return np.array(sums) / clusters.size
+
+
+def _unbiased_factor(clusters: I8) -> float:
+    """Return n / (n - 1), which makes a variance over n clusters unbiased.
+
+    clusters (samples,): index of each sample's cluster. n is the number of distinct indices.
+
+    Raises DataError if all samples belong to one cluster.
+    """
+    n = np.unique(clusters).size
+    if n < 2:
+        raise DataError("clusters: one has all positives or negatives, expected two or more")
+    return n / (n - 1)

@@ -13,6 +13,7 @@ from bsdsbench.errors import DataError, InputWarning, Setting, ShapeError, warn
 Ties = Literal["merge", "sample"]
 LabelReading = Literal["auto", "binary", "sign", "larger"]
 EXACT = 2**53  # larger integers are not all distinct as float64, so that a ranking could change
+_COUNT_ROUNDING = 1e-12  # relative to the total of a class
 
 
 class Samples(NamedTuple):
@@ -24,12 +25,12 @@ class Samples(NamedTuple):
 
 
 def read_samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) -> Samples:
-    """Read which samples are positive, which are negative, and their scores, as flat arrays.
+    """Determine which samples are positive and which are negative, and convert their scores.
 
     labels, scores: the label and the score of each of n samples, in arrays of any shape.
     reading: how labels are read, as in `pr`. Bool labels are always read as "binary".
 
-    An InputWarning is given if a class is missing.
+    Returns flat arrays (n,). An InputWarning is given if a class is missing.
 
     Raises ShapeError if the sizes differ. Raises DataError if a value is NaN or not a number, if
     the labels do not fit `reading`, or if an integer score is beyond 2**53.
@@ -96,12 +97,15 @@ def without_undefined_ends(ratios: ArrayLike, recalls: ArrayLike, name: str) -> 
     x, y = given_array(ratios, name).ravel(), given_array(recalls, name).ravel()
     if x.size != y.size:
         return [x, y]
-    kept = np.flatnonzero(~(np.isnan(x) & (y == 0)))
-    inner = slice(kept[0], kept[-1] + 1) if kept.size else slice(0)
-    n_left_out = x.size - x[inner].size
+    is_undefined = np.isnan(x) & (y == 0)
+    defined = np.flatnonzero(~is_undefined)
+    kept = slice(0)
+    if defined.size:
+        kept = slice(defined[0], defined[-1] + 1)
+    n_left_out = x.size - x[kept].size
     if n_left_out:
         warn(InputWarning(f"{name}: {n_left_out} undefined (0/0) at the end, left out"))
-    return [x[inner], y[inner]]
+    return [x[kept], y[kept]]
 
 
 def whole_number(value: float, name: str) -> int:
@@ -117,11 +121,13 @@ def whole_number(value: float, name: str) -> int:
 def counts_from_rates(rates: F8, total: float) -> F8:
     """Convert rates to counts by multiplying them by the total of their class.
 
-    A count that differs from a whole number by no more than rounding becomes whole.
+    A count that differs from a whole number by no more than rounding becomes whole. If the total is
+    NaN, all counts are NaN.
     """
     counts = rates * total
-    rounded = np.rint(counts)
-    return np.where(np.abs(counts - rounded) <= 1e-12 * max(total, 1), rounded, counts)
+    whole_counts = np.rint(counts)
+    differs_by_rounding = np.abs(counts - whole_counts) <= _COUNT_ROUNDING * max(total, 1)
+    return np.where(differs_by_rounding, whole_counts, counts)
 
 
 def _flat_numbers(values: ArrayLike, name: str) -> NDArray[Any]:
@@ -183,8 +189,8 @@ class Ranking(NamedTuple):
     """True and false positives at each of K falling thresholds."""
 
     thresholds: F8  # (K,): inf, where nothing is predicted, then the lowest predicted score
-    tp: I8  # (K,): predicted positives
-    fp: I8  # (K,): predicted negatives
+    tp: I8  # (K,): number of positives with a score at or above the threshold
+    fp: I8  # (K,): number of negatives with a score at or above the threshold
     positives: int  # all positives, including those that are never predicted
     negatives: int
     ties: Ties = "merge"  # see `rank`
@@ -225,13 +231,13 @@ def rank(
         if stable:
             rows = np.searchsorted(-thresholds, -scores, side="right") - 1
     else:
-        order = np.argsort(-scores, kind="stable")
-        thresholds = np.r_[np.inf, scores[order]] + 0  # -0 becomes 0
-        tp = np.r_[0, np.cumsum(positive[order])]
-        fp = np.r_[0, np.cumsum(negative[order])]
-        if stable:
+        by_falling_score = np.argsort(-scores, kind="stable")
+        thresholds = np.r_[np.inf, scores[by_falling_score]] + 0  # -0 becomes 0
+        tp = np.r_[0, np.cumsum(positive[by_falling_score])]
+        fp = np.r_[0, np.cumsum(negative[by_falling_score])]
+        if stable:  # point 0 has no predictions, and point k adds the sample of the k-th rank
             rows = np.empty(scores.size, np.int64)
-            rows[order] = np.arange(1, scores.size + 1)
+            rows[by_falling_score] = np.arange(1, scores.size + 1)
     n_points = thresholds.size
     if not include_inf:
         n_points = int(np.count_nonzero(thresholds > -np.inf))
@@ -277,12 +283,13 @@ def _count_at_distinct_scores(positive: Bool, negative: Bool, scores: F8) -> lis
     if scores.size > 10_000:  # for fewer samples, importing numba takes longer than it saves
         return _count_many_samples(positive, negative, scores)
     used = np.flatnonzero(positive | negative)
-    falling = used[np.argsort(-scores[used])]  # the samples by falling score
-    s = scores[falling]
-    last = np.flatnonzero(np.r_[s[1:] != s[:-1], s.size > 0])  # of each run of equal scores
+    by_falling_score = used[np.argsort(-scores[used])]
+    s = scores[by_falling_score]
+    is_last_of_equal_scores = np.r_[s[1:] != s[:-1], s.size > 0]
+    last = np.flatnonzero(is_last_of_equal_scores)
     thresholds = np.r_[np.inf, s[last]] + 0  # -0 becomes 0
-    tp = np.r_[0, np.cumsum(positive[falling])[last]]
-    fp = np.r_[0, np.cumsum(negative[falling])[last]]
+    tp = np.r_[0, np.cumsum(positive[by_falling_score])[last]]
+    fp = np.r_[0, np.cumsum(negative[by_falling_score])[last]]
     return [thresholds, tp, fp]
 
 
@@ -294,14 +301,20 @@ def _count_many_samples(positive: Bool, negative: Bool, scores: F8) -> list[NDAr
     from bsdsbench.kernels.ranks import merge_levels, partition_scores
 
     # Scores of the positives fill the array from the front, scores of the negatives from the back
-    parted = np.empty(scores.size + 1)
-    end, begin = partition_scores(positive, negative, scores, parted)
-    positive_scores, negative_scores = parted[:end], parted[begin:]
+    scores_by_class = np.empty(scores.size + 1)
+    positives_end, negatives_start = partition_scores(positive, negative, scores, scores_by_class)
+    positive_scores = scores_by_class[:positives_end]
+    negative_scores = scores_by_class[negatives_start:]
     positive_scores.sort()
     negative_scores.sort()
-    size = positive_scores.size + negative_scores.size + 1  # if all scores are distinct
-    columns = [np.empty(size), np.empty(size, np.int64), np.empty(size, np.int64)]
-    n = merge_levels(positive_scores, negative_scores, *columns)
-    if 2 * n < size:  # copies free the memory of the unused rest
-        return [column[:n].copy() for column in columns]
-    return [column[:n] for column in columns]
+    most_points = positive_scores.size + negative_scores.size + 1  # if all scores are distinct
+    # Thresholds, TP and FP
+    columns = [
+        np.empty(most_points),
+        np.empty(most_points, np.int64),
+        np.empty(most_points, np.int64),
+    ]
+    n_points = merge_levels(positive_scores, negative_scores, *columns)
+    if 2 * n_points < most_points:  # copies free the memory of the unused rest
+        return [column[:n_points].copy() for column in columns]
+    return [column[:n_points] for column in columns]
