@@ -392,7 +392,7 @@ class Readings(NamedTuple):
 
         The predictions are left out if no image has one, for example because annotators are scored
         against each other. Returns "" if there are no images, or if an image has no evidence, as in
-        results of earlier versions.
+        reference runs.
         """
         gts = [record.evidence_for(self.gt.metric).gt for record in records]
         if not gts or any(evidence.maps == 0 for evidence in gts):

@@ -270,15 +270,6 @@ _OVER_ANNOTATORS = ("mean", "min", "max")
 _MEASURES = ("ue", "ue_levin", "asa", "recall")
 
 
-def _n_pieces(stack: Stack) -> F8:
-    """Return the number of 8-connected pieces in each of N label maps as an array (N,).
-
-    The numbers are NaN in runs of earlier versions, which did not count the pieces.
-    """
-    unknown = np.full(len(stack["n_superpixels"]), np.nan)
-    return np.asarray(stack.get("n_pieces", unknown))
-
-
 class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
     """Superpixels: how well small regions follow the annotated borders, and how even they are."""
 
@@ -341,7 +332,7 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
         self, ids: Sequence[str], stack: Stack, opt: SuperpixelOptions
     ) -> list[InputWarning]:
         """Warn of maps with over _REUSED pieces per label, unless `components` is set."""
-        is_reused = _n_pieces(stack) > _REUSED * stack["n_superpixels"]
+        is_reused = stack["n_pieces"] > _REUSED * stack["n_superpixels"]
         if opt.components is not None or not is_reused.any():
             return []
         names = listed([ids[i] for i in np.flatnonzero(is_reused).tolist()], 3)
@@ -356,8 +347,8 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
 
     def values(self, counts: Stack, opt: SuperpixelOptions) -> dict[str, F8]:
         """Return the measures of N images as arrays (N,), such as "ue.mean" and "ue.min"."""
-        values = {name: counts[name] for name in ("compactness", "variation", "n_superpixels")}
-        values["n_pieces"] = _n_pieces(counts)
+        single = ("compactness", "variation", "n_superpixels", "n_pieces")
+        values = {name: counts[name] for name in single}
         for name in _MEASURES:
             for k, summary in enumerate(_OVER_ANNOTATORS):
                 values[f"{name}.{summary}"] = counts[name][:, k]

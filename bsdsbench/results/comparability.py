@@ -185,32 +185,20 @@ def _truth_differences(
     uses all that is annotated, the fingerprints of all that is annotated are compared. Otherwise,
     or if these are unknown, the fingerprints of the boundaries are compared. If these are unknown
     too, the numbers of ground-truth pixels are compared.
-
-    A difference with the field "segmentations" means that only one run knows the fingerprint of all
-    that is annotated, so it is unknown whether the annotations agree.
     """
     records_b = {record.image_id: record for record in b.records}
     reads_all = any(registry.get(name).reads_whole_truth for name in metrics)
-    is_unknown = False
     for record_a in a.records:
         record_b = records_b.get(record_a.image_id)
         if record_b is None:
             continue
         truths = record_a.truth, record_b.truth
-        if reads_all:
-            whole_truths = record_a.whole_truth, record_b.whole_truth
-            if all(whole_truths):
-                truths = whole_truths
-            elif {*whole_truths} - {"", *truths}:
-                is_unknown = True
+        if reads_all and record_a.whole_truth and record_b.whole_truth:
+            truths = record_a.whole_truth, record_b.whole_truth
         differ = truths[0] != truths[1] if all(truths) else not _same_totals(record_a, record_b)
         if differ:
             yield Difference("truth", *truths, Severity.FORBIDS, image=record_a.image_id)
             return
-    if is_unknown:
-        cost = "one run was saved by an earlier version, which did not look at them"
-        known = ["known" if run.records[0].whole_truth else "not known" for run in (a, b)]
-        yield Difference("segmentations", known[0], known[1], Severity.SAID, cost)
 
 
 def _same_totals(a: ImageRecord, b: ImageRecord) -> bool:

@@ -43,7 +43,6 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.optional import ResultFiles
 from bsdsbench.results.provenance import Provenance, RunArguments
 from bsdsbench.scores.counts import (
-    NO_EVIDENCE,
     Counts,
     Evidence,
     ImageRecord,
@@ -446,11 +445,13 @@ def records_of_arrays(arrays: dict[str, NDArray[Any]]) -> tuple[ImageRecord, ...
     n_images = arrays["ids"].size
     if n_images > MAX_IMAGES:
         raise FaultError(f"has {n_images} images, expected at most {MAX_IMAGES}")
-    arrays.setdefault("whole_truths", np.full(n_images, ""))  # not in runs of earlier versions
+    if missing := ", ".join(_FIELDS.keys() - arrays.keys()):
+        raise FaultError(f"has no {missing} (of another version), expected it: evaluate again")
     columns = {field: arrays.pop(name).tolist() for name, field in _FIELDS.items()}
     metrics = [key.partition(":")[0] for key in arrays if key.endswith(":gt_values")]
-    evidence = {metric: _pop_evidence(arrays, metric, n_images) for metric in ("", *metrics)}
-    main_evidence = evidence.pop("")
+    with_evidence = ("", *metrics) if n_images else ()
+    evidence = {metric: _pop_evidence(arrays, metric) for metric in with_evidence}
+    main_evidence = evidence.pop("", [])
     group_texts = arrays.pop(_GROUPS, np.full(n_images, "{}")).tolist()
     groups = [parse_json(text.encode()) for text in group_texts]
     for values in groups:
@@ -476,23 +477,18 @@ def records_of_arrays(arrays: dict[str, NDArray[Any]]) -> tuple[ImageRecord, ...
     return tuple(records)
 
 
-def _pop_evidence(arrays: dict[str, NDArray[Any]], metric: str, n_images: int) -> list[Sides]:
+def _pop_evidence(arrays: dict[str, NDArray[Any]], metric: str) -> list[Sides]:
     """Remove a metric's evidence from `arrays`, and return the evidence of each image.
 
-    Evidence is what the values in the files show about their meaning. If the arrays are missing, as
-    in runs of earlier versions, every image has NO_EVIDENCE.
+    Evidence is what the values in the files show about their meaning.
 
     metric : the name of the metric, or "" for the first metric
     """
     by_side: dict[str, list[Evidence]] = {}
     for side in _SIDES:
         prefix = f"{metric}:{side}" if metric else side
-        rows = arrays.pop(f"{prefix}_values", None)
-        files = arrays.pop(f"{prefix}_files", None)
-        if rows is None or files is None:
-            by_side[side] = [NO_EVIDENCE] * n_images
-        else:
-            by_side[side] = list(map(Evidence.of_row, rows, files.tolist()))
+        rows, files = arrays.pop(f"{prefix}_values"), arrays.pop(f"{prefix}_files")
+        by_side[side] = list(map(Evidence.of_row, rows, files.tolist()))
     return list(map(Sides, by_side["pred"], by_side["gt"]))
 
 

@@ -42,7 +42,7 @@ from bsdsbench.text import listed
 
 _COUNTS, _COLUMNS = "set of metrics or classes of errors", "columns of groups"
 _SOURCES = "source of its plug-in metrics"
-# Properties of a run that are unknown if it has no records or was made by an earlier version
+# Properties of a run that are unknown if it has no records or was put together in Python
 _OPTIONAL = (_COUNTS, _COLUMNS, _SOURCES)
 _METRIC = registry.DEFAULT_METRICS[0]
 _CountsByImage = Mapping[str, Mapping[str, Any]]  # image id -> counts of the metric

@@ -170,15 +170,14 @@ def _are_match_counts(arrays: Mapping[str, Any]) -> bool:
 def checked_counts(arrays: Mapping[str, Any]) -> Counts:
     """Convert the arrays of an image to `Counts`, or to `MatchCounts` if they include matches.
 
-    Earlier versions stored the four MATCH_COLUMNS as separate arrays (..., T). These are joined
-    into `matches`. Any other `Counts` are returned unchanged.
+    `Counts` are returned unchanged.
 
     Raises DataError or ShapeError if the arrays are not valid counts.
     """
-    if arrays.keys() >= {"thresholds", *MATCH_COLUMNS}:
-        arrays = dict(arrays)
-        arrays["matches"] = np.stack([arrays.pop(name) for name in MATCH_COLUMNS], axis=-1)
-    elif isinstance(arrays, Counts):
+    if "matches" not in arrays and arrays.keys() >= set(MATCH_COLUMNS):
+        columns = ", ".join(MATCH_COLUMNS)
+        raise DataError(f"counts {columns} of another version, expected the one array matches")
+    if isinstance(arrays, Counts):
         return arrays
     return MatchCounts(**arrays) if _are_match_counts(arrays) else Counts(**arrays)
 
@@ -342,8 +341,7 @@ class ImageRecord:
     form : str
         Form of the prediction ("soft8", "ucm2" ...); "" if not known.
     whole_truth : str
-        Fingerprint of all annotated parts, version 2; "" if no metric reads more than boundaries,
-        and in runs of earlier versions.
+        Fingerprint of all annotated parts, version 2; "" if no metric reads more than boundaries.
     pred, gt : Evidence
         The evidence in the files of prediction and ground truth, for the first metric.
     groups : dict of str to str, float or None

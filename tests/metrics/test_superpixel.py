@@ -2,7 +2,6 @@
 
 import math
 import warnings
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -156,16 +155,8 @@ def test_sound_superpixels_are_counted_as_they_are(segments, smooth):
         assert kept is labels or (kept == labels).all()
 
 
-def test_a_run_of_an_earlier_version_is_read_without_its_pieces():
-    """It has no counts of pieces: those are undefined, and all else is as it was."""
+def test_the_pieces_of_labels_are_counted():
     truth = bb.GroundTruth("a", (GT == 2,), (GT,))
     run = bb.evaluate_items([("a", SEG, truth)], metrics="superpixel", workers=1)
-    (record,) = run.records
-    counts = {k: v for k, v in record.counts["superpixel"].items() if k != "n_pieces"}
-    earlier = bb.Evaluation(
-        run.protocol, run.name, [replace(record, counts={"superpixel": counts})]
-    )
-    now, before = run.scores()["superpixel"], earlier.scores()["superpixel"]
-    assert (now.pop("n_pieces"), before.pop("n_pieces")) == (3, None)
-    assert now == before
-    assert earlier.verdict() == []
+    assert run.scores()["superpixel"]["n_pieces"] == 3
+    assert run.verdict() == []

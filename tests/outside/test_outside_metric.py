@@ -232,7 +232,7 @@ def test_images_are_counted_again_where_the_file_of_the_metric_was_changed(call,
 def test_runs_of_two_sources_of_a_metric_are_not_merged_and_compared_with_a_word(
     call, data, site, runs, tmp_path
 ):
-    """Also where the change moves no count; a shard of an earlier version says no source."""
+    """Also where the change moves no count; a shard put together in Python says no source."""
     file, parts = site / "davis_boundary.py", [tmp_path / "part1", tmp_path / "part2"]
     text = file.read_text()
     call(*evaluate(data, "good"), "-o", parts[0], "--shard", "1/2")

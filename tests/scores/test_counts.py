@@ -163,16 +163,16 @@ def test_matches_have_their_columns_by_name():
     refused("more matched than there are", MatchCounts, [0.2, 0.5], rows[..., ::-1])
 
 
-def test_a_record_takes_matches_in_any_of_their_forms():
-    """As one array, and as runs of earlier versions have them: an array for each column."""
+def test_a_record_takes_matches_as_one_array():
     rows = np.array([[3, 4, 3, 6], [2, 4, 2, 2]])
     columns = dict(
         zip(("matched_gt", "total_gt", "matched_pred", "total_pred"), rows.T, strict=True)
     )
     grid = {"thresholds": [0.2, 0.5]}
-    for given in ({**grid, "matches": rows}, {**grid, **columns}, Counts(**grid, **columns)):
-        counts = ImageRecord("a", (2, 3), {"boundary": given}).counts["boundary"]
-        assert counts.equals(MatchCounts([0.2, 0.5], rows))
+    counts = ImageRecord("a", (2, 3), {"boundary": {**grid, "matches": rows}}).counts["boundary"]
+    assert counts.equals(MatchCounts([0.2, 0.5], rows))
+    for given in ({**grid, **columns}, Counts(**grid, **columns)):
+        refused("of another version", ImageRecord, "a", (2, 3), {"boundary": given})
     other = ImageRecord("a", (2, 3), {"x": {"thresholds": [0.2], "matches": [[1, 2]]}}).counts["x"]
     assert type(other) is Counts
 
