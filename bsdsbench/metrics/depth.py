@@ -41,7 +41,7 @@ from bsdsbench.metrics.base import (
     ValuesMetric,
 )
 from bsdsbench.metrics.boundary import CURVE_COLUMNS, boundary_counts
-from bsdsbench.metrics.contour.measures import pixel_distances
+from bsdsbench.metrics.contour.outlines import pixel_distances
 from bsdsbench.metrics.depth_maps import (
     NEAREST,
     DepthMaps,

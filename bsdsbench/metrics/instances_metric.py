@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike
 from bsdsbench.arguments import F8, I8, Bool
 from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.metrics.base import IMAGES, Column, ScoreTree, ValuesMetric
-from bsdsbench.metrics.contour.pairs import draw_regions
+from bsdsbench.metrics.contour.pixel_outcomes import draw_regions
 from bsdsbench.metrics.label_maps import (
     COMPONENTS,
     SIDES,

@@ -26,10 +26,10 @@ from bsdsbench.metrics.contour.pairs import (
     Instances,
     as_masks,
     as_pair,
-    draw_regions,
     find_instances,
     match_regions,
 )
+from bsdsbench.metrics.contour.pixel_outcomes import draw_regions
 from bsdsbench.metrics.instances_metric import COUNTED_OBJECTS
 from bsdsbench.metrics.label_maps import (
     LabelMetric,

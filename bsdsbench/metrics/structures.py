@@ -30,8 +30,9 @@ from bsdsbench.arguments import F8, I8, Bool
 from bsdsbench.images import GroundTruth, Prediction, without_void
 from bsdsbench.kernels.distances.limits import with_tolerance
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, ValuesMetric
-from bsdsbench.metrics.contour.measures import cldice, skeleton_pixels
-from bsdsbench.metrics.contour.pairs import draw_masks
+from bsdsbench.metrics.contour.measures import cldice
+from bsdsbench.metrics.contour.outlines import skeleton_pixels
+from bsdsbench.metrics.contour.pixel_outcomes import draw_masks
 from bsdsbench.metrics.label_maps import SPACING, MapPair
 from bsdsbench.metrics.pixel_steps import (
     FALSE_PIXEL,

@@ -15,7 +15,7 @@ Source. Cheng et al., CVPR 2021 (Boundary IoU); Perazzi et al., CVPR 2016, and d
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from attrs import evolve, frozen
@@ -28,15 +28,15 @@ from bsdsbench.kernels.distances.limits import with_tolerance
 from bsdsbench.metrics.base import IMAGES, Column, FilesRead, ScoreTree, over
 from bsdsbench.metrics.contour import sequences
 from bsdsbench.metrics.contour.measures import (
-    PIXELS,
     TABLE,
-    Compared,
     davis_radius,
     dice,
     iou,
     label_values,
 )
-from bsdsbench.metrics.contour.pairs import CONVENTIONS, draw_regions, pair_masks
+from bsdsbench.metrics.contour.outlines import PIXELS, Compared
+from bsdsbench.metrics.contour.pairs import CONVENTIONS, pair_masks
+from bsdsbench.metrics.contour.pixel_outcomes import draw_regions
 from bsdsbench.metrics.label_maps import SPACING, LabelMetric, LabelOptions, void_of
 from bsdsbench.metrics.pixel_steps import DrawnSteps
 from bsdsbench.protocol.fields import (
@@ -61,17 +61,25 @@ from bsdsbench.scores.ratios import (
 )
 
 PERCENTS = (90.0, 95.0, 99.0)  # percentiles of the Hausdorff distance that have columns
-# Group -> (names of its measures in `measures.TABLE`, name of the option with their sizes)
+
+
+class _Group(NamedTuple):
+    """The measures that one name in the option `groups` stands for."""
+
+    names: tuple[str, ...]  # keys of `measures.TABLE`
+    sizes: str  # the option that holds their size, or a tuple of their sizes
+
+
 _ASSD, _NSD = ("assd-pooled", "assd-directed"), ("nsd-area", "nsd-counts", "nsd-mean")
 _MEASURES = {
-    "boundary-iou": (("biou", "biou-min"), "boundary_sizes"),
-    "davis": (("f",), "davis_bounds"),
-    "bf": (("bf",), "bf_theta"),
-    "distance": (("hd", "hd%-pooled", "hd%-directed", "hd%-area", *_ASSD), "percent"),
-    "nsd": (_NSD, "tolerances"),
-    "fom": (("fom",), "pratt_alpha"),
-    "trimap": (("trimap",), "trimap_widths"),
-    "cldice": (("cldice",), "percent"),
+    "boundary-iou": _Group(("biou", "biou-min"), "boundary_sizes"),
+    "davis": _Group(("f",), "davis_bounds"),
+    "bf": _Group(("bf",), "bf_theta"),
+    "distance": _Group(("hd", "hd%-pooled", "hd%-directed", "hd%-area", *_ASSD), "percent"),
+    "nsd": _Group(_NSD, "tolerances"),
+    "fom": _Group(("fom",), "pratt_alpha"),
+    "trimap": _Group(("trimap",), "trimap_widths"),
+    "cldice": _Group(("cldice",), "percent"),
 }
 _GROUPS = tuple(_MEASURES)
 # The counts that are summed over images, with a row for each class
@@ -169,28 +177,33 @@ class ContourOptions(LabelOptions):
         )
 
     def measures(self) -> dict[str, tuple[str, float]]:
-        """Return the chosen measures: key of the score -> (name in `TABLE`, size).
+        """Return the measures that the options choose, by the keys of their scores.
 
-        IoU and Dice are always chosen. If an option lists several sizes, each has a key of its own,
-        such as "trimap@3". In the keys of Hausdorff distances, the percentile replaces the "%" of
-        the name, as in "hd95-pooled".
+        Each value is the name of a measure in `measures.TABLE` and its size. IoU and Dice are
+        always chosen. If an option lists several sizes, each has a key of its own, such as
+        "trimap@3". In the keys of Hausdorff distances, the percentile replaces the "%" of the name,
+        as in "hd95-pooled".
         """
         chosen = {"iou": ("iou", 0.0), "dice": ("dice", 0.0)}
-        for group in _GROUPS:
+        for group, (names, sizes_option) in _MEASURES.items():
             if group not in self.groups:
                 continue
-            names, sizes_option = _MEASURES[group]
             sizes = getattr(self, sizes_option)
-            if not isinstance(sizes, tuple):
-                chosen |= {name.replace("%", f"{sizes:g}"): (name, sizes) for name in names}
-                continue
-            for size in sizes:
-                chosen |= {_key_at(name, size): (name, size) for name in names}
+            if isinstance(sizes, tuple):
+                for size in sizes:
+                    for name in names:
+                        chosen[_key_at(name, size)] = name, size
+            else:  # a single size, which only the keys of percentiles show
+                for name in names:
+                    chosen[name.replace("%", f"{sizes:g}")] = name, sizes
         return chosen
 
 
 def _columns() -> Iterator[Column]:
-    """Yield the columns of all measures at the usual sizes; other sizes are in result.json only."""
+    """Yield the columns of all measures at their usual sizes.
+
+    Scores at other sizes have no column in tables; they are only in result.json.
+    """
     yield Column("dice", "Dice", quantity="iou")
     yield Column("iou", "IoU", quantity="iou")
     for size, text in ((0.02, "2%"), (0.005, "0.5%"), (0.01, "1%")):
@@ -247,47 +260,77 @@ def _contour_counts(pred: ArrayLike, gt: ArrayLike, opt: ContourOptions) -> Coun
     outline (C, 2): the number of all pixels of these two outlines
     pairs (C, 3): the number of masks (or instances) that are in both maps, only in pred, only in gt
 
-    Means over sequences, for which objects must be paired by number, add "objects" (n, 3 + M) and
-    "absent" (M,), which `follow_objects` describes. Raises DataError if an array does not hold what
-    the options say.
+    If `opt.mean` is "sequences", the counts of `_object_counts` are added.
+
+    Raises DataError if an array does not hold what the options say.
     """
     pair, class_of, ids = pair_masks(pred, gt, opt)
     compared = Compared(pair, opt.spacing)
-    measures = opt.measures().values()
-    columns = [label_values(compared, name, size, opt.empty) for name, size in measures]
+    columns = []
+    for name, size in opt.measures().values():
+        columns.append(label_values(compared, name, size, opt.empty))
     values = np.stack(columns, axis=1)  # (labels, M)
     void = void_of(gt, opt.ignored)
     if void is not None and void.all():  # no pixel is compared: not the case of two empty masks
         values[:] = np.nan
     in_pred, in_gt = compared.areas[:, 1] > 0, compared.areas[:, 2] > 0
-    of_labels: dict[str, NDArray[np.generic]] = {
+    counts_of_labels: dict[str, NDArray[np.generic]] = {
         "value_sum": np.nan_to_num(values, posinf=np.inf),  # NaN adds 0, infinite distances stay
         "value_count": ~np.isnan(values),
         "areas": compared.areas,
         **_count_boundaries(compared, opt),
         "pairs": np.stack([in_pred & in_gt, in_pred & ~in_gt, ~in_pred & in_gt], axis=1),
     }
-    n_classes = len(opt.class_names)
-    counts = {name: _sum_by_class(rows, class_of, n_classes) for name, rows in of_labels.items()}
-    if opt.mean != "sequences":
-        return Counts(**counts)
+    counts: dict[str, NDArray[np.generic]] = {}
+    for name, rows in counts_of_labels.items():
+        counts[name] = _sum_by_class(rows, class_of, len(opt.class_names))
+    if opt.mean == "sequences":
+        counts |= _object_counts(ids, compared.areas, values, opt)
+    return Counts(**counts)
+
+
+def _object_counts(
+    ids: I8 | None, areas: I8, values: F8, opt: ContourOptions
+) -> dict[str, NDArray[np.generic]]:
+    """Return the counts of single objects in a frame, from which means over sequences are taken.
+
+    ids (n,): the number of each object in the files, or None if objects are not paired by number.
+    areas (n, 3): the number of pixels of each object in both maps, in pred, and in gt.
+    values (n, M): the measures of each object, as `opt.measures()` lists them.
+
+    Returns a dict with these arrays:
+
+    objects (n, 3 + M): for each object its number, its pixels in pred, its pixels in gt, and its
+        measures
+    absent (M,): the measures of an object that neither map has
+
+    Raises DataError unless the objects are paired by number and have no classes.
+    """
     if ids is None or opt.classes or opt.divisor:
         raise DataError(
             "contour.mean='sequences': expected objects without classes",
             fix=Setting("contour.unit", "id", "numbered objects"),
         )
-    both_empty = CONVENTIONS[opt.empty].both_empty
-    absent = [both_empty[TABLE[name].is_distance] for name, _ in measures]
-    objects = np.column_stack([ids, compared.areas[:, 1:], values])
-    return Counts(**counts, objects=objects, absent=np.array(absent, np.float64))
+    overlap, distance = CONVENTIONS[opt.empty].both_empty
+    absent = []
+    for name, _ in opt.measures().values():
+        absent.append(distance if TABLE[name].is_distance else overlap)
+    objects = np.column_stack([ids, areas[:, 1:], values])
+    return {"objects": objects, "absent": np.array(absent, np.float64)}
 
 
 def _count_boundaries(compared: Compared, opt: ContourOptions) -> dict[str, I8]:
-    """Count the pixels of inner boundaries and outlines of each of n labels.
+    """Count the pixels of the inner boundary and of the outline of each of n labels.
 
-    Returns `shells`, `near` and `outline` as `_contour_counts` describes them, but with a row for
-    each label in place of each class. If `opt.groups` does not include "boundary-iou", `shells` has
-    no widths. If it does not include "davis", `near` has no radii, and `outline` is 0.
+    Returns a dict with these arrays:
+
+    shells int64 (n, widths, 3): the pixels of the inner boundaries of Boundary IoU in both maps, in
+        pred, and in gt, for each of `opt.boundary_sizes`; no widths if `opt.groups` does not
+        include "boundary-iou"
+    near int64 (n, radii, 2): the pixels of the "side" outlines of pred and of gt that lie within
+        each of `opt.davis_bounds` of the other map's outline; no radii if `opt.groups` does not
+        include "davis"
+    outline int64 (n, 2): all pixels of these two outlines; 0 if `near` has no radii
     """
     n = compared.pair.n
     widths = opt.boundary_sizes if "boundary-iou" in opt.groups else ()
@@ -343,7 +386,7 @@ class ContourMetric(LabelMetric[ContourOptions]):
     )
 
     def files_read(self, opt: ContourOptions) -> FilesRead:
-        """Return what the files hold, and whether images are frames of sequences."""
+        """Return what the label maps in the files hold, and if images are frames of sequences."""
         return evolve(super().files_read(opt), sequences=opt.mean == "sequences")
 
     def count(
@@ -364,8 +407,8 @@ class ContourMetric(LabelMetric[ContourOptions]):
         for each class, the two pixels between which the largest Hausdorff distance of an object is
         measured. `protocol` is unused; it is part of the common interface of the metrics.
         """
-        spacing = opt.spacing if {"distance", "nsd"} & {*opt.groups} else None
-        return draw_regions(pred, gt, opt, spacing)
+        has_distances = "distance" in opt.groups or "nsd" in opt.groups
+        return draw_regions(pred, gt, opt, opt.spacing if has_distances else None)
 
     def image_scores(self, stack: Stack, protocol: Protocol) -> Iterator[ScoreTree]:
         """Compute the scores of each image alone, as `Metric.image_scores` does.
@@ -401,13 +444,10 @@ class ContourMetric(LabelMetric[ContourOptions]):
         """
         stack = sequences.follow_objects(stack)
         total = {name: weighted_sum(weights, stack[name]) for name in _SUMMED}
-        keys, n_defined = tuple(opt.measures()), total["value_count"]  # (S, C, M)
+        keys = tuple(opt.measures())
+        n_defined = total["value_count"]  # (S, C, M)
+        n_possible = _possible_values(total, weights, opt)  # (S, C, M)
         class_means = defined_ratio(total["value_sum"], n_defined)  # (S, C, M)
-        n_pairs = total["pairs"].sum(axis=2)  # (S, C)
-        if not opt.classes and opt.unit == "class":  # masks: an image with two empty ones counts
-            n_pairs = np.broadcast_to(weights.sum(axis=1)[:, None], n_pairs.shape)
-        # Some conventions define the measures of two empty masks, which are not in "pairs"
-        n_possible = np.maximum(n_pairs[:, :, None], n_defined)  # (S, C, M)
         means = defined_mean(np.moveaxis(class_means, 1, -1))  # (S, M)
         scores = _measure_scores(keys, means, n_defined.sum(axis=1), n_possible.sum(axis=1))
         if "tracks" in stack:
@@ -430,6 +470,24 @@ class ContourMetric(LabelMetric[ContourOptions]):
             score["n_images"] = n_defined[:, c].max(axis=1)
             scores["per_class"][name] = score
         return scores
+
+
+def _possible_values(total: Mapping[str, F8], weights: Weights, opt: ContourOptions) -> F8:
+    """Return the number of values that the mean of each measure could have included, (S, C, M).
+
+    This is the number of pairs of masks in which at least one mask has pixels. If the files hold
+    one mask per image, it is the number of images. It is never below the number of values that are
+    defined, because some conventions define the measures of two empty masks.
+
+    total: the counts of `_contour_counts`, summed over the images of each of S data sets, for C
+        classes and M measures.
+    weights (S, N): how often each image occurs in each data set.
+    """
+    n_pairs = total["pairs"].sum(axis=2)  # (S, C)
+    is_mask_per_image = opt.unit == "class" and not opt.classes
+    if is_mask_per_image:
+        n_pairs = np.broadcast_to(weights.sum(axis=1)[:, None], n_pairs.shape)
+    return np.maximum(n_pairs[:, :, None], total["value_count"])
 
 
 def _measure_scores(
@@ -463,9 +521,11 @@ def _pooled_scores(total: Mapping[str, F8], opt: ContourOptions) -> dict[str, F8
     pooled = {"iou": iou(areas, defined_ratio), "dice": dice(areas, defined_ratio)}
     for k in range(shells.shape[2]):  # none if the group is not chosen
         pooled[_key_at("biou", opt.boundary_sizes[k])] = iou(shells[:, :, k], defined_ratio)
+    has_outline = outline.any(axis=2)  # in either map
     for k in range(near.shape[2]):
-        share = ratio(near[:, :, k], outline)
-        f = np.where(outline.any(axis=2), f_measure(share[..., 0], share[..., 1]), np.nan)
+        precision = ratio(near[:, :, k, 0], outline[:, :, 0])
+        recall = ratio(near[:, :, k, 1], outline[:, :, 1])
+        f = np.where(has_outline, f_measure(precision, recall), np.nan)
         pooled[_key_at("f", opt.davis_bounds[k])] = f
     return pooled
 

@@ -1,10 +1,8 @@
-"""Masks, label maps and instance maps become maps with common labels; how these differ is drawn.
+"""Masks, label maps and instance maps become maps with common labels.
 
 Masks are (H, W) bool, 0 and 1, or 0 and 255 in uint8. Label maps are (H, W) integers with the
 labels 0 .. classes - 1. Pixels whose annotated label is one of `ignored` are cleared in both maps.
-Instances are paired by number, or matched by overlap. A pixel is right if both maps have the same
-object there: the mask, the same class, or two paired objects. Void pixels, which are not to be
-judged, are neither right nor wrong.
+Instances are paired by number, or matched by overlap.
 """
 
 from __future__ import annotations
@@ -19,15 +17,13 @@ from numpy.typing import ArrayLike, NDArray
 from bsdsbench.arguments import F8, I8, Bool
 from bsdsbench.errors import DataError, Setting
 from bsdsbench.images import (
-    GroundTruth,
     Map,
-    Prediction,
     binary_map,
     is_binary,
     one_map,
     same_shape,
 )
-from bsdsbench.kernels.distances import distances
+from bsdsbench.kernels.arrays import I4
 from bsdsbench.metrics.label_maps import (
     SIDES,
     VOID,
@@ -37,18 +33,7 @@ from bsdsbench.metrics.label_maps import (
     as_label_map,
     as_label_maps,
     find_overlaps,
-    name_file_in_errors,
-    read_maps,
     void_of,
-)
-from bsdsbench.metrics.pixel_steps import (
-    FALSE_PIXEL,
-    MATCHED_PIXEL,
-    MISSED_PIXEL,
-    OTHER_PIXEL,
-    DrawnSteps,
-    LargestError,
-    changes_of,
 )
 from bsdsbench.scores.ratios import ratio
 
@@ -124,30 +109,42 @@ def as_pair(
     if classes is None:
         return _pair_of_masks(as_masks(pred, gt, ignored))
     pred_map, gt_map = as_label_maps(pred, gt)
-    # Values that are no class -> remark for the message
-    other_values: dict[float, str] = {0: ""} if first else {}
-    other_values |= dict.fromkeys(ignored, " (ignored)")
-    renumbered = []
-    for labels, what in ((pred_map, SIDES[0]), (gt_map, SIDES[1])):
-        is_none = np.isin(labels, list(other_values))
-        if labels.dtype == np.int64:
-            is_none |= labels == VOID
-        if what == SIDES[0] and labels.max() < 0:  # -1 everywhere: an empty prediction
-            is_none = labels == -1
-        is_wrong = ~is_none & ((labels < first) | (labels >= first + classes))
-        if is_wrong.any():
-            also = "".join(f", or {value}{remark}" for value, remark in other_values.items())
-            raise DataError(
-                f"{what}: label {labels[is_wrong][0]}, expected {first} .. "
-                f"{first + classes - 1}{also}"
-            )
-        from_zero = np.ascontiguousarray(labels, np.int32) - np.int32(first)
-        from_zero[is_none] = -1
-        renumbered.append(from_zero)
+    labels_of_classes = range(first, first + classes)
+    new_pred = _number_classes(pred_map, labels_of_classes, ignored, SIDES[0])
+    new_gt = _number_classes(gt_map, labels_of_classes, ignored, SIDES[1])
     void = void_of(gt_map, ignored)
     if void is not None:
-        renumbered[0][void] = -1
-    return LabelPair(renumbered[0], renumbered[1], classes, pred_map.shape)
+        new_pred[void] = -1
+    return LabelPair(new_pred, new_gt, classes, pred_map.shape)
+
+
+def _number_classes(labels: Map, classes: range, ignored: Sequence[float], what: str) -> Labels:
+    """Renumber the classes in a label map (H, W) from 0. Pixels of no class become -1.
+
+    classes: the labels of the classes. If the first of them is above 0, label 0 means no class.
+    ignored: further labels that mean no class. VOID also means no class.
+    what: the entry of SIDES that says which of the two maps it is. If it is the prediction, and it
+        is -1 everywhere, all its pixels have no class.
+
+    Raises DataError if any other label occurs.
+    """
+    remarks: dict[float, str] = {0: ""} if classes.start else {}  # label of no class -> remark
+    remarks |= dict.fromkeys(ignored, " (ignored)")
+    is_none = np.isin(labels, list(remarks))
+    if labels.dtype == np.int64:
+        is_none |= labels == VOID
+    if what == SIDES[0] and labels.max() < 0:  # -1 everywhere: an empty prediction
+        is_none = labels == -1
+    is_wrong = ~is_none & ((labels < classes.start) | (labels >= classes.stop))
+    if is_wrong.any():
+        also = "".join(f", or {label}{remark}" for label, remark in remarks.items())
+        raise DataError(
+            f"{what}: label {labels[is_wrong][0]}, expected {classes.start} .. "
+            f"{classes.stop - 1}{also}"
+        )
+    numbers: Labels = np.ascontiguousarray(labels, np.int32) - np.int32(classes.start)
+    numbers[is_none] = -1
+    return numbers
 
 
 def _pair_of_masks(masks: MapPair) -> LabelPair:
@@ -155,13 +152,16 @@ def _pair_of_masks(masks: MapPair) -> LabelPair:
 
     Masks of more than _SMALL pixels are cropped to the box around both, with a margin of one pixel.
     """
-    box: tuple[slice, ...] = ()
+    box: tuple[slice, ...] = ()  # no cropping
     if masks.pred.size > _SMALL:
-        either = masks.pred | masks.gt
-        rows, cols = np.flatnonzero(either.any(axis=1)), np.flatnonzero(either.any(axis=0))
+        in_either = masks.pred | masks.gt
+        rows = np.flatnonzero(in_either.any(axis=1))
+        cols = np.flatnonzero(in_either.any(axis=0))
         box = (slice(1), slice(1))  # a single pixel if both masks are empty
         if rows.size:
-            box = tuple(slice(max(i[0] - 1, 0), i[-1] + 2) for i in (rows, cols))
+            top, left = max(rows[0] - 1, 0), max(cols[0] - 1, 0)
+            box = (slice(top, rows[-1] + 2), slice(left, cols[-1] + 2))
+    # The view of a bool mask is 1 inside and 0 outside, one above the labels
     pred, gt = (np.subtract(mask[box].view(np.int8), 1, order="C") for mask in masks)
     return LabelPair(pred, gt, 1, masks.pred.shape)
 
@@ -230,28 +230,27 @@ def pair_masks(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> ClassedPair:
         pair = as_pair(pred, gt, len(opt.classes) or None, opt.ignored, opt.first)
         return ClassedPair(pair, np.arange(pair.n), None)
     instances = find_instances(pred, gt, opt)
+    pred_regions, gt_regions = instances.pred, instances.gt
+    # Number the masks to compare; a mask may consist of a region of pred, of gt, or of one of each
     ids = None
     if opt.unit == "id":
-        ids = np.union1d(instances.pred.ids, instances.gt.ids)
-        pred_new = np.searchsorted(ids, instances.pred.ids)
-        gt_new = np.searchsorted(ids, instances.gt.ids)
+        ids = np.union1d(pred_regions.ids, gt_regions.ids)
+        mask_of_pred = np.searchsorted(ids, pred_regions.ids)
+        mask_of_gt = np.searchsorted(ids, gt_regions.ids)
         class_of = _class_of_value(ids, opt)
     else:
         matching = match_regions(instances)
-        pred_new, gt_new, class_of = matching.pred_new, matching.gt_new, matching.class_of
-    sides = (instances.pred, pred_new), (instances.gt, gt_new)
-    has_pixels = np.zeros(class_of.size, bool)  # False for instances that lie on void alone
-    for regions, new in sides:
-        is_region = regions.of_overlap >= 0
-        has_pixels[new[regions.of_overlap[is_region]]] = True
-    label_of_new = np.cumsum(has_pixels) - 1
-    maps = []
-    for regions, new in sides:
-        # The index -1 (no region) takes the last entry, -1 (no label)
-        label_of_region = np.append(label_of_new[new], -1).astype(np.int32)
-        label_of_overlap = label_of_region[regions.of_overlap]
-        maps.append(label_of_overlap[instances.overlaps.of_pixel])
-    pair = LabelPair(maps[0], maps[1], int(has_pixels.sum()), maps[0].shape)
+        mask_of_pred, mask_of_gt = matching.pred_new, matching.gt_new
+        class_of = matching.class_of
+    # Only masks with pixels get a label: instances that lie on void pixels alone are left out
+    has_pixels = np.zeros(class_of.size, bool)
+    has_pixels[mask_of_pred[pred_regions.with_pixels]] = True
+    has_pixels[mask_of_gt[gt_regions.with_pixels]] = True
+    label_of_mask = np.cumsum(has_pixels) - 1
+    of_pixel = instances.overlaps.of_pixel
+    pred_labels = pred_regions.label_pixels(label_of_mask[mask_of_pred], of_pixel)
+    gt_labels = gt_regions.label_pixels(label_of_mask[mask_of_gt], of_pixel)
+    pair = LabelPair(pred_labels, gt_labels, int(has_pixels.sum()), pred_labels.shape)
     return ClassedPair(pair, class_of[has_pixels], None if ids is None else ids[has_pixels])
 
 
@@ -264,10 +263,29 @@ class Regions(NamedTuple):
     void: Bool  # (overlaps,), True for overlaps with an ignored value in this map
 
     def count_pixels(self, pixels: I8) -> I8:
-        """Sum `pixels` (overlaps,) over the overlaps of each region, int64 (regions,)."""
+        """Count the pixels of each region, int64 (regions,).
+
+        pixels (overlaps,): the number of pixels of each overlap.
+        """
         is_region = self.of_overlap >= 0
         sums = np.bincount(self.of_overlap[is_region], pixels[is_region], self.ids.size)
         return sums.astype(np.int64)
+
+    @property
+    def with_pixels(self) -> I8:
+        """The index of the region of each overlap that belongs to a region, with repetitions."""
+        return self.of_overlap[self.of_overlap >= 0]
+
+    def label_pixels(self, label_of_region: I8, of_pixel: I4) -> Labels:
+        """Draw a map (H, W) in which each region has its label, and all other pixels -1.
+
+        label_of_region (regions,): the label of each region.
+        of_pixel (H, W): the index of the overlap that each pixel belongs to.
+        """
+        # The index -1 of pixels without a region takes the last entry, which is the label -1
+        labels = np.append(label_of_region, -1).astype(np.int32)
+        label_of_overlap: Labels = labels[self.of_overlap]
+        return label_of_overlap[of_pixel]
 
 
 class Instances(NamedTuple):
@@ -303,17 +321,17 @@ def find_instances(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> Instance
         gt_values = _number_bare_labels(gt_values, opt)
     pred_regions = _number_regions(pred_values, opt, SIDES[0])
     gt_regions = _number_regions(gt_values, opt, SIDES[1])
-    # The number after an ignored label, counted back from divisor - 1, is the class of a crowd
+    # The number after an ignored label, counted back from divisor - 1, is the class of a crowd.
+    # Numbers from C to 2 C - 1, for C classes, are crowds that excuse no prediction.
     crowd_class = opt.divisor - 1 - gt_values % max(opt.divisor, 1)
-    has_number = gt_regions.void & (gt_values != VOID)
-    is_crowd = has_number & (crowd_class >= 0) & (crowd_class < 2 * len(opt.class_names))
+    is_ignored = gt_regions.void & (gt_values != VOID)
+    is_crowd = is_ignored & (crowd_class >= 0) & (crowd_class < 2 * len(opt.class_names))
     is_own_crowd = is_crowd & (crowd_class == _class_of_value(pred_values, opt))
-    is_excused = (gt_regions.void & ~is_crowd) | is_own_crowd
+    is_void = gt_regions.void & ~is_crowd
     pixels = overlaps.pixels
     on_crowd = pred_regions.count_pixels(pixels * is_crowd)
-    excused = ratio(
-        pred_regions.count_pixels(pixels * is_excused), pred_regions.count_pixels(pixels)
-    )
+    n_excused = pred_regions.count_pixels(pixels * (is_void | is_own_crowd))
+    excused = ratio(n_excused, pred_regions.count_pixels(pixels))
     pred_regions.of_overlap[gt_regions.void] = -1  # from here on, void pixels are in no region
     return Instances(pred_regions, gt_regions, overlaps, on_crowd, excused)
 
@@ -325,11 +343,16 @@ def _number_bare_labels(values: I8, opt: MapContents) -> I8:
     `Instances`). The label of any other class becomes a single region with the number 0. Negative
     values, and values not below the divisor, stay as they are.
     """
+    class_index = values - opt.first
     is_label = (values >= 0) & (values < opt.divisor)
+    single_region = values * opt.divisor
+    replaced = np.where(is_label, single_region, values)
+    # Values with the ignored label L end at L x divisor + divisor - 1, which is the crowd of the
+    # class 0. The crowds of the next classes are below it.
+    last_ignored_value = (max(opt.ignored, default=-1) + 1) * opt.divisor - 1
     countable = [opt.classes.index(name) for name in opt.things or ()]
-    is_crowd = is_label & np.isin(values - opt.first, countable)
-    crowd = (max(opt.ignored, default=-1) + 1) * opt.divisor - 1 - (values - opt.first)
-    return np.where(is_crowd, crowd, np.where(is_label, values * opt.divisor, values))
+    is_crowd = is_label & np.isin(class_index, countable)
+    return np.where(is_crowd, last_ignored_value - class_index, replaced)
 
 
 def _class_of_value(values: I8, opt: MapContents) -> I8:
@@ -337,7 +360,9 @@ def _class_of_value(values: I8, opt: MapContents) -> I8:
 
     If there is no divisor (`opt.divisor` is 0), all values have the class 0.
     """
-    return values // opt.divisor - opt.first if opt.divisor else values * 0
+    if not opt.divisor:
+        return np.zeros_like(values)
+    return values // opt.divisor - opt.first
 
 
 def _number_regions(values: I8, opt: MapContents, what: str) -> Regions:
@@ -363,10 +388,11 @@ def _number_regions(values: I8, opt: MapContents, what: str) -> Regions:
         ignored = opt.ignored if what == SIDES[1] else ()
         void = (values == VOID) | np.isin(values, ignored)
         is_none = void | (values <= 0)
-    ids, number = np.unique(np.where(is_none, -1, values), return_inverse=True)
+    region_values = np.where(is_none, -1, values)
+    ids, region = np.unique(region_values, return_inverse=True)
     if is_none.any():  # the first id is -1: number it -1, and the regions from 0
-        ids, number = ids[1:], number - 1
-    return Regions(ids, _class_of_value(ids, opt), number, void)
+        ids, region = ids[1:], region - 1
+    return Regions(ids, _class_of_value(ids, opt), region, void)
 
 
 def _without_class(values: I8, void: Bool, opt: MapContents, what: str) -> Bool:
@@ -413,6 +439,34 @@ class Matching(NamedTuple):
     excused: F8  # (unpaired regions of pred,), `Instances.excused` of each
 
 
+class _RegionPairs(NamedTuple):
+    """Pairs of an annotated and a predicted region."""
+
+    gt: I8  # (pairs,), the index of the annotated region
+    pred: I8  # (pairs,), the index of the predicted region
+    iou: F8  # (pairs,)
+
+
+def _find_pairs(instances: Instances, by_number: bool) -> _RegionPairs:
+    """Find the pairs of regions that `match_regions` gives a common number, in any order."""
+    pred, gt, pixels = instances.pred, instances.gt, instances.overlaps.pixels
+    n_pred = pred.count_pixels(pixels) + instances.on_crowd
+    n_gt = gt.count_pixels(pixels)
+    is_in_both = (pred.of_overlap >= 0) & (gt.of_overlap >= 0)
+    gt_at, pred_at = gt.of_overlap[is_in_both], pred.of_overlap[is_in_both]
+    n_shared = pixels[is_in_both]
+    if by_number:
+        has_same_number = gt.ids[gt_at] == pred.ids[pred_at]
+        n_shared_of_gt = np.bincount(gt_at, n_shared * has_same_number, gt.ids.size)
+        _, gt_at, pred_at = np.intersect1d(gt.ids, pred.ids, return_indices=True)
+        n_shared = n_shared_of_gt.astype(np.int64)[gt_at]  # 0 for regions that do not overlap
+    iou = ratio(n_shared, n_gt[gt_at] + n_pred[pred_at] - n_shared)
+    if by_number:
+        return _RegionPairs(gt_at, pred_at, iou)
+    is_pair = (iou > MATCH_IOU) & (pred.class_of[pred_at] == gt.class_of[gt_at])
+    return _RegionPairs(gt_at[is_pair], pred_at[is_pair], iou[is_pair])
+
+
 def match_regions(instances: Instances, by_number: bool = False) -> Matching:
     """Pair the regions of two instance maps.
 
@@ -423,151 +477,18 @@ def match_regions(instances: Instances, by_number: bool = False) -> Matching:
     Void pixels are not counted in the IoU, except that predicted pixels on a crowd stay in the
     union. Source: panopticapi, evaluation.py.
     """
-    pred, gt, pixels = instances.pred, instances.gt, instances.overlaps.pixels
-    in_pred = pred.count_pixels(pixels) + instances.on_crowd
-    in_gt = gt.count_pixels(pixels)
-    in_both = (pred.of_overlap >= 0) & (gt.of_overlap >= 0)
-    # Candidates: annotated region i and predicted region j, with their shared pixels
-    i, j, shared = gt.of_overlap[in_both], pred.of_overlap[in_both], pixels[in_both]
-    if by_number:
-        has_same_number = gt.ids[i] == pred.ids[j]
-        shared_of_gt = np.bincount(i, shared * has_same_number, gt.ids.size).astype(np.int64)
-        _, i, j = np.intersect1d(gt.ids, pred.ids, return_indices=True)  # also without overlap
-        shared = shared_of_gt[i]
-    iou = ratio(shared, in_gt[i] + in_pred[j] - shared)
-    if not by_number:
-        is_pair = (iou > MATCH_IOU) & (pred.class_of[j] == gt.class_of[i])
-        i, j, iou = i[is_pair], j[is_pair], iou[is_pair]
-    order = np.argsort(i)
-    i, j, iou = i[order], j[order], iou[order]
+    pred, gt = instances.pred, instances.gt
+    pairs = _find_pairs(instances, by_number)
+    order = np.argsort(pairs.gt)
+    paired_gt, paired_pred, iou = pairs.gt[order], pairs.pred[order], pairs.iou[order]
+    n_pairs = order.size
     pred_new, gt_new = np.full(pred.ids.size, -1), np.full(gt.ids.size, -1)
-    pred_new[j] = gt_new[i] = np.arange(i.size)
+    pred_new[paired_pred] = np.arange(n_pairs)
+    gt_new[paired_gt] = np.arange(n_pairs)
     pred_only, gt_only = np.flatnonzero(pred_new < 0), np.flatnonzero(gt_new < 0)
-    pred_new[pred_only] = i.size + np.arange(pred_only.size)
-    gt_new[gt_only] = i.size + pred_only.size + np.arange(gt_only.size)
-    class_of = np.concatenate([gt.class_of[i], pred.class_of[pred_only], gt.class_of[gt_only]])
+    pred_new[pred_only] = n_pairs + np.arange(pred_only.size)
+    gt_new[gt_only] = n_pairs + pred_only.size + np.arange(gt_only.size)
+    class_of = np.concatenate(
+        [gt.class_of[paired_gt], pred.class_of[pred_only], gt.class_of[gt_only]]
+    )
     return Matching(pred_new, gt_new, class_of, iou, instances.excused[pred_only])
-
-
-def draw_masks(pred: Bool, gt: Bool, spacing: tuple[float, float] | None = None) -> DrawnSteps:
-    """Classify the pixels of two masks (H, W) as correct, false positive or missed, for an overlay.
-
-    If `spacing` (the distance between neighbouring rows and columns) is given, the two pixels
-    between which the Hausdorff distance of the masks is measured are marked.
-    """
-    pair = LabelPair(pred.astype(np.int32) - 1, gt.astype(np.int32) - 1, 1, pred.shape)
-    return _draw_classes(pair, np.zeros(1, np.int64), ("mask",), spacing)
-
-
-def draw_regions(
-    pred: Prediction, gt: GroundTruth, opt: MapContents, spacing: tuple[float, float] | None = None
-) -> DrawnSteps:
-    """Classify the pixels of an image as correct, false positive or missed, for each class.
-
-    If the maps are two masks, their foreground is the only class.
-
-    opt: the options that say what the maps hold.
-    spacing: the distance between neighbouring rows and between neighbouring columns. If it is
-        given, the result also marks, for each class, the two pixels between which the largest
-        Hausdorff distance of an object is measured.
-    """
-    with name_file_in_errors(pred, gt):
-        pred_map, gt_map, opt = read_maps(pred, gt, opt)
-        if opt.unit == "class" and not opt.classes:
-            masks = as_masks(pred_map, gt_map, opt.ignored)
-            return draw_masks(masks.pred, masks.gt, spacing)
-        pair, class_of, _ = pair_masks(pred_map, gt_map, opt)
-    return _draw_classes(pair, class_of, opt.class_names, spacing)
-
-
-def _draw_classes(
-    pair: LabelPair, class_of: I8, names: Sequence[str], spacing: tuple[float, float] | None
-) -> DrawnSteps:
-    """Classify each pixel for each class: correct, false positive, missed, other, or no object.
-
-    These outcomes are defined in `_outcomes`.
-
-    class_of (n,): the class of each label in `pair`, an index of `names`.
-    names: the names of the classes.
-    spacing: the distance between neighbouring rows and between neighbouring columns, or None if no
-        distances are to be marked.
-
-    Returns steps whose `parts` are the classes. If there are several classes, "all classes" is the
-    first part. The pixels are counted so that the F of a part is its Dice.
-    """
-    parts: dict[str, int | None] = {"all classes": None} if len(names) > 1 else {}
-    parts |= {name: k for k, name in enumerate(names)}
-    outcomes = np.stack([_outcomes(pair, class_of, k).ravel() for k in parts.values()], axis=1)
-    n_right, n_false, n_missed, n_other = (  # (parts,) each
-        (outcomes == code).sum(axis=0)
-        for code in (MATCHED_PIXEL, FALSE_PIXEL, MISSED_PIXEL, OTHER_PIXEL)
-    )
-    # "Other" pixels are in different objects of the two maps, so they are missed and false
-    n_gt, n_pred = n_right + n_missed + n_other, n_right + n_false + n_other
-    errors = {} if spacing is None else _largest_errors(pair, class_of, spacing)
-    return DrawnSteps(
-        np.arange(float(len(parts))),
-        np.stack([n_right, n_gt, n_right, n_pred], axis=-1),
-        *changes_of(outcomes, pair.shape),
-        parts=tuple(parts),
-        measure="Dice",
-        marks=tuple(errors.get(number) for number in parts.values()),
-    )
-
-
-def _outcomes(pair: LabelPair, class_of: I8, number: int | None) -> Map:
-    """Classify each pixel by the objects of one class that are there, or of all classes.
-
-    number: the class, or None for the objects of all classes.
-
-    Returns uint8 (H, W). A pixel is MATCHED_PIXEL if both maps have the same object there,
-    OTHER_PIXEL if they have different objects, FALSE_PIXEL if only `pred` has an object,
-    MISSED_PIXEL if only `gt` has one, and 0 if neither has.
-    """
-    is_wanted = (class_of == number) | (number is None)
-    is_wanted = np.append(is_wanted, False)  # for the index -1 (no object)
-    in_pred, in_gt = is_wanted[pair.pred], is_wanted[pair.gt]
-    is_right = in_pred & (pair.pred == pair.gt)
-    conditions = [is_right, in_pred & in_gt, in_pred, in_gt]  # the first that holds decides
-    codes = [MATCHED_PIXEL, OTHER_PIXEL, FALSE_PIXEL, MISSED_PIXEL]
-    return np.select(conditions, np.array(codes, np.uint8), np.uint8(0))
-
-
-def _largest_errors(
-    pair: LabelPair, class_of: I8, spacing: tuple[float, float]
-) -> dict[int | None, LargestError]:
-    """Find the object with the largest Hausdorff distance in each class, and in all classes.
-
-    Objects that only one of the maps has are left out.
-
-    Returns class -> the two pixels between which this distance lies, and the distance. The key None
-    is for all classes together. Classes without an object in both maps have no entry.
-    """
-    largest: dict[int | None, LargestError] = {}
-    pred_rims, gt_rims = (
-        distances.rims(np.pad(labels.astype(np.int32), 1, constant_values=-1), pair.n)
-        for labels in (pair.pred, pair.gt)
-    )
-    for rims, other in ((pred_rims, gt_rims), (gt_rims, pred_rims)):
-        squared = distances.nearest(rims, other, *spacing)
-        for label in range(pair.n):
-            points = slice(*rims.start[label : label + 2])
-            if not np.isfinite(squared[points]).any():  # one map has no such object
-                continue
-            farthest = points.start + int(squared[points].argmax())
-            row, col = rims.rows[farthest], rims.cols[farthest]
-            opposite = slice(*other.start[label : label + 2])
-            down = (other.rows[opposite] - row) * spacing[0]
-            right = (other.cols[opposite] - col) * spacing[1]
-            nearest = opposite.start + int((down**2 + right**2).argmin())
-            error = LargestError(
-                row=int(row),
-                col=int(col),
-                to_row=int(other.rows[nearest]),
-                to_col=int(other.cols[nearest]),
-                distance=float(np.sqrt(squared[farthest])),
-            )
-            for number in (None, int(class_of[label])):
-                if number not in largest or error.distance > largest[number].distance:
-                    largest[number] = error
-    return largest

@@ -11,13 +11,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bsdsbench.arguments import F8
+from bsdsbench.arguments import F8, I8
 from bsdsbench.errors import DataError, Setting
 from bsdsbench.loaders.pairing import natural_sort_key
 from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.ratios import Weights, defined_mean, weighted_mean
 
 OBJECT_COUNTS = ("frame", "objects")  # the counts whose length differs between frames
+_RECALLED = 0.5  # recall is the share of frames in which a measure is above this
 _OVER_IMAGES = Setting("contour.mean", "images", "means over frames")
 
 
@@ -30,7 +31,10 @@ def encode_id(image_id: str) -> F8:
 
 
 def _decode_ids(frames: F8) -> list[str]:
-    """Decode N image ids from the arrays of `encode_id`, stacked to (N, L, 1), padded with NaN."""
+    """Decode the ids of N images.
+
+    frames (N, L, 1): the arrays of `encode_id`, padded with NaN to the length of the longest id.
+    """
     ids = []
     for code_points in frames[..., 0]:
         characters = code_points[~np.isnan(code_points)].astype(int)
@@ -38,8 +42,24 @@ def _decode_ids(frames: F8) -> list[str]:
     return ids
 
 
+def _group_frames(ids: Sequence[str]) -> list[I8]:
+    """Group frames by their sequence.
+
+    ids: the image ids of N frames, of the form SEQUENCE/FRAME.
+
+    Returns the indices (frames,) of each sequence's frames, in natural order ("2" before "10").
+    """
+    frames_of: dict[str, list[int]] = {}  # sequence -> its frames
+    for i in sorted(range(len(ids)), key=lambda i: natural_sort_key(ids[i])):
+        sequence = ids[i].rpartition("/")[0]
+        frames_of.setdefault(sequence, []).append(i)
+    return [np.array(frames) for frames in frames_of.values()]
+
+
 def follow_objects(stack: Stack) -> Stack:
     """Follow the objects of each sequence through its frames, as DAVIS does.
+
+    The objects of a sequence are those that are annotated in its first frame.
 
     `stack` holds these counts of N frames, padded with NaN to equal lengths:
 
@@ -54,37 +74,35 @@ def follow_objects(stack: Stack) -> Stack:
     position : int64 (N,), the frame's index in the natural order of the sequence
     n_frames, n_objects : int64 (N,), number of frames and of objects of the sequence
     unknown : int64 (N,), a predicted object that no frame of the sequence annotates, or 0
-    tracks : float64 (N, K, M), the measures of the k-th object of the sequence; "absent" if neither
-        map of the frame has the object
+    tracks : float64 (N, K, M), the measures of the k-th object of the sequence, where K is the
+        largest number of objects of a sequence; `absent` if neither map of the frame has the object
 
     A stack without "objects" is returned unchanged.
     """
     if "objects" not in stack:
         return stack
-    ids = _decode_ids(stack["frame"])
-    frames_of: dict[str, list[int]] = {}  # sequence -> its frames in natural order
-    for i in sorted(range(len(ids)), key=lambda i: natural_sort_key(ids[i])):
-        frames_of.setdefault(ids[i].rpartition("/")[0], []).append(i)
+    frames_of = _group_frames(_decode_ids(stack["frame"]))
     numbers, measures = stack["objects"][..., 0], stack["objects"][..., 3:]
     in_pred = np.nan_to_num(stack["objects"][..., 1]) > 0
     in_gt = np.nan_to_num(stack["objects"][..., 2]) > 0
-    first_frames = [frames[0] for frames in frames_of.values()]
-    objects_of = [numbers[first][in_gt[first]] for first in first_frames]
+    objects_of = []  # the numbers of each sequence's objects
+    for frames in frames_of:
+        is_annotated = in_gt[frames[0]]
+        objects_of.append(numbers[frames[0]][is_annotated])
     most_objects = max(map(len, objects_of))
     tracks = np.repeat(stack["absent"][:, None], most_objects, axis=1)
-    sequence, position, n_frames, n_objects, unknown = np.zeros((5, len(ids)), np.int64)
-    for s, (listed, objects) in enumerate(zip(frames_of.values(), objects_of, strict=True)):
-        frames = np.array(listed)
+    sequence, position, n_frames, n_objects, unknown = np.zeros((5, len(tracks)), np.int64)
+    for s, (frames, objects) in enumerate(zip(frames_of, objects_of, strict=True)):
         sequence[frames] = s
         position[frames] = np.arange(frames.size)
         n_frames[frames] = frames.size
         n_objects[frames] = objects.size
-        annotated = numbers[frames][in_gt[frames]]
+        annotated = numbers[frames][in_gt[frames]]  # in any frame of the sequence
         is_unknown = in_pred[frames] & ~np.isin(numbers[frames], annotated)
         unknown[frames] = np.where(is_unknown, numbers[frames], 0).max(axis=1, initial=0)
         for k, number in enumerate(objects):
-            row, column = np.nonzero(numbers[frames] == number)
-            tracks[frames[row], k] = measures[frames[row], column]
+            frame, entry = np.nonzero(numbers[frames] == number)
+            tracks[frames[frame], k] = measures[frames[frame], entry]
     per_image = {k: v for k, v in stack.items() if k not in (*OBJECT_COUNTS, "absent")}
     return {
         **per_image,
@@ -155,7 +173,7 @@ def sequence_means(stack: Stack, weights: Weights, skip_ends: bool) -> dict[str,
     tracks = stack["tracks"]
     nothing = np.zeros((len(weights), 0, tracks.shape[2]))
     means, recalls, decays = [nothing], [nothing], [nothing]  # (S, objects, M) of each sequence
-    n_skipped = int(skip_ends)  # at either end
+    n_skipped = 1 if skip_ends else 0  # at either end
     for number in np.unique(stack["sequence"]):
         frames = np.flatnonzero(stack["sequence"] == number)
         n_kept = int(stack["n_frames"][frames[0]]) - 2 * n_skipped
@@ -165,18 +183,36 @@ def sequence_means(stack: Stack, weights: Weights, skip_ends: bool) -> dict[str,
             continue
         frames, position = frames[is_kept], position[is_kept]
         times = weights[:, frames]
-        values = tracks[frames, : int(stack["n_objects"][frames[0]])]  # (frames, objects, M)
-        quarter_ends = (np.linspace(1, n_kept, 5) + 0.5).astype(int) - 1  # halves are rounded up
-        is_first, is_last = position <= quarter_ends[1], position >= quarter_ends[3]
-        first_mean = weighted_mean(times, np.where(is_first[:, None, None], values, np.nan))
-        last_mean = weighted_mean(times, np.where(is_last[:, None, None], values, np.nan))
+        n_objects = int(stack["n_objects"][frames[0]])
+        values = tracks[frames, :n_objects]  # (frames, objects, M)
         means.append(weighted_mean(times, values))
-        recalls.append(weighted_mean(times, values > 0.5))
-        decays.append(first_mean - last_mean)
+        recalls.append(weighted_mean(times, values > _RECALLED))
+        decays.append(_decay(times, values, position, n_kept))
     mean = np.concatenate(means, axis=1)
+    has_value = (~np.isnan(mean)).any(axis=2)  # (S, objects)
     return {
         "mean": defined_mean(mean, axis=1),
         "recall": defined_mean(np.concatenate(recalls, axis=1), axis=1),
         "decay": defined_mean(np.concatenate(decays, axis=1), axis=1),
-        "objects": (~np.isnan(mean)).any(axis=2).sum(axis=1).astype(np.float64),
+        "objects": has_value.sum(axis=1).astype(np.float64),
     }
+
+
+def _decay(weights: Weights, values: F8, position: I8, n_frames: int) -> F8:
+    """Compute by how much the measures of a sequence's objects fall from its start to its end.
+
+    This is the mean over the first quarter of the frames minus the mean over the last quarter.
+
+    weights (S, F): how often each of F frames occurs in each of S data sets.
+    values (F, objects, M): the measures of each object in each frame.
+    position (F,): the position of each frame in the sequence, from 0 to n_frames - 1.
+    n_frames: the number of frames of the sequence, which may be more than F.
+
+    Returns float64 (S, objects, M), with NaN where a quarter has no value.
+    """
+    # The frames at 0, 1/4, 1/2, 3/4 and 1 of the sequence; halves are rounded up
+    quarters = (np.linspace(1, n_frames, 5) + 0.5).astype(int) - 1
+    is_first, is_last = position <= quarters[1], position >= quarters[3]
+    first_mean = weighted_mean(weights, np.where(is_first[:, None, None], values, np.nan))
+    last_mean = weighted_mean(weights, np.where(is_last[:, None, None], values, np.nan))
+    return first_mean - last_mean

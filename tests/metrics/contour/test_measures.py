@@ -8,7 +8,8 @@ from skimage.morphology import skeletonize
 
 from bsdsbench.metrics import contour
 from bsdsbench.metrics.contour import measure
-from bsdsbench.metrics.contour.measures import _length_quantile, _shell_width, davis_radius
+from bsdsbench.metrics.contour.measures import _length_quantile, davis_radius
+from bsdsbench.metrics.contour.outlines import _shell_width
 from tests.helpers.masks import label_pairs, mask_pairs
 from tests.helpers.runs import refused
 from tests.reference import contours as ref
