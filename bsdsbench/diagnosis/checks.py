@@ -28,7 +28,7 @@ from bsdsbench.diagnosis.examined_images import (
 from bsdsbench.errors import DataError, Fix, Problem, Setting, group_similar_problems
 from bsdsbench.images import Prediction
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.runs.sanity import find_swaps
+from bsdsbench.runs.sanity import find_swaps, has_dark_boundaries
 from bsdsbench.text import counted, listed
 
 ERROR, WARNING = "error", "warning"
@@ -369,25 +369,17 @@ def check_values(examination: Examination) -> None:
 def check_fit(examination: Examination) -> None:
     """Report maps that are inverted, mirrored, or exchanged with the map of another image.
 
-    - "inverted": maps that are darker near the ground truth than elsewhere, if inverting them
-      raises F. If at most half of the maps are, only those with a median above 0.5 are considered.
+    - "inverted": maps that are bright but much darker on the ground truth than off it, if inverting
+      them raises F.
     - "mirrored": maps that fit the ground truth far better when they are flipped or rotated. There
       is one finding for each orientation.
     - "exchanged": pairs of maps, each of which fits the ground truth of the other image better
     """
     protocol = examination.protocol
-    measured = examination.measured
-    dark = []
-    for image, maps in measured:
-        if examined_images.is_darker_near_truth(maps.soft, maps.truth):
-            dark.append((image, maps))
-    # A few maps may be dark near the ground truth by chance, so these must be bright as a whole too
-    if 2 * len(dark) <= len(measured):
-        dark = [(image, maps) for image, maps in dark if np.median(maps.soft) > 0.5]
+    dark = [i for i, maps in examination.measured if has_dark_boundaries(maps.soft, maps.truth)]
     fix = Setting("invert", not protocol.invert)
     inverted_protocol = protocol.replace(invert=fix.value)
-    images = [image for image, _ in dark]
-    examination.report_remedy("inverted", images, inverted_protocol, fix=(fix,))
+    examination.report_remedy("inverted", dark, inverted_protocol, fix=(fix,))
     comparable = [image for image in examination.sound if image.thumbnails]
     for orientation in sorted({image.orientation for image in comparable} - {""}):
         turned = [image for image in comparable if image.orientation == orientation]

@@ -40,7 +40,6 @@ THICK, THIN = 0.8, 0.6  # `thickness` of raw maps is above the first, of thinned
 JPEG = 1.2  # a larger `_jpeg_ratio` is a trace of JPEG
 HUNDREDTHS = 0.01  # a larger `_share_on_hundredths` means rounded values
 REACH = 16  # pixels, the largest displacement in rows and in columns
-NEAR = 3  # pixels, in rows and in columns
 CHANCE = 3  # standard errors; no sound crop of 64 to 321 rows exceeds 3 with a ratio above 1.2
 
 
@@ -213,21 +212,6 @@ def _find_slow_problems(file: str, maps: MeasuredMaps, protocol: Protocol) -> se
     if may_be_rounded and _share_on_hundredths(maps.pred.soft) > HUNDREDTHS:
         codes.add("grid-values")
     return codes
-
-
-def is_darker_near_truth(soft: F8, truth: F8) -> bool:
-    """Return True if the map is darker, on average, near the ground truth than elsewhere.
-
-    soft : (H, W), the map, in [0, 1]
-    truth : (H, W), the number of annotators that marked each pixel
-
-    A pixel is near the ground truth if it is within NEAR rows and NEAR columns of a marked pixel.
-    Returns False if all pixels are near.
-    """
-    from scipy import ndimage
-
-    near = ndimage.maximum_filter(truth, 2 * NEAR + 1) > 0
-    return bool(not near.all() and soft[near].mean() < soft[~near].mean())
 
 
 def _share_on_hundredths(soft: NDArray[Any]) -> float:

@@ -108,7 +108,7 @@ def first_look(
     """
     looks = [look for look in looks if look.measured]
     ids_by_finding: dict[_Finding, list[str]] = {}
-    dark_ids = [look.pred.image_id for look in looks if _has_dark_boundaries(look)]
+    dark_ids = [look.pred.image_id for look in looks if has_dark_boundaries(look.soft, look.truth)]
     if 2 * len(dark_ids) > len(looks):
         ids_by_finding[DARKER, Setting("invert", not protocol.invert)] = dark_ids
     else:
@@ -270,20 +270,23 @@ def _polarity(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Values:
     look = look_at(pred, gt, protocol)
     if not look.measured:
         return Values.NOTHING
-    return Values.DARK if _has_dark_boundaries(look) else Values.LIGHT
+    return Values.DARK if has_dark_boundaries(look.soft, look.truth) else Values.LIGHT
 
 
-def _has_dark_boundaries(look: Look) -> bool:
-    """Return True if a map is bright overall but much darker on annotated boundaries.
+def has_dark_boundaries(soft: F8, truth: F8) -> bool:
+    """Return True if a map (H, W) is bright overall but much darker on annotated boundaries.
+
+    - soft: the map, in [0, 1]
+    - truth: the number of annotators that marked each pixel
 
     The map must meet two conditions. Its mean must exceed 0.5. Its darkness, which is 1 - value,
     must on average be more than MUCH_DARKER times larger in blocks with annotated pixels than in
     blocks without any. Returns False if all blocks, or no blocks, have annotated pixels.
     """
-    if not look.soft.mean() > 0.5:
+    if not soft.mean() > 0.5:
         return False
-    darkness = 1 - _block_means(look.soft)
-    is_marked = _block_means(look.truth) > 0
+    darkness = 1 - _block_means(soft)
+    is_marked = _block_means(truth) > 0
     has_both = is_marked.any() and not is_marked.all()
     return bool(has_both and darkness[is_marked].mean() > MUCH_DARKER * darkness[~is_marked].mean())
 
