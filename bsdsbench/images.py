@@ -6,8 +6,9 @@ import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from attrs import frozen
@@ -44,7 +45,7 @@ class Lines:
     grid: tuple[int, int] | None = None
 
 
-@frozen(eq=False, init=False)
+@frozen(eq=False, init=False, slots=False)
 class ImageParts:
     """Base class of a metric's inputs: named maps and lines of an image, called its parts.
 
@@ -73,7 +74,6 @@ class ImageParts:
         if not isinstance(image_id, str):
             raise DataError(f"{owner}.image_id: {kind_of_value(image_id)}, expected text")
         parts: dict[str, Any] = {}
-        shape = (0, 0)
         for name, value in given.items():
             label = f"{owner}.{name}"
             if name not in self.known:
@@ -82,25 +82,48 @@ class ImageParts:
                 continue
             if name == "lines":  # not checked
                 parts[name] = value
-                continue
-            arrays: list[Map] = []
-            if name in self.several:
-                for number, item in enumerate(given_list(value, label, "a list"), 1):
-                    arrays.append(_check_part(name, item, label, f"ground truth {number}"))
-                parts[name] = tuple(arrays)
+            elif name in self.several:
+                items = enumerate(given_list(value, label, "a list"), 1)
+                checked = [_check_part(name, x, label, f"ground truth {k}") for k, x in items]
+                parts[name] = tuple(checked)
             else:
-                arrays.append(_check_part(name, value, label, label))
-                parts[name] = arrays[0]
-            if name == "photo":  # may have another size
+                parts[name] = _check_part(name, value, label, label)
+        self._keep(image_id, path, evidence or NO_EVIDENCE, parts)
+
+    @classmethod
+    def of_checked(
+        cls, image_id: str, path: Path | None, evidence: Evidence, parts: Mapping[str, Any]
+    ) -> Self:
+        """Make an instance of parts whose types and values the reader of a file has checked.
+
+        `parts` has the parts by name, in the types that the constructor would give them. Only their
+        sizes are compared; a difference raises ShapeError.
+        """
+        made = cls.__new__(cls)
+        made._keep(image_id, path, evidence, parts)
+        return made
+
+    def _keep(
+        self, image_id: str, path: Path | None, evidence: Evidence, parts: Mapping[str, Any]
+    ) -> None:
+        """Store checked parts, also as attributes, if all maps have the size of the image.
+
+        Raises ShapeError, which names the part, if a map has another size than the first one.
+        """
+        shape = (0, 0)
+        for name, value in parts.items():
+            if name in ("lines", "photo"):  # a photo may have another size
                 continue
-            for array in arrays:
+            for array in value if name in self.several else (value,):
                 rows, cols = array.shape[-2:]
                 if name == "ucm2":
                     rows, cols = (rows - 1) // 2, (cols - 1) // 2
                 if shape == (0, 0):  # the first map decides
                     shape = (rows, cols)
-                same_shape((rows, cols), shape, label)
-        self.__attrs_init__(image_id, path, parts, shape, evidence or NO_EVIDENCE)
+                if (rows, cols) != shape:  # raises
+                    same_shape((rows, cols), shape, f"{type(self).__name__}.{name}")
+        self.__attrs_init__(image_id, path, parts, shape, evidence)
+        self.__dict__.update(parts)
 
     @property
     def where(self) -> str:
@@ -113,20 +136,16 @@ class ImageParts:
         return self.path.name if self.path else self.image_id
 
     def __getattr__(self, name: str) -> Any:
-        """Return a part by its name.
+        """Raise MissingPartError for a part that this image lacks.
 
-        Raises MissingPartError if this image lacks it, and AttributeError if no image can have it.
+        Python calls this only if there is no such attribute. Raises AttributeError if no image can
+        have the part.
         """
         if name not in self.known:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
-        if name not in self.parts:
-            present = [k for k, part in self.parts.items() if not isinstance(part, tuple) or part]
-            has = f"has {', '.join(present) or 'nothing'}"
-            raise MissingPartError(Problem(self.where, has, name))
-        return self.parts[name]
-
-    def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *self.parts]
+        present = [k for k, part in self.parts.items() if not isinstance(part, tuple) or part]
+        has = f"has {', '.join(present) or 'nothing'}"
+        raise MissingPartError(Problem(self.where, has, name))
 
 
 def _check_part(name: str, value: object, label: str, map_label: str) -> Map:
@@ -199,7 +218,6 @@ class Prediction(ImageParts):
     ('soft', (3, 4), (3, 4))
     """
 
-    __slots__ = ()
     known = (*_FORMS, "angles", "lines")
     several = ("segs",)
 
@@ -221,7 +239,7 @@ class Prediction(ImageParts):
         """Convert a soft map (H, W) to a Prediction. A Prediction is returned unchanged."""
         return pred if isinstance(pred, Prediction) else cls("prediction", soft=pred)
 
-    @property
+    @cached_property
     def kind(self) -> str:
         """The form of the prediction."""
         (form,) = self.parts.keys() & set(_FORMS)
@@ -310,7 +328,6 @@ class GroundTruth(ImageParts):
     ((3, 3), 1, False)
     """
 
-    __slots__ = ()
     several = ("boundaries", "segmentations", "angles")
     known = (*several, *_CLASS_MAPS, "mask", "photo", "depth", "valid", "lines")
 

@@ -33,6 +33,7 @@ from bsdsbench.images import (
     Map,
     Prediction,
     binary_map,
+    check_soft_map,
     is_binary,
     one_channel,
     same_shape,
@@ -146,7 +147,8 @@ def _read_map(
                 soft = np.ascontiguousarray(to_plane(content, "soft map"))
                 if soft.dtype == np.bool_:
                     soft = soft.view(np.uint8) * np.uint8(255)
-                return Prediction(image_id, file, soft=soft)
+                parts = {"soft": check_soft_map(soft, "soft map")}
+                return Prediction.of_checked(image_id, file, NO_EVIDENCE, parts)
             has_several = isinstance(content, list) or np.ndim(content) == 3
             for labels in content if has_several else [content]:
                 segs.append(to_labels(labels))
@@ -459,15 +461,16 @@ def join_annotations(
             valid_maps.append(annotation.valid)
         evidence |= annotation.evidence
     refuse_channels(boundaries, "" if path else f"{image_id}: ", "the boundaries of annotators")
-    return GroundTruth(
-        image_id,
-        boundaries,
-        segmentations if len(segmentations) == len(annotations) else (),
-        path,
-        evidence=evidence,
-        valid=np.logical_and.reduce(valid_maps) if valid_maps else None,
-        mask=annotations[0].mask if len(annotations) == 1 else None,
-    )
+    all_have_regions = len(segmentations) == len(annotations)
+    parts: dict[str, Any] = {
+        "boundaries": tuple(boundaries),
+        "segmentations": tuple(segmentations) if all_have_regions else (),
+    }
+    if valid_maps:
+        parts["valid"] = np.logical_and.reduce(valid_maps)
+    if len(annotations) == 1 and annotations[0].mask is not None:
+        parts["mask"] = annotations[0].mask
+    return GroundTruth.of_checked(image_id, path, evidence, parts)
 
 
 def empty_truth_error(where: object, annotations: int, faint: bool = False) -> EmptyTruthError:
