@@ -19,7 +19,7 @@ import numpy as np
 from bsdsbench.arguments import given_number, given_path
 from bsdsbench.diagnosis import checks
 from bsdsbench.diagnosis.checks import ERROR, Findings
-from bsdsbench.loaders.pairing import group_files
+from bsdsbench.loaders.pairing import Layout, group_files
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.boundary import boundary_counts
 from bsdsbench.protocol.protocol import Protocol
@@ -160,7 +160,8 @@ def _examine_metric(
     findings = examination.findings
     findings.n_images = len(ids)
     findings.n_measured = examination.n_measured
-    readings = examination.readings.with_layouts(grouping.pred.layout, grouping.gt.layout)
+    layouts = Layout.of_files(grouping.pred.files), Layout.of_files(grouping.gt.files)
+    readings = examination.readings.with_layouts(*layouts)
     findings.reading = readings.describe(examination.records)
     if not any(finding.level == ERROR for finding in findings):
         findings.note = _late_start_note(examination)

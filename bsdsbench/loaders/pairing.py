@@ -153,11 +153,6 @@ class FilesOfSide(NamedTuple):
     files: Files  # maps each image id to its paths in natural order
     ambiguous: set[str]  # ids that must be refused: it is unclear which files belong to the image
 
-    @property
-    def layout(self) -> Layout:
-        """The number of files per image, and their names."""
-        return Layout.of_files(self.files)
-
 
 class Grouping(NamedTuple):
     """The files of both sides, grouped by image id."""
@@ -264,6 +259,12 @@ def group_files(
     for root in _find_prediction_folders(pred_dir, pred_kind, classes):
         pred_files += _list_files(root)
     gt_files = _list_files(Path(gt_dir))
+    if split is None and not sequences:  # the usual case: one file an image, named alike
+        pred_by_name = {file.parts[-1]: [file.path] for file in pred_files}
+        gt_by_name = {file.parts[-1]: [file.path] for file in gt_files}
+        are_alike = pred_by_name.keys() == gt_by_name.keys()
+        if are_alike and len(pred_files) == len(gt_files) == len(gt_by_name):
+            return Grouping(None, FilesOfSide(pred_by_name, set()), FilesOfSide(gt_by_name, set()))
     pred_several, gt_several = pred_kind == "labels", gt_kind == "annotators"
     is_path = isinstance(split, str | os.PathLike)
     lines = _read_lines(split) if isinstance(split, str | os.PathLike) else split
@@ -561,7 +562,8 @@ def find_files(folder: PathLike, suffixes: Collection[str]) -> list[Path]:
     """
     names = glob("**/*", root_dir=folder, recursive=True)
     matching = [name for name in names if os.path.splitext(name)[1].lower() in suffixes]
-    return [Path(folder, name) for name in sorted(matching, key=natural_sort_key)]
+    matching.sort(key=natural_sort_key)
+    return list(map(Path(folder).joinpath, matching))
 
 
 def natural_sort_key(name: str) -> str:

@@ -142,7 +142,7 @@ def test_frames_that_repeat_over_the_same_folders_have_paths_as_ids(tmp_path, gt
     for folder in (pred, tmp_path / "p"):
         pairs = pair(folder, gt, gt_kind=gt_kind)
         assert [p.image_id for p in pairs] == PATHS
-    assert group_files(pred, gt).gt.layout.describe() == "2 sequences"
+    assert Layout.of_files(group_files(pred, gt).gt.files).describe() == "2 sequences"
     (pred / "A/00001.png").unlink()
     with pytest.raises(PairingError, match=r"no prediction for: A/00001 \(1 in all\)"):
         pair(pred, gt)
@@ -188,12 +188,14 @@ def test_the_layout_is_said(tmp_path):
     pred = made(tmp_path / "p", "7.png", "8.png")
     gt = made(tmp_path / "g", *(f"{i}_{k}.png" for i in "78" for k in range(5)))
     groups = group_files(pred, gt)
-    assert groups.pred.layout == Layout()
-    assert groups.gt.layout.describe() == "5 files an image: ID_0 .. ID_4"
+    assert Layout.of_files(groups.pred.files) == Layout()
+    five = Layout.of_files(groups.gt.files).describe()
+    assert five == "5 files an image: ID_0 .. ID_4"
     (gt / "7_4.png").unlink()
     made(gt, "9/x.png", "9/y.png")
     made(pred, "9.png")
-    assert group_files(pred, gt).gt.layout.describe() == "2 to 5 files an image: ID_0 .. ID_4"
+    fewer = Layout.of_files(group_files(pred, gt).gt.files).describe()
+    assert fewer == "2 to 5 files an image: ID_0 .. ID_4"
 
 
 def test_numbers_are_sorted_by_value():
