@@ -106,7 +106,7 @@ class ExaminedInputs:
         paths = tuple(self.preds[image_id])
         if self.kind not in ("labels", "classes"):  # which may have several files
             paths = paths[:1]
-        item = FileItem(Pair(image_id, paths, tuple(self.gts[image_id])), self.kind)
+        item = FileItem(image_id, Pair(image_id, paths, tuple(self.gts[image_id])), self.kind)
         try:
             (same_reading,) = registry.group_by_reading([metric.name], protocol, self.kind)
             prediction, gt = item.load(same_reading, protocol)

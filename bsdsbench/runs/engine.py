@@ -163,7 +163,8 @@ def evaluate_humans(
     plan = plan_call("evaluate_humans", HumanOptions, options, protocol, metrics)
     plan.refuse_out_in(gt_dir=gt_dir)
     folder = os.path.abspath(gt_dir) if plan.on_dask else gt_dir  # workers are in other folders
-    items = [FileItem(p, "", form="humans") for p in ground_truths(folder, plan.split_file)]
+    pairs = ground_truths(folder, plan.split_file)
+    items = [FileItem(pair.image_id, pair, "", form="humans") for pair in pairs]
     return run_source(items, plan, folder_header(items, plan, gt=gt_dir))
 
 
@@ -295,13 +296,8 @@ def _list_calls(source: Iterable[Item], plan: Plan, stored: Records | None) -> I
     short_plan = attrs.evolve(plan, progress=None, executor=None, out=None, task=None, groups=None)
     hashes = stored.fingerprints if stored is not None else {}
     for number, item in enumerate(source):
-        yield _Call(
-            item=item,
-            plan=short_plan,
-            stored_hash=hashes.get(item.image_id, ""),
-            sanity_check=number < LOOKS,
-            serialise=stored is not None,
-        )
+        stored_hash = hashes.get(item.image_id, "")
+        yield _Call(item, short_plan, stored_hash, number < LOOKS, serialise=stored is not None)
 
 
 def _warn_of_first(looks: Sequence[Look], plan: Plan) -> bool:
@@ -433,8 +429,10 @@ def _count_metrics(
         from bsdsbench.metrics.error_classes import boundary_errors  # imports numba
 
         counter = boundary_errors
-    metrics = [registry.get(name) for name in plan.metrics]
-    has_thresholds = any(metric.cuts_at_thresholds for metric in metrics)
+    has_thresholds = reads_whole_truth = False
+    for name in plan.metrics:
+        has_thresholds |= registry.get(name).cuts_at_thresholds
+        reads_whole_truth |= registry.get(name).reads_whole_truth
     counts: dict[str, Any] = dict.fromkeys(plan.metrics)  # keeps the order of the metrics
     evidence_by_metric: dict[str, Sides] = {}
     for alike, (pred, gt) in zip(plan.by_reading, inputs, strict=True):
@@ -447,7 +445,7 @@ def _count_metrics(
             evidence_by_metric[metric.name] = evidence
     first_pred, first_gt = inputs[0]  # the first metric is in the first group
     main = evidence_by_metric[plan.metrics[0]]
-    truth = first_gt.fingerprints(any(metric.reads_whole_truth for metric in metrics))
+    truth = first_gt.fingerprints(reads_whole_truth)
     return ImageRecord(
         item.image_id,
         first_gt.shape,

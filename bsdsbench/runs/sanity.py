@@ -70,7 +70,7 @@ class Look(NamedTuple):
     # has no soft map
     soft: F8
     # (H, W) number of annotators that mark each pixel as a boundary; an array (0, 0) if there are
-    # no annotators or their maps differ in size
+    # no annotators
     truth: F8
     # True if both maps have the same size and neither is constant. Only then can they be compared.
     measured: bool
@@ -82,7 +82,7 @@ def look_at(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Look:
     if pred.kind in ("soft", "ucm2"):
         soft = unit(pred.boundary_map())
         soft = 1 - soft if protocol.invert else soft
-    if len({boundary_map.shape for boundary_map in gt.boundaries}) == 1:
+    if gt.boundaries:
         truth = np.sum(gt.boundaries, axis=0, dtype=np.float64)
     fits = soft.shape == truth.shape and soft.size > 0
     return Look(pred, soft, truth, fits and bool(np.ptp(soft) > 0 and np.ptp(truth) > 0))

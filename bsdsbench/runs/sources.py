@@ -131,6 +131,7 @@ def image_fingerprint(item: Item, settings_hash: str, read: ReadBytes) -> str:
 class FileItem:
     """An image whose files lie in two folders."""
 
+    image_id: str
     pair: Pair
     kind: str  # kind of the prediction, such as "soft", or "" if the annotators are scored
     photo: Path | None = None  # the original image
@@ -138,11 +139,6 @@ class FileItem:
     form: str = ""  # see `Item.form`
     n_maps: int = 1  # number of empty label maps that replace a missing prediction
     valid: Path | None = None  # the field of view: a mask of the pixels to be scored
-
-    @property
-    def image_id(self) -> str:
-        """The id of the image."""
-        return self.pair.image_id
 
     def key(self, read: ReadBytes) -> bytes:
         """Return a hash of the content of all files and of the kind of the prediction.
@@ -203,11 +199,9 @@ def list_items(
     """
     alike = plan.by_reading[0]
     kind = plan.pred_kind
-    images_dir = plan.images_dir or pairing.find_photo_folder(gt_dir)
     if plan.on_dask:  # Dask workers have other working directories
         pred_dir = os.path.abspath(pred_dir)
         gt_dir = os.path.abspath(gt_dir)
-        images_dir = images_dir and os.path.abspath(images_dir)
     split = plan.split_file if ids is None else ids
     missing = "error" if plan.missing == "error" else "zero"
     pairs = pairing.pair(
@@ -225,8 +219,11 @@ def list_items(
         absent = tuple(p.image_id for p in pairs if not p.pred_paths)
         pairs = [p for p in pairs if p.pred_paths]
     photos: dict[str, Path] = {}
-    if images_dir and any(registry.get(name).photo for name in plan.metrics):
-        photos = pairing.find_photos(images_dir, [p.image_id for p in pairs])
+    if any(registry.get(name).photo for name in plan.metrics):
+        images_dir = plan.images_dir or pairing.find_photo_folder(gt_dir)
+        if images_dir:
+            folder = os.path.abspath(images_dir) if plan.on_dask else images_dir
+            photos = pairing.find_photos(folder, [p.image_id for p in pairs])
     views = {} if plan.valid_dir is None else _fields_of_view(plan.valid_dir, pairs)
     n_maps = readers.count_placeholder_maps(pairs) if kind == "labels" else 1
     items = [_item_of(p, kind, alike, photos, views, n_maps) for p in pairs]
@@ -254,6 +251,7 @@ def _item_of(
     if alike.files.instances:
         instances = [file for p in pair.gt_paths if (file := find_instances_file(p)) is not None]
     return FileItem(
+        image_id=pair.image_id,
         pair=pair,
         kind=kind,
         photo=photos.get(pair.image_id),
@@ -430,7 +428,7 @@ class Sources:
 
     def truth(self, image_id: str, protocol: Protocol) -> GroundTruth:
         """Read only the ground truth of an image. Raises DataError if a file cannot be read."""
-        item = FileItem(self.pairs[image_id], "", valid=self.views.get(image_id))
+        item = FileItem(image_id, self.pairs[image_id], "", valid=self.views.get(image_id))
         return item.load(self._read_alike(protocol), protocol).gt
 
     def photo(self, image_id: str, shape: tuple[int, int]) -> NDArray[np.uint8] | None:
