@@ -338,18 +338,19 @@ class Readings(NamedTuple):
         methods `*_problems` yield. A further problem is that some soft map has values above 0, but
         no value in any soft map is large enough to count.
         """
-        sides = [record.evidence_for(self.gt.metric) for record in records]
-        preds = [side.pred for side in sides]
-        gts = [side.gt for side in sides]
+        preds, gts = list[Evidence](), list[Evidence]()
+        for record in records:
+            sides = record.evidence_for(self.gt.metric)
+            preds.append(sides.pred)
+            gts.append(sides.gt)
         joined = reduce(or_, preds, NO_EVIDENCE)
         gt_values = reduce(or_, gts, NO_EVIDENCE).values
-        problems = [
-            *self._number_problems(preds, gts),
-            *self.pred.value_problems(preds, joined.values),
-            *self.pred.label_problems(preds, joined.values),
-            *self.gt.value_problems(gts, gt_values),
-            *self.gt.label_problems(gts, gt_values),
-        ]
+        by_number = self.gt.kind is Kind.OBJECTS
+        problems = list(self._number_problems(preds, gts) if by_number else ())
+        problems += self.pred.value_problems(preds, joined.values)
+        problems += self.pred.label_problems(preds, joined.values)
+        problems += self.gt.value_problems(gts, gt_values)
+        problems += self.gt.label_problems(gts, gt_values)
         warnings = list[InputWarning]()
         if joined.values & Values.FAINT and not joined.values & Values.STRONG:
             if joined.strongest:
@@ -359,11 +360,12 @@ class Readings(NamedTuple):
                 warnings.append(InputWarning("every map is zero everywhere: nothing is predicted"))
         if problems:
             raise DataError("", problems)
-        dark = [r.image_id for r in records if r.pred.values & Values.DARK]
-        n_light = sum(bool(r.pred.values & Values.LIGHT) for r in records)
-        if joined.values & Values.DARK and len(dark) > n_light:
-            has = f"{len(dark)} of {len(dark) + n_light} maps {DARKER} [{listed(dark, 3)}]"
-            warnings.append(InputWarning(has, fix=Setting("invert", not self.pred.inverted)))
+        if joined.values & Values.DARK:
+            dark = [r.image_id for r in records if r.pred.values & Values.DARK]
+            n_light = sum(bool(r.pred.values & Values.LIGHT) for r in records)
+            if len(dark) > n_light:
+                has = f"{len(dark)} of {len(dark) + n_light} maps {DARKER} [{listed(dark, 3)}]"
+                warnings.append(InputWarning(has, fix=Setting("invert", not self.pred.inverted)))
         return warnings
 
     def _number_problems(
@@ -371,12 +373,10 @@ class Readings(NamedTuple):
     ) -> Iterator[Problem]:
         """Yield a problem if the only object of a set has different numbers on the two sides.
 
-        This matters only if objects are paired by their number (`Kind.OBJECTS`). It is reported
+        This is for objects that are paired by their number (`Kind.OBJECTS`). It is reported
         only if one of the two numbers is white (255 or 65535), because objects 1 and 2, for
         example, may really be different. `preds` and `gts` are the evidence of each image.
         """
-        if self.gt.kind is not Kind.OBJECTS:
-            return
         gt_numbers, pred_numbers = _object_numbers(gts), _object_numbers(preds)
         white = (gt_numbers | pred_numbers) & {(255.0,), (65535.0,)}
         if white and len(gt_numbers) == len(pred_numbers) == 1 and gt_numbers != pred_numbers:
@@ -394,14 +394,19 @@ class Readings(NamedTuple):
         against each other. Returns "" if there are no images, or if an image has no evidence, as in
         reference runs.
         """
-        gts = [record.evidence_for(self.gt.metric).gt for record in records]
-        if not gts or any(evidence.maps == 0 for evidence in gts):
+        preds, gts, forms = list[Evidence](), list[Evidence](), list[str]()
+        for record in records:
+            sides = record.evidence_for(self.gt.metric)
+            if sides.gt.maps == 0:
+                return ""
+            gts.append(sides.gt)
+            if record.form not in ("none", "humans"):
+                preds.append(sides.pred)
+                forms.append(record.form)
+        if not gts:
             return ""
         line = f"truth {self.gt.describe(gts)}"
-        predicted = [record for record in records if record.form not in ("none", "humans")]
-        if predicted:
-            preds = [record.evidence_for(self.gt.metric).pred for record in predicted]
-            forms = [record.form for record in predicted]
+        if preds:
             line = f"predictions {self.pred.describe(preds, forms)}; {line}"
         return f"Read as: {line}"
 

@@ -191,7 +191,7 @@ def _format_ev1(thresholds: F8, matches: I8) -> Iterator[str]:
     row_type = [("t", "S10"), ("counts", texts.dtype, texts.shape[2:]), ("end", "S1")]
     rows = np.empty(matches.shape[:2], row_type)  # (N, T)
     rows["counts"], rows["end"] = texts, b"\n"
-    rows["t"] = [f"{t:10g}" for t in thresholds]
+    rows["t"] = np.char.mod(b"%10g", thresholds)
     for image_rows in rows:
         yield image_rows.tobytes().replace(b"\0", b"").decode()
 
