@@ -52,7 +52,8 @@ def add_argument(metavar: str | None = None, **settings: Any) -> Any:
 
 def options_of(owner: type[Any]) -> Any:
     """Declare the options in an attrs class. The parameter gets an instance of the class."""
-    return attrs.field(default=None, metadata={"options_of": owner})
+    declared = {field.name: field.metadata for field in attrs.fields(owner)}
+    return attrs.field(default=None, metadata={"options_of": owner, "declared": declared})
 
 
 def choice(text: str, *flags: str, choices: Sequence[str]) -> Any:
@@ -64,8 +65,9 @@ def _split_words(
     ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]
 ) -> list[str] | None:
     """Split the values of a repeated option at commas. Returns None if the option is not given."""
-    words = [word.strip() for word in ",".join(texts).split(",") if word.strip()]
-    return words if texts else None
+    if not texts:
+        return None
+    return [word.strip() for word in ",".join(texts).split(",") if word.strip()]
 
 
 def _published_keys(

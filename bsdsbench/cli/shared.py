@@ -151,53 +151,53 @@ def command(function: Callable[..., object], name: str | None = None) -> Command
 
     name: the name of the command. The default is the function's name without "_command".
     """
+    declared: Declarations = {}
+    for parameter in inspect.signature(function).parameters.values():
+        declared[parameter.name] = parameter.default.metadata
     return Command(
         name or function.__name__.removesuffix("_command"),
-        callback=lambda **values: function(**_nest(function, values)),
-        params=_make_parameters(function),
+        callback=lambda **values: function(**_nest(declared, values)),
+        params=_make_parameters(declared),
         help=function.__doc__,
     )
 
 
-def _declarations(owner: Callable[..., object]) -> dict[str, Mapping[str, Any]]:
-    """Return the declarations of a function's parameters, or of the fields of a class of options.
-
-    A declaration is made by `cli.options`. It is a mapping with one of two keys. The value of
-    "make_parameter" is a function from a name to click's argument or option of that name. The value
-    of "options_of" is a class of options whose fields are declared in turn.
-    """
-    if isinstance(owner, type):
-        return {field.name: field.metadata for field in attrs.fields(owner)}
-    parameters = inspect.signature(owner).parameters
-    return {name: parameter.default.metadata for name, parameter in parameters.items()}
+# The declarations of a function's parameters, or of the fields of a class of options, by name. A
+# declaration is made by `cli.options`. It is a mapping with one of two keys. The value of
+# "make_parameter" is a function from a name to click's argument or option of that name. The value
+# of "options_of" is a class of options; then "declared" has the declarations of its fields.
+Declarations = dict[str, Mapping[str, Any]]
 
 
-def _make_parameters(owner: Callable[..., object]) -> list[click.Parameter]:
-    """Make click's arguments and options for a function or a class of options.
+def _make_parameters(declared: Declarations) -> list[click.Parameter]:
+    """Make click's arguments and options for the declarations of a function or class of options.
 
     If a parameter or field stands for another class of options, those of this class are made too.
     """
     parameters: list[click.Parameter] = []
-    for name, metadata in _declarations(owner).items():
+    for name, metadata in declared.items():
         if "options_of" in metadata:
-            parameters += _make_parameters(metadata["options_of"])
+            parameters += _make_parameters(metadata["declared"])
         else:
             parameters.append(metadata["make_parameter"](name))
     return parameters
 
 
-def _nest(owner: Callable[..., object], values: Mapping[str, Any]) -> dict[str, Any]:
+def _nest(declared: Declarations, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments with which to call a command's function, or a class of options.
 
     click passes the values of all parameters side by side. Values that belong to a class of options
     are collected here into an instance of that class.
 
+    declared: the declarations of the function or class.
     values: name -> value, for all parameters of the command.
     """
     arguments = {}
-    for name, metadata in _declarations(owner).items():
-        nested = metadata.get("options_of")
-        arguments[name] = nested(**_nest(nested, values)) if nested else values[name]
+    for name, metadata in declared.items():
+        if "options_of" in metadata:
+            arguments[name] = metadata["options_of"](**_nest(metadata["declared"], values))
+        else:
+            arguments[name] = values[name]
     return arguments
 
 
@@ -291,10 +291,12 @@ def protocol_from(
         overrides.append("nms=true")
         if options.nms != USUAL:
             protocol = protocol.replace(nms_params=options.nms)
-    changes = parse_overrides(overrides)
-    if options.thresholds:  # as the user wrote it: the field accepts more than --set can express
-        changes["thresholds"] = options.thresholds
-    return registry.complete_options(protocol.replace(**changes))
+    if overrides:
+        changes = parse_overrides(overrides)
+        if options.thresholds:  # as the user wrote it: the field accepts more than --set expresses
+            changes["thresholds"] = options.thresholds
+        protocol = protocol.replace(**changes)
+    return registry.complete_options(protocol)
 
 
 class RunInputs(NamedTuple):
@@ -459,8 +461,8 @@ def print_run(run: Evaluation, out: str | None, columns: Sequence[str] | None = 
     from bsdsbench.results.score_tables import score_tables
 
     show_tables(score_tables([run], columns=columns))
-    if run.set_line:
-        print(f"set      {run.set_line}")
+    if set_line := run.set_line:
+        print(f"set      {set_line}")
     for task in run.tasks:
         print(f"task     {task.name}")
     if out:

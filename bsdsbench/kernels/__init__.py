@@ -54,8 +54,9 @@ def compiled_folder() -> Path | None:
     return None
 
 
+@cache
 def never_compiled() -> bool:
-    """Return True if the next run will compile the kernels and keep them on disk.
+    """Return True if the first run of this process will compile the kernels and keep them on disk.
 
     Returns False if the kernels are compiled already, if no folder can be written, or if numba's
     compiler is switched off.
