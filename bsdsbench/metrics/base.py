@@ -25,7 +25,7 @@ from bsdsbench.arguments import F8
 from bsdsbench.errors import DataError, Fix, ProtocolError, describe_unexpected
 from bsdsbench.images import GroundTruth, Map, Prediction, same_shape
 from bsdsbench.loaders.reading import Kind, Readings, ReadOptions
-from bsdsbench.protocol.fields import IGNORE, captions, record_of
+from bsdsbench.protocol.fields import IGNORE, captions, defaults_of, record_of
 from bsdsbench.protocol.protocol import READ, Protocol
 from bsdsbench.scores.counts import (
     ImageRecord,
@@ -507,7 +507,8 @@ class Metric(ABC, Generic[Opt]):
             return typing.cast(Opt, None)
         if self.ap_option and protocol.ap_rule != _DEFAULT_AP_RULE:
             given.setdefault(self.ap_option, protocol.ap_rule)
-        return typing.cast(Opt, record_of(self.options, given, self.name))
+        options = record_of(self.options, given, self.name) if given else defaults_of(self.options)
+        return typing.cast(Opt, options)
 
     def stack(self, images: Sequence[Mapping[str, Any]]) -> dict[str, Map]:
         """Stack the counts of N images, name -> (N, ...), as `stack_counts` does."""

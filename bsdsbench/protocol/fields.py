@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from importlib import resources
 from typing import Any, TypeGuard, TypeVar
 
@@ -63,7 +64,7 @@ def tidy(value: object) -> Any:
 
 def number_text(value: float) -> str:
     """Format a number like `repr`, but without a leading zero (.5) or a trailing .0 (2)."""
-    text = repr(tidy(value))
+    text = repr(value).removesuffix(".0")
     return text[1:] if text.startswith("0.") else text
 
 
@@ -262,6 +263,15 @@ def record_of(kind: type[_T], values: Mapping[str, Any], what: str) -> _T:
         return kind(**values)
     except (TypeError, ValueError) as error:  # validators of attrs raise these
         raise ProtocolError(f"{what} {error.args[0]}") from None
+
+
+@cache
+def defaults_of(kind: type[_T]) -> _T:
+    """Return the instance of a frozen attrs class in which every field has its default.
+
+    The instance is made, and its values are converted and checked, only once.
+    """
+    return kind()
 
 
 def in_use(kind: type, table: str) -> Iterator[tuple[str, Any, str]]:

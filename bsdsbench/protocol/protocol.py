@@ -436,6 +436,8 @@ class Protocol:
 
         Raises ProtocolError if a field is unknown or a value is wrong.
         """
+        if not changes:
+            return self
         check_field_names(type(self), changes, "protocol")
         if isinstance(entries := changes.get("nms_params"), Mapping):
             changes["nms_params"] = asdict(self.nms_params) | dict(entries)
@@ -445,8 +447,6 @@ class Protocol:
                 is_table = isinstance(table, Mapping)  # an options instance replaces all options
                 merged[metric] = {**self.options.get(metric, {}), **table} if is_table else table
             changes["options"] = merged
-        if not changes:
-            return self
         starred = self.name.removesuffix("*") + "*"
         name = starred if starred.removesuffix("*") in preset_names() else self.name
         copy = evolve(self, **{"name": name, **changes})  # removes a star that is not needed
