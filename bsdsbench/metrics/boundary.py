@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -49,6 +49,7 @@ from bsdsbench.scores.counts import (
     MatchCounts,
     Score,
     Stack,
+    counts_of,
     part_of,
     value_at,
 )
@@ -163,18 +164,18 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
     ) -> Arrays:
         """Count the matched boundary pixels of an image at every tolerance of the protocol.
 
-        By default, `boundary_counts` counts them. A `counter` may be given that records further
+        By default, `count_boundaries` counts them. A `counter` may be given that records further
         arrays, such as errors by class. It counts at the first tolerance only, so if the protocol
-        has several, `boundary_counts` adds the counts at the others.
+        has several, `count_boundaries` adds the counts at the others.
 
         `opt` is not used here: void pixels were marked when the files were read.
         """
         if counter is None:
-            return boundary_counts(pred, gt, protocol)
+            return count_boundaries(pred, gt, protocol)
         counts = counter(pred, gt, protocol)
         if len(protocol.tolerances) == 1:
             return counts
-        return {**boundary_counts(pred, gt, protocol), **counts}
+        return {**count_boundaries(pred, gt, protocol), **counts}
 
     def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: VoidOptions) -> Arrays:
         """Count each annotator's map as a prediction, with all other annotators as ground truth.
@@ -365,9 +366,20 @@ def boundary_counts(
     >>> int(counts.matched_pred[0]), int(counts.total_pred[0])
     (30, 30)
     """
+    return count_boundaries(
+        Prediction.of(pred), GroundTruth.of(gts), Protocol.load(protocol), dropped
+    )
+
+
+def count_boundaries(
+    pred: Prediction, gt: GroundTruth, protocol: Protocol, dropped: Bool | None = None
+) -> MatchCounts:
+    """Count the boundary pixels of one image as `boundary_counts` does.
+
+    Raises ShapeError if the sizes of prediction and ground truth differ.
+    """
     from bsdsbench.kernels.matching.matching import match_steps, prepare_truth
 
-    pred, gt, protocol = Prediction.of(pred), GroundTruth.of(gts), Protocol.load(protocol)
     gt_maps, valid = truth_maps(gt, protocol), gt.parts.get("valid")
     shape = gt_maps.shape[1:]
     radii = protocol.radii(shape)
@@ -385,8 +397,10 @@ def boundary_counts(
         tables.append(table)
     if has_whole_image:
         thresholds = np.r_[0.0, thresholds]
-    others = {OTHER_MATCHES: tables[1:]} if len(tables) > 1 else {}
-    return MatchCounts(thresholds, tables[0], **others)
+    counts = {"thresholds": thresholds, "matches": tables[0]}
+    if len(tables) > 1:
+        counts[OTHER_MATCHES] = np.stack(tables[1:])
+    return cast(MatchCounts, counts_of(counts))  # they come from the kernels, so they are sound
 
 
 def boundary_match_maps(
@@ -438,20 +452,15 @@ def truth_maps(gt: GroundTruth, protocol: Protocol) -> Bool:
     return thin_each(annotated_maps(gt)) if protocol.gt_thin else annotated_maps(gt)
 
 
-def boundaries_of_segs(
-    pred: Prediction, shape: tuple[int, ...], valid: Bool | None = None
-) -> Bool | None:
+def boundaries_of_segs(pred: Prediction, valid: Bool | None = None) -> Bool:
     """Return the boundaries of a prediction's T segmentations as a bool array (T, H, W).
 
-    shape: (H, W) of the ground truth.
     valid: a bool array (H, W) that is False at void pixels. If it is given, no boundary is drawn
         along void pixels.
 
-    Returns None if the prediction does not consist of segmentations. Raises ShapeError if the size
-    of the prediction is not `shape`.
+    Raises DataError if the prediction does not consist of segmentations.
     """
-    same_shape(pred.shape, shape)
-    return np.stack([seg2bdry(s, valid) for s in pred.segs]) if pred.kind == "segs" else None
+    return np.stack([seg2bdry(s, valid) for s in pred.segs])
 
 
 class ThresholdEvents(NamedTuple):
@@ -493,11 +502,12 @@ def threshold_events(
     """
     from bsdsbench.kernels import thinning, thresholding
 
+    same_shape(pred.shape, shape)
     size = None  # unknown
-    bmaps = boundaries_of_segs(pred, shape, valid)
     if valid is not None:  # void pixels were set to 0, but a threshold of 0 takes even these
         dropped = ~valid if dropped is None else dropped | ~valid
-    if bmaps is not None:
+    if pred.kind == "segs":
+        bmaps = boundaries_of_segs(pred, valid)
         thresholds = np.arange(1.0, len(bmaps) + 1)
         events = thinning.stack_events(thinning.thin_each(bmaps) if protocol.thin else bmaps)
     else:

@@ -23,7 +23,7 @@ import numpy as np
 
 from bsdsbench.arguments import F8
 from bsdsbench.curves.ranked import roc_of_counts
-from bsdsbench.images import GroundTruth, Map, Prediction, annotated_masks
+from bsdsbench.images import GroundTruth, Map, Prediction, annotated_masks, same_shape
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Opt, ScoreTree, VoidOptions
 from bsdsbench.metrics.boundary import CURVE_COLUMNS, F_AT_ODS, boundaries_of_segs
 from bsdsbench.metrics.pixel_steps import DrawnSteps, steps_of_soft
@@ -69,8 +69,9 @@ class _PixelCounts(Metric[Opt]):
         from bsdsbench.kernels.thresholding import levels
 
         masks, valid = annotated_masks(gt), gt.parts.get("valid")
-        boundaries = boundaries_of_segs(pred, masks.shape[1:], valid)
-        if boundaries is not None:  # the prediction is made of segmentations
+        same_shape(pred.shape, masks.shape[1:])
+        if pred.kind == "segs":
+            boundaries = boundaries_of_segs(pred, valid)
             thresholds = np.arange(1.0, len(boundaries) + 1)
             return steps_of_soft(thresholds, boundaries, masks, valid)
         # (H, W): the number of thresholds that each pixel reaches
@@ -234,13 +235,13 @@ def pixel_counts(
 
     pred, truth, protocol = Prediction.of(pred), GroundTruth.of(gts), Protocol.load(protocol)
     gt_maps, valid = annotated_masks(truth), truth.parts.get("valid")
-    boundaries = boundaries_of_segs(pred, gt_maps.shape[1:], valid)
-    if boundaries is None:
+    same_shape(pred.shape, gt_maps.shape[1:])
+    if pred.kind == "segs":  # one map of 0 and 1 for each segmentation, with a single cut
+        maps, cuts = boundaries_of_segs(pred, valid), np.array([1.0])
+        soft, thresholds = maps.mean(axis=0), np.arange(1.0, len(maps) + 1)
+    else:
         soft = prepare(pred.boundary_map(), protocol, valid)
         maps, thresholds, cuts = soft[None], protocol.threshold_array(), protocol.cuts()
-    else:  # one map of 0 and 1 for each segmentation, with a single cut
-        soft, maps, cuts = boundaries.mean(axis=0), boundaries, np.array([1.0])
-        thresholds = np.arange(1.0, len(boundaries) + 1)
     if valid is not None:  # keep the valid pixels, as maps of one row
         soft, maps, gt_maps = (m[..., valid][..., None, :] for m in (soft, maps, gt_maps))
     # (4, T): tp, fp, fn and tn, summed over annotators

@@ -535,7 +535,7 @@ class Protocol:
     def radii(self, shape: tuple[int, ...]) -> tuple[float, ...]:
         """Return all match tolerances in pixels for an image of shape (rows, columns)."""
         scale = math.hypot(*shape) if self.max_dist_px is None else 1.0
-        return tuple(scale * tolerance for tolerance in self.tolerances)
+        return tuple((scale * np.array(self.tolerances)).tolist())
 
     def radius(self, shape: tuple[int, ...]) -> float:
         """Return the first match tolerance in pixels for an image of shape (rows, columns)."""

@@ -185,8 +185,8 @@ def checked_counts(arrays: Mapping[str, Any]) -> Counts:
 def counts_of(arrays: Mapping[str, Any]) -> Counts:
     """Build `Counts` or `MatchCounts` without checking the arrays.
 
-    This is for arrays, int64 or float64, that are known to be valid counts, for example those of a
-    pickle. They are not copied, but made read-only in place.
+    This is for arrays, int64 or float64, that are known to be valid counts, for example those of
+    our kernels or of a pickle. They are not copied, but made read-only in place.
     """
     kind = MatchCounts if _are_match_counts(arrays) else Counts
     counts = kind.__new__(kind)
@@ -383,7 +383,8 @@ class ImageRecord:
         """Convert the counts to `Counts`, and make both mappings read-only."""
         counts = dict[str, Counts]()
         for metric, arrays in self.counts.items():
-            counts[metric] = checked_counts(arrays)
+            is_checked = isinstance(arrays, MatchCounts)
+            counts[metric] = arrays if is_checked else checked_counts(arrays)
         object.__setattr__(self, "counts", ReadOnlyDict(counts))
         object.__setattr__(self, "groups", ReadOnlyDict(self.groups))
 
@@ -515,7 +516,7 @@ def sample_scores(tree: Mapping[str, Any], k: int = 0) -> dict[str, object]:
     lists only the means that leave out some values but not all.
     """
     over = tree.get("over", {})
-    if not all(isinstance(numbers_by_unit, Mapping) for numbers_by_unit in over.values()):
+    if over and not all(isinstance(numbers_by_unit, Mapping) for numbers_by_unit in over.values()):
         over = {}  # not the entry, but the scores of a class that happens to be named "over"
     scores: dict[str, Any] = {}
     for name, value in tree.items():

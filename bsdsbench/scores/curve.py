@@ -216,14 +216,11 @@ def best(curve: PRCurve, rule: str = "interpolated") -> OperatingPoint:
         start, weight = _best_in_segments(f, precision, recall)
     end = np.minimum(start + 1, t.size - 1)
     curves = np.arange(len(f))
-
-    def at_best(values: F8) -> F8:
-        """Interpolate values (S, T) at the best point of each curve."""
-        interpolated = values[curves, end] * weight + values[curves, start] * (1 - weight)
-        return interpolated.reshape(curve.recall.shape[:-1])  # (S,), or () for a single curve
-
-    threshold = at_best(np.broadcast_to(t, f.shape))
-    return _operating_point(threshold, at_best(recall), at_best(precision))
+    # Threshold, recall and precision of the two points (3, S) between which the best point lies
+    before = np.stack([t[start], recall[curves, start], precision[curves, start]])
+    after = np.stack([t[end], recall[curves, end], precision[curves, end]])
+    point = after * weight + before * (1 - weight)
+    return _operating_point(*point.reshape(3, *curve.recall.shape[:-1]))
 
 
 class _Positions(NamedTuple):

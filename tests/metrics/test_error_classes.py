@@ -133,7 +133,7 @@ def test_segmentations_that_do_not_nest_have_their_first_as_the_lowest():
     gts = np.stack([bb.seg2bdry(segs[0]), bb.seg2bdry(np.roll(segs[1], 2, 1))])
     protocol = bb.Protocol(max_dist_px=1.5)
     errors = bb.boundary_errors(pred, gts, protocol)
-    bmaps = boundaries_of_segs(pred, (11, 13))
+    bmaps = boundaries_of_segs(pred)
     assert len(bmaps) == len(errors.missed) == 4
     same(errors, plain(pred, gts, protocol))
     add_up(errors, bb.boundary_counts(pred, gts, protocol))
