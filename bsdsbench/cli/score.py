@@ -229,7 +229,7 @@ def _print_evaluation(
 
     threshold_run: the run of --threshold-from, or None.
     """
-    from bsdsbench.results.score_tables import at_threshold_of
+    from bsdsbench.results.at_threshold import at_threshold_of
 
     at_threshold = at_threshold_of(run, threshold_run) if threshold_run else []
     slices = _slice_tables(run, args.slicing, args.columns) if args.slicing.by else []

@@ -23,8 +23,8 @@ from bsdsbench.protocol.signature import Severity
 from bsdsbench.results.comparability import comparability
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.given_runs import as_runs
-from bsdsbench.results.provenance import Provenance
 from bsdsbench.results.score_names import flat_scores, usual_scores
+from bsdsbench.results.storage import Provenance
 from bsdsbench.tables.table import Cell, Estimate, Field, Table
 from bsdsbench.text import counted
 

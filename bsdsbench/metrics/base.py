@@ -460,9 +460,8 @@ class Metric(ABC, Generic[Opt]):
         """
         opt = self.options_of(protocol)
         if "valid" in gt.parts and not self.void:
-            raise DataError(
-                f"{gt.where}: has void pixels, which metric {self.name} cannot leave out"
-            )
+            fault = f"has void pixels, which metric {self.name} cannot leave out"
+            raise DataError(f"{gt.where}: {fault}")
         if pred is None:
             if not isinstance(self, HumanForm):
                 raise DataError(f"metric {self.name!r}: has no human form")
@@ -507,8 +506,8 @@ class Metric(ABC, Generic[Opt]):
             return typing.cast(Opt, None)
         if self.ap_option and protocol.ap_rule != _DEFAULT_AP_RULE:
             given.setdefault(self.ap_option, protocol.ap_rule)
-        options = record_of(self.options, given, self.name) if given else defaults_of(self.options)
-        return typing.cast(Opt, options)
+        kind: Any = self.options
+        return typing.cast(Opt, record_of(kind, given, self.name) if given else defaults_of(kind))
 
     def stack(self, images: Sequence[Mapping[str, Any]]) -> dict[str, Map]:
         """Stack the counts of N images, name -> (N, ...), as `stack_counts` does."""

@@ -375,10 +375,11 @@ def _protocol_texts(protocol: Protocol) -> dict[str, str]:
     base = _base_of(protocol)
     preset = f"{base.name}.{base.version}"
     unit = "d" if protocol.max_dist_px is None else "px"
+    tolerances = list(map(number_text, protocol.tolerances))
     texts = {
         "proto": preset if preset != f"{_BASE}.1" else "",
         "thr": format_thresholds(protocol.thresholds),
-        "tol": ",".join(f"{number_text(value)}{unit}" for value in protocol.tolerances),
+        "tol": f"{unit},".join(tolerances) + unit,  # such as ".0075d,.01d"
         "nms": str(protocol.nms_params) if protocol.nms else "none",
         "thin": "thin" if protocol.thin else "unthinned",
         "op": protocol.operator,

@@ -9,7 +9,7 @@ from itertools import pairwise
 from math import isnan
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, Required, TypedDict
 
 from bsdsbench import __version__
 from bsdsbench.arguments import given_list, given_path, kind_of_value
@@ -26,9 +26,8 @@ from bsdsbench.protocol.tasks import Task
 from bsdsbench.protocol.tasks import tasks as known_tasks
 from bsdsbench.results import sharing
 from bsdsbench.results.groups import group_rows, records_with_groups
-from bsdsbench.results.provenance import Provenance
 from bsdsbench.results.references import PREFIX, Reference, official_run, reference_run, references
-from bsdsbench.results.storage import SCHEMA, is_run, read_result, save_run
+from bsdsbench.results.storage import SCHEMA, Provenance, is_run, read_result, save_run
 from bsdsbench.scores.counts import Counts, ImageRecord, Score, counts_of, part_of, value_at
 from bsdsbench.scores.curve import BoundaryScore, PRCurve
 from bsdsbench.tables.read_only import ReadOnlyDict
@@ -366,11 +365,14 @@ class Evaluation(TabularResult):
         """
         if not self.records:
             return dict(self.reported[metric].get("images", ())) if metric in self.reported else {}
+        scores: dict[str, dict[str, float]] = {}
+        for record in self.records:
+            scores[record.image_id] = {}
         values = self.image_values(metric).get("", {})  # "": the overall scores of each image
-        keys = [c.key for c in registry.get(metric).image_columns if c.key in values]
-        scores = {}
-        for i, record in enumerate(self.records):
-            scores[record.image_id] = {key: values[key][i] for key in keys}
+        for column in registry.get(metric).image_columns:
+            if column.key in values:
+                for row, value in zip(scores.values(), values[column.key], strict=True):
+                    row[column.key] = value
         return scores
 
     def image_values(self, metric: str) -> dict[str, dict[str, list[Any]]]:
@@ -387,7 +389,7 @@ class Evaluation(TabularResult):
         overall = self.score(metric)
         columns = [*definition.columns_of(overall), *definition.image_columns]
         columns += definition.part_columns
-        keys = dict.fromkeys(column.key for column in columns)
+        keys = dict.fromkeys(map(attrgetter("key"), columns))
         values: dict[str, dict[str, list[Any]]] = {}
         # The scores come in blocks of images: every leaf of the tree is an array with a value each
         for block in definition.image_scores(self.stack(metric), self.protocol):
@@ -395,7 +397,7 @@ class Evaluation(TabularResult):
                 scores = dict(part_of(block, path) or {})
                 ods_threshold = value_at(part_of(overall, path) or {}, "ods.threshold")
                 if ods_threshold is not None and isinstance(scores.get("curve"), PRCurve):
-                    scores[AT_ODS] = scores["curve"].at(ods_threshold).f
+                    scores[AT_ODS] = scores["curve"].at(ods_threshold)["f"]
                 for key in keys:
                     array = value_at(scores, key)
                     if array is not None:
@@ -582,3 +584,15 @@ class Evaluation(TabularResult):
             return cls(**official_run(path))
         expected = "expected the folder of a finished run, or a file of `bsdsbench share`"
         raise FileFormatError(f"{show(path)}: not there, {expected}")
+
+
+class RunArguments(TypedDict, total=False):
+    """The arguments of an Evaluation that was read from files."""
+
+    protocol: Required[Protocol]
+    name: Required[str]
+    records: Required[Sequence[ImageRecord]]
+    provenance: Provenance
+    reported: dict[str, Score]
+    failed: dict[str, str]
+    places: dict[str, str]

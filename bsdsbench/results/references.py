@@ -30,13 +30,13 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.optional import OfficialTables
 from bsdsbench.protocol.fields import even_thresholds
 from bsdsbench.protocol.protocol import UNSTATED, UNSTATED_GRID, Protocol
-from bsdsbench.results.provenance import Provenance, RunArguments
 from bsdsbench.results.sharing import unpack_counts
+from bsdsbench.results.storage import Provenance
 from bsdsbench.scores.counts import ImageRecord, MatchCounts, Score
 from bsdsbench.text import did_you_mean
 
 if TYPE_CHECKING:
-    from bsdsbench.results.evaluation import Evaluation
+    from bsdsbench.results.evaluation import Evaluation, RunArguments
 
 PREFIX, SET = "ref:", "bsds500-test"
 SOLVER = "the official randomised solver"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
-from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Column, Metric
 from bsdsbench.protocol.signature import Severity
@@ -134,10 +134,12 @@ def reading_line(runs: Sequence[Evaluation]) -> str:
 
     If the runs differ in this, each description begins with the names of its runs.
     """
-    lines = [run.read_as for run in runs]
-    names_by_line = _group_names([run.name for run in runs], lines)
-    if len(names_by_line) == 1 and all(lines):
-        return lines[0]
+    names_by_line: dict[str, list[str]] = {}
+    for run in runs:
+        names_by_line.setdefault(run.read_as, []).append(run.name)
+    if len(names_by_line) == 1:
+        return next(iter(names_by_line))
+    names_by_line.pop("", None)  # of runs whose reading is not known
     # Each line begins with "Read as"; after the names of runs the "R" becomes lower case
     return "; ".join(f"{', '.join(names)} r{line[1:]}" for line, names in names_by_line.items())
 
@@ -263,15 +265,14 @@ def late_starts_note(runs: Sequence[Evaluation], metric: str) -> str:
     the start of a curve. Curves are named by their part and, if there are several runs, by their
     run.
     """
-    ap_rules = {registry.get(metric).ap_rule(run.protocol) for run in runs}
-    if len(ap_rules) != 1:
-        return ""
     curves = {}
+    ap_rules = set[str]()
     for run in runs:
+        ap_rules.add(registry.get(metric).ap_rule(run.protocol))
         for part, curve in curves_of(run, metric).items():
             run_name = run.name if len(runs) > 1 else ""
             curves[", ".join(filter(None, (run_name, part)))] = curve
-    return describe_late_starts(curves, ap_rules.pop())
+    return describe_late_starts(curves, ap_rules.pop()) if len(ap_rules) == 1 else ""
 
 
 def _add_times(table: Table, runs: Sequence[Evaluation]) -> Table:
@@ -344,18 +345,25 @@ def score_tables(
     contents = _describe_contents(runs, n_rows)
     footer = table_footer(runs)
     common_notes = [*footer["notes"], *notes]
+    runs_by_metric: dict[str, list[Evaluation]] = {}
+    for run in runs:
+        for name in run.metrics:
+            runs_by_metric.setdefault(name, []).append(run)
     tables = []
-    for name in dict.fromkeys(metric for run in runs for metric in run.metrics):
+    for name, with_metric in runs_by_metric.items():
         metric = registry.get(name)
-        with_metric = [run for run in runs if name in run.metrics]
-        rows = [_ScoreRow((run.name,), run.score(name).to_mapping(), {}) for run in with_metric]
+        rows = []
+        has_detector = False
+        for run in with_metric:
+            rows.append(_ScoreRow((run.name,), run.score(name).to_mapping(), {}))
+            has_detector |= run.provenance.detector is not None
         for label, by_metric, marks in extra:
             if name in by_metric:
                 rows.append(_ScoreRow((label,), by_metric[name], marks))
         table = _score_table(metric, with_metric, [METHOD], rows, is_single, has_chosen)
         number_lines = _number_lines(metric, rows) if metric.numbers else []
         table.notes = [*table.notes, *number_lines, *common_notes]
-        if any(run.provenance.detector for run in with_metric):
+        if has_detector:
             table = _add_times(table, with_metric)
         of_metric = [table]
         if part_rows := _part_rows(metric, with_metric, is_single):
@@ -424,13 +432,22 @@ def _score_table(
     """
     usual = metric.usual(metric.options_of(runs[0].protocol))
     kinds = ("always", "own" if is_single else "several")  # of `Column.shown`
-    measured = list(dict.fromkeys(key for row in rows for key in row.scores))
+    measured: dict[str, Any] = {}  # key -> its score in the last of the rows
+    for row in rows:
+        measured |= row.scores
+    fewer = 0 if is_single else 1  # one decimal less when rows are compared
     has_parts = PART in labels
+    fields = [*labels]
     columns: dict[str, Column] = {}  # key in the table -> column of the metric
+    area_keys = []
     for column in metric.part_columns if has_parts else metric.columns_of(measured):
         is_usual = column.shown in kinds and (usual is None or column.key in usual)
         if column.key.partition(".")[0] in measured and (has_chosen or is_usual):
-            columns[column.key.replace(".", "_")] = column
+            field = table_column(column, max(0, column.digits - fewer))
+            fields.append(field)
+            columns[field.key] = column
+            if is_area(column.key):
+                area_keys.append(field.key)
     cells_of_rows: list[list[Cell]] = []
     row_notes = []
     for k, row in enumerate(rows):
@@ -442,14 +459,12 @@ def _score_table(
         cells_of_rows.append([*row.labels, *cells.values()])
         row_notes.append(notes_on_row)
     notes = []
-    area_keys = tuple(key for key, column in columns.items() if is_area(column.key))
     if area_keys and (line := late_starts_note(runs, metric.name)):
-        notes.append(Note(f"{line}.", area_keys, names_columns=True))
-    fewer = 0 if is_single else 1  # one decimal less when rows are compared
+        notes.append(Note(f"{line}.", tuple(area_keys), names_columns=True))
     return Table(
         f"{metric.name}-parts" if has_parts else metric.name,
         f"{metric.title}, part by part" if has_parts else metric.title,
-        [*labels, *[table_column(c, max(0, c.digits - fewer)) for c in columns.values()]],
+        fields,
         cells_of_rows,
         notes=notes,
         row_notes=row_notes,
@@ -510,8 +525,6 @@ def _part_rows(metric: Metric, runs: Sequence[Evaluation], is_single: bool) -> l
     if the metric has no columns for parts, or if the scores of the part are already columns of the
     overall table. An ODS at the first or last threshold is marked.
     """
-    overall_keys = [column.key for column in metric.columns]
-    part_keys = [column.key for column in metric.part_columns if column.score]
     rows_by_part: dict[str, list[_ScoreRow]] = {}
     for run in runs:
         if not run.records:
@@ -519,13 +532,19 @@ def _part_rows(metric: Metric, runs: Sequence[Evaluation], is_single: bool) -> l
         all_scores = run.score(metric.name).to_mapping()
         for part, path in metric.parts(run.protocol, metric.options_of(run.protocol)).items():
             scores = part_of(all_scores, path)
-            is_in_overall = not part_keys or ".".join((*path, part_keys[0])) in overall_keys
-            if scores is None or (is_in_overall and not is_single):
+            if scores is None or not (is_single or _adds_scores(metric, path)):
                 continue
             marks = {"ods": GRID_END} if scores.get("at_grid_end") else {}
             labels = (part,) if is_single else (part, run.name)
             rows_by_part.setdefault(part, []).append(_ScoreRow(labels, scores, marks))
-    return [row for rows in rows_by_part.values() for row in rows]
+    return list(chain.from_iterable(rows_by_part.values()))
+
+
+def _adds_scores(metric: Metric, path: Sequence[str]) -> bool:
+    """Return True if the part at this path of the scores has scores that are no overall columns."""
+    part_keys = [column.key for column in metric.part_columns if column.score]
+    overall_keys = [column.key for column in metric.columns]
+    return bool(part_keys) and ".".join((*path, part_keys[0])) not in overall_keys
 
 
 def table_column(column: Column, digits: int, prefix: str = "") -> Field:
@@ -542,58 +561,3 @@ def table_column(column: Column, digits: int, prefix: str = "") -> Field:
         not column.lower if column.score else None,
         paper=column.score,
     )
-
-
-def at_threshold_of(run: Evaluation, other: Evaluation) -> list[Table]:
-    """Score a run at the ODS threshold of another run, for instance of a run on a validation set.
-
-    Returns one table for each metric that has a curve in both runs. Its only row gives precision,
-    recall and F of `run` at that threshold and, for comparison, the ODS and the ODS threshold of
-    `run`.
-
-    Raises DataError if the runs differ in their protocol, in the kind of their predicted maps, or
-    in their range of thresholds. Raises DataError too if no metric has a curve in both runs.
-    """
-    only_alike = "a threshold holds for one protocol and kind of maps"
-    for pair in pair_differences([other, run]):
-        difference = pair.difference
-        # The images and annotations may differ, but not what a threshold means
-        is_essential = difference.of_protocol or difference.field in ("pred", "reading")
-        if is_essential and difference.severity is not Severity.IGNORED:
-            raise DataError(f"{pair.line()}; {only_alike}")
-    text = f"P, R, F: at the ODS threshold of {other.name}; ODS: at the best threshold of this run."
-    notes: list[str | Note] = [Note(text, ("p", "r", "f", "ods"))]
-    if shared := {*run.image_ids} & {*other.image_ids}:
-        notes.append(
-            f"{len(shared)} images are also in {other.name}, so its threshold was not chosen "
-            "independently."
-        )
-    columns = [METHOD, Field("threshold", f"threshold of {other.name}", "threshold", ".3f")]
-    columns += [Field(key, key.upper(), "", ".4f") for key in ("p", "r", "f", "ods")]
-    columns.append(Field("ods_threshold", "ODS threshold", "threshold", ".3f"))
-    tables = []
-    for metric in run.with_curve:
-        if metric not in other.with_curve:
-            continue
-        score = run.score(metric)
-        other_score = other.score(metric)
-        spans = ["{:g} to {:g}".format(*s.curve.thresholds[[0, -1]]) for s in (other_score, score)]
-        # The thresholds of segmentations are level numbers, whose range can differ
-        if spans[0] != spans[1]:
-            differing = f"{other.name}, {run.name}: thresholds from {' / '.join(spans)}"
-            raise DataError(f"{differing}; {only_alike}")
-        point = score.curve.at(other_score.ods.threshold)
-        row = [run.name, point.threshold, point.precision, point.recall, point.f]
-        table = Table(
-            f"{metric}-at-threshold",
-            f"{registry.get(metric).title}, at the threshold that was best on {other.name}",
-            columns,
-            [[*row, score.ods.f, score.ods.threshold]],
-            notes=notes,
-            reading=reading_line([run, other]),
-            signatures=[f"Signature of {other.name}: {other.signature}"],
-        )
-        tables.append(table)
-    if not tables:
-        raise DataError(f"{other.name}: no metric with thresholds, expected one of {run.name}")
-    return tables

@@ -32,12 +32,16 @@ from bsdsbench.io import (
 from bsdsbench.loaders.formats.pictures import unpack_npz
 from bsdsbench.loaders.sets.public_sets import cache_folder
 from bsdsbench.metrics import registry
-from bsdsbench.results.provenance import Provenance, RunArguments
-from bsdsbench.results.storage import arrays_of_records, npz_bytes, records_of_arrays
+from bsdsbench.results.storage import (
+    Provenance,
+    arrays_of_records,
+    npz_bytes,
+    records_of_arrays,
+)
 from bsdsbench.text import show
 
 if TYPE_CHECKING:
-    from bsdsbench.results.evaluation import Evaluation
+    from bsdsbench.results.evaluation import Evaluation, RunArguments
 
 _SCHEMA = "bsdsbench.shared/1"
 ADDRESSES = ("https://", "http://")

@@ -1,4 +1,4 @@
-"""Store a run in its folder OUT.
+"""Store a run in its folder OUT: its provenance, its records and its scores.
 
 While a run is unfinished, OUT holds records.db but no result.json, and a call with the same inputs
 continues the run. result.json is removed first and written last, and contains the hash of
@@ -12,12 +12,14 @@ import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
+from dataclasses import asdict
 from io import BytesIO
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zipfile import ZIP_DEFLATED, ZipFile
 
+import attrs
 import numpy as np
 from numpy.typing import NDArray
 
@@ -39,9 +41,10 @@ from bsdsbench.io import (
 )
 from bsdsbench.loaders.formats.official_txt import PER_IMAGE
 from bsdsbench.loaders.formats.pictures import unpack_npz
+from bsdsbench.loaders.pairing import Layout
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.optional import ResultFiles
-from bsdsbench.results.provenance import Provenance, RunArguments
+from bsdsbench.protocol.tasks import Task
 from bsdsbench.scores.counts import (
     Counts,
     Evidence,
@@ -50,10 +53,11 @@ from bsdsbench.scores.counts import (
     Stack,
     counts_of,
 )
+from bsdsbench.tables.read_only import ReadOnlyDict
 from bsdsbench.text import show
 
 if TYPE_CHECKING:
-    from bsdsbench.results.evaluation import Evaluation
+    from bsdsbench.results.evaluation import Evaluation, RunArguments
 
 RESULT, COUNTS, RECORDS, UNFINISHED = "result.json", "counts.npz", "records.db", ".result.json"
 SCHEMA = "bsdsbench.result/1"
@@ -72,6 +76,79 @@ _FIELDS = {
     "whole_truths": "whole_truth",
 }
 _GROUPS = "groups"  # the groups of each image as JSON, if any image has groups
+_LAYOUTS = ("pred_layout", "gt_layout")
+
+
+@attrs.frozen(kw_only=True)
+class Provenance:
+    """The inputs of a run, and how it was made, as in result.json. None or () means unknown."""
+
+    # Folders of a run, as they were given
+    pred: str | None = None
+    gt: str | None = None
+    photos: str | None = None
+    valid: str | None = None
+    images: str | None = None  # hash of the ids of the images, of all shards together
+    pred_kind: str | None = None  # "soft" or "labels", see `Metric.pred_kinds`
+    date: str | None = None  # when the last image was counted, in UTC
+    # The numbers and names of the files per image, for predictions and for ground truth
+    pred_layout: Layout | None = None
+    gt_layout: Layout | None = None
+    missing: str | None = None  # treatment of a missing prediction: "error", "zero" or "skip"
+    sources: Mapping[str, Any] | None = None  # metric of another package -> hash of its file
+    split: str | None = None  # the split file
+    task: Task | None = None  # the task that the run was made for
+    truth: str | None = None  # only for a shard: hash of the ground truth of all shards
+    shard: str | None = None  # "I/N"
+    # The content of the detector's run.json, and its times. Read from a file, it may be anything.
+    detector: Mapping[str, Any] | None = None
+    empty_gt: tuple[str, ...] = ()  # images that the protocol left out
+    no_prediction: tuple[str, ...] = ()  # images without a prediction, if that is allowed
+    # Only for a reference run: its key, and the source of its counts, briefly and in detail
+    reference: str | None = None
+    source: str | None = None
+    about: str | None = None
+    official: str | None = None  # folder of official files
+    # Only for a run that its author shares: the terms of use, and the text to cite
+    licence: str | None = None
+    citation: str | None = None
+    # Only for the best of several runs: their names, and how often each was chosen
+    best_of: tuple[str, ...] = ()
+    chosen: tuple[int, ...] = ()
+
+    def to_mapping(self) -> dict[str, object]:
+        """Return the known values, ready for JSON. Default layouts are left out."""
+        known = {}
+        for name, value in attrs.asdict(self, recurse=False).items():
+            if value in (None, (), Layout()):
+                continue
+            if isinstance(value, Task):
+                value = value.to_mapping()
+            elif isinstance(value, Layout):
+                value = asdict(value)
+            known[name] = list(value) if isinstance(value, tuple) else value
+        return known
+
+    @classmethod
+    def from_mapping(cls, values: Mapping[str, object]) -> Provenance:
+        """Rebuild a Provenance from `to_mapping`. Missing and malformed values become unknown."""
+        known: dict[str, Any] = {}
+        for field in attrs.fields(cls):
+            value = values.get(field.name)
+            if field.name == "task":
+                with suppress(DataError, TypeError, KeyError):
+                    known["task"] = Task.from_mapping(value)
+            elif field.name in _LAYOUTS:
+                known[field.name] = Layout.from_mapping(value)
+            elif field.name in ("detector", "sources"):
+                known[field.name] = ReadOnlyDict(value) if isinstance(value, Mapping) else None
+            elif field.default == ():
+                kind = int if field.name == "chosen" else str
+                if isinstance(value, list | tuple):
+                    known[field.name] = tuple(v for v in value if isinstance(v, kind))
+            elif isinstance(value, str):
+                known[field.name] = value
+        return cls(**known)
 
 
 class Records:
@@ -180,6 +257,8 @@ def locked_records(out: Path, fresh: bool) -> Iterator[Records]:
 def save_run(run: Evaluation, out: Path, progress: Progress | None = None) -> None:
     """Write a run, with its metrics' own files, into the folder OUT, replacing an earlier result.
 
+    Some metrics have own files, such as the official tables of boundaries.
+
     The new result.json is first written under another name. It gets its final name after all other
     files are written, so a folder with result.json is always complete.
 
@@ -197,31 +276,19 @@ def save_run(run: Evaluation, out: Path, progress: Progress | None = None) -> No
         for pattern in OURS:
             for stale in out.glob(pattern):
                 stale.unlink()
-        _write_metric_files(run, stacks, out, progress)
+        for metric in map(registry.get, run.metrics):
+            if not isinstance(metric, ResultFiles):
+                continue
+            score, options = run.score(metric.name), metric.options_of(run.protocol)
+            files = metric.files(score, run.image_ids, stacks[metric.name], run.protocol, options)
+            for n_written, (name, text) in enumerate(files, 1):
+                write_atomic(out / name, text, durable=False)
+                if progress:
+                    progress(min(n_written, len(run.records)), len(run.records), name)
         times = {record.image_id: round(record.seconds, 4) for record in run.records}
         write_atomic(out / "timing.json", as_json({"seconds": times}), durable=False)
         write_atomic(out / COUNTS, counts)
         os.replace(out / UNFINISHED, out / RESULT)
-
-
-def _write_metric_files(
-    run: Evaluation, stacks: Mapping[str, Stack], out: Path, progress: Progress | None
-) -> None:
-    """Write the files that some metrics add to a result, such as the official tables of boundaries.
-
-    stacks : name of a metric -> its counts of all images
-    progress : as in `save_run`
-    """
-    n_images = len(run.records)
-    for metric in map(registry.get, run.metrics):
-        if isinstance(metric, ResultFiles):
-            score, counts = run.score(metric.name), stacks[metric.name]
-            options = metric.options_of(run.protocol)
-            files = metric.files(score, run.image_ids, counts, run.protocol, options)
-            for n_written, (name, text) in enumerate(files, 1):
-                write_atomic(out / name, text, durable=False)
-                if progress:
-                    progress(min(n_written, n_images), n_images, name)
 
 
 def _result_bytes(run: Evaluation, out: Path, counts: bytes) -> bytes:
@@ -387,22 +454,24 @@ def arrays_of_records(
         arrays[name] = np.array(column, np.int64 if name == "sizes" else np.str_)
     arrays["sizes"] = arrays["sizes"].reshape(-1, 2)  # also without records
     with_own_evidence = set[str]()
+    has_groups = False
     for record in records:
         with_own_evidence.update(record.others)
+        has_groups |= len(record.groups) > 0
     for metric in ("", *sorted(with_own_evidence)) if records else ():
         for side in _SIDES:
             prefix = f"{metric}:{side}" if metric else side
             evidence = [getattr(record.evidence_for(metric), side) for record in records]
             arrays[f"{prefix}_values"] = np.array([e.row() for e in evidence], np.float64)
             arrays[f"{prefix}_files"] = np.array([e.file for e in evidence], np.str_)
-    if any(record.groups for record in records):
+    if has_groups:
         arrays[_GROUPS] = np.array([json.dumps(record.groups) for record in records])
     for metric in records[0].counts if records else ():
         for name, array in stacks[metric].items():
             is_shared = name in registry.get(metric).shared
             shape = (len(records), *array.shape) if is_shared else array.shape
             arrays[f"{metric}.{name}"] = np.broadcast_to(array, shape)
-    size = sum(array.nbytes for array in arrays.values())
+    size = sum(map(attrgetter("nbytes"), arrays.values()))
     if len(records) > MAX_IMAGES or size > MAX_BYTES:
         raise DataError(
             f"counts of {len(records)} images, {size} bytes: expected at most {MAX_IMAGES} "

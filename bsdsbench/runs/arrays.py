@@ -26,7 +26,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.registry import ReadAlike
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation
-from bsdsbench.results.provenance import Provenance
+from bsdsbench.results.storage import Provenance
 from bsdsbench.runs.engine import run_source
 from bsdsbench.runs.keywords import TEXT_CHECK, ItemOptions, Plan, plan_call
 from bsdsbench.runs.sources import Inputs, RunHeader

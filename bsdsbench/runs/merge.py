@@ -27,7 +27,7 @@ from bsdsbench.protocol.signature import Severity
 from bsdsbench.results.comparability import changed_sources, comparability
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.groups import group_columns
-from bsdsbench.results.provenance import Provenance
+from bsdsbench.results.storage import Provenance
 from bsdsbench.scores.counts import (
     MATCHED_GT,
     MATCHED_PRED,

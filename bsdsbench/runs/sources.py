@@ -29,7 +29,7 @@ from bsdsbench.metrics.registry import ReadAlike
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.tasks import Task
 from bsdsbench.results.evaluation import Evaluation
-from bsdsbench.results.provenance import Provenance
+from bsdsbench.results.storage import Provenance
 from bsdsbench.runs.keywords import Plan, StrPath, hash_settings
 from bsdsbench.scores.counts import ImageRecord, checked_counts
 from bsdsbench.text import show

@@ -20,7 +20,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.groups import group_value
-from bsdsbench.results.provenance import Provenance
+from bsdsbench.results.storage import Provenance
 from bsdsbench.runs.arrays import array_items, named_id
 from bsdsbench.runs.engine import count
 from bsdsbench.runs.keywords import OnError, Plan, RunKeywords, plan

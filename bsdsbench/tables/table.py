@@ -120,7 +120,7 @@ class Table:
     def lines_below(self) -> list[str]:
         """Return the lines below the table: caption, reading, notes and signatures."""
         lines = self.caption, self.reading, *self.note_lines, *self.signatures
-        return [show(line) for line in lines if line]
+        return list(map(show, filter(None, lines)))
 
     @property
     def all_notes(self) -> list[str | Note]:
@@ -143,7 +143,7 @@ class Table:
     @property
     def note_lines(self) -> list[str]:
         """Return all notes as text."""
-        return [self.line_of(note) for note in self.all_notes]
+        return list(map(self.line_of, self.all_notes))
 
     def line_of(self, note: str | Note) -> str:
         """Return a note as text.
@@ -179,13 +179,18 @@ class Table:
         always shown. If the user chose the columns, or if every column of numbers is undefined, all
         columns are shown.
         """
+        has_value = set[int]()  # indices of columns
+        for row in self.printed_cells:
+            for k, cell in enumerate(row):
+                if cell.value is not None:
+                    has_value.add(k)
         heading_of_empty: dict[str, str] = {}  # key of a column without a value -> its heading
         n_measured = 0
         shown = []  # indices of columns
         for k, column in enumerate(self.columns):
             is_measured = column.format not in ("", "p")  # neither text nor a p-value
             n_measured += is_measured
-            if is_measured and all(row[k].value is None for row in self.printed_cells):
+            if is_measured and k not in has_value:
                 heading_of_empty[column.key] = column.heading
             else:
                 shown.append(k)
@@ -213,7 +218,9 @@ class Table:
         have the same cell in that column. Several equal best values are all marked. A value without
         competitors is not.
         """
-        printed = [list(map(_printed_cell, self.columns, row)) for row in self.rows]
+        printed = []
+        for row in self.rows:
+            printed.append(list(map(_printed_cell, self.columns, row)))
         labels: list[Cell] = [None] * len(self.rows)  # rows with the same label compete
         for k, column in enumerate(self.columns):
             if column.key == self.ranked_within:

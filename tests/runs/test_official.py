@@ -12,7 +12,7 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.signature import Signature
 from bsdsbench.report import score_tables, to_markdown
 from bsdsbench.results.given_runs import as_runs
-from bsdsbench.results.provenance import Provenance
+from bsdsbench.results.storage import Provenance
 from bsdsbench.scores.counts import value_at
 from tests.helpers.runs import call, refused
 from tests.helpers.simulated import simulated_run

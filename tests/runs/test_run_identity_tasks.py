@@ -12,7 +12,7 @@ from bsdsbench.loaders.sets.identity import folder_fingerprints, set_fingerprint
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.tasks import Task, tasks
-from bsdsbench.results.provenance import Provenance
+from bsdsbench.results.storage import Provenance
 from bsdsbench.runs.sources import check_truth
 from tests.helpers.runs import call, counted, refused
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from bsdsbench.report import score_tables
-from bsdsbench.results.provenance import Provenance
+from bsdsbench.results.storage import Provenance
 from tests.helpers.simulated import simulated_run
 
 

@@ -1,0 +1,70 @@
+"""The scores of a run at a threshold that was chosen on another run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bsdsbench.errors import DataError
+from bsdsbench.metrics import registry
+from bsdsbench.protocol.signature import Severity
+from bsdsbench.results.comparability import pair_differences
+from bsdsbench.results.score_tables import METHOD, reading_line
+from bsdsbench.tables.table import Field, Note, Table
+
+if TYPE_CHECKING:
+    from bsdsbench.results.evaluation import Evaluation
+
+
+def at_threshold_of(run: Evaluation, other: Evaluation) -> list[Table]:
+    """Score a run at the ODS threshold of another run, for instance of a run on a validation set.
+
+    Returns one table for each metric that has a curve in both runs. Its only row gives precision,
+    recall and F of `run` at that threshold and, for comparison, the ODS and the ODS threshold of
+    `run`.
+
+    Raises DataError if the runs differ in their protocol, in the kind of their predicted maps, or
+    in their range of thresholds. Raises DataError too if no metric has a curve in both runs.
+    """
+    only_alike = "a threshold holds for one protocol and kind of maps"
+    for pair in pair_differences([other, run]):
+        difference = pair.difference
+        # The images and annotations may differ, but not what a threshold means
+        is_essential = difference.of_protocol or difference.field in ("pred", "reading")
+        if is_essential and difference.severity is not Severity.IGNORED:
+            raise DataError(f"{pair.line()}; {only_alike}")
+    text = f"P, R, F: at the ODS threshold of {other.name}; ODS: at the best threshold of this run."
+    notes: list[str | Note] = [Note(text, ("p", "r", "f", "ods"))]
+    if shared := {*run.image_ids} & {*other.image_ids}:
+        notes.append(
+            f"{len(shared)} images are also in {other.name}, so its threshold was not chosen "
+            "independently."
+        )
+    columns = [METHOD, Field("threshold", f"threshold of {other.name}", "threshold", ".3f")]
+    columns += [Field(key, key.upper(), "", ".4f") for key in ("p", "r", "f", "ods")]
+    columns.append(Field("ods_threshold", "ODS threshold", "threshold", ".3f"))
+    tables = []
+    for metric in run.with_curve:
+        if metric not in other.with_curve:
+            continue
+        score = run.score(metric)
+        other_score = other.score(metric)
+        spans = ["{:g} to {:g}".format(*s.curve.thresholds[[0, -1]]) for s in (other_score, score)]
+        # The thresholds of segmentations are level numbers, whose range can differ
+        if spans[0] != spans[1]:
+            differing = f"{other.name}, {run.name}: thresholds from {' / '.join(spans)}"
+            raise DataError(f"{differing}; {only_alike}")
+        point = score.curve.at(other_score.ods.threshold)
+        row = [run.name, point.threshold, point.precision, point.recall, point.f]
+        table = Table(
+            f"{metric}-at-threshold",
+            f"{registry.get(metric).title}, at the threshold that was best on {other.name}",
+            columns,
+            [[*row, score.ods.f, score.ods.threshold]],
+            notes=notes,
+            reading=reading_line([run, other]),
+            signatures=[f"Signature of {other.name}: {other.signature}"],
+        )
+        tables.append(table)
+    if not tables:
+        raise DataError(f"{other.name}: no metric with thresholds, expected one of {run.name}")
+    return tables
