@@ -15,7 +15,7 @@ from bsdsbench.comparison.comparison import Comparison
 from bsdsbench.comparison.comparison_tables import heading
 from bsdsbench.comparison.methods import MethodComparison
 from bsdsbench.comparison.ranks import indistinguishable_groups
-from bsdsbench.comparison.slices import score_drawn, slices_of
+from bsdsbench.comparison.slices import Slices, score_drawn, slices_of
 from bsdsbench.errors import DataError
 from bsdsbench.plotting.style import (
     PALETTE,
@@ -213,32 +213,40 @@ def plot_slices(
     evaluations = as_runs(runs)
     slices_of_runs = [slices_of(run, by) for run in evaluations]
     drawn_score = score_drawn(evaluations, slices_of_runs, metric)
+    with style(look, path is not None):
+        return save(draw_slices(slices_of_runs, drawn_score), path)
+
+
+def draw_slices(slices_of_runs: Sequence[Slices], drawn_score: str) -> Figure:
+    """Draw a score of runs in each slice, as `plot_slices` does, in the style of the caller.
+
+    slices_of_runs : for each run its slices, all made from the same column of groups
+    drawn_score : the name METRIC.SCORE of the score
+    """
     names = list(dict.fromkeys(name for slices in slices_of_runs for name in slices.parts.names))
     row_of = {name: len(names) - k for k, name in enumerate(names)}  # from the top down
-    n_runs = len(evaluations)
-    with style(look, path is not None):
-        ax = new_axes(1.2 + 0.3 * len(names) * max(1, 0.6 * n_runs), 1.6)
-        ax.set_box_aspect(None)
-        offsets = np.linspace(0.25, -0.25, n_runs) if n_runs > 1 else [0.0]
-        entries = []  # the dots of each run, for the legend
-        for slices, offset, line in zip(slices_of_runs, offsets, curve_lines(n_runs), strict=True):
-            rows = [row_of[name] + offset for name in slices.parts.names]
-            scores = [scored.score for scored in slices.scores[drawn_score]]
-            for y, (_, low, high) in zip(rows, scores, strict=True):
-                ax.plot([low, high], [y, y], "-", color=line.color, linewidth=1.2)
-            values = [value for value, _, _ in scores]
-            entries += ax.plot(
-                values, rows, "o", color=line.color, markersize=4.5, label=slices.name
-            )
-            ax.axvline(slices.whole[drawn_score], color=line.color, linewidth=0.9, linestyle=":")
-        n_images_of = dict(zip(slices_of_runs[0].parts.names, slices_of_runs[0].sizes, strict=True))
-        tick_labels = [f"{n} ({n_images_of[n]})" if n in n_images_of else n for n in names]
-        ax.set_yticks([row_of[name] for name in names], tick_labels, parse_math=False)
-        ax.set(ylim=(0.4, len(names) + 0.6), xlabel=heading(drawn_score))
-        column = slices_of_runs[0].parts.column
-        ax.set_title(f"{column} (images); dotted: all images", parse_math=False)
-        figure = ax.figure.figure
-        if n_runs > 1:
-            place: Any = {"loc": "outside lower center", "ncols": min(4, n_runs)}
-            figure.legend(handles=entries, frameon=False, **place)
-        return save(figure, path)
+    n_runs = len(slices_of_runs)
+    height = max(3.2, 1.2 + 0.3 * len(names) * max(1, 0.6 * n_runs))
+    ax = new_axes(height, 5.2 / height)
+    ax.set_box_aspect(None)
+    offsets = np.linspace(0.25, -0.25, n_runs) if n_runs > 1 else [0.0]
+    entries = []  # the dots of each run, for the legend
+    for slices, offset, line in zip(slices_of_runs, offsets, curve_lines(n_runs), strict=True):
+        rows = [row_of[name] + offset for name in slices.parts.names]
+        scores = [scored.score for scored in slices.scores[drawn_score]]
+        for y, (_, low, high) in zip(rows, scores, strict=True):
+            ax.plot([low, high], [y, y], "-", color=line.color, linewidth=1.2)
+        values = [value for value, _, _ in scores]
+        entries += ax.plot(values, rows, "o", color=line.color, markersize=4.5, label=slices.name)
+        ax.axvline(slices.whole[drawn_score], color=line.color, linewidth=0.9, linestyle=":")
+    n_images_of = dict(zip(slices_of_runs[0].parts.names, slices_of_runs[0].sizes, strict=True))
+    tick_labels = [f"{n} ({n_images_of[n]})" if n in n_images_of else n for n in names]
+    ax.set_yticks([row_of[name] for name in names], tick_labels, parse_math=False)
+    ax.set(ylim=(0.4, len(names) + 0.6), xlabel=heading(drawn_score))
+    column = slices_of_runs[0].parts.column
+    ax.set_title(f"{column} (images); dotted: all images", parse_math=False)
+    figure = ax.figure.figure
+    if n_runs > 1:
+        place: Any = {"loc": "outside lower center", "ncols": min(4, n_runs)}
+        figure.legend(handles=entries, frameon=False, **place)
+    return figure

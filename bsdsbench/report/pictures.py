@@ -77,7 +77,7 @@ def _gt_pictures(
     grays = np.linspace(190, 0, _LEVELS).astype(int)
     # (red, green, blue, opacity); level 0, without a line, is transparent
     palette = [(gray, gray, gray, 255 if k else 0) for k, gray in enumerate(grays)]
-    gt_url = _data_url("png", png_bytes(levels, palette))
+    gt_url = data_url("png", png_bytes(levels, palette))
     pictures = {
         "gt": gt_url,
         "size": [gt.shape[1], gt.shape[0]],
@@ -85,7 +85,7 @@ def _gt_pictures(
     }
     if void is not None:
         void_palette = (0, 0, 0, 0), (*COLORS[VOID_CLASS], round(255 * OPACITY))
-        pictures["void"] = _data_url("png", png_bytes(void.astype(np.uint8), void_palette))
+        pictures["void"] = data_url("png", png_bytes(void.astype(np.uint8), void_palette))
     if photo is None:
         return {**pictures, "thumb": gt_url, "paper": True}
     return {**pictures, "photo": _jpeg_url(photo, side), "thumb": _jpeg_url(photo, THUMB)}
@@ -137,7 +137,7 @@ def _jpeg_url(pixels: NDArray[np.uint8], side: int | None) -> str:
         image.thumbnail((side, side))
     out = io.BytesIO()
     image.save(out, "JPEG", quality=QUALITY if side else FULL_QUALITY, optimize=side is not None)
-    return _data_url("jpeg", out.getvalue())
+    return data_url("jpeg", out.getvalue())
 
 
 def _draw_prediction(pred: Prediction, run: Evaluation) -> NDArray[np.uint8]:
@@ -159,7 +159,7 @@ def _draw_prediction(pred: Prediction, run: Evaluation) -> NDArray[np.uint8]:
     return np.asarray(np.rint(255 * (1 - np.clip(soft, 0, 1))), np.uint8)
 
 
-def _data_url(kind: str, data: bytes) -> str:
+def data_url(kind: str, data: bytes) -> str:
     """Return the content `data` of an image file of type `kind`, such as "png", as a data URL."""
     return f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}"
 

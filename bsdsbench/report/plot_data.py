@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
-
-import numpy as np
+from typing import Any, NamedTuple
 
 from bsdsbench.comparison.comparison_tables import heading
 from bsdsbench.comparison.lost_scores import ERROR_SIDES
@@ -13,6 +11,7 @@ from bsdsbench.comparison.published import PublishedCurve, PublishedResult
 from bsdsbench.comparison.slices import Slices, score_drawn
 from bsdsbench.plotting import style
 from bsdsbench.report.overlays import chosen_threshold
+from bsdsbench.report.pictures import data_url
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.scores.counts import OperatingPoint
 from bsdsbench.scores.curve import PRCurve
@@ -43,51 +42,24 @@ def error_bars(losses: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[tupl
     return bars
 
 
-def slice_plot(runs: Sequence[Evaluation], slices: Sequence[Slices]) -> dict[str, object]:
-    """Return the data from which the template plots a score for each slice (group of images).
+class SlicePlot(NamedTuple):
+    """A plot of slices: its title, and the picture as the URL of an SVG file."""
 
-    `slices` has one entry for each run, all made from the same column of groups. The result has
-    these keys; each x is a percentage of the width of the plot.
+    title: str
+    url: str
 
-    title  : text
-    rows   : for each slice of each run, (label, color, x of the score, x of the lower end of its
-        interval, x of the upper end, text). Slices with an undefined score are omitted. If the
-        interval is undefined, both of its ends are at the score
-    wholes : for each run, (x of its score on all images, color)
-    ends   : the smallest and the largest value on the axis, as text
+
+def slice_plot(runs: Sequence[Evaluation], slices: Sequence[Slices]) -> SlicePlot:
+    """Draw a score of the runs in each slice (group of images), see `plotting.plot_slices`.
+
+    `slices` has one entry for each run, all made from the same column of groups.
     """
+    from bsdsbench.plotting.comparison_plots import draw_slices
+
     score = score_drawn(runs, slices)
-    colors = [line.color for line in style.curve_lines(len(runs))]
-    values = []  # the axis covers scores on all images, scores of slices, ends of their intervals
-    for run_slices in slices:
-        values.append(run_slices.whole[score])
-        for scored in run_slices.scores[score]:
-            values += scored.score
-    lowest, highest = np.nanmin(values), np.nanmax(values)
-
-    def percent(value: float) -> float:
-        """Return the x of a score, leaving a margin of 4 % on each side of the plot."""
-        return round(4 + 92 * float((value - lowest) / ((highest - lowest) or 1.0)), 2)
-
-    rows, wholes = [], []
-    for run_slices, color in zip(slices, colors, strict=True):
-        wholes.append((percent(run_slices.whole[score]), color))
-        run_name = f"{run_slices.name}: " if len(slices) > 1 else ""
-        names, scores = run_slices.parts.names, run_slices.scores[score]
-        for name, scored, n in zip(names, scores, run_slices.sizes, strict=True):
-            value, low, high = scored.score
-            if np.isnan(value):
-                continue
-            if np.isnan(low):
-                low = high = value
-            text = f"{value:.3f} [{low:.3f}, {high:.3f}]"
-            rows.append((f"{run_name}{name} ({n})", color, *map(percent, (value, low, high)), text))
-    return {
-        "title": f"{heading(score)} by {slices[0].parts.column}",
-        "rows": rows,
-        "wholes": wholes,
-        "ends": (f"{lowest:.3f}", f"{highest:.3f}"),
-    }
+    with style.style("screen", file=True):
+        svg = style.drawn_bytes(draw_slices(slices, score), "svg")
+    return SlicePlot(f"{heading(score)} by {slices[0].parts.column}", data_url("svg+xml", svg))
 
 
 def curves_data(

@@ -2,6 +2,8 @@
 
 import csv
 import json
+import re
+from base64 import b64decode
 from dataclasses import replace
 
 import numpy as np
@@ -263,7 +265,9 @@ def test_a_page_has_a_plot_of_slices_and_a_filter(saved, tmp_path):
     )
     page = (tmp_path / "x.html").read_text("utf-8")
     assert "<h3>ODS by weather</h3>" in page
-    assert page.count('class="dot"') == 2 * len(WEATHER)
+    (picture,) = re.findall(r'src="data:image/svg\+xml;base64,([^"]+)"', page)
+    dots = re.findall(r'<use .* style="fill: (#\w+); stroke: \1"/>', b64decode(picture).decode())
+    assert [dots.count(color) for color in dict.fromkeys(dots)] == 2 * [len(WEATHER) + 1]  # legend
     start = page.index('id="data">') + len('id="data">')
     groups = json.loads(page[start : page.index("</script>", start)])["groups"]
     assert [g["label"] for g in groups[:3]] == [f"weather: {name}" for name in WEATHER]
