@@ -49,7 +49,7 @@ ERROR_COLORS = {
 OTHER_COLOR = "#CC79A7"  # pixels of another class or object
 # Pixels within the buffer of both lines or of one line, in pale shades of the pixel colours
 BUFFER_COLORS = {"both lines": "#BFE7DC", "the predicted": "#F4D7BF", "the annotated": "#BFDCEC"}
-VOID_COLOR = "#555555"  # stripes over pixels that are not counted
+VOID_COLOR = "#555555"  # pixels that are not counted
 LETTER_WIDTH = 0.62  # width of a letter in font sizes, for text that must not be wider
 MEAN_LETTER_WIDTH = 0.58  # the same for text that may be a little wider
 # Locations of a legend inside the axes, in order of preference: the fraction of the free width that

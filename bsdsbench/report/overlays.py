@@ -41,7 +41,6 @@ VOID_CLASS = len(COLORS) - 1
 PALE = 0.62  # share of white in an image below an overlay
 OPACITY = 0.6  # of coloured areas over a photo
 _RING = 0.02  # radius of the ring around the largest error, as a fraction of the diagonal
-_STRIPE = 4  # width of a stripe over void pixels, in pixels
 BEST, AT_ODS, PIXELS = "best", "ods", "pixels"  # how file names end, as in ID_best.png
 
 
@@ -104,8 +103,8 @@ def void_values(run: Evaluation) -> tuple[float, ...]:
     return listed_values(getattr(metric.options_of(run.protocol), metric.void_option))
 
 
-def void_stripes(gt: GroundTruth, run: Evaluation) -> Bool | None:
-    """Return diagonal stripes over the pixels that are not counted, bool (H, W).
+def void_pixels(gt: GroundTruth, run: Evaluation) -> Bool | None:
+    """Return which pixels are not counted, bool (H, W).
 
     These pixels lie outside the valid map of the ground truth. If there is no valid map, they are
     the pixels with a void value in the label map of the ground truth. Returns None if all pixels
@@ -114,17 +113,13 @@ def void_stripes(gt: GroundTruth, run: Evaluation) -> Bool | None:
     valid = gt.parts.get("valid")
     if valid is None and "labels" in gt.parts and gt.labels.ndim == 2:
         valid = ~np.isin(gt.labels, void_values(run))
-    if valid is None or valid.all():
-        return None
-    rows, columns = np.indices(valid.shape)
-    return np.asarray(~valid & ((rows + columns) // _STRIPE % 2 == 0))
+    return None if valid is None or valid.all() else ~valid
 
 
 def _paint(
     classes: NDArray[np.uint8],
     photo: NDArray[np.uint8] | None,
     opacity: float,
-    void: Bool | None,
     mark: LargestError | None,
 ) -> NDArray[np.uint8]:
     """Paint the classes of pixels in colours on white, or on a pale gray photo.
@@ -132,8 +127,6 @@ def _paint(
     classes : uint8 (H, W), indices into COLORS. Class 0 is transparent
     photo   : uint8 (H, W, 3), or None for white
     opacity : opacity of the colours over the photo, from 0 to 1
-    void    : bool (H, W), stripes over pixels that are not counted, or None. They are painted where
-        the class is 0
     mark    : an error to mark with a ring, and with a line to the nearest pixel of the other
         outline, or None. An error with the distance 0 is not marked
 
@@ -141,8 +134,6 @@ def _paint(
     """
     from skimage.draw import circle_perimeter, line
 
-    if void is not None:
-        classes = np.where(void & (classes == 0), np.uint8(VOID_CLASS), classes)
     pixels = np.array(COLORS, np.uint8)[classes]
     if photo is not None:
         pale_photo = np.rint(255 * PALE + photo.mean(axis=2, keepdims=True) * (1 - PALE))
@@ -207,14 +198,13 @@ def paint_image(
         ods_threshold = chosen_threshold(run)
         if ods_threshold is not None:
             step_of_kind[AT_ODS] = int(np.abs(steps.thresholds - ods_threshold).argmin())
+    void = void_pixels(gt, run)
+    opacity = OPACITY if steps.areas else 1.0
     for kind, k in step_of_kind.items():
-        pixels = _paint(
-            steps.at(k),
-            photo,
-            opacity=OPACITY if steps.areas else 1.0,
-            void=void_stripes(gt, run),
-            mark=steps.marks[k] if steps.marks else None,
-        )
+        classes, mark = steps.at(k), steps.marks[k] if steps.marks else None
+        if void is not None:
+            classes = np.where(void & (classes == 0), np.uint8(VOID_CLASS), classes)
+        pixels = _paint(classes, photo, opacity, mark)
         yield Painted(kind, pixels, f"{steps.measure} {short(steps.scores.f[k])}")
 
 

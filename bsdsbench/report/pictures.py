@@ -34,7 +34,7 @@ from bsdsbench.report.overlays import (
     VOID_CLASS,
     drawn_metric,
     pixel_steps,
-    void_stripes,
+    void_pixels,
 )
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.runs.engine import available_cores
@@ -61,14 +61,14 @@ def _gt_pictures(
 
     photo : uint8 (H, W) or (H, W, 3), or None
     side  : the longer side to which the photo is reduced, or None for full size
-    void  : (H, W), True on stripes over pixels that are not counted, or None
+    void  : (H, W), True at pixels that are not counted, or None
 
     The keys are:
 
     gt    : the annotated lines, darker where more annotators agree, on a transparent background
     size  : [width, height] of the image
     truth : a caption for "gt"
-    void, photo : the stripes and the photo, if given
+    void, photo : the void pixels in gray, and the photo, if given
     thumb : a small picture for the table of images: the photo, or "gt" if there is no photo
     paper : True if "thumb" is "gt", which needs a white background; otherwise missing
     """
@@ -238,7 +238,7 @@ class ImagePictures:
                 pred, gt = sources.load_of_run(run, records[image_id], metric)
                 if "gt" not in pictures:
                     photo = sources.photo(image_id, gt.shape)
-                    pictures.update(_gt_pictures(gt, photo, self.side, void_stripes(gt, run)))
+                    pictures.update(_gt_pictures(gt, photo, self.side, void_pixels(gt, run)))
                 if metric is not None:
                     planes = _planes(pixel_steps(pred, gt, run, self.errors), self.effort)
                     pred_url = _jpeg_url(_draw_prediction(pred, run), self.side)

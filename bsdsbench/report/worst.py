@@ -373,7 +373,7 @@ def _overlay_note(runs: Sequence[Evaluation], is_drawn: bool) -> str:
             "class or object, and are both false and missed."
         )
     if any(run.place("valid") or void_values(run) for run in runs):
-        note += " Striped is void."
+        note += " Gray is void."
     if any(map(metric_with_errors, runs)):
         note += (
             " From light to dark, blue is suppressed, near a false pixel, or absent; orange is a "
