@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.kernels.arrays import I4, I8, U8, Bool, Events
-from bsdsbench.kernels.bits import ONE, ones, pack
+from bsdsbench.kernels.bits import ONE, ones
 from bsdsbench.kernels.jit import inner, kernel
 
 TILE_ROWS = 64
@@ -92,10 +92,11 @@ def thinning_events(
     comes first: step k stands for threshold n - 1 - k.
     """
     levels = np.ascontiguousarray(levels, np.int16)
-    on, cols = levels > 0, levels.shape[1]
+    on = levels > 0
     first = np.zeros(n + 2, np.int64)
-    flat, order = np.empty((2, np.count_nonzero(on)), np.int32)
-    _sort_by_level(levels.ravel(), pack(on), cols, flat, first, order)
+    flat = np.flatnonzero(on).astype(np.int32)
+    order = np.empty_like(flat)
+    _sort_by_level(levels.ravel(), flat, first, order)
     first = first[:-1]
     if not do_thin or order.size == 0:
         return SizedEvents(Events(first, order, np.ones(order.size, np.bool_)), first[1:])
@@ -129,21 +130,16 @@ def stack_events(bmaps: Bool) -> Events:
 
 
 @kernel(_nrt=False)
-def _sort_by_level(level, bits, cols, flat, first, order):
+def _sort_by_level(level, flat, first, order):
     """Sort the pixels that are on by level, the highest first (a stable counting sort).
 
     level int16 (H * W,): number of thresholds that each pixel reaches, 0 to n.
-    bits uint64 (H, words): the pixels with a level above 0, from `bits.pack`.
-    cols: number of columns W.
-    flat int32 (pixels,): receives the flat indices of these pixels in ascending order.
-    order int32 (pixels,): receives the same indices sorted by level.
+    flat int32 (pixels,): the flat indices of the pixels with a level above 0, in ascending order.
     first int64 (n + 2,): 0 on entry; receives the start of each level in `order`. The pixels of
         level n - k are order[first[k] : first[k + 1]]. The last element is work space.
+    order int32 (pixels,): receives the indices sorted by level.
     """
-    k, n = np.int64(0), first.size - 2
-    for r in range(bits.shape[0]):
-        for word in range(bits.shape[1]):
-            k = _write_pixels(bits[r, word], r * cols + (word << 6), flat, k)
+    n = first.size - 2
     # Counts are stored two places to the right: after the cumulative sum, first[k + 1] is where the
     # next pixel of step k goes, and in the end the start of step k + 1
     for p in flat:
