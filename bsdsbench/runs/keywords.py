@@ -14,7 +14,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
-from functools import cached_property, partial
+from functools import partial
 from numbers import Integral
 from pathlib import Path
 from typing import (
@@ -345,9 +345,14 @@ class Plan(RunKeywords):
     task: Task | None
     out: Path | None
     multi_scale: MultiScale | None
+    # The metrics, grouped by how they read files. Each image is read once per group.
+    by_reading: tuple[ReadAlike, ...] = attrs.field(init=False)
+    settings_hash: str = attrs.field(init=False)  # of all settings on which counts depend
+    # True if images are counted on a Dask cluster: its address, a Client or a cluster
+    on_dask: bool = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        """Check that the metrics of the run fit its keywords and each other.
+        """Check that the metrics of the run fit its keywords and each other, and group them.
 
         Raises one DataError that lists all problems. There are four:
 
@@ -375,22 +380,12 @@ class Plan(RunKeywords):
             faults.append(f"errors: {', '.join(self.metrics)} matches no pixels, expected boundary")
         if faults:
             raise DataError(problems=faults)
-
-    @cached_property
-    def settings_hash(self) -> str:
-        """The hash of all settings on which an image's counts depend."""
-        return hash_settings(self.metrics, self.protocol, self.pred_kind, self.errors)
-
-    @property
-    def on_dask(self) -> bool:
-        """True if images are counted on a Dask cluster: its address, a Client or a cluster."""
+        settings = self.metrics, self.protocol, self.pred_kind
+        object.__setattr__(self, "by_reading", registry.group_by_reading(*settings))
+        object.__setattr__(self, "settings_hash", hash_settings(*settings, self.errors))
         is_local = self.executor in (None, "thread", "process", "auto")
-        return not is_local and not isinstance(self.executor, Executor)
-
-    @cached_property
-    def by_reading(self) -> tuple[ReadAlike, ...]:
-        """The metrics, grouped by how they read files. Each image is read once per group."""
-        return registry.group_by_reading(self.metrics, self.protocol, self.pred_kind)
+        on_dask = not is_local and not isinstance(self.executor, Executor)
+        object.__setattr__(self, "on_dask", on_dask)
 
     def refuse_out_in(self, **folders: StrPath) -> None:
         """Check that the folder `out` does not lie in one of the input `folders`.
