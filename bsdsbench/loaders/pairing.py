@@ -255,8 +255,11 @@ def group_files(
     Raises PairingError if a folder has no files of a known format, or if the files may be frames
     of sequences as well as several files of an image.
     """
+    roots = [] if pred_dir is None else [Path(pred_dir)]
+    if roots and pred_kind == "classes":
+        roots = _find_class_folders(roots[0], classes) or roots
     pred_files: list[_File] = []
-    for root in _find_prediction_folders(pred_dir, pred_kind, classes):
+    for root in roots:
         pred_files += _list_files(root)
     gt_files = _list_files(Path(gt_dir))
     if split is None and not sequences:  # the usual case: one file an image, named alike
@@ -311,25 +314,17 @@ def _ids_by_arrangement(files: Sequence[_File], several: bool) -> dict[Arrangeme
     return ids
 
 
-def _find_prediction_folders(
-    pred_dir: PathLike | None, pred_kind: str, classes: Sequence[str]
-) -> list[Path]:
-    """Return the folders that contain the predictions, or [] if `pred_dir` is None.
+def _find_class_folders(folder: Path, classes: Sequence[str]) -> list[Path]:
+    """Return the subfolders of the classes, in their order, or [] unless every class has one.
 
-    This is [pred_dir], unless `pred_kind` is "classes" and `pred_dir` has one subfolder for every
-    class. In that case the class subfolders are returned, in the order of the classes. They may be
-    named after the `classes`, or class_001, class_002 and so on as in the SBD code.
+    They may be named after the `classes`, or class_001, class_002 and so on as in the SBD code.
     """
-    if pred_dir is None:
-        return []
-    folder = Path(pred_dir)
-    if pred_kind == "classes" and classes:
-        numbered = [f"class_{number:03d}" for number in range(1, len(classes) + 1)]
-        for names in (classes, numbered):
-            class_folders = [folder / name for name in names]
-            if all(map(Path.is_dir, class_folders)):
-                return class_folders
-    return [folder]
+    numbered = [f"class_{number:03d}" for number in range(1, len(classes) + 1)]
+    for names in (classes, numbered):
+        class_folders = [folder / name for name in names]
+        if all(map(Path.is_dir, class_folders)):
+            return class_folders
+    return []
 
 
 def _list_files(root: Path) -> list[_File]:
@@ -560,10 +555,11 @@ def find_files(folder: PathLike, suffixes: Collection[str]) -> list[Path]:
     `suffixes` are given in lower case, such as ".png", and also match upper case. Hidden files and
     folders are ignored, and links are followed. Returns [] if the folder does not exist.
     """
-    names = glob("**/*", root_dir=folder, recursive=True)
-    matching = [name for name in names if os.path.splitext(name)[1].lower() in suffixes]
-    matching.sort(key=natural_sort_key)
-    return list(map(Path(folder).joinpath, matching))
+    files = []
+    for name in sorted(glob("**/*", root_dir=folder, recursive=True), key=natural_sort_key):
+        if os.path.splitext(name)[1].lower() in suffixes:
+            files.append(Path(folder, name))
+    return files
 
 
 def natural_sort_key(name: str) -> str:

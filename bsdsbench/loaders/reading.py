@@ -269,7 +269,11 @@ class ReadOptions:
         `images` is the evidence of each image; there must be at least one. `forms` are the forms of
         the predictions, such as "soft8" (see `Prediction.form`), which only matter for soft maps.
         """
-        phrases = [self._describe_kind(reduce(or_, images, NO_EVIDENCE).values, forms)]
+        phrases = [self.kind.value]
+        if self.kind is Kind.SOFT:
+            phrases = [" and ".join([FORM_WORDS.get(form, form) for form in sorted(set(forms))])]
+        elif self.kind is Kind.MASK:
+            phrases = [self._describe_masks(reduce(or_, images, NO_EVIDENCE).values)]
         if self.inverted and self.kind is not Kind.MASK:
             phrases.append("inverted")
         if self.void and self.truth:
@@ -286,12 +290,8 @@ class ReadOptions:
         layout = self.layout.describe()
         return ", ".join(phrases) + (f" ({layout})" if layout else "")
 
-    def _describe_kind(self, values: Values, forms: Sequence[str]) -> str:
-        """Describe the content of the files, and for masks which of the `values` are the object."""
-        if self.kind is Kind.SOFT:
-            return " and ".join(FORM_WORDS.get(form, form) for form in sorted(set(forms)))
-        if self.kind is not Kind.MASK:
-            return self.kind.value
+    def _describe_masks(self, values: Values) -> str:
+        """Describe masks, and tell which of the `values` that the files have are the object."""
         verb = "is no object" if self.inverted else "is the object"
         if self.cut is not None:
             return f"masks (from {self.cut:g} of white on {verb})"

@@ -114,11 +114,10 @@ def evaluate(
     """
     plan = plan_call("evaluate", RunOptions, options, protocol, metrics)
     plan.refuse_out_in(pred_dir=pred_dir, gt_dir=gt_dir)
-    ids = None
     if plan.task is not None:
         check_truth(plan.task, gt_dir, plan.protocol, plan.split_file)
-        ids = None if plan.split_file else plan.task.ids or None
-    items, absent = list_items(pred_dir, gt_dir, plan, ids)
+    ids = plan.task.ids if plan.task is not None and not plan.split_file else ()
+    items, absent = list_items(pred_dir, gt_dir, plan, ids or None)
     header = folder_header(items, plan, pred=pred_dir, gt=gt_dir)
     return run_source(items, plan, header.with_provenance(no_prediction=absent))
 
@@ -387,7 +386,9 @@ def count(
         if unchanged and not sanity_check:
             return Outcome(unchanged=True)
         started = time.perf_counter()
-        inputs = [item.load(alike, protocol, files) for alike in plan.by_reading]
+        inputs = list[Inputs]()
+        for alike in plan.by_reading:
+            inputs.append(item.load(alike, protocol, files))
         pred, gt = inputs[0]
         del files  # free memory for counting
         if sanity_check and pred is not None:
@@ -405,8 +406,8 @@ def count(
     except DataError as error:
         return Outcome(error=error, look=look)
     except MemoryError:
-        too_large = DataError(f"{item.image_id}: not enough memory for this image")
-        return Outcome(error=too_large, look=look)
+        too_large = f"{item.image_id}: not enough memory for this image"
+        return Outcome(error=DataError(too_large), look=look)
     except Exception as error:  # a bug must not cost more than one image
         packages = {type(registry.get(name)).__module__.partition(".")[0] for name in plan.metrics}
         fault = describe_unexpected(error, packages | {"bsdsbench"})
@@ -430,9 +431,9 @@ def _count_metrics(
 
         counter = boundary_errors
     has_thresholds = reads_whole_truth = False
-    for name in plan.metrics:
-        has_thresholds |= registry.get(name).cuts_at_thresholds
-        reads_whole_truth |= registry.get(name).reads_whole_truth
+    for metric in map(registry.get, plan.metrics):
+        has_thresholds |= metric.cuts_at_thresholds
+        reads_whole_truth |= metric.reads_whole_truth
     counts: dict[str, Any] = dict.fromkeys(plan.metrics)  # keeps the order of the metrics
     evidence_by_metric: dict[str, Sides] = {}
     for alike, (pred, gt) in zip(plan.by_reading, inputs, strict=True):
@@ -443,21 +444,25 @@ def _count_metrics(
             if evidence is None or metric.reads == "classes":  # labels mean something else to each
                 evidence = evidence_of(file_pred, gt, metric, plan.protocol, has_thresholds)
             evidence_by_metric[metric.name] = evidence
-    first_pred, first_gt = inputs[0]  # the first metric is in the first group
-    main = evidence_by_metric[plan.metrics[0]]
-    truth = first_gt.fingerprints(reads_whole_truth)
+    main = evidence_by_metric.pop(plan.metrics[0])
+    others = {}  # the evidence that differs from that of the first metric
+    for name, evidence in evidence_by_metric.items():
+        if evidence != main:
+            others[name] = evidence
+    pred, gt = inputs[0]  # the first metric is in the first group
+    truth = gt.fingerprints(reads_whole_truth)
     return ImageRecord(
         item.image_id,
-        first_gt.shape,
+        gt.shape,
         counts,
         fingerprint=fingerprint,
         seconds=time.perf_counter() - started,
         truth=truth.listed,
-        form=item.form or (first_pred.form if first_pred is not None else ""),
+        form=item.form or (pred.form if pred is not None else ""),
         whole_truth=truth.whole,
         pred=main.pred,
         gt=main.gt,
-        others={name: other for name, other in evidence_by_metric.items() if other != main},
+        others=others,
     )
 
 

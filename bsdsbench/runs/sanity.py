@@ -139,9 +139,9 @@ def _find_misplaced_maps(looks: Sequence[Look]) -> dict[_Finding, list[str]]:
             flipped = (f"fit their ground truth only {orientation}", None)
             ids_by_finding.setdefault(flipped, []).append(image_id)
     if not ids_by_finding:
-        swaps = [f"{a} looks like {b}" for a, b in find_swaps(thumbnails)]
-        if swaps:
-            ids_by_finding["fit the ground truth of another image", None] = swaps
+        swapped = ("fit the ground truth of another image", None)
+        for image_id, other_id in find_swaps(thumbnails):
+            ids_by_finding.setdefault(swapped, []).append(f"{image_id} looks like {other_id}")
     return ids_by_finding
 
 

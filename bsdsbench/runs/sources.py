@@ -303,12 +303,16 @@ def folder_header(
         known["missing"] = plan.missing
         known["task"] = plan.task
         known["split"] = None if plan.split_file is None else show(plan.split_file)
-    ids = "\0".join(item.image_id for item in items).encode("utf-8", "surrogateescape")
+    pred_files, gt_files = dict[str, tuple[Path, ...]](), dict[str, tuple[Path, ...]]()
+    for item in items:
+        pred_files[item.image_id] = item.pair.pred_paths
+        gt_files[item.image_id] = item.pair.gt_paths
+    ids = "\0".join(gt_files).encode("utf-8", "surrogateescape")
     provenance = Provenance(
         **known,
         images=hashlib.blake2b(ids, digest_size=8).hexdigest(),
-        pred_layout=Layout.of_files({item.image_id: item.pair.pred_paths for item in items}),
-        gt_layout=Layout.of_files({item.image_id: item.pair.gt_paths for item in items}),
+        pred_layout=Layout.of_files(pred_files),
+        gt_layout=Layout.of_files(gt_files),
         truth=_hash_ground_truth(items) if plan.shard != (1, 1) else None,
     )
     name = "human" if pred is None else plan.name or _name_after_folder(pred)

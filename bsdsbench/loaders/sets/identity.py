@@ -120,12 +120,14 @@ def identify(images: Mapping[str, str]) -> Identity:
 
     images: maps each image id of the given set to the fingerprint of the image.
     """
-    sets = shipped_sets()
-    given = images.items()
-    like = max(sets, key=lambda name: (len(given & sets[name].items()), -len(sets[name])))
-    known = sets[like]
     fingerprint = set_fingerprint(images)
-    if not given & known.items():
+    like, n_shared = "", 0
+    known: Mapping[str, str] = {}
+    for name, of_set in shipped_sets().items():
+        n_same = len(images.items() & of_set.items())
+        if n_same > n_shared or (n_same == n_shared > 0 and len(of_set) < len(known)):
+            like, n_shared, known = name, n_same, of_set
+    if not n_shared:
         return Identity(fingerprint, len(images))
     return Identity(
         fingerprint,
