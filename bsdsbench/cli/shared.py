@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -156,7 +157,7 @@ def command(function: Callable[..., object], name: str | None = None) -> Command
         declared[parameter.name] = parameter.default.metadata
     return Command(
         name or function.__name__.removesuffix("_command"),
-        callback=lambda **values: function(**_nest(declared, values)),
+        callback=partial(_call, function, declared),
         params=_make_parameters(declared),
         help=function.__doc__,
     )
@@ -183,22 +184,23 @@ def _make_parameters(declared: Declarations) -> list[click.Parameter]:
     return parameters
 
 
-def _nest(declared: Declarations, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments with which to call a command's function, or a class of options.
+def _call(owner: Callable[..., object], declared: Declarations, /, **values: object) -> object:
+    """Call a command's function with the values that click has parsed, and return its result.
 
-    click passes the values of all parameters side by side. Values that belong to a class of options
+    click passes the values of all parameters side by side. Those that belong to a class of options
     are collected here into an instance of that class.
 
+    owner: the function; or, for a class of options inside it, the class.
     declared: the declarations of the function or class.
     values: name -> value, for all parameters of the command.
     """
     arguments = {}
     for name, metadata in declared.items():
         if "options_of" in metadata:
-            arguments[name] = metadata["options_of"](**_nest(metadata["declared"], values))
+            arguments[name] = _call(metadata["options_of"], metadata["declared"], **values)
         else:
             arguments[name] = values[name]
-    return arguments
+    return owner(**arguments)
 
 
 def keywords_of(args: attrs.AttrsInstance, names: Iterable[str] | None = None) -> dict[str, Any]:
