@@ -332,8 +332,11 @@ def _list_files(root: Path) -> list[_File]:
     paths = find_files(root, FORMATS)
     if not paths:
         raise PairingError(f"{show(root)}: no folder with files {', '.join(FORMATS)}")
-    n_above = len(root.parts)
-    return [_File(p, root, (*map(show, p.parts[n_above:-1]), id_of(p))) for p in paths]
+    files = []
+    for path in paths:
+        folders = map(show, path.parts[len(root.parts) : -1])
+        files.append(_File(path, root, (*folders, id_of(path))))
+    return files
 
 
 def _find_depth(

@@ -118,8 +118,7 @@ def evaluate(
         check_truth(plan.task, gt_dir, plan.protocol, plan.split_file)
     ids = plan.task.ids if plan.task is not None and not plan.split_file else ()
     items, absent = list_items(pred_dir, gt_dir, plan, ids or None)
-    header = folder_header(items, plan, pred=pred_dir, gt=gt_dir)
-    return run_source(items, plan, header.with_provenance(no_prediction=absent))
+    return run_source(items, plan, folder_header(items, plan, absent, pred=pred_dir, gt=gt_dir))
 
 
 def evaluate_humans(
@@ -320,12 +319,12 @@ def _build_evaluation(images: _CountedImages, plan: Plan, header: RunHeader) -> 
         raise DataError.collect(errors.values())
     if images.left_out and not images.records and plan.shard[1] == 1:
         raise DataError(f"{header.name}: no image with boundaries in its ground truth")
-    header = header.with_provenance(
+    origin = attrs.evolve(
+        header.provenance,
         date=datetime.now(UTC).isoformat(timespec="seconds"),
         sources=registry.source_hashes(plan.metrics) or None,
         empty_gt=tuple(sorted(images.left_out)),
     )
-    origin = header.provenance
     failed = {}
     for image_id, error in errors.items():
         reason = "; ".join(map(str, error.problems))
@@ -337,7 +336,7 @@ def _build_evaluation(images: _CountedImages, plan: Plan, header: RunHeader) -> 
         protocol=header.protocol,
         name=header.name,
         records=images.records,
-        provenance=header.provenance,
+        provenance=origin,
         failed={**header.failed, **failed},
         places=dict(header.places),
         kept=images.n_kept,

@@ -415,7 +415,9 @@ def hash_settings(
 
     errors: True if missed and false pixels are also counted by class.
     """
-    versions = [(name, registry.get(name).version) for name in metrics]
+    versions = []
+    for metric in map(registry.get, metrics):
+        versions.append((metric.name, metric.version))
     settings = [KERNEL_VERSION, protocol.to_mapping(), versions, pred_kind]
     if errors:
         settings.append("errors")

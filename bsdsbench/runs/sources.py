@@ -275,11 +275,17 @@ def _fields_of_view(valid_dir: StrPath, pairs: Sequence[Pair]) -> dict[str, Path
 
 
 def folder_header(
-    items: Sequence[FileItem], plan: Plan, *, gt: StrPath, pred: StrPath | None = None
+    items: Sequence[FileItem],
+    plan: Plan,
+    absent: tuple[str, ...] = (),
+    *,
+    gt: StrPath,
+    pred: StrPath | None = None,
 ) -> RunHeader:
     """Return the header of a run over folders.
 
     - items: all images of the run, including those of other shards
+    - absent: the ids of images that are left out because they have no prediction
     - plan: the settings of the run. If they give no name, the run is named after the folder of
       predictions.
     - gt: the folder of the ground truth
@@ -311,6 +317,7 @@ def folder_header(
     provenance = Provenance(
         **known,
         images=hashlib.blake2b(ids, digest_size=8).hexdigest(),
+        no_prediction=absent,
         pred_layout=Layout.of_files(pred_files),
         gt_layout=Layout.of_files(gt_files),
         truth=_hash_ground_truth(items) if plan.shard != (1, 1) else None,
