@@ -65,9 +65,11 @@ def _find_bins(values: F8, dtype: np.dtype[Any], bins: int, closed: str) -> I8:
     """
     error = _FLOAT32 if dtype == np.float32 else RELATIVE_TOLERANCE
     edges = np.arange(1, bins) / bins
-    if closed == "left":
-        return np.searchsorted(edges / with_tolerance(1, error), values, "right")
-    return np.searchsorted(with_tolerance(edges, error), values, "left")
+    if closed == "left":  # lower the edges, so that values just below them count as on them
+        lowered = edges / with_tolerance(1, error)
+        return np.searchsorted(lowered, values, "right")
+    raised = with_tolerance(edges, error)
+    return np.searchsorted(raised, values, "left")
 
 
 class CalibrationMetric(ValuesMetric[CalibrationOptions]):
@@ -106,9 +108,8 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
         masks, valid = annotated_masks(gt), gt.parts.get("valid")
         soft = prepare(pred.soft, protocol, valid)
         same_shape(soft.shape, masks.shape[1:], pred.where)
-        p, n_marked, n_annotators = unit(soft), masks.sum(axis=0), len(masks)
-        counted = np.ones(p.shape, bool) if valid is None else valid
-        p, n_marked = p[counted], n_marked[counted]
+        counted = np.ones(soft.shape, bool) if valid is None else valid
+        p, n_marked, n_annotators = unit(soft)[counted], masks.sum(axis=0)[counted], len(masks)
         bin_of = _find_bins(p, soft.dtype, opt.bins, opt.closed)
         return {
             "pixels": n_annotators * np.bincount(bin_of, minlength=opt.bins),
@@ -135,15 +136,13 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
         two keys, such as `ece` and `ece_mean`: the columns of the first are computed from counts
         that are summed over images, those of the second are means over images.
         """
-        n = counts["pixels"]
+        n_pixels = counts["pixels"]
         difference = np.abs(counts["value"] - counts["marked"])
-        gap = defined_ratio(difference, n)  # (N, B), NaN for an empty bin
-        errors = {
-            "ece": defined_ratio(difference.sum(axis=1), n.sum(axis=1)),
-            "ace": defined_mean(gap),
-            "mce": np.fmax.reduce(gap, axis=1),
-        }
-        return {**errors, **{f"{key}_mean": error for key, error in errors.items()}}
+        gap = defined_ratio(difference, n_pixels)  # (N, B), NaN for an empty bin
+        ece = defined_ratio(difference.sum(axis=1), n_pixels.sum(axis=1))
+        ace, mce = defined_mean(gap), np.fmax.reduce(gap, axis=1)  # `fmax` ignores NaN
+        errors = {"ece": ece, "ace": ace, "mce": mce}
+        return {**errors, "ece_mean": ece, "ace_mean": ace, "mce_mean": mce}
 
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: CalibrationOptions

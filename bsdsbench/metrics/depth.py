@@ -23,6 +23,7 @@ KITTI-DE and DDAD-DE ("edges").
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,6 +60,9 @@ from bsdsbench.scores.ratios import Weights, defined_mean, defined_ratio, f_meas
 
 _RATIOS = np.linspace(1.05, 1.25, 10)  # of si and matte
 RADIUS = 10.0  # pixels, at which distances of DBE are truncated
+# `symptoms` reports a map if more than this share of its pixels has no depth, if the correlation
+# with the true depth is below this, or if the scales differ by more than this factor
+_UNKNOWN_SHARE, _INVERSE_CORRELATION, _OTHER_SCALE = 0.01, -0.3, 20
 
 
 class DbeParts(NamedTuple):
@@ -175,19 +179,70 @@ def _mean_share(pairs: Map, column: int, strict: bool) -> F8:
 
     Returns float64 (..., R).
     """
+    in_both, in_map = pairs[..., 0], pairs[..., column]
     if strict:
-        return ratio(pairs[..., 0], pairs[..., column]).mean(axis=-1)
-    return defined_mean(defined_ratio(pairs[..., 0], pairs[..., column]))
+        return ratio(in_both, in_map).mean(axis=-1)
+    return defined_mean(defined_ratio(in_both, in_map))
 
 
-_MEASURED = (
-    ("si_f1", "SI-F1", "SI-F1"),
-    ("si_precision", "SI precision", "SI P"),
-    ("si_recall", "SI recall", "SI R"),
-    ("matte_recall", "SI recall of mattes", "matte R"),
-    ("dbe_accuracy", "DBE accuracy", "DBE acc"),
-    ("dbe_completeness", "DBE completeness", "DBE comp"),
+def _shares_at_ratios(counts: Stack, strict: bool) -> dict[str, F8]:
+    """Compute the measures "si" and "matte" of N images at each of R ratios.
+
+    counts: may hold `si` and `matte`, as `DepthMetric.count` returns them, stacked to (N, ...). A
+        measure whose counts are missing is left out.
+    strict: the option of this name, as in `_mean_share`.
+
+    Returns the key of each measure, such as "si_recall" -> (N, R), NaN where it is undefined.
+    """
+    shares: dict[str, F8] = {}
+    if "si" in counts:
+        recall = _mean_share(counts["si"], 2, strict)
+        precision = _mean_share(counts["si"], 1, strict)
+        f = f_measure(np.nan_to_num(precision), np.nan_to_num(recall))
+        shares["si_f1"] = np.where(np.isnan(recall), np.nan, f)
+        shares["si_precision"] = precision
+        shares["si_recall"] = recall
+    if "matte" in counts:
+        shares["matte_recall"] = _mean_share(counts["matte"], 1, strict)
+    return shares
+
+
+class _Measured(NamedTuple):
+    """A measure with its headings in tables."""
+
+    key: str
+    heading: str
+    short: str  # for narrow tables
+
+
+_SHARES = (
+    _Measured("si_f1", "SI-F1", "SI-F1"),
+    _Measured("si_precision", "SI precision", "SI P"),
+    _Measured("si_recall", "SI recall", "SI R"),
+    _Measured("matte_recall", "SI recall of mattes", "matte R"),
 )
+_ERRORS = (
+    _Measured("dbe_accuracy", "DBE accuracy", "DBE acc"),
+    _Measured("dbe_completeness", "DBE completeness", "DBE comp"),
+)
+
+
+def _columns() -> Iterator[Column]:
+    """Yield the columns of all measures: the usual ones first, then those of other means."""
+    measured = [(m, False) for m in _SHARES] + [(m, True) for m in _ERRORS]
+    for (key, heading, short), lower in measured:
+        yield Column(key, heading, short, lower=lower, quantity=key)
+    for key, heading, _ in _SHARES:
+        yield Column(f"{key}_plain", f"{heading}, not weighted", shown="never", quantity=key)
+    for (key, heading, _), lower in measured:
+        yield Column(
+            f"{key}_pooled",
+            f"{heading} of sums",
+            lower=lower,
+            shown="never",
+            quantity=key,
+            pooled=True,
+        )
 
 
 class DepthMetric(ValuesMetric[DepthOptions]):
@@ -197,26 +252,7 @@ class DepthMetric(ValuesMetric[DepthOptions]):
     default_protocol, version, void, matching_option = "depth", 2, True, "matches_edges"
     uses = (*MAPS, *CURVE, *MATCHING)
     curved = cuts_at_thresholds = has_errors = True
-    columns = (
-        *(Column(k, h, s, lower=k.startswith("dbe"), quantity=k) for k, h, s in _MEASURED),
-        *(
-            Column(f"{k}_plain", f"{h}, not weighted", shown="never", quantity=k)
-            for k, h, _ in _MEASURED[:4]
-        ),
-        *(
-            Column(
-                f"{k}_pooled",
-                f"{h} of sums",
-                lower=k.startswith("dbe"),
-                shown="never",
-                quantity=k,
-                pooled=True,
-            )
-            for k, h, _ in _MEASURED
-        ),
-        *CURVE_COLUMNS,
-        IMAGES,
-    )
+    columns = (*_columns(), *CURVE_COLUMNS, IMAGES)
     image_columns = (
         Column("si_f1", "SI-F1"),
         Column("dbe_accuracy", "DBE acc", lower=True, digits=3),
@@ -282,16 +318,8 @@ class DepthMetric(ValuesMetric[DepthOptions]):
             ground-truth edges, and RADIUS if no predicted edge lies within RADIUS of one.
         si_f1_pooled, ... : copies under the names of the columns that are computed from sums
         """
-        at_ratios, values = dict[str, F8](), dict[str, F8]()  # arrays (N, R), arrays (N,)
-        if "si" in counts:
-            recall = _mean_share(counts["si"], 2, opt.strict)
-            precision = _mean_share(counts["si"], 1, opt.strict)
-            f = f_measure(np.nan_to_num(precision), np.nan_to_num(recall))
-            at_ratios["si_f1"] = np.where(np.isnan(recall), np.nan, f)
-            at_ratios |= {"si_precision": precision, "si_recall": recall}
-        if "matte" in counts:
-            at_ratios["matte_recall"] = _mean_share(counts["matte"], 1, opt.strict)
-        for key, shares in at_ratios.items():
+        values = dict[str, F8]()
+        for key, shares in _shares_at_ratios(counts, opt.strict).items():
             weights = np.where(np.isnan(shares), 0.0, _RATIOS)  # undefined shares have no weight
             total = (np.nan_to_num(shares) * weights).sum(axis=-1)
             values[key] = defined_ratio(total, weights.sum(axis=-1))
@@ -302,11 +330,14 @@ class DepthMetric(ValuesMetric[DepthOptions]):
                 values[f"{key}@{digits}"] = shares[..., k]
         if "dbe_n" in counts:
             sums, n = counts["dbe_sum"], counts["dbe_n"]
-            none_near, has_true_edges = n[..., 0] == 0, n[..., 2] > 0
-            for k, key in enumerate(("dbe_accuracy", "dbe_completeness")):
-                error = np.where(none_near, RADIUS, ratio(sums[..., k], n[..., k]))
-                values[key] = np.where(has_true_edges, error, np.nan)
-        return values | {f"{key}_pooled": values[key] for key, _, _ in _MEASURED if key in values}
+            is_none_near, has_true_edges = n[..., 0] == 0, n[..., 2] > 0
+            for k, measure in enumerate(_ERRORS):
+                error = np.where(is_none_near, RADIUS, ratio(sums[..., k], n[..., k]))
+                values[measure.key] = np.where(has_true_edges, error, np.nan)
+        for measure in (*_SHARES, *_ERRORS):
+            if measure.key in values:
+                values[f"{measure.key}_pooled"] = values[measure.key]
+        return values
 
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: DepthOptions
@@ -331,7 +362,7 @@ class DepthMetric(ValuesMetric[DepthOptions]):
         """
         maps = prepare_depth_maps(pred.depth, gt, opt)
         is_unknown = np.isnan(maps.raw_pred) & maps.valid
-        if is_unknown.mean() > 0.01:
+        if is_unknown.mean() > _UNKNOWN_SHARE:
             problem = "over 1 % of the prediction is 0, NaN or infinite where the truth is known"
             yield "unknown", problem, Setting("depth.invalid", "both", "leaves it out")
         is_known = maps.valid & ~is_unknown
@@ -340,10 +371,10 @@ class DepthMetric(ValuesMetric[DepthOptions]):
         log_pred = np.log(inverse(maps.pred[is_known]))
         log_gt = np.log(inverse(maps.gt[is_known]))
         covariance = ((log_pred - log_pred.mean()) * (log_gt - log_gt.mean())).mean()
-        if covariance < -0.3 * log_pred.std() * log_gt.std():
+        if covariance < _INVERSE_CORRELATION * log_pred.std() * log_gt.std():
             other = "depth" if opt.pred_holds == "inverse" else "inverse"
             fix = Setting("depth.pred_holds", other)
             yield "inverse", "depth decreases where the true depth increases", fix
-        elif abs(np.median(log_pred - log_gt)) > np.log(20):
+        elif abs(np.median(log_pred - log_gt)) > np.log(_OTHER_SCALE):
             problem = "depths have another scale than the truth"
             yield "scale", problem, Setting("depth.align", "scale", "estimates it; si needs none")

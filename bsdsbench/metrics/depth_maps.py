@@ -15,17 +15,24 @@ from bsdsbench.loaders.reading import binarise
 from bsdsbench.protocol.fields import POSITIVE, accepting, is_int, one_of, option, some_of
 
 _MEASURES = ("si", "matte", "dbe", "edges")
-NEAREST = 1e-6
-SIGMA = 2**0.5
-# Thresholds of Canny in the two forms of DBE
+NEAREST = 1e-6  # depths below this are taken as this
+SIGMA = 2**0.5  # of the Gaussian in Canny's detector, in pixels
+# The low and the high threshold of Canny's detector in the two forms of DBE
 CANNY = {"ibims": (0.15, 0.3), "sharpdepth": (0.1, 0.2)}
 
 
 def _is_crop(value: tuple[Any, ...]) -> bool:
-    """Return True for (), or for (first row, end row, first column, end column), ends excluded."""
+    """Return True if a value of the option `crop` describes a part of an image, or is ().
+
+    A part is (first row, end row, first column, end column), with the ends excluded. It must have
+    at least one row and one column.
+    """
+    if value == ():
+        return True
     if len(value) != 4 or not all(is_int(n) and n >= 0 for n in value):
-        return value == ()
-    return bool(value[0] < value[1] and value[2] < value[3])
+        return False
+    first_row, end_row, first_column, end_column = value
+    return bool(first_row < end_row and first_column < end_column)
 
 
 @frozen
@@ -178,26 +185,18 @@ def prepare_depth_maps(pred: Map, gt: GroundTruth, opt: DepthOptions) -> DepthMa
     if end > rows or right > cols:
         raise DataError(f"prediction: {rows} x {cols}, expected the crop {opt.crop} in it")
     window = slice(top, end), slice(left, right)
-    edges = tuple(np.asarray(drawn[window]) != 0 for drawn in gt.boundaries)
-    matte = gt.parts["mask"][window] if "mask" in gt.parts else None
-    annotated = gt.parts["depth"][window] if "depth" in gt.parts else None
-    # A file with a single map is read as "depth", even if the map holds edges or a matte
-    if annotated is not None and opt.gt_holds == "edges" and not edges:
-        edges, annotated = (binarise(annotated, (127, 0, 0), "edges"),), None
-    elif annotated is not None and opt.gt_holds == "matte" and matte is None:
-        matte, annotated = binarise_matte(annotated), None
-    if annotated is None and opt.align != "none":
+    edges, matte, gt_values = _annotations(gt, window, opt)
+    if gt_values is None and opt.align != "none":
         raise DataError(f"ground truth: no depth, expected one to align by ({opt.align})")
     depth, is_number, is_known = _to_depth(pred[window], opt.pred_holds, opt.pred_scale)
     everywhere = np.ones(depth.shape, bool)
     valid = gt.valid[window] != 0 if "valid" in gt.parts else everywhere
     gt_depth = raw_gt = None
-    if annotated is not None:
-        true = _to_depth(annotated, opt.gt_holds, opt.gt_scale)
-        gt_depth = true.depth
-        valid = valid & true.is_known
+    if gt_values is not None:
+        gt_depth, is_gt_number, is_gt_known = _to_depth(gt_values, opt.gt_holds, opt.gt_scale)
+        valid = valid & is_gt_known
         depth = _align(depth, gt_depth, is_known & valid, opt.align)
-        raw_gt = np.where(true.is_number, gt_depth, np.nan)
+        raw_gt = np.where(is_gt_number, gt_depth, np.nan)
         if opt.invalid != "none":
             raw_gt[~valid] = np.nan
     if opt.invalid == "both":
@@ -206,6 +205,35 @@ def prepare_depth_maps(pred: Map, gt: GroundTruth, opt: DepthOptions) -> DepthMa
         valid = everywhere
     raw_pred = np.where(is_number, depth, np.nan)
     return DepthMaps(depth, raw_pred, gt_depth, raw_gt, valid, edges, matte)
+
+
+class _Annotations(NamedTuple):
+    """The annotations of one image, cropped, each (H, W)."""
+
+    edges: tuple[Bool, ...]  # one map for each annotator; () if there are none
+    matte: Bool | None  # the annotated object, or None if there is none
+    depth: Map | None  # the values of the annotated depth map as stored, or None
+
+
+def _annotations(gt: GroundTruth, window: tuple[slice, slice], opt: DepthOptions) -> _Annotations:
+    """Crop the annotations of an image, and find out what its depth map holds.
+
+    A file with a single map is read as a depth map, even if it holds edges or a matte. If
+    `opt.gt_holds` says that it does, and there are no other edges or no other matte, the map is
+    converted to a binary one, and the image has no depth.
+
+    window: the rows and the columns to keep.
+    """
+    edges = tuple(np.asarray(drawn[window]) != 0 for drawn in gt.boundaries)
+    matte = gt.parts["mask"][window] if "mask" in gt.parts else None
+    if "depth" not in gt.parts:
+        return _Annotations(edges, matte, None)
+    depth = gt.parts["depth"][window]
+    if opt.gt_holds == "edges" and not edges:
+        return _Annotations((binarise(depth, (127, 0, 0), "edges"),), matte, None)
+    if opt.gt_holds == "matte" and matte is None:
+        return _Annotations(edges, binarise_matte(depth), None)
+    return _Annotations(edges, matte, depth)
 
 
 class _Depth(NamedTuple):
@@ -246,9 +274,9 @@ def _align(depth: F8, true: F8, known: Bool, align: str) -> F8:
     pred, target = (inverse(depth), inverse(true)) if in_disparity else (depth, true)
     x, y = pred[known], target[known]
     centred = x - x.mean()
-    spread = np.sum(centred * centred)
-    if align.endswith("shift") and spread > 0:
-        factor = np.sum(centred * y) / spread
+    squares = np.sum(centred * centred)  # 0 if the prediction is constant
+    if align.endswith("shift") and squares > 0:
+        factor = np.sum(centred * y) / squares
         shift = y.mean() - factor * x.mean()
     else:
         factor, shift = np.sum(x * y) / np.sum(x * x), 0.0
@@ -272,8 +300,10 @@ def canny_edges(depth: F8, form: str) -> Bool:
     """
     from skimage.feature import canny
 
-    with np.errstate(divide="ignore", invalid="ignore"):
-        maps = [depth] if form == "ibims" else [depth, 1 / depth]
+    maps = [depth]
+    if form == "sharpdepth":
+        with np.errstate(divide="ignore", invalid="ignore"):
+            maps.append(1 / depth)
     low, high = CANNY[form]
     edges = [canny(_stretch(m), SIGMA, low, high, mode="constant") for m in maps]
     return np.logical_or.reduce(edges)

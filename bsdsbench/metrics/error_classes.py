@@ -70,17 +70,20 @@ def pixel_classes(
     around = prepare_surroundings(target, radius)
     thresholds, events, size = threshold_events(pred, shape, protocol, dropped=dropped, valid=valid)
     n_steps, steps = thresholds.size, match_by_pixel(events, target, around)
-    is_drawn = steps.row_of.ravel() >= 0
-    pred_pixel = np.flatnonzero(is_drawn)  # predicted at any step
+    is_predicted = steps.row_of.ravel() >= 0  # at any step
+    pred_pixel = np.flatnonzero(is_predicted)
+    is_drawn = is_predicted.copy()  # predicted or annotated
     is_drawn[target.pixel] = True
     pixel = np.flatnonzero(is_drawn)
-    classes = np.zeros((pixel.size, n_steps), np.uint8)
+    classes = np.zeros((pixel.size, n_steps), np.uint8)  # a row for each pixel that is drawn
 
-    row_of_gt = np.searchsorted(pixel, target.pixel)
+    # Write the missed pixels first, then the false ones, then the matched ones, which may be missed
+    # by another annotator
+    rows = np.searchsorted(pixel, target.pixel)
     for code, missed in _missed_steps(steps, errors).items():
-        bits = np.zeros((pixel.size, missed.shape[1]), np.uint64)
-        np.bitwise_or.at(bits, row_of_gt, missed)
-        np.copyto(classes, np.uint8(code), where=unpack(bits, n_steps))
+        missed_by_any = np.zeros((pixel.size, missed.shape[1]), np.uint64)  # a bit for each step
+        np.bitwise_or.at(missed_by_any, rows, missed)
+        np.copyto(classes, np.uint8(code), where=unpack(missed_by_any, n_steps))
 
     false_code = np.full(pred_pixel.size, FALSE_PIXEL, np.uint8)
     if errors:
@@ -106,13 +109,14 @@ def pixel_classes(
 
 
 def _missed_steps(steps: PixelSteps, errors: bool) -> dict[int, NDArray[np.uint64]]:
-    """Return at which steps each ground-truth pixel is missed, separately for each code of a class.
+    """Return the steps (thresholds) at which each annotated pixel is missed, by class of error.
 
-    errors: if True, there is one array for each class in MISSED. If False, there is a single array,
-        for the code MISSED_PIXEL.
+    steps: the steps at which each pixel is matched or false.
+    errors: if True, the result has an array for each class in MISSED, under its code in
+        `ERROR_CODES`. If False, it has a single array, under MISSED_PIXEL.
 
-    Each array has a row for each ground-truth pixel, in which a set bit stands for a step. The
-    classes are in reversed order: if pixels of several annotators are missed at one place, the
+    Returns a dict of arrays uint64 (annotated pixels, words), in which a bit stands for each step.
+    The classes are in reversed order: if pixels of several annotators are missed at one place, the
     class that is written last, which is the first in MISSED, is the one that is shown.
     """
     is_missed = ~steps.gt_matched
@@ -127,12 +131,13 @@ def _missed_steps(steps: PixelSteps, errors: bool) -> dict[int, NDArray[np.uint6
 
 
 def _classify_false(is_within_radius: Bool, is_within_double: Bool) -> NDArray[np.uint8]:
-    """Return the code of the class of each false pixel: duplicate, near or background.
+    """Return the class of error that each of P predicted pixels belongs to when it is false.
 
-    is_within_radius, is_within_double: whether an annotated pixel lies within the match tolerance
-        of each pixel, and within twice the tolerance.
+    is_within_radius, is_within_double: bool (P,), True if an annotated pixel lies within the match
+        tolerance of the pixel, and within twice the tolerance.
 
-    A pixel has the same class at every step at which it is false.
+    Returns the codes of duplicate, near or background in `ERROR_CODES`, uint8 (P,). A pixel has the
+    same class at every threshold at which it is false.
     """
     duplicate, near, background = (ERROR_CODES[name] for name in FALSE)
     codes = np.where(is_within_double, near, background)

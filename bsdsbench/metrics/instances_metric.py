@@ -33,13 +33,13 @@ from bsdsbench.metrics.contour.pixel_outcomes import draw_regions
 from bsdsbench.metrics.label_maps import (
     COMPONENTS,
     SIDES,
-    LabelMetric,
     MapContents,
     as_label_maps,
     find_overlaps,
     number_components,
     void_of,
 )
+from bsdsbench.metrics.label_metric import LabelMetric
 from bsdsbench.metrics.pixel_steps import DrawnSteps
 from bsdsbench.protocol.fields import (
     IGNORE,
@@ -56,6 +56,7 @@ from bsdsbench.scores.counts import Counts, Stack
 from bsdsbench.scores.ratios import Weights, defined_f, defined_ratio, weighted_sum
 
 NONE = "no object in any image"
+_CELLPOSE_IOU = 0.5  # from which the assignment of cellpose prefers a pair to all others
 _FOUND = {"iou": "found with", "one-to-one": "pairs with"}
 JACCARD = ("aji", "aji_plus", "aji_union")
 
@@ -184,14 +185,23 @@ def _tabulate_overlaps(pred: Map, gt: Map) -> _OverlapTable:
     The rows and columns of the table are in ascending order of the objects' numbers.
     """
     overlaps = find_overlaps(pred, gt)
-    # Rows and columns 1, 2, .. are the objects. A 0 is appended so that index 0 is always no object
-    rows = np.unique(np.append(overlaps.gt, 0), return_inverse=True)[1]
-    cols = np.unique(np.append(overlaps.pred, 0), return_inverse=True)[1]
-    table = np.zeros((rows.max() + 1, cols.max() + 1), np.int64)
-    table[rows[:-1], cols[:-1]] = overlaps.pixels
-    shared, gt_pixels, pred_pixels = table[1:, 1:], table.sum(axis=1)[1:], table.sum(axis=0)[1:]
+    rows, cols = _rank_objects(overlaps.gt), _rank_objects(overlaps.pred)
+    table = np.zeros((rows.max() + 1, cols.max() + 1), np.int64)  # row and column 0: no object
+    table[rows, cols] = overlaps.pixels
+    shared = table[1:, 1:]
+    gt_pixels, pred_pixels = table.sum(axis=1)[1:], table.sum(axis=0)[1:]
     union = gt_pixels[:, None] + pred_pixels - shared
     return _OverlapTable(shared, union, shared / union, gt_pixels, pred_pixels)
+
+
+def _rank_objects(values: I8) -> I8:
+    """Replace numbers of objects with 1, 2, ... in the same order; 0 (no object) stays 0.
+
+    For example, [7, 0, 3, 7] becomes [2, 0, 1, 2].
+    """
+    with_0 = np.append(values, 0)  # so that 0 gets the rank 0, even if it does not occur
+    ranks = np.unique(with_0, return_inverse=True)[1]
+    return ranks[:-1]
 
 
 def _jaccard_sums(table: _OverlapTable, one_to_one: tuple[I8, I8]) -> dict[str, list[np.int64]]:
@@ -209,18 +219,21 @@ def _jaccard_sums(table: _OverlapTable, one_to_one: tuple[I8, I8]) -> dict[str, 
     the order of JACCARD.
     """
     shared, union, iou, gt_pixels, pred_pixels = table
-    largest = (np.arange(len(gt_pixels)), iou.argmax(axis=1)) if iou.size else one_to_one
+    best_pairs = one_to_one
+    if iou.size:
+        best_pairs = np.arange(len(gt_pixels)), iou.argmax(axis=1)
     inside, joined = [], []
-    for pairs in (largest, one_to_one):
+    for pairs in (best_pairs, one_to_one):
         is_pair = np.zeros(iou.shape, bool)
         is_pair[pairs] = shared[pairs] > 0
-        lone_gt = gt_pixels[~is_pair.any(axis=1)].sum()
-        lone_pred = pred_pixels[~is_pair.any(axis=0)].sum()
+        unpaired_gt = gt_pixels[~is_pair.any(axis=1)].sum()
+        unpaired_pred = pred_pixels[~is_pair.any(axis=0)].sum()
         inside.append(shared[is_pair].sum())
-        joined.append(union[is_pair].sum() + lone_gt + lone_pred)
+        joined.append(union[is_pair].sum() + unpaired_gt + unpaired_pred)
     # The assignment makes as many pairs with an IoU of at least 0.5 as possible: the other terms of
     # the benefit add up to 1/2 at most, so they only decide between equal numbers of such pairs
-    benefit = (iou >= 0.5) + iou / (2 * max(min(iou.shape), 1))
+    most_pairs = max(min(iou.shape), 1)
+    benefit = (iou >= _CELLPOSE_IOU) + iou / (2 * most_pairs)
     inside.append(shared[_assignment()(benefit, maximize=True)].sum())
     joined.append(gt_pixels.sum() + pred_pixels.sum() - shared.sum())
     return {"inside": inside, "joined": joined}
@@ -238,12 +251,15 @@ def _pair_by_rule(table: _OverlapTable, opt: InstancesOptions) -> Bool:
 
     Returns bool (G, P), True for the selected pairs.
     """
-    is_pair = table.shared > 0 if opt.overlap == "any" else table.iou > opt.iou
+    if opt.overlap == "any":
+        return table.shared > 0
+    is_pair = table.iou > opt.iou
     if opt.overlap == "one-to-one":
         from scipy.sparse import csgraph, csr_array
 
         row_of_col = csgraph.maximum_bipartite_matching(csr_array(is_pair))  # -1: no partner
-        is_pair &= row_of_col == np.arange(len(is_pair))[:, None]
+        rows = np.arange(len(is_pair))[:, None]
+        is_pair &= row_of_col == rows
     return is_pair
 
 
@@ -267,7 +283,8 @@ def _sorted_ap(pair_ious: F8, n_objects: int) -> float:
     tp = np.arange(ious.size, 0, -1)  # at each IoU
     quality = tp / (n_objects - tp)  # a TP is a pair of objects, so TP + FP + FN = n_objects - TP
     heights = np.concatenate([quality[:1], quality, [0.0]])  # at 0, at each IoU, and at 1
-    return (np.diff([0.0, *ious, 1.0]) * (heights[1:] + heights[:-1])).sum() / 2
+    widths = np.diff([0.0, *ious, 1.0])
+    return (widths * (heights[1:] + heights[:-1])).sum() / 2  # the trapezoidal rule
 
 
 def _count_by_size(is_matched: Bool, pixels: I8, sizes: Sequence[int]) -> I8:
@@ -372,11 +389,10 @@ class InstancesMetric(LabelMetric[InstancesOptions], ValuesMetric[InstancesOptio
         Returns key of the column -> (N,).
         """
         indices = defined_ratio(counts["inside"], counts["joined"])  # (N, 3)
-        jaccard = {name: indices[:, k] for k, name in enumerate(JACCARD)}
-        pooled = {f"pooled.{name}": values for name, values in jaccard.items()}
-        objects = _object_scores(counts["objects"])
-        more = {"sorted_ap": counts["sorted_ap"], "mean_f1": objects["f1"]}
-        return {**jaccard, **pooled, **more, **objects}
+        values = _object_scores(counts["objects"])
+        for k, name in enumerate(JACCARD):
+            values[name] = values[f"pooled.{name}"] = indices[:, k]
+        return {**values, "sorted_ap": counts["sorted_ap"], "mean_f1": values["f1"]}
 
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: InstancesOptions
@@ -388,10 +404,10 @@ class InstancesMetric(LabelMetric[InstancesOptions], ValuesMetric[InstancesOptio
         scores = dict(super().scores(stack, weights, protocol, opt))
         if opt.sizes:
             by_size = _object_scores(weighted_sum(weights, stack["by_size"]))  # (S, B) each
-            scores["by_size"] = {
-                name: {key: values[:, k] for key, values in by_size.items()}
-                for k, name in enumerate(opt.size_names)
-            }
+            scores_of_size = {}
+            for k, name in enumerate(opt.size_names):
+                scores_of_size[name] = {key: values[:, k] for key, values in by_size.items()}
+            scores["by_size"] = scores_of_size
         return scores
 
     def parts(self, protocol: Protocol, opt: InstancesOptions) -> dict[str, tuple[str, ...]]:

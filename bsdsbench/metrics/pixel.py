@@ -62,7 +62,7 @@ class _PixelCounts(Metric[Opt]):
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Opt
     ) -> DrawnSteps:
-        """Return the true positive, false positive and missed pixels at each threshold.
+        """Classify the pixels as correct, false positive or missed at each threshold.
 
         The thresholds are those of `pixel_counts`.
         """
@@ -119,23 +119,26 @@ class PixelMetric(_PixelCounts[PixelOptions]):
         matches = np.stack([right, right + missed, right, right + false], axis=-1)
         tp, fp, fn, tn = (weighted_sum(weights, stack[k]) for k in ("tp", "fp", "fn", "tn"))
         # From (S, T) to (S,): these sums are the same at every threshold
-        annotated, other = (tp + fn)[:, 0], (fp + tn)[:, 0]
-        annotated_share = ratio(annotated, annotated + other)  # precision if all are predicted
+        n_annotated, n_other = (tp + fn)[:, 0], (fp + tn)[:, 0]
+        n_pixels = n_annotated + n_other
+        annotated_share = ratio(n_annotated, n_pixels)  # precision if all are predicted
 
         def ap(curve: PRCurve) -> F8:
-            """Return the AP of S curves, (S,)."""
-            completed = curve.with_whole_image(annotated_share) if opt.ap_rule == "step" else curve
-            return np.where(annotated_share > 0, average_precision(completed, opt.ap_rule), np.nan)
+            """Return the AP of S curves, (S,), or NaN where no pixel is annotated."""
+            if opt.ap_rule == "step":
+                curve = curve.with_whole_image(annotated_share)
+            return np.where(annotated_share > 0, average_precision(curve, opt.ap_rule), np.nan)
 
-        rocs = [
-            roc_of_counts(thresholds, tp[k], fp[k], int(annotated[k]), int(other[k]))
-            for k in range(len(weights))
-        ]
+        auc, eer = [], []
+        for k in range(len(weights)):
+            roc = roc_of_counts(thresholds, tp[k], fp[k], int(n_annotated[k]), int(n_other[k]))
+            auc.append(roc.auc)
+            eer.append(roc.eer)
         return {
             **curve_scores(thresholds, matches, weights, protocol, ap=ap),
-            "auc_roc": np.array([roc.auc for roc in rocs]),
-            "eer": np.array([roc.eer for roc in rocs]),
-            "mae": defined_ratio(weighted_sum(weights, stack["abs_error_sum"]), annotated + other),
+            "auc_roc": np.array(auc),
+            "eer": np.array(eer),
+            "mae": defined_ratio(weighted_sum(weights, stack["abs_error_sum"]), n_pixels),
         }
 
 
@@ -155,8 +158,9 @@ class AverageIoUMetric(_PixelCounts[VoidOptions]):
         IoU is averaged over images at each threshold, then over thresholds. It is 0 for an image in
         which both maps are empty. Images whose pixels are all void are left out.
         """
-        union = stack["tp"] + stack["fp"] + stack["fn"]
-        iou = np.where(union + stack["tn"] > 0, ratio(stack["tp"], union), np.nan)  # (N, T)
+        union = stack["tp"] + stack["fp"] + stack["fn"]  # (N, T)
+        has_pixels = union + stack["tn"] > 0
+        iou = np.where(has_pixels, ratio(stack["tp"], union), np.nan)
         return {"aiu": weighted_mean(weights, iou).mean(axis=-1)}
 
 
@@ -244,11 +248,13 @@ def pixel_counts(
         maps, thresholds, cuts = soft[None], protocol.threshold_array(), protocol.cuts()
     if valid is not None:  # keep the valid pixels, as maps of one row
         soft, maps, gt_maps = (m[..., valid][..., None, :] for m in (soft, maps, gt_maps))
-    # (4, T): tp, fp, fn and tn, summed over annotators
-    table = np.hstack([np.sum([confusion(m, gt, cuts) for gt in gt_maps], axis=0) for m in maps])
-    counts = dict(zip(("tp", "fp", "fn", "tn"), table, strict=True))
+    tables = []  # int64 (4, cuts) for each map: tp, fp, fn and tn, summed over annotators
+    for one_map in maps:
+        tables.append(np.sum([confusion(one_map, gt, cuts) for gt in gt_maps], axis=0))
+    tp, fp, fn, tn = np.hstack(tables)
     # Errors of integer maps are summed in units of 1 / full_scale, so only the division rounds
     full_scale = int(np.iinfo(soft.dtype).max) if soft.dtype.kind == "u" else 1
     values = soft.astype(np.float64 if soft.dtype.kind == "f" else np.int64)
     error = sum(np.where(gt, full_scale - values, values).sum() for gt in gt_maps)
-    return Counts(thresholds=thresholds, **counts, abs_error_sum=error / full_scale)
+    error_sum = error / full_scale
+    return Counts(thresholds=thresholds, tp=tp, fp=fp, fn=fn, tn=tn, abs_error_sum=error_sum)

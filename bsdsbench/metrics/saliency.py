@@ -50,6 +50,7 @@ from bsdsbench.transforms.maps import invert
 
 _LEVELS = 256  # number of thresholds of a curve
 _ADAPTIVE, _HALF = 256, 257  # columns after the levels: the adaptive threshold, and one half
+_DARKER = 0.05  # difference of means from which a map seems to be dark on the object
 _EPS = float(np.spacing(1.0))  # added to the denominators of S, as in PySODMetrics
 
 
@@ -183,11 +184,11 @@ class SaliencyMetric(Metric[SaliencyOptions]):
             value, mask = value[valid], mask[valid]
         levels = _to_levels(value)
         adaptive_threshold = min(2 * value.mean(), 1.0) if value.size else 0.0
-        is_adaptive, is_above_half = value >= float(adaptive_threshold), value > 0.5
+        is_on_adaptive, is_above_half = value >= float(adaptive_threshold), value > 0.5
         for name, side in (("tp", mask), ("fp", ~mask)):
             n_at_level = np.bincount(levels[side], minlength=_LEVELS)
             n_from_level = np.cumsum(n_at_level[::-1])[::-1]  # at this level or above
-            counts[name] = np.append(n_from_level, (is_adaptive & side).sum())
+            counts[name] = np.append(n_from_level, (is_on_adaptive & side).sum())
             counts[f"half_{name}"] = (is_above_half & side).sum()
         counts["positives"], counts["pixels"] = mask.sum(), mask.size
         counts["abs_error_sum"] = np.abs(value - mask).sum(dtype=np.float64)
@@ -219,7 +220,8 @@ class SaliencyMetric(Metric[SaliencyOptions]):
         """
         n_pixels = stack["pixels"]
         sums = {name: weighted_sum(weights, counts) for name, counts in stack.items()}
-        curves, sum_curves = _curves(stack, opt.beta2), _curves(sums, opt.beta2)
+        curves = _curves(stack, opt.beta2)  # of each image, (N, 258)
+        sum_curves = _curves(sums, opt.beta2)  # of the summed counts, (S, 258)
         alignment = e_measure(
             stack["tp"], stack["fp"], stack["positives"][:, None], n_pixels[:, None]
         )
@@ -254,12 +256,15 @@ class SaliencyMetric(Metric[SaliencyOptions]):
     def symptoms(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SaliencyOptions
     ) -> Symptoms:
-        """Yield ("inverted", problem, fix) if the map's mean is lower on the object than off it.
+        """Yield ("inverted", problem, fix) if the map seems to be dark on the object.
 
-        The difference must exceed 0.05, without any stretch.
+        This is so if the mean of the map, which is not stretched here, is lower on the object than
+        off it by more than _DARKER.
         """
-        soft, mask = strengths(pred.soft, False), gt.mask
-        if mask.any() and not mask.all() and soft[mask].mean() < soft[~mask].mean() - 0.05:
+        soft, mask = strengths(pred.soft, stretch=False), gt.mask
+        if mask.all() or not mask.any():
+            return
+        if soft[mask].mean() < soft[~mask].mean() - _DARKER:
             problem = "the map is darker on the object than beside it"
             yield "inverted", problem, Setting("invert", not protocol.invert)
 
@@ -275,10 +280,14 @@ def _best_of_curve(precision: F8, recall: F8, beta2: float) -> dict[str, Any]:
     "max_f_pr" (S,) is F at that point.
     """
     thresholds = np.arange(_LEVELS) / 255
-    rates = {"recall": recall, "precision": precision, "f": f_beta(precision, recall, beta2)}
-    best = rates["f"].argmax(axis=1)
-    ods = {name: rate[np.arange(len(best)), best] for name, rate in rates.items()}
-    ods["threshold"] = thresholds[best]
+    f = f_beta(precision, recall, beta2)
+    curves, best_level = np.arange(len(f)), f.argmax(axis=1)  # (S,) each
+    ods = {
+        "recall": recall[curves, best_level],
+        "precision": precision[curves, best_level],
+        "f": f[curves, best_level],
+        "threshold": thresholds[best_level],
+    }
     return {"max_f_pr": ods["f"], "curve": PRCurve(thresholds, precision, recall), "ods": ods}
 
 
@@ -334,20 +343,22 @@ def e_measure(tp: Map, fp: Map, positives: Map, pixels: Map) -> F8:
     array
         float64, of the broadcast shape.
     """
-    mean_g, mean_m = ratio(positives, pixels), ratio(tp + fp, pixels)
-    # A binary map and a mask have four kinds of pixels: in the mask, on in the map, their number
-    kinds = (
+    mask_mean, map_mean = ratio(positives, pixels), ratio(tp + fp, pixels)
+    # All pixels with the same two values have the same alignment, so it is computed four times
+    kinds = (  # value in the mask, value in the map, number of pixels
         (1, 1, tp),
         (0, 1, fp),
         (1, 0, positives - tp),
         (0, 0, pixels - positives - fp),
     )
     total: Any = 0.0
-    for in_mask, is_on, n in kinds:
-        g, m = in_mask - mean_g, is_on - mean_m
-        total = total + n * (1 + ratio(2 * g * m, g * g + m * m)) ** 2 / 4
-    is_uniform = (positives == 0) | (positives == pixels)
-    n_right = np.where(positives == 0, pixels - fp, tp)
+    for mask_value, map_value, n in kinds:
+        g, m = mask_value - mask_mean, map_value - map_mean
+        alignment = ratio(2 * g * m, g * g + m * m)
+        total = total + n * (1 + alignment) ** 2 / 4
+    is_empty = positives == 0
+    is_uniform = is_empty | (positives == pixels)  # no pixel or all pixels are in the mask
+    n_right = np.where(is_empty, pixels - fp, tp)
     return ratio(np.where(is_uniform, n_right, total), np.maximum(pixels - 1, 1))
 
 
@@ -392,11 +403,11 @@ def _region_similarity(soft: F8, mask: Bool, valid: Bool | None) -> float:
     The image is divided into four rectangles, which meet at the centroid of the mask. The mean over
     the rectangles is weighted by their areas. Pixels that are not `valid` belong to none of them.
     """
+    height, width = mask.shape
     n_mask = int(np.count_nonzero(mask))
-    y, x = (  # the first row and column after the centroid
-        1 + round(float(np.arange(size) @ np.count_nonzero(mask, axis=1 - axis)) / n_mask)
-        for axis, size in enumerate(mask.shape)
-    )
+    mean_row = float(np.arange(height) @ np.count_nonzero(mask, axis=1)) / n_mask
+    mean_column = float(np.arange(width) @ np.count_nonzero(mask, axis=0)) / n_mask
+    y, x = 1 + round(mean_row), 1 + round(mean_column)  # the first row and column after it
     total, n_pixels = 0.0, 0
     for window in (np.s_[:y, :x], np.s_[:y, x:], np.s_[y:, :x], np.s_[y:, x:]):
         quarter, quarter_mask = soft[window], mask[window]
@@ -425,10 +436,14 @@ def _similarity(a: F8, b: F8) -> float:
     covariance cov. 0 / 0 gives 1.
     """
     mean_a, mean_b, n = a.mean(), b.mean(), max(a.size - 1, 1)
-    da, db = a - mean_a, b - mean_b
-    top = 4 * mean_a * mean_b * ((da * db).sum() / n)
-    bottom = (mean_a**2 + mean_b**2) * ((da * da).sum() / n + (db * db).sum() / n)
-    return float(top / (bottom + _EPS)) if top != 0 else float(bottom == 0)
+    offset_a, offset_b = a - mean_a, b - mean_b
+    covariance = (offset_a * offset_b).sum() / n
+    variances = (offset_a * offset_a).sum() / n + (offset_b * offset_b).sum() / n
+    numerator = 4 * mean_a * mean_b * covariance
+    denominator = (mean_a**2 + mean_b**2) * variances
+    if numerator == 0:
+        return 1.0 if denominator == 0 else 0.0
+    return float(numerator / (denominator + _EPS))
 
 
 def weighted_f(soft: Map, mask: Bool, valid: Bool | None = None) -> float:
@@ -462,11 +477,12 @@ def weighted_f(soft: Map, mask: Bool, valid: Bool | None = None) -> float:
     # Distance to the mask, and row and column of each pixel's nearest mask pixel, (H, W) each
     distance, (row, col) = ndimage.distance_transform_edt(~mask, return_indices=True)
     blurred = without_void(error[row, col], valid)
-    kernel = np.exp(-(np.arange(-3, 4) ** 2) / (2 * 5.0**2))
+    gaussian = np.exp(-(np.arange(-3, 4) ** 2) / (2 * 5.0**2))
     for axis in range(2):  # a 2D Gaussian is the product of two 1D Gaussians
-        blurred = ndimage.correlate1d(blurred, kernel / kernel.sum(), axis, mode="constant")
-    hit = mask.sum() - np.minimum(error, blurred)[mask].sum()
-    off = without_void(~mask, valid)
-    false = (error[off] * (2 - np.exp2(distance[off] / -5))).sum()
-    recall, precision = ratio(hit, mask.sum()), ratio(hit, hit + false)
+        blurred = ndimage.correlate1d(blurred, gaussian / gaussian.sum(), axis, mode="constant")
+    n_found = mask.sum() - np.minimum(error, blurred)[mask].sum()  # mask pixels less their errors
+    off_mask = without_void(~mask, valid)
+    weight = 2 - np.exp2(distance[off_mask] / -5)
+    n_false = (error[off_mask] * weight).sum()
+    recall, precision = ratio(n_found, mask.sum()), ratio(n_found, n_found + n_false)
     return float(f_measure(precision, recall))

@@ -32,7 +32,6 @@ from bsdsbench.metrics.contour.pairs import (
 from bsdsbench.metrics.contour.pixel_outcomes import draw_regions
 from bsdsbench.metrics.instances_metric import COUNTED_OBJECTS
 from bsdsbench.metrics.label_maps import (
-    LabelMetric,
     LabelOptions,
     MapPair,
     Overlaps,
@@ -40,6 +39,7 @@ from bsdsbench.metrics.label_maps import (
     find_overlaps,
     void_of,
 )
+from bsdsbench.metrics.label_metric import LabelMetric
 from bsdsbench.metrics.pixel_steps import DrawnSteps
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts, Stack
@@ -138,15 +138,17 @@ def _count_instances(regions: Instances, params: LabelOptions) -> dict[str, Any]
     its area (`Matching.excused`) lies on void pixels or on a crowd of its class. A crowd is a group
     of objects that are not told apart.
     """
-    n, matching = len(params.class_names), match_regions(regions, params.unit == "id")
+    n_classes = len(params.class_names)
+    matching = match_regions(regions, by_number=params.unit == "id")
     # `class_of` lists the pairs first, then regions of pred only, then regions of gt only
-    split_points = np.cumsum([matching.iou.size, matching.excused.size])
-    paired, pred_only, gt_only = np.split(matching.class_of, split_points)
+    n_pairs, n_pred_only = matching.iou.size, matching.excused.size
+    paired, pred_only, gt_only = np.split(matching.class_of, [n_pairs, n_pairs + n_pred_only])
+    false = pred_only[matching.excused <= _MOST_EXCUSED]
     return {
-        "tp": np.bincount(paired, minlength=n),
-        "fp": np.bincount(pred_only[matching.excused <= 0.5], minlength=n),
-        "fn": np.bincount(gt_only, minlength=n),
-        "iou_sum": np.bincount(paired, matching.iou, n).astype(np.float64),
+        "tp": np.bincount(paired, minlength=n_classes),
+        "fp": np.bincount(false, minlength=n_classes),
+        "fn": np.bincount(gt_only, minlength=n_classes),
+        "iou_sum": np.bincount(paired, matching.iou, n_classes).astype(np.float64),
     }
 
 
@@ -181,17 +183,17 @@ def class_scores(counts: Mapping[str, Map]) -> dict[str, F8]:
         pq, rq and sq are NaN if there are no instances.
     """
     confusion = counts["confusion"]  # rows: annotated classes, columns: predicted, last: no class
-    right = np.diagonal(confusion, axis1=-2, axis2=-1)[..., :-1]
-    gt, pred = confusion.sum(axis=-1)[..., :-1], confusion.sum(axis=-2)[..., :-1]
+    n_right = np.diagonal(confusion, axis1=-2, axis2=-1)[..., :-1]
+    n_gt, n_pred = confusion.sum(axis=-1)[..., :-1], confusion.sum(axis=-2)[..., :-1]
     tp, iou_sum = counts["tp"], counts["iou_sum"]
-    weight = tp + 0.5 * (counts["fp"] + counts["fn"])
+    n_instances = tp + 0.5 * (counts["fp"] + counts["fn"])  # the mean number in either map
     return {
-        "pq": defined_ratio(iou_sum, weight),
-        "sq": np.where(weight > 0, ratio(iou_sum, tp), np.nan),
-        "rq": defined_ratio(tp, weight),
-        "iou": defined_ratio(right, pred + gt - right),
-        "dice": defined_ratio(2 * right, pred + gt),
-        "accuracy": defined_ratio(right, gt),
+        "pq": defined_ratio(iou_sum, n_instances),
+        "sq": np.where(n_instances > 0, ratio(iou_sum, tp), np.nan),
+        "rq": defined_ratio(tp, n_instances),
+        "iou": defined_ratio(n_right, n_pred + n_gt - n_right),
+        "dice": defined_ratio(2 * n_right, n_pred + n_gt),
+        "accuracy": defined_ratio(n_right, n_gt),
     }
 
 
@@ -203,6 +205,7 @@ def _named_classes(opt: LabelOptions) -> tuple[str, ...]:
     return opt.classes or (*opt.class_names, "ground")
 
 
+_MOST_EXCUSED = 0.5  # share of an unpaired prediction on void or crowd up to which it is false
 _PANOPTIC = (Column("pq", "PQ"), Column("sq", "SQ"), Column("rq", "RQ"))
 _MEANS = {"iou": "mean_iou", "dice": "mean_dice", "accuracy": "mean_accuracy"}
 
@@ -259,9 +262,10 @@ class SegmentationMetric(LabelMetric[LabelOptions]):
         total = {name: weighted_sum(weights, values) for name, values in stack.items()}
         if not opt.classes:
             # The index "no class" becomes the second class, "ground", which has no instances: a new
-            # last index is added to every axis but the first, (S, ...)
+            # last index, of zeros, is added to every axis of classes
             for name, values in total.items():
-                total[name] = np.pad(values, [(0, 0), *[(0, 1)] * (values.ndim - 1)])
+                axes_of_classes = values.ndim - 1
+                total[name] = np.pad(values, [(0, 0)] + [(0, 1)] * axes_of_classes)
         by_class = class_scores(total)  # (S, C) each
         if opt.unit == "class":
             by_class = {key: by_class[key] for key in _MEANS}  # without PQ, SQ and RQ

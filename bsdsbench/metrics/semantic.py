@@ -35,7 +35,8 @@ from bsdsbench.loaders.labels import (
 )
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, Counter, FilesRead, ScoreTree, over
 from bsdsbench.metrics.boundary import CurveMetric, boundary_counts
-from bsdsbench.metrics.label_maps import as_label_map, name_file_in_errors, refuse_other_numbering
+from bsdsbench.metrics.label_maps import as_label_map, name_file_in_errors
+from bsdsbench.metrics.label_metric import refuse_other_numbering
 from bsdsbench.protocol.fields import (
     CLASS_NAMES,
     LABEL,

@@ -131,16 +131,20 @@ def betti_numbers(mask: Bool, connectivity: int = 8, patch: int = 0, stride: int
     rows, cols = (patch, patch) if patch else mask.shape
     if rows > mask.shape[0] or cols > mask.shape[1]:
         return np.zeros((0, 3), np.int64)
-    neighbours = np.zeros((3, 3, 3), bool)  # a stack of patches, none connected to the next
+    # The patches of a row are labelled as a stack (patches, rows, columns). A pixel is connected
+    # with pixels of its own patch only: with all eight neighbours, or with four.
+    neighbours = np.zeros((3, 3, 3), bool)
     neighbours[1] = connectivity == 8
-    neighbours[1, 1], neighbours[1, :, 1] = True, True
+    neighbours[1, 1, :] = True
+    neighbours[1, :, 1] = True
     numbers = []
     windows = sliding_window_view(mask, (rows, cols))  # (row, column, rows, cols)
     for patches in windows[:: stride or rows, :: stride or cols]:
         padded = np.pad(patches, ((0, 0), (1, 1), (1, 1))).view(np.uint8)
-        # Labels run on from patch to patch: b0 is the growth of the largest label
-        last = np.maximum.accumulate(label(padded, neighbours)[0].max(axis=(1, 2)))
-        b0 = np.diff(last, prepend=0)
+        components = label(padded, neighbours)[0]
+        # Labels run on from patch to patch, so b0 is the growth of the largest label so far
+        largest = np.maximum.accumulate(components.max(axis=(1, 2)))
+        b0 = np.diff(largest, prepend=0)
         euler = _euler_characteristics(padded, connectivity)
         numbers.append(np.stack([b0, b0 - euler, euler], axis=1))
     return np.concatenate(numbers)
@@ -162,9 +166,13 @@ def _euler_characteristics(masks: NDArray[np.uint8], connectivity: int) -> I8:
     bottom_left, bottom_right = masks[:, 1:, :-1], masks[:, 1:, 1:]
     n_on = top_left + bottom_left + top_right + bottom_right
     is_diagonal = (n_on == 2) & (top_left == bottom_right)
-    squares = np.stack([n_on == 1, n_on == 3, is_diagonal])
-    n_one, n_three, n_diagonal = np.count_nonzero(squares, axis=(2, 3))
-    return (n_one - n_three + (2 if connectivity == 4 else -2) * n_diagonal) // 4
+    n_one = np.count_nonzero(n_on == 1, axis=(1, 2))
+    n_three = np.count_nonzero(n_on == 3, axis=(1, 2))
+    n_diagonal = np.count_nonzero(is_diagonal, axis=(1, 2))
+    # Diagonal pixels are one component if pixels have eight neighbours, and two if they have four
+    sign = 1 if connectivity == 4 else -1
+    euler: I8 = (n_one - n_three + 2 * sign * n_diagonal) // 4
+    return euler
 
 
 class TopologyMetric(ValuesMetric[TopologyOptions]):
@@ -199,8 +207,8 @@ class TopologyMetric(ValuesMetric[TopologyOptions]):
         patches = {"connectivity": opt.connectivity, "patch": opt.patch, "stride": opt.stride}
         errors = np.abs(betti_numbers(masks.pred, **patches) - betti_numbers(masks.gt, **patches))
         if "valid" in gt.parts:
-            # A patch counts if its valid pixels form a component, that is, unless all are void
-            errors = errors[betti_numbers(gt.valid, **patches)[:, 0] > 0]
+            n_valid_components = betti_numbers(gt.valid, **patches)[:, 0]
+            errors = errors[n_valid_components > 0]  # without the patches of void pixels only
         # Label maps with the label 0 on the mask and -1 (no label) elsewhere
         pred_label, gt_label = masks.pred.astype(np.int8) - 1, masks.gt.astype(np.int8) - 1
         return {
@@ -265,11 +273,12 @@ def _find_lines(
 
     from bsdsbench.kernels.matching.graph import within_reach
 
-    masks = _foregrounds(pred, gt, protocol, opt.threshold)
-    lines = [mask if opt.lines == "given" else skeletonize(mask) for mask in masks]
-    disk = _half_widths(with_tolerance(opt.buffer), opt.spacing, masks.gt.shape)
-    near = [within_reach(np.ascontiguousarray(line), disk) for line in lines]
-    return _BufferedLines(MapPair(*lines), MapPair(*near))
+    lines = _foregrounds(pred, gt, protocol, opt.threshold)
+    if opt.lines != "given":
+        lines = MapPair(skeletonize(lines.pred), skeletonize(lines.gt))
+    disk = _half_widths(with_tolerance(opt.buffer), opt.spacing, lines.gt.shape)
+    near_pred, near_gt = (within_reach(np.ascontiguousarray(line), disk) for line in lines)
+    return _BufferedLines(lines, MapPair(near_pred, near_gt))
 
 
 def _half_widths(
@@ -290,10 +299,10 @@ def _half_widths(
     n_rows = min(int(radius / height) + 1, shape[0])  # to one row (column) beyond the radius
     n_cols = min(int(radius / width) + 1, shape[1])
     row_distance = height * np.abs(np.arange(-n_rows, n_rows + 1))
-    col_distance = width * np.arange(1, n_cols + 1)
-    is_in_disk = np.hypot(row_distance[:, None], col_distance) <= radius
-    half = np.count_nonzero(is_in_disk, axis=1).astype(np.int32)
-    return half[row_distance <= radius]
+    col_distance = width * np.arange(1, n_cols + 1)  # to the right of the centre
+    is_in_disk = np.hypot(row_distance[:, None], col_distance) <= radius  # (rows, columns)
+    half_width = np.count_nonzero(is_in_disk, axis=1).astype(np.int32)
+    return half_width[row_distance <= radius]
 
 
 _pooled = partial(Column, pooled=True)

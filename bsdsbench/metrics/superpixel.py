@@ -31,7 +31,7 @@ from bsdsbench.metrics.label_maps import (
     name_file_in_errors,
     number_pieces,
 )
-from bsdsbench.metrics.region.counting import Annotators, OverlapTable, number_regions
+from bsdsbench.metrics.region.overlap_table import Annotators, OverlapTable, number_regions
 from bsdsbench.protocol.fields import captions, option
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Stack
@@ -83,33 +83,46 @@ def measures(labels: ArrayLike, gt: ArrayLike) -> dict[str, float]:
     >>> {name: round(value, 3) for name, value in measures(moved, gt).items()}
     {'ue': 0.033, 'ue_levin': 0.517, 'asa': 0.983, 'recall': 0.5}
     """
-    from bsdsbench.kernels.matching.graph import within_reach
-
     table = OverlapTable.of_map(labels, Annotators.of([gt]))
     row_starts, region, overlap = table.cells  # a row for each superpixel, a cell for each overlap
     region_area = table.gts.col_area
     superpixel_area = np.repeat(table.row_area, np.diff(row_starts))  # for each overlap
-    covered = np.bincount(region, superpixel_area, region_area.size)
-    most = np.maximum.reduceat(overlap, row_starts[:-1])  # the largest overlap of each superpixel
-    drawn, annotated = _draw_borders(np.asarray(labels)), _draw_borders(np.asarray(gt))
-    radius = recall_radius(drawn.shape)
-    near = within_reach(drawn, np.full(2 * radius + 1, radius, np.int32))  # a square window
+    smaller_part = np.minimum(overlap, superpixel_area - overlap)
+    covered = np.bincount(region, superpixel_area, region_area.size)  # by superpixels, per region
+    largest_overlap = np.maximum.reduceat(overlap, row_starts[:-1])  # of each superpixel
     return {
-        "ue": float(np.minimum(overlap, superpixel_area - overlap).sum() / table.n_pixels),
+        "ue": float(smaller_part.sum() / table.n_pixels),
         "ue_levin": float(((covered - region_area) / region_area).mean()),
-        "asa": int(most.sum()) / table.n_pixels,
-        "recall": float(ratio((near & annotated).sum(), annotated.sum())),
+        "asa": int(largest_overlap.sum()) / table.n_pixels,
+        "recall": _boundary_recall(np.asarray(labels), np.asarray(gt)),
     }
 
 
+def _boundary_recall(labels: Map, gt: Map) -> float:
+    """Compute the boundary recall of superpixels, as `measures` defines it.
+
+    labels, gt (H, W): the superpixel and the annotated region of each pixel.
+    """
+    from bsdsbench.kernels.matching.graph import within_reach
+
+    predicted, annotated = _draw_borders(labels), _draw_borders(gt)
+    radius = recall_radius(labels.shape)
+    square = np.full(2 * radius + 1, radius, np.int32)  # the half width of each row of the window
+    is_near = within_reach(predicted, square)
+    return float(ratio((is_near & annotated).sum(), annotated.sum()))
+
+
 def _draw_borders(labels: Map) -> Bool:
-    """Return which pixels have another label than one of their four neighbours, bool (H, W)."""
+    """Mark the pixels on both sides of the borders between regions of a label map (H, W).
+
+    Returns bool (H, W), True for pixels with another label than one of their four neighbours.
+    """
     borders = np.zeros(labels.shape, np.bool_)
-    vertical, horizontal = labels[1:] != labels[:-1], labels[:, 1:] != labels[:, :-1]
-    borders[1:] |= vertical
-    borders[:-1] |= vertical
-    borders[:, 1:] |= horizontal
-    borders[:, :-1] |= horizontal
+    differs_below, differs_right = labels[1:] != labels[:-1], labels[:, 1:] != labels[:, :-1]
+    borders[1:] |= differs_below
+    borders[:-1] |= differs_below
+    borders[:, 1:] |= differs_right
+    borders[:, :-1] |= differs_right
     return borders
 
 
@@ -129,7 +142,9 @@ def recall_radius(shape: tuple[int, ...]) -> int:
     int
         Half the width of the square in which a boundary is searched.
     """
-    return math.floor(float(np.float32(0.0025)) * math.sqrt(sum(n * n for n in shape)) + 0.5)
+    share = float(np.float32(0.0025))
+    diagonal = math.sqrt(sum(n * n for n in shape))
+    return math.floor(share * diagonal + 0.5)
 
 
 def compactness(labels: ArrayLike) -> float:
@@ -251,19 +266,21 @@ def superpixels(labels: ArrayLike, opt: SuperpixelOptions) -> Superpixels:
     if opt.components:
         label_map = number_pieces(label_map, opt.components)
     n_labels, n_pieces = np.unique(label_map).size, int(number_pieces(label_map, 8).max())
-    # Accept maps whose labels may be reused, or do not look as if they were cut to 8 bits
-    if opt.components or label_map.min() < 0 or label_map.max() != 255 or n_labels < 255:
-        return Superpixels(label_map, n_pieces)
-    if n_pieces > n_labels * (1 if opt.components is None else _REUSED):
-        fix = [Setting("superpixel.components", 8, "takes each piece as one")]
-        if n_pieces <= _REUSED * n_labels:
-            fix.append(Setting("superpixel.components", 0, "takes each label as one"))
-        raise DataError(
-            f"{n_labels} labels up to 255 in {n_pieces} pieces (more superpixels than 8 bits have "
-            "numbers?), expected each superpixel in one piece: save 16 or 32 bits",
-            fix=fix,
-        )
-    return Superpixels(label_map, n_pieces)
+    found = Superpixels(label_map, n_pieces)
+    if opt.components:  # labels may be reused
+        return found
+    uses_all_8_bits = label_map.min() >= 0 and label_map.max() == 255 and n_labels >= 255
+    most_pieces = n_labels if opt.components is None else _REUSED * n_labels
+    if not uses_all_8_bits or n_pieces <= most_pieces:
+        return found
+    fix = [Setting("superpixel.components", 8, "takes each piece as one")]
+    if n_pieces <= _REUSED * n_labels:
+        fix.append(Setting("superpixel.components", 0, "takes each label as one"))
+    raise DataError(
+        f"{n_labels} labels up to 255 in {n_pieces} pieces (more superpixels than 8 bits have "
+        "numbers?), expected each superpixel in one piece: save 16 or 32 bits",
+        fix=fix,
+    )
 
 
 _OVER_ANNOTATORS = ("mean", "min", "max")
@@ -331,7 +348,10 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
     def check_set(
         self, ids: Sequence[str], stack: Stack, opt: SuperpixelOptions
     ) -> list[InputWarning]:
-        """Warn of maps with over _REUSED pieces per label, unless `components` is set."""
+        """Warn of maps whose labels have more than _REUSED pieces each on average.
+
+        There is no warning if `components` is set, because it says what a superpixel is.
+        """
         is_reused = stack["n_pieces"] > _REUSED * stack["n_superpixels"]
         if opt.components is not None or not is_reused.any():
             return []

@@ -98,10 +98,12 @@ class WireframeMetric(Metric[WireframeOptions]):
         are empty, and both numbers are NaN. If only junctions are missing on one side, this holds
         for junctions alone.
         """
-        grid, drawn = GRID, pred
+        grid, drawn = GRID, pred  # the grid of the predicted coordinates, and the drawn lines
         if "lines" in pred.parts:
-            grid = pred.lines.grid or (gt.shape if opt.lines_in == "image" else GRID)
-            if grid not in (pred.lines.grid, GRID):  # reading the file has drawn them as on GRID
+            usual_grid = gt.shape if opt.lines_in == "image" else GRID
+            grid = pred.lines.grid or usual_grid
+            is_drawn_on_grid = grid in (pred.lines.grid, GRID)  # by the reader of the file
+            if not is_drawn_on_grid:
                 soft = draw_lines(pred.lines, gt.shape, grid)
                 drawn = Prediction(pred.image_id, pred.path, soft=soft)
         counts: dict[str, Any] = {
@@ -163,14 +165,16 @@ def _match_lines(drawn: Lines, pred_ends: F8, gt_ends: F8) -> F8:
     Column 0 is the score. Columns 1 to 3 are 1 if the line is a true positive at the corresponding
     threshold in LINE_THRESHOLDS, else 0.
     """
-    repeats_first = np.flatnonzero((drawn.ends[1:] == drawn.ends[:1]).all(axis=1)) + 1
-    n = repeats_first[0] if repeats_first.size else len(pred_ends)
-    pred = pred_ends[:n].reshape(-1, 1, 2, 2)  # (L, 1, end, row and column)
+    equals_first = (drawn.ends == drawn.ends[:1]).all(axis=1)
+    repetitions = np.flatnonzero(equals_first)[1:]  # without the first line itself
+    n_lines = repetitions[0] if repetitions.size else len(pred_ends)
+    pred = pred_ends[:n_lines].reshape(-1, 1, 2, 2)  # (L, 1, end, row and column)
     gt = gt_ends.reshape(1, -1, 2, 2)  # (1, M, end, row and column)
-    straight = ((pred - gt) ** 2).sum(axis=(2, 3))
-    crossed = ((pred - gt[:, :, ::-1]) ** 2).sum(axis=(2, 3))  # with the ends of gt exchanged
-    hits = _hits(np.minimum(straight, crossed), LINE_THRESHOLDS)
-    return np.column_stack([drawn.scores[:n], hits])
+    swapped_gt = gt[:, :, ::-1]  # with the ends exchanged
+    distance = ((pred - gt) ** 2).sum(axis=(2, 3))
+    swapped_distance = ((pred - swapped_gt) ** 2).sum(axis=(2, 3))
+    is_hit = _find_hits(np.minimum(distance, swapped_distance), LINE_THRESHOLDS)
+    return np.column_stack([drawn.scores[:n_lines], is_hit])
 
 
 def _match_junctions(junctions: F8, grid: tuple[int, int], annotated: F8) -> F8:
@@ -188,8 +192,9 @@ def _match_junctions(junctions: F8, grid: tuple[int, int], annotated: F8) -> F8:
         return np.zeros((0, 4))
     best_first = junctions[np.argsort(-junctions[:, 2], kind="stable")]
     offsets = _to_grid(best_first[:, :2], grid)[:, None] - annotated  # (N, M, 2)
-    hits = _hits(np.sqrt((offsets**2).sum(axis=-1)), JUNCTION_THRESHOLDS)
-    return np.column_stack([best_first[:, 2], hits])
+    distance = np.sqrt((offsets**2).sum(axis=-1))
+    is_hit = _find_hits(distance, JUNCTION_THRESHOLDS)
+    return np.column_stack([best_first[:, 2], is_hit])
 
 
 def _check_coordinates(lines: Lines, grid: tuple[int, int], where: str) -> None:
@@ -231,8 +236,8 @@ def _to_grid(coordinates: F8, grid: tuple[int, int]) -> F8:
     return coordinates * np.resize(scale, coordinates.shape[1])
 
 
-def _hits(distance: F8, thresholds: tuple[float, ...]) -> Bool:
-    """Decide which of P predictions are true positives at each of K distance thresholds.
+def _find_hits(distance: F8, thresholds: tuple[float, ...]) -> Bool:
+    """Find out which of P predictions are true positives at each of K distance thresholds.
 
     A prediction is a true positive if its nearest annotation (a line or a junction) is closer than
     the threshold, and no earlier prediction was matched to the same annotation. Of several equally
@@ -243,16 +248,16 @@ def _hits(distance: F8, thresholds: tuple[float, ...]) -> Bool:
 
     Returns bool (P, K).
     """
-    hits = np.zeros((len(distance), len(thresholds)), bool)
+    is_hit = np.zeros((len(distance), len(thresholds)), bool)
     if not distance.size:
-        return hits
-    nearest, least = distance.argmin(axis=1), distance.min(axis=1)
+        return is_hit
+    nearest_annotation, least_distance = distance.argmin(axis=1), distance.min(axis=1)
     for k, threshold in enumerate(thresholds):
-        near = np.flatnonzero(least < threshold)
-        # For each annotation, the position in `near` of the first prediction that is nearest to it
-        first = np.unique(nearest[near], return_index=True)[1]
-        hits[near[first], k] = True
-    return hits
+        candidates = np.flatnonzero(least_distance < threshold)
+        # `unique` gives the position of the first candidate of each annotation
+        first = np.unique(nearest_annotation[candidates], return_index=True)[1]
+        is_hit[candidates[first], k] = True
+    return is_hit
 
 
 def _pooled_ap(predictions: F8, n_annotated: F8, weights: Weights) -> F8:

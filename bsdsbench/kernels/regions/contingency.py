@@ -231,26 +231,30 @@ class OverlapSums(NamedTuple):
 
     best_gt: F8  # (n_cols,), the largest IoU in each column
     covered_pred: float  # sum over rows of a times the largest IoU with any annotator's region
-    ints: I8  # (A, 3): sum n^2; sum over columns of the largest n; sum over rows of the largest n
-    # (A, 5): sum n log2 n; sum n max(1 - n/a, 1 - n/b); sum n min(1 - n/a, 1 - n/b);
-    # sum n (1 - n/a); sum n (1 - n/b)
-    floats: F8
+    squares: I8  # (A,), sum of n^2
+    largest_of_cols: I8  # (A,), sum over columns of the largest n
+    largest_of_rows: I8  # (A,), sum over rows of the largest n
+    bits: F8  # (A,), sum of n log2 n
+    larger_error: F8  # (A,), sum of n max(1 - n/a, 1 - n/b)
+    smaller_error: F8  # (A,), sum of n min(1 - n/a, 1 - n/b)
+    pred_error: F8  # (A,), sum of n (1 - n/a)
+    gt_error: F8  # (A,), sum of n (1 - n/b)
 
 
 def overlap_sums(
     table: Cells, row_area: I8, col_area: I8, ann_of_col: I4, n_ann: int
 ) -> OverlapSums:
-    """Return the sums over the cells of a table from which region measures are computed.
+    """Sum over the cells of a table of overlaps what region measures are computed from.
 
+    table: its rows are predicted regions, its columns the regions of all annotators.
     row_area (n_rows,), col_area (n_cols,): number of pixels of each predicted and each annotated
         region.
     ann_of_col (n_cols,): index of the annotator of each column, ascending.
     n_ann: number of annotators.
     """
     largest = np.zeros(col_area.size, np.int64)
-    sums = OverlapSums(
-        np.zeros(col_area.size), 0.0, np.zeros((n_ann, 3), np.int64), np.zeros((n_ann, 5))
-    )
+    integer_sums, float_sums = np.zeros((3, n_ann), np.int64), np.zeros((5, n_ann))
+    sums = OverlapSums(np.zeros(col_area.size), 0.0, *integer_sums, *float_sums)
     covered_pred = _add_overlaps(table, row_area, col_area, ann_of_col, largest, sums)
     return sums._replace(covered_pred=covered_pred)
 
@@ -259,13 +263,13 @@ def overlap_sums(
 def _add_overlaps(table, row_area, col_area, ann_of_col, largest, sums):
     """Add the sums over the cells of a table to `sums`, in one pass, and return `covered_pred`.
 
+    table: Cells, whose rows are predicted regions and whose columns are annotated regions.
     row_area int64 (n_rows,), col_area int64 (n_cols,): pixels of each region.
     ann_of_col int32 (n_cols,): the annotator of each column, ascending.
     largest int64 (n_cols,): 0 on entry, receives the largest number of pixels in each column.
     sums: an OverlapSums, whose arrays are 0 on entry.
     """
     indptr, cols, counts = table
-    best_gt, _, ints, floats = sums
     covered_pred = 0.0
     for r in range(row_area.size):
         row_largest = 0
@@ -275,24 +279,24 @@ def _add_overlaps(table, row_area, col_area, ann_of_col, largest, sums):
             k = ann_of_col[c]
             n = counts[e]
             iou = n / (row_area[r] + col_area[c] - n)
-            best_gt[c] = max(best_gt[c], iou)
+            sums.best_gt[c] = max(sums.best_gt[c], iou)
             best_pred = max(best_pred, iou)
             largest[c] = max(largest[c], n)
             row_largest = max(row_largest, n)
             if e + 1 == indptr[r + 1] or ann_of_col[cols[e + 1]] != k:  # the annotator's last cell
-                ints[k, 2] += row_largest
+                sums.largest_of_rows[k] += row_largest
                 row_largest = 0
             outside_pred = 1.0 - n / row_area[r]  # the share of the row outside this cell
             outside_gt = 1.0 - n / col_area[c]
-            ints[k, 0] += n * n
-            floats[k, 0] += n * np.log2(n)
-            floats[k, 1] += n * max(outside_pred, outside_gt)
-            floats[k, 2] += n * min(outside_pred, outside_gt)
-            floats[k, 3] += n * outside_pred
-            floats[k, 4] += n * outside_gt
+            sums.squares[k] += n * n
+            sums.bits[k] += n * np.log2(n)
+            sums.larger_error[k] += n * max(outside_pred, outside_gt)
+            sums.smaller_error[k] += n * min(outside_pred, outside_gt)
+            sums.pred_error[k] += n * outside_pred
+            sums.gt_error[k] += n * outside_gt
         covered_pred += row_area[r] * best_pred
     for c in range(col_area.size):
-        ints[ann_of_col[c], 1] += largest[c]
+        sums.largest_of_cols[ann_of_col[c]] += largest[c]
     return covered_pred
 
 

@@ -37,7 +37,8 @@ from bsdsbench.metrics.contour.measures import (
 from bsdsbench.metrics.contour.outlines import PIXELS, Compared
 from bsdsbench.metrics.contour.pairs import CONVENTIONS, pair_masks
 from bsdsbench.metrics.contour.pixel_outcomes import draw_regions
-from bsdsbench.metrics.label_maps import SPACING, LabelMetric, LabelOptions, void_of
+from bsdsbench.metrics.label_maps import SPACING, LabelOptions, void_of
+from bsdsbench.metrics.label_metric import LabelMetric
 from bsdsbench.metrics.pixel_steps import DrawnSteps
 from bsdsbench.protocol.fields import (
     POSITIVE,

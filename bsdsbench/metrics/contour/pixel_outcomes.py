@@ -14,7 +14,8 @@ from bsdsbench.arguments import I8, Bool
 from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.kernels.distances import distances
 from bsdsbench.metrics.contour.pairs import LabelPair, as_masks, pair_masks
-from bsdsbench.metrics.label_maps import MapContents, name_file_in_errors, read_maps
+from bsdsbench.metrics.label_maps import MapContents, name_file_in_errors
+from bsdsbench.metrics.label_metric import read_maps
 from bsdsbench.metrics.pixel_steps import (
     FALSE_PIXEL,
     MATCHED_PIXEL,
@@ -135,26 +136,30 @@ def _largest_errors(
                 continue
             farthest = first + int(squared[first:end].argmax())
             row, col = int(rims.rows[farthest]), int(rims.cols[farthest])
-            to_row, to_col = _nearest_point(other, label, row, col, spacing)
-            distance = float(np.sqrt(squared[farthest]))
-            error = LargestError(row, col, to_row, to_col, distance)
+            nearest = _nearest_point(other, label, row, col, spacing)
+            error = LargestError(
+                row=row,
+                col=col,
+                to_row=int(other.rows[nearest]),
+                to_col=int(other.cols[nearest]),
+                distance=float(np.sqrt(squared[farthest])),
+            )
             for number in (None, int(class_of[label])):
-                if number not in largest or distance > largest[number].distance:
+                if number not in largest or error.distance > largest[number].distance:
                     largest[number] = error
     return largest
 
 
 def _nearest_point(
     outlines: distances.Outlines, label: int, row: int, col: int, spacing: tuple[float, float]
-) -> tuple[int, int]:
-    """Return the row and column of the point on the outline of a label nearest to (row, col).
+) -> int:
+    """Return the index, in `outlines`, of a label's outline point that is nearest to (row, col).
 
     spacing: the distance between neighbouring rows and between neighbouring columns.
 
     If several points are equally near, the first in raster order is returned.
     """
-    points = slice(outlines.start[label], outlines.start[label + 1])
-    rows, cols = outlines.rows[points], outlines.cols[points]
-    down, right = (rows - row) * spacing[0], (cols - col) * spacing[1]
-    nearest = int((down**2 + right**2).argmin())
-    return int(rows[nearest]), int(cols[nearest])
+    first, end = outlines.start[label], outlines.start[label + 1]
+    down = (outlines.rows[first:end] - row) * spacing[0]
+    right = (outlines.cols[first:end] - col) * spacing[1]
+    return int(first + (down**2 + right**2).argmin())

@@ -17,189 +17,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.arguments import F8, I8, Bool, given_array, given_list
+from bsdsbench.arguments import F8, given_array, given_list
 from bsdsbench.errors import DataError, Setting
 from bsdsbench.images import GroundTruth, Map, Prediction, same_shape, unit
 from bsdsbench.kernels.arrays import I4
 from bsdsbench.kernels.regions import contingency as kernel
 from bsdsbench.kernels.regions import ucm
-from bsdsbench.metrics.label_maps import as_label_map
+from bsdsbench.metrics.region.overlap_table import Annotators, OverlapTable, select_candidates
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts
 from bsdsbench.scores.ratios import ratio
 from bsdsbench.transforms.maps import prepare
 
 RULES = ("region", "skimage", "cremi")  # of the adapted Rand error
-_AREA_SHARE = 0.99  # share of the image that the candidates for objects and parts cover
-
-
-class RegionMap(NamedTuple):
-    """A flat label map with regions numbered 0, 1, ... in raster order of their first pixels."""
-
-    labels: I4  # (N,), the region of each pixel
-    area: I8  # (regions,), pixels of each region
-    zero: int  # the number of the region that had the label 0, or -1 if the map has no label 0
-
-
-def number_regions(labels: Map) -> RegionMap:
-    """Number the regions of an integer label map (H, W) in raster order of their first pixels."""
-    flat = labels.ravel()
-    low, high = int(flat.min()), int(flat.max())
-    # The kernel has a table with an entry for each integer from low to high: if that would be
-    # large, or labels exceed int32, the labels are replaced by their ranks
-    if high - low > 4 * flat.size + 65536 or not -(2**31) <= low <= high < 2**31:
-        flat = np.unique(flat, return_inverse=True)[1].ravel()
-        low, high = 0, int(flat.max())
-    span = high - low + 1
-    number, area = np.empty(flat.size, np.int32), np.zeros(min(span, flat.size), np.int64)
-    number_of_label = np.full(span, -1, np.int32)  # work space, -1: not seen yet
-    flat = np.ascontiguousarray(flat, np.int32)
-    n_regions = kernel.renumber(flat, low, number_of_label, number, area)
-    first_zero = int((labels == 0).argmax())
-    zero = int(number[first_zero]) if labels.flat[first_zero] == 0 else -1
-    return RegionMap(number, area[:n_regions].copy(), zero)
-
-
-class _AreaSums(NamedTuple):
-    """Two sums over the regions of one map (numbers), or of each of A annotators (arrays (A,))."""
-
-    squares: Any  # the sum of area^2, a whole number
-    bits: Any  # the sum of area x log2(area)
-
-
-@dataclass(frozen=True, eq=False)
-class Annotators:
-    """The label maps of the A annotators of one image.
-
-    They have G regions in all, which are the columns of `OverlapTable`: first the regions of the
-    first annotator, then of the second, and so on.
-    """
-
-    shape: tuple[int, ...]  # rows and columns of the image, which has N pixels
-    labels: I4  # (A, N), the region of each pixel, numbered from 0 for each annotator
-    col_start: I8  # (A + 1,): annotator k has the columns col_start[k] .. col_start[k + 1] - 1
-    col_area: I8  # (G,), pixels of each column's region
-    ann_of_col: I4  # (G,), the annotator of each column
-    candidate: Bool  # (G,), regions that `_select_candidates` chose for objects and parts
-    zero: tuple[int, ...]  # (A,), the column of each annotator's label 0, or -1
-
-    @classmethod
-    def of(cls, maps: Sequence[ArrayLike]) -> Annotators:
-        """Build from the label maps (H, W) of one annotator or more.
-
-        Raises DataError if there is no map, or if an array is not a label map, and ShapeError if
-        the shapes differ.
-        """
-        arrays = [as_label_map(m, "ground truth") for m in maps]
-        if not arrays:
-            raise DataError("ground truth: no segmentation, expected one label map or more")
-        for array in arrays[1:]:
-            same_shape(array.shape, arrays[0].shape, "ground truth")
-        regions = [number_regions(array) for array in arrays]
-        n_regions = [m.area.size for m in regions]
-        start = np.cumsum([0, *n_regions])
-        zero_columns = []
-        for first, region_map in zip(start[:-1].tolist(), regions, strict=True):
-            zero_columns.append(first + region_map.zero if region_map.zero >= 0 else -1)
-        return cls(
-            shape=arrays[0].shape,
-            labels=np.stack([m.labels for m in regions]),
-            col_start=start,
-            col_area=np.concatenate([m.area for m in regions]),
-            ann_of_col=np.repeat(np.arange(len(regions), dtype=np.int32), n_regions),
-            candidate=np.concatenate([_select_candidates(m.area) for m in regions]),
-            zero=tuple(zero_columns),
-        )
-
-    @cached_property
-    def area_sums(self) -> _AreaSums:
-        """The sums over the areas b_j of each annotator's regions, two arrays (A,)."""
-        areas_of_annotators = np.split(self.col_area, self.col_start[1:-1])
-        sums = [_AreaSums(*kernel.squares_and_bits(areas)) for areas in areas_of_annotators]
-        squares, bits = [one.squares for one in sums], [one.bits for one in sums]
-        return _AreaSums(np.array(squares, np.int64), np.array(bits))
-
-
-@dataclass(frozen=True, eq=False)
-class OverlapTable:
-    """The table of overlaps n(i,j): pixels in region i of a segmentation and region j of `gts`."""
-
-    gts: Annotators
-    cells: kernel.Cells  # the n(i,j) above 0, as a sparse matrix in CSR form; no row is empty
-    zero: int = -1  # the row of the segmentation's label 0, or -1; hierarchies have no label 0
-
-    @classmethod
-    def of(cls, labels: I4, n_regions: int, gts: Annotators, zero: int = -1) -> OverlapTable:
-        """Build from `labels` (N,), the region of each pixel, numbered 0 .. n_regions - 1."""
-        runs = kernel.overlap_runs(labels, gts.labels, gts.col_start)
-        return cls(gts, kernel.tabulate(*runs, n_regions, gts.col_area.size), zero)
-
-    @classmethod
-    def of_map(cls, labels: ArrayLike, gts: Annotators) -> OverlapTable:
-        """Build from a label map (H, W).
-
-        Raises DataError if `labels` is not a label map, ShapeError if its shape is not that of gts.
-        """
-        array = as_label_map(labels, "segmentation")
-        same_shape(array.shape, gts.shape, "segmentation")
-        regions = number_regions(array)
-        return cls.of(regions.labels, regions.area.size, gts, regions.zero)
-
-    def merge_rows(self, new_row: I4, n_rows: int) -> OverlapTable:
-        """Return a table of `n_rows` rows, to whose row new_row[r] each row r is added."""
-        indptr, cols, counts = self.cells
-        rows = np.repeat(new_row, np.diff(indptr))
-        table = kernel.tabulate(rows, cols, counts, n_rows, self.gts.col_area.size)
-        return OverlapTable(self.gts, table)
-
-    @property
-    def n_pixels(self) -> int:
-        """The number of pixels N."""
-        return self.gts.labels.shape[1]
-
-    @cached_property
-    def row_area(self) -> I8:
-        """The areas a_i of the rows, int64 (rows,)."""
-        indptr, _, counts = self.cells
-        sums: I8 = np.add.reduceat(counts, indptr[:-1])  # no row is empty
-        return sums // self.gts.labels.shape[0]  # a row counts its region once for each annotator
-
-    @cached_property
-    def area_sums(self) -> _AreaSums:
-        """The sums over the areas a_i of the segmentation's regions, two numbers."""
-        return _AreaSums(*kernel.squares_and_bits(self.row_area))
-
-    @cached_property
-    def overlaps(self) -> kernel.OverlapSums:
-        """The sums over cells that all measures need; see `kernel.OverlapSums`."""
-        gts = self.gts
-        areas = self.row_area, gts.col_area
-        return kernel.overlap_sums(self.cells, *areas, gts.ann_of_col, len(gts.labels))
-
-
-def _select_candidates(area: Map) -> Bool:
-    """Select the regions that are candidates for objects and parts (see `_measure_seism`).
-
-    Regions are taken from the largest to the smallest until they cover 0.99 of the image. Among
-    regions of equal area, the last in raster order is taken first.
-
-    `area` (regions,) holds the number of pixels of each region. Returns bool (regions,).
-    """
-    order = np.argsort(area, kind="stable")[::-1]
-    # Divided before they are added, as in SEISM: where regions cover exactly 0.99, rounding often
-    # makes the sum smaller, and one more region is taken
-    covered = np.cumsum(area[order] / area.sum())
-    candidate = np.empty(area.size, np.bool_)
-    candidate[order[0]] = True
-    candidate[order[1:]] = covered[:-1] < _AREA_SHARE
-    return candidate
 
 
 def region_counts(
@@ -362,7 +197,10 @@ def _close_regions(soft: Map, threshold: float) -> I4:
 
 
 def _tables_of_levels(levels: I4, gts: Annotators, n_levels: int) -> Iterator[OverlapTable]:
-    """Yield the table of a hierarchy's regions at each of `n_levels` thresholds.
+    """Yield the table of overlaps of a hierarchy's regions at each of `n_levels` thresholds.
+
+    Regions only merge as the threshold rises. So the pixels are counted once, at the first
+    threshold, and then rows of the table are merged.
 
     levels (2, H, W), from `ucm.join_levels`: for each pixel, the index of the threshold at which it
         joins its right neighbour ([0]) and its lower neighbour ([1]).
@@ -387,7 +225,11 @@ def _tables_of_levels(levels: I4, gts: Annotators, n_levels: int) -> Iterator[Ov
 
 
 def _tables_of_maps(maps: Iterable[ArrayLike], gts: Annotators) -> Iterator[_TablePair]:
-    """Yield the tables of each label map (H, W); both tables of a pair are the same object."""
+    """Yield the table of overlaps of each label map (H, W).
+
+    The official program and SEISM form the same regions here, so that both tables of a pair are the
+    same object.
+    """
     for labels in maps:
         table = OverlapTable.of_map(labels, gts)
         yield _TablePair(table, table)
@@ -415,8 +257,8 @@ def _tables_of_ucm(ucm2: F8, gts: Annotators, thresholds: F8) -> Iterator[_Table
             "ucm2: strengths at pixel positions (odd rows and columns), expected 0 there"
         )
     # Regions of the official program are 8-connected across the contour grid, SEISM's 4-connected
-    levels = ucm.join_levels(array, thresholds, True)
-    seism_levels = ucm.join_levels(array, thresholds, False)
+    levels = ucm.join_levels(array, thresholds, corners=True)
+    seism_levels = ucm.join_levels(array, thresholds, corners=False)
     tables = _tables_of_levels(levels, gts, thresholds.size)
     if np.array_equal(levels, seism_levels):
         for table in tables:
@@ -445,17 +287,16 @@ def _measure_official(table: OverlapTable) -> dict[str, float | F8]:
     are_region, are_skimage, are_cremi : adapted Rand errors, see `_adapted_rand`
     """
     gts, n_px = table.gts, table.n_pixels
-    sums, row_sums, gt_sums = table.overlaps, table.area_sums, gts.area_sums
-    overlap_squares, overlap_bits = sums.ints[:, 0], sums.floats[:, 0]  # n^2, n log2 n
-    disagreeing = row_sums.squares + gt_sums.squares - 2 * overlap_squares
+    overlaps, pred_areas, gt_areas = table.overlaps, table.area_sums, gts.area_sums
+    disagreeing = pred_areas.squares + gt_areas.squares - 2 * overlaps.squares  # pairs of pixels
     measures: dict[str, float | F8] = {
-        "covered_gt": float((sums.best_gt * gts.col_area).sum()),
-        "covered_pred": float(sums.covered_pred),
-        "best_gt": sums.best_gt,
+        "covered_gt": float((overlaps.best_gt * gts.col_area).sum()),
+        "covered_pred": float(overlaps.covered_pred),
+        "best_gt": overlaps.best_gt,
         "pri": _mean(1.0 - ratio(disagreeing, n_px * (n_px - 1))),
         "voi": _mean(_voi(table)),
-        "voi_split": _mean(np.maximum(0.0, (gt_sums.bits - overlap_bits) / n_px)),
-        "voi_merge": _mean(np.maximum(0.0, (row_sums.bits - overlap_bits) / n_px)),
+        "voi_split": _mean(np.maximum(0.0, (gt_areas.bits - overlaps.bits) / n_px)),
+        "voi_merge": _mean(np.maximum(0.0, (pred_areas.bits - overlaps.bits) / n_px)),
     }
     for rule in RULES:
         errors = [_adapted_rand(table, k, rule) for k in range(len(gts.labels))]
@@ -484,7 +325,7 @@ def _measure_seism(table: OverlapTable) -> dict[str, float]:
         one-to-one assignment of regions. Jiang et al., EURASIP JASP 2006
     fop_pred, fop_gt : credit of the objects and parts in the segmentation and in all annotations.
         Let r = n/b be the recall and p = n/a the precision of a region of the segmentation and one
-        of an annotator. If both are candidates (see `_select_candidates`), they are objects if
+        of an annotator. If both are candidates (see `select_candidates`), they are objects if
         r >= 0.9 and p >= 0.9. Otherwise the segmentation's region is a part if r >= 0.25 and
         p >= 0.9, and the annotator's region is a part if r >= 0.9 and p >= 0.25. A region that is
         an object in one pair remains an object.
@@ -497,25 +338,25 @@ def _measure_seism(table: OverlapTable) -> dict[str, float]:
     fop_precision, fop_recall : fop_pred and fop_gt divided by the candidates
     """
     gts, n_px, area = table.gts, table.n_pixels, table.row_area
-    sums, all_px = table.overlaps, n_px * len(gts.labels)
-    most_bits = [math.log2(max(n, area.size)) for n in np.diff(gts.col_start).tolist()]
-    candidate = _select_candidates(area)
+    overlaps, all_px = table.overlaps, n_px * len(gts.labels)
+    most_regions = np.maximum(np.diff(gts.col_start), area.size).tolist()  # in either map, (A,)
+    most_bits = [math.log2(n) for n in most_regions]
+    candidate = select_candidates(area)
     fop_pred, fop_gt = kernel.fop_sums(
         table.cells, area, gts.col_area, candidate, gts.candidate, len(gts.labels)
     )
     n_pred, n_gt = int(candidate.sum()), int(gts.candidate.sum())
-    # Columns of `kernel.OverlapSums.ints` and `floats`, (A,) each
-    overlap_squares, largest_of_cols, largest_of_rows = sums.ints.T
-    _, larger_error, smaller_error, pred_error, gt_error = sums.floats.T
+    # A region of n pixels has n (n - 1) / 2 pairs, so n^2 - n is twice their number
+    common_pairs = overlaps.squares - n_px
+    pred_pairs, gt_pairs = table.area_sums.squares - n_px, gts.area_sums.squares - n_px
     return {
-        "hamming_gt": all_px - int(largest_of_cols.sum()),
-        "hamming_pred": all_px - int(largest_of_rows.sum()),
-        # A region of n pixels has n (n - 1) / 2 pairs, so n^2 - n is twice their number
-        "pair_precision": _mean(ratio(overlap_squares - n_px, table.area_sums.squares - n_px)),
-        "pair_recall": _mean(ratio(overlap_squares - n_px, gts.area_sums.squares - n_px)),
-        "bce": _mean(larger_error / n_px),
-        "gce": _mean(np.minimum(pred_error, gt_error) / n_px),
-        "lce": _mean(smaller_error / n_px),
+        "hamming_gt": all_px - int(overlaps.largest_of_cols.sum()),
+        "hamming_pred": all_px - int(overlaps.largest_of_rows.sum()),
+        "pair_precision": _mean(ratio(common_pairs, pred_pairs)),
+        "pair_recall": _mean(ratio(common_pairs, gt_pairs)),
+        "bce": _mean(overlaps.larger_error / n_px),
+        "gce": _mean(np.minimum(overlaps.pred_error, overlaps.gt_error) / n_px),
+        "lce": _mean(overlaps.smaller_error / n_px),
         "nvoi": _mean(1.0 - ratio(_voi(table), 2 * np.array(most_bits))),
         "bgm": all_px - int(kernel.largest_total(table.cells, gts.col_start)),
         "fop_pred": fop_pred,
@@ -529,14 +370,27 @@ def _measure_seism(table: OverlapTable) -> dict[str, float]:
 
 def _voi(table: OverlapTable) -> F8:
     """Compute the variation of information with each annotator, in bits, float64 (A,)."""
-    overlap_bits = table.overlaps.floats[:, 0]
-    bits = table.area_sums.bits + table.gts.area_sums.bits - 2.0 * overlap_bits
+    pred_bits, gt_bits = table.area_sums.bits, table.gts.area_sums.bits
+    bits = pred_bits + gt_bits - 2.0 * table.overlaps.bits
     return np.asarray(np.maximum(0.0, bits / table.n_pixels))
 
 
 def _mean(values: F8 | Sequence[float]) -> float:
     """Return the mean of values. Their sum is rounded once, so their order makes no difference."""
     return math.fsum(values) / len(values)
+
+
+class _PairSums(NamedTuple):
+    """Sums of squared numbers of pixels, for a segmentation and one annotator.
+
+    The square of a number of pixels is the number of ordered pairs of these pixels, in which pixels
+    also form pairs with themselves.
+    """
+
+    both: float  # the sum over the overlaps of a region of pred and a region of gt
+    pred: float  # the sum over the regions of the segmentation
+    gt: float  # the sum over the annotator's regions
+    n_pixels: int  # the number of pixels that are counted
 
 
 def _adapted_rand(table: OverlapTable, annotator: int, rule: str) -> float:
@@ -555,32 +409,57 @@ def _adapted_rand(table: OverlapTable, annotator: int, rule: str) -> float:
 
     Source: Arganda-Carreras et al., Frontiers in Neuroanatomy 2015.
     """
-    # Sums of squared areas; less the number of pixels, each is twice the number of pairs
-    both: float = int(table.overlaps.ints[annotator, 0])
-    pred: float = int(table.area_sums.squares)
-    gt = int(table.gts.area_sums.squares[annotator])
-    zero, n_counted = table.gts.zero[annotator], table.n_pixels
-    indptr, cols, counts = table.cells
-    if rule != "region" and zero >= 0:  # leave out the pixels with 0 in the truth
-        cells = np.flatnonzero(cols == zero)
-        n_lost = counts[cells]
-        rows = np.searchsorted(indptr, cells, side="right") - 1
-        area = table.row_area[rows]  # of the segmentation's regions that lose pixels
-        rest = area - n_lost
-        n_ignored = int(table.gts.col_area[zero])
-        both -= int(n_lost @ n_lost)
-        gt -= n_ignored**2
-        n_counted -= n_ignored
-        pred -= int(area @ area - rest @ rest)
-    if rule != "cremi":  # no pairs of a pixel with itself
-        both, pred, gt = both - n_counted, pred - n_counted, gt - n_counted
-    elif table.zero >= 0:  # split the segmentation's region 0 into its pixels
-        row = slice(*indptr[table.zero : table.zero + 2])
-        first, end = table.gts.col_start[annotator : annotator + 2]
-        is_counted = (cols[row] >= first) & (cols[row] < end) & (cols[row] != zero)
-        n_joint = counts[row][is_counted]
-        n_alone = int(n_joint.sum())
-        both = both - int(n_joint @ n_joint) + n_alone / table.n_pixels
-        pred = pred - n_alone**2 + n_alone / table.n_pixels
-    mean_square = 0.5 * gt + 0.5 * pred
-    return 1.0 - both / mean_square if mean_square else 0.0
+    sums = _PairSums(
+        both=int(table.overlaps.squares[annotator]),
+        pred=int(table.area_sums.squares),
+        gt=int(table.gts.area_sums.squares[annotator]),
+        n_pixels=table.n_pixels,
+    )
+    if rule != "region":
+        sums = _without_annotated_zero(sums, table, annotator)
+    if rule == "cremi":
+        both, pred, gt = _split_predicted_zero(sums, table, annotator)[:3]
+    else:  # leave out the pairs of a pixel with itself
+        n = sums.n_pixels
+        both, pred, gt = sums.both - n, sums.pred - n, sums.gt - n
+    mean_pairs = 0.5 * gt + 0.5 * pred
+    return 1.0 - both / mean_pairs if mean_pairs else 0.0
+
+
+def _without_annotated_zero(sums: _PairSums, table: OverlapTable, annotator: int) -> _PairSums:
+    """Return the sums without the pixels to which an annotator gave the label 0."""
+    zero = table.gts.zero[annotator]
+    if zero < 0:  # there are none
+        return sums
+    cells = np.flatnonzero(table.cells.cols == zero)
+    n_lost = table.cells.counts[cells]  # by each region of the segmentation that loses pixels
+    rows = np.searchsorted(table.cells.indptr, cells, side="right") - 1
+    area = table.row_area[rows]
+    rest = area - n_lost
+    n_ignored = int(table.gts.col_area[zero])
+    return _PairSums(
+        both=sums.both - int(n_lost @ n_lost),
+        pred=sums.pred - int(area @ area - rest @ rest),
+        gt=sums.gt - n_ignored**2,
+        n_pixels=sums.n_pixels - n_ignored,
+    )
+
+
+def _split_predicted_zero(sums: _PairSums, table: OverlapTable, annotator: int) -> _PairSums:
+    """Return the sums if each pixel with the predicted label 0 is a region of its own.
+
+    Pixels to which the annotator gave the label 0 are left out. Each other pixel adds 1/N instead
+    of 1, where N is the number of all pixels of the image, as in CREMI's program.
+    """
+    if table.zero < 0:  # there are none
+        return sums
+    row = slice(table.cells.indptr[table.zero], table.cells.indptr[table.zero + 1])
+    cols, counts = table.cells.cols[row], table.cells.counts[row]
+    first, end = table.gts.col_start[annotator], table.gts.col_start[annotator + 1]
+    is_counted = (cols >= first) & (cols < end) & (cols != table.gts.zero[annotator])
+    n_joint = counts[is_counted]  # with each region of the annotator
+    n_split = int(n_joint.sum())
+    return sums._replace(
+        both=sums.both - int(n_joint @ n_joint) + n_split / table.n_pixels,
+        pred=sums.pred - n_split**2 + n_split / table.n_pixels,
+    )

@@ -71,7 +71,7 @@ def _image_curves(counts: Stack) -> dict[str, F8]:
 
 
 def _mean_scores(
-    weights: Weights, thresholds: F8, values: F8, highest: bool, deciding: F8 | None = None
+    weights: Weights, thresholds: F8, values: F8, *, highest: bool, deciding: F8 | None = None
 ) -> dict[str, F8]:
     """Average a measure over images at the best common threshold, and at each image's best one.
 
@@ -118,7 +118,8 @@ def _f_scores(weights: Weights, thresholds: F8, precision: F8, recall: F8) -> Sc
     Returns a dict with the arrays `ods`, `ois`, `ap`, `ods_threshold`, `ods_recall` and
     `ods_precision`, (S,), and `curve`, the curve of the mean precision and recall.
     """
-    images, best_step = np.arange(len(recall)), f_measure(precision, recall).argmax(axis=1)
+    images = np.arange(len(recall))
+    best_step = f_measure(precision, recall).argmax(axis=1)  # of each image
     ois_precision = weighted_mean(weights, precision[images, best_step])
     ois_recall = weighted_mean(weights, recall[images, best_step])
     curve = PRCurve(thresholds, weighted_mean(weights, precision), weighted_mean(weights, recall))
@@ -150,8 +151,9 @@ def _covering_scores(counts: Stack, weights: Weights) -> dict[str, F8]:
     covered, total, thresholds = counts["covered_gt"], counts["total_gt"], counts["thresholds"]
     curve = ratio(weighted_sum(weights, covered), weighted_sum(weights, total))  # (S, T)
     samples, images = np.arange(len(weights)), np.arange(len(covered))
-    best_step = curve.argmax(axis=1)
-    last_best = thresholds.size - 1 - ratio(covered, total)[:, ::-1].argmax(axis=1)  # (N,)
+    best_step = curve.argmax(axis=1)  # (S,), the first of the best
+    from_last = ratio(covered, total)[:, ::-1]  # each image's covering, last threshold first
+    last_best = thresholds.size - 1 - from_last.argmax(axis=1)  # (N,), the last of the best
     area = weighted_sum(weights, total[:, 0])  # the same at all thresholds
     return {
         "ods": curve[samples, best_step],
@@ -167,13 +169,15 @@ def _columns_of(
 ) -> tuple[Column, ...]:
     """Return a column for each of the `scores`, such as "ods", of each measure.
 
-    `measures` maps the path of a measure in the scores to its heading.
+    measures: the path of each measure in the scores, such as "pri", and its heading in tables.
+    lower, shown: these fields of all columns.
     """
-    return tuple(
-        Column(f"{path}.{score}", f"{heading} {score.upper()}", lower=lower, shown=shown)
-        for path, heading in measures.items()
-        for score in scores
-    )
+    columns = []
+    for path, heading in measures.items():
+        for score in scores:
+            title = f"{heading} {score.upper()}"
+            columns.append(Column(f"{path}.{score}", title, lower=lower, shown=shown))
+    return tuple(columns)
 
 
 class RegionMetric(Metric[None]):
@@ -227,11 +231,13 @@ class RegionMetric(Metric[None]):
         return region_counts(pred, gt, protocol)
 
     def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: None) -> Arrays:
-        """Compare each annotator's segmentation with all other annotators' (leave-one-out).
+        """Compare each annotator's segmentation with those of all other annotators.
 
-        Returns the counts of `region_counts` with 1 as the only threshold. `_RATIOS` are averaged
-        over the annotators that are left out in turn; all other counts except `n_pixels` are
-        summed. Raises DataError if there are fewer than two annotators.
+        Each annotator is left out in turn, and takes the place of the prediction.
+
+        Returns the counts of `region_counts` with 1 as the only threshold. The measures in
+        `_RATIOS` are averaged over the annotators that are left out; all other counts except
+        `n_pixels` are summed. Raises DataError if there are fewer than two annotators.
         """
         from bsdsbench.metrics.region.counting import region_counts
 
@@ -247,23 +253,25 @@ class RegionMetric(Metric[None]):
         return {**sums, **means, "thresholds": np.ones(1), "n_pixels": counts[0]["n_pixels"]}
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: None) -> ScoreTree:
-        """Return the scores for S weightings of the images: measure -> its ODS, OIS and so on.
+        """Return the scores of S weighted data sets: measure -> its ODS, OIS and so on.
 
         The two parts of VOI, `voi_split` and `voi_merge`, are taken at the thresholds that are best
         for VOI itself, so that they add up to it. At its own best threshold, each part would be
         smallest at one end of the thresholds.
+
+        `fop` also has `summed`, the largest F of precision and recall that are computed from the
+        sums over images.
         """
         thresholds, curves = stack["thresholds"], _image_curves(stack)
         mean_scores = partial(_mean_scores, weights, thresholds)
         f_scores = partial(_f_scores, weights, thresholds)
-        # Precision and recall of the sums over images, (S, T)
         sums = {name: weighted_sum(weights, stack[name]) for name in stack if "fop_" in name}
-        precision = ratio(sums["fop_pred"], sums["fop_pred_candidates"])
+        precision = ratio(sums["fop_pred"], sums["fop_pred_candidates"])  # (S, T)
         recall = ratio(sums["fop_gt"], sums["fop_gt_candidates"])
         scores: dict[str, Any] = {
             "covering": _covering_scores(stack, weights),
-            "pri": mean_scores(curves["pri"], True),
-            "voi": mean_scores(curves["voi"], False),
+            "pri": mean_scores(curves["pri"], highest=True),
+            "voi": mean_scores(curves["voi"], highest=False),
             "fop": {
                 **f_scores(stack["fop_precision"], stack["fop_recall"]),
                 "summed": f_measure(precision, recall).max(axis=1),
@@ -272,14 +280,17 @@ class RegionMetric(Metric[None]):
         }
         for name in ERRORS:
             deciding = curves["voi"] if name in ("voi_split", "voi_merge") else None
-            scores[name] = mean_scores(curves[name], False, deciding)
-        similarities = {"nvoi": mean_scores(curves["nvoi"], True)}
+            scores[name] = mean_scores(curves[name], highest=False, deciding=deciding)
+        similarities = {"nvoi": mean_scores(curves["nvoi"], highest=True)}
         for name, error in SIMILAR_TO.items():
-            similarities[name] = mean_scores(1 - curves[error], True)
+            similarities[name] = mean_scores(1 - curves[error], highest=True)
         return {**scores, "similarities": similarities}
 
     def parts(self, protocol: Protocol, opt: None) -> dict[str, tuple[str, ...]]:
-        """Map each error, 1 - error if SEISM has a name for it, and nvoi to their scores' paths."""
+        """Map each measure that tables list as a part to the path of its scores.
+
+        These are the errors, 1 - error for those that SEISM has a name for, and `nvoi`.
+        """
         paths: dict[str, tuple[str, ...]] = {}
         for error, name in ERRORS.items():
             paths[error] = (error,)
@@ -308,17 +319,22 @@ class RegionMetric(Metric[None]):
         """
         cover, pri, voi, thresholds = score.covering, score.pri, score.voi, stack["thresholds"]
         images = np.arange(len(ids))
-        covering = ratio(stack["covered_gt"], stack["total_gt"])  # (N, T)
-        covering_pred = ratio(stack["covered_pred"], stack["total_pred"])
-        best_step = covering.argmax(axis=1)
-        by_image = [images + 1, thresholds[best_step]]
-        by_image += [covering[images, best_step], covering_pred[images, best_step]]
-        best_regions = pri.ods_threshold, pri.ods, pri.ois, voi.ods_threshold, voi.ods, voi.ois
+        covering_of_gt = ratio(stack["covered_gt"], stack["total_gt"])  # (N, T)
+        covering_of_pred = ratio(stack["covered_pred"], stack["total_pred"])
+        best_step = covering_of_gt.argmax(axis=1)
+        columns_of_images = [
+            images + 1,
+            thresholds[best_step],
+            covering_of_gt[images, best_step],
+            covering_of_pred[images, best_step],
+        ]
+        pri_row = pri.ods_threshold, pri.ods, pri.ois
+        voi_row = voi.ods_threshold, voi.ods, voi.ois
         tables = {
             "eval_cover.txt": [(cover.ods_threshold, cover.ods, cover.ois, cover.best)],
             "eval_cover_th.txt": np.column_stack([thresholds, cover.curve]),
-            "eval_cover_img.txt": np.column_stack(by_image),
-            "eval_RI_VOI.txt": [best_regions],
+            "eval_cover_img.txt": np.column_stack(columns_of_images),
+            "eval_RI_VOI.txt": [(*pri_row, *voi_row)],
             "eval_RI_VOI_thr.txt": np.column_stack([thresholds, pri.curve, voi.curve]),
         }
         for file, table in tables.items():
@@ -326,13 +342,13 @@ class RegionMetric(Metric[None]):
         yield "region_curves.csv", _curves_csv(score, thresholds)
 
     def reported(self, tables: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return the region scores in tables of the official program, or None if it has none.
+        """Return the region scores that the official program wrote.
 
-        `tables` maps the names of the program's files to arrays (rows, columns).
+        `tables` maps the names of its files to arrays (rows, columns).
 
         Returns a dict with `covering` if eval_cover.txt is there, `pri` and `voi` if
         eval_RI_VOI.txt is there, and `n_images`, the number of rows of eval_cover_img.txt, or 0 if
-        this file is not there.
+        this file is not there. Returns None if neither of the first two files is there.
         """
         scores = {}
         if "eval_cover.txt" in tables:

@@ -11,7 +11,8 @@ import pytest
 import bsdsbench as bb
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.contour import ContourOptions, measure
-from bsdsbench.metrics.label_maps import LabelOptions, label_maps
+from bsdsbench.metrics.label_maps import LabelOptions
+from bsdsbench.metrics.label_metric import label_maps
 from bsdsbench.metrics.segmentation import segmentation_counts
 from bsdsbench.protocol.protocol import Protocol
 from tests.helpers.counting import counts_of

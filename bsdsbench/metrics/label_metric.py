@@ -1,0 +1,348 @@
+"""`LabelMetric`, the base of metrics of label maps, and checks of an image's two label maps.
+
+Maps whose numbers cannot be meant are refused, such as maps of two different numberings, or numbers
+cut to 8 bits. The checks are such that no correct map is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+
+import attrs
+import numpy as np
+
+from bsdsbench.arguments import I8
+from bsdsbench.errors import DataError, Fix
+from bsdsbench.images import GroundTruth, Map, Prediction, without_void
+from bsdsbench.loaders.labels import label_evidence, number_evidence, refuse_white, train_id_options
+from bsdsbench.loaders.reading import Kind
+from bsdsbench.metrics.base import FilesRead, Metric, Symptoms
+from bsdsbench.metrics.label_maps import (
+    SIDES,
+    VOID,
+    LabelOptions,
+    MapContents,
+    MapPair,
+    find_overlaps,
+    name_file_in_errors,
+    number_components,
+    number_pieces,
+    void_of,
+)
+from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.scores.counts import NO_EVIDENCE, Counts, Evidence
+
+# Labels from which on agreement cannot be chance, even if the truth lacks some of those predicted
+_FEW_LABELS = 3
+
+
+def label_maps(pred: Prediction, gt: GroundTruth, opt: MapContents) -> MapPair:
+    """Return both maps of an image as label maps (H, W) with the same numbering.
+
+    The options say what the maps hold. The first of these conditions that holds decides:
+
+    - `components` is set: masks, whose connected components are numbered here
+    - `unit` is not "class": numbers of instances
+    - `classes` are named: labels of classes
+    - otherwise: masks
+
+    If `gt.valid` excludes pixels, the annotated map is int64, with VOID at these pixels.
+
+    Raises DataError if a map is a stack of several maps, if labels or numbers were cut to fewer
+    bits, or if the two maps number their classes differently.
+    """
+    pred_map, gt_map = _stored_maps(pred, gt, opt)
+    valid = gt.parts.get("valid")
+    if "mask" in gt.parts:
+        pred_map = without_void(pred_map, valid)
+    if opt.components:
+        ignored = void_of(gt_map, opt.ignored)
+        if ignored is not None:
+            valid = ~ignored if valid is None else valid & ~ignored
+        pred_map = number_components(without_void(pred_map, valid), opt.components, SIDES[0])
+        gt_map = number_components(without_void(gt_map, valid), opt.components, SIDES[1])
+    elif opt.unit != "class":
+        _refuse_cut_numbers(pred_map, gt_map, opt.unit)
+        _refuse_reused_numbers(pred_map, SIDES[0])
+        _refuse_reused_numbers(gt_map, SIDES[1])
+    elif opt.classes:
+        refuse_white(pred_map, gt_map, opt.labels, SIDES[0])
+        _refuse_cut_numbers(pred_map, gt_map, opt.unit)
+        no_class = {0} if opt.first > 0 else set()
+        refuse_other_numbering(pred_map, gt_map, opt.labels, {*opt.ignored, *no_class})
+    if valid is not None:
+        gt_map = np.where(valid, gt_map.astype(np.int64), VOID)
+    return MapPair(pred_map, gt_map)
+
+
+def _stored_maps(pred: Prediction, gt: GroundTruth, opt: MapContents) -> MapPair:
+    """Return the predicted and the annotated map of an image, (H, W) each, as they were read.
+
+    If the ground truth has both a mask and labels, the labels are returned if `opt` names classes,
+    and otherwise the mask. A prediction that is a stack of maps without any object is returned as
+    one empty map.
+
+    Raises DataError if a map is any other stack of several maps, and MissingPartError if nothing is
+    annotated.
+    """
+    names = ["labels", "mask"] if opt.classes else ["mask", "labels"]
+    names.append("class_boundaries")  # a stack, which `_single_map` refuses
+    present = [name for name in names if name in gt.parts]
+    gt_map = gt.parts[present[0]] if present else gt.labels  # raises, as there are no labels
+    pred_map = pred.classes
+    if pred_map.ndim == 3 and not pred_map.any():
+        no_object = -1 if opt.classes or opt.divisor else 0
+        pred_map = np.full(gt_map.shape[-2:], no_object)
+    gt_map = _single_map(gt_map, pred_map.shape, SIDES[1])
+    return MapPair(_single_map(pred_map, gt_map.shape, SIDES[0]), gt_map)
+
+
+MapOptions = TypeVar("MapOptions", bound=MapContents)
+_evolve: Callable[..., Any] = attrs.evolve  # untyped, as MapContents itself is no attrs class
+
+
+class ReadMaps(NamedTuple, Generic[MapOptions]):
+    """Both label maps of an image, and the options by which they are compared."""
+
+    pred: Map
+    gt: Map
+    opt: MapOptions
+
+
+def read_maps(pred: Prediction, gt: GroundTruth, opt: MapOptions) -> ReadMaps[MapOptions]:
+    """Return the `label_maps` of an image, and the options that are still to be applied to them.
+
+    Options that have been applied get the value that has no effect:
+
+    - `components`, once the components are numbered
+    - `ignore`, if its pixels are already void. This is so once components are numbered, and in
+      masks, whose void pixels are marked when the files are read.
+    """
+    if "mask" in gt.parts and not opt.classes and opt.ignored:
+        opt = _evolve(opt, ignore=-1)
+    maps = label_maps(pred, gt, opt)
+    if opt.components:
+        opt = _evolve(opt, components=0, ignore=-1)
+    return ReadMaps(maps.pred, maps.gt, opt)
+
+
+class LabelMetric(Metric[MapOptions]):
+    """A metric that compares two label maps, masks or instance maps; its options say which."""
+
+    reads = "classes"
+    default_protocol = "masks"
+    options: ClassVar[type[Any] | None] = LabelOptions
+    void, void_option = True, "ignore"
+    counts_of: ClassVar[Callable[..., Counts]]  # (pred, gt, options) -> counts of one image
+
+    def fits(self, pred: Prediction, gt: GroundTruth, opt: MapOptions) -> bool:
+        """Return True if the shapes are equal, or if either side is a stack of maps.
+
+        Stacks are let through because `label_maps` refuses them with a better message.
+        """
+        is_stack = pred.classes.ndim == 3 or "class_boundaries" in gt.parts
+        return is_stack or pred.shape == gt.shape
+
+    def count(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: MapOptions
+    ) -> Counts:
+        """Count the label maps of an image with `counts_of`. Errors name the file."""
+        with name_file_in_errors(pred, gt):
+            return self.counts_of(*read_maps(pred, gt, opt))
+
+    def files_read(self, opt: MapOptions) -> FilesRead:
+        """Return what the files hold: instances, classes or masks.
+
+        For masks, this includes the values that the reader is to mark as void.
+        """
+        if opt.unit != "class" and not opt.components:
+            return FilesRead(Kind.OBJECTS if opt.unit == "id" else Kind.INSTANCES)
+        if opt.classes:
+            return FilesRead(Kind.CLASSES)
+        return FilesRead(Kind.MASK, opt.ignored)
+
+    def label_evidence(self, labels: Map, opt: MapOptions, truth: bool) -> Evidence:
+        """Return what one label map (H, W) reveals about the meaning of the labels in its data set.
+
+        A map of objects reveals if its numbers tell objects apart, unless there is a divisor or
+        `components` is set. An annotated map of classes reveals if it may be a mask of 0 and 255.
+        Any other map reveals nothing (NO_EVIDENCE).
+
+        truth: True if the map is an annotated one.
+        """
+        if opt.unit != "class" and opt.components is None and not opt.divisor:
+            void = opt.ignored if truth else ()
+            return number_evidence(labels, void, by_number=opt.unit == "id")
+        are_classes = truth and self.files_read(opt).labels is Kind.CLASSES
+        return Evidence(label_evidence(labels, opt.labels)) if are_classes else NO_EVIDENCE
+
+    def parts(self, protocol: Protocol, opt: MapOptions) -> dict[str, tuple[str, ...]]:
+        """Map each class to the path of its scores."""
+        return {name: ("per_class", name) for name in opt.class_names}
+
+    def symptoms(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: MapOptions
+    ) -> Symptoms:
+        """Yield (code, problem, remedy) for each sign that the options do not fit the maps.
+
+        The signs are that no label is in both maps, and that a label to ignore is predicted but not
+        annotated.
+        """
+        pred_map, gt_map = label_maps(pred, gt, opt)
+        if opt.unit != "instance" and np.intersect1d(pred_map, gt_map).size == 0:
+            fix = "check the order of the classes and `first`"
+            yield "classes", "no label is in both maps", fix
+        for label in opt.ignored:
+            if (pred_map == label).any() and not (gt_map == label).any():
+                yield "ignored", f"the label to ignore ({label}) is predicted", "set `ignore`"
+
+
+def _single_map(maps: Map, shape: tuple[int, ...], what: str) -> Map:
+    """Return a label map (H, W), or the only map of an integer stack (1, H, W).
+
+    Raises DataError for any other stack, (C, H, W) or (H, W, C).
+
+    shape: (..., rows, columns) of the map on the other side. It tells which axis of a stack holds
+        the classes, for the remedy in the message.
+    what: the name of the maps in the message.
+    """
+    if maps.ndim != 3:
+        return maps
+    if len(maps) == 1 and maps.dtype.kind != "f":
+        single: Map = maps[0]
+        return single
+    is_last = maps.shape[:2] == shape[-2:] and maps.shape[1:] != shape[-2:]
+    raise DataError(
+        f"{what}: {maps.dtype} maps of shape {maps.shape}, expected a label map (H, W)",
+        fix=(
+            f"of classes: numpy.argmax(maps, axis={-1 if is_last else 0})",
+            "of instances: one map with their numbers",
+        ),
+    )
+
+
+def refuse_other_numbering(
+    pred: Map, gt: Map, labels: Sequence[int], ignored: Collection[float]
+) -> None:
+    """Raise DataError if the two label maps (H, W) number their classes differently.
+
+    labels: the labels of the classes, in order.
+    ignored: annotated labels whose pixels are left out.
+
+    Maps of different shapes are accepted, and so are maps in which at least a quarter of the pixels
+    are right. Other maps are refused if one of `_numberings` fulfils all these conditions:
+
+    - it makes over half of the pixels right
+    - it makes over four times as many pixels right as the labels as given
+    - it agrees with the ground truth in at least _FEW_LABELS labels, or in two if all the converted
+      labels occur in the ground truth
+    """
+    if pred.shape != gt.shape:
+        return
+    is_known = np.ones(gt.shape, np.bool_)
+    for label in ignored:
+        is_known &= gt != label
+    n_known = np.count_nonzero(is_known)
+    n_right = np.count_nonzero((pred == gt) & is_known)
+    if 4 * n_right >= n_known:
+        return
+    overlaps = find_overlaps(pred[is_known], gt[is_known])
+    for renumbered, numbering in _numberings(overlaps.pred, np.array(labels)):
+        is_right = renumbered == overlaps.gt
+        n_agreeing = np.unique(renumbered[is_right]).size
+        fewest = 2 if np.isin(renumbered, overlaps.gt).all() else _FEW_LABELS
+        n_fitting = int(overlaps.pixels[is_right].sum())  # pixels that would be right
+        fits_most = 2 * n_fitting > n_known and n_fitting > 4 * n_right
+        if n_agreeing < fewest or not fits_most:
+            continue
+        fixes: tuple[Fix, ...] = ("shift the labels of one side",)
+        if max(labels) - min(labels) >= len(labels):  # with gaps, as in no other metric
+            train_ids = train_id_options("semantic")
+            fixes = ("convert one side: label ids are read as they are given", train_ids)
+        raise DataError(
+            f"{SIDES[0]}: {numbering}, expected one numbering on both sides: as the labels of "
+            f"the classes are given, {min(labels)} .. {max(labels)} "
+            f"({100 * n_fitting // n_known} % of the pixels would be right, "
+            f"{100 * n_right // n_known} % are)",
+            fix=fixes,
+        )
+
+
+def _numberings(values: I8, labels: I8) -> Iterator[tuple[I8, str]]:
+    """Convert predicted labels by each numbering that may have been used by mistake.
+
+    values (n,): the predicted labels. labels (C,): the labels of the classes.
+
+    If the labels of the classes have gaps, one of the two maps may hold train ids (positions of the
+    classes in `labels`, from 0 or 1) and the other the labels. In any case, all labels may be one
+    too high or one too low.
+
+    Yields (converted values (n,), name of the numbering). In conversions from or to train ids,
+    values that belong to no class become -1.
+    """
+    n = len(labels)
+    if np.ptp(labels) >= n:  # there are gaps
+        value_index, label_index = np.nonzero(values[:, None] == labels)
+        class_of = np.full(values.size, -1)
+        class_of[value_index] = label_index
+        for first in (0, 1):  # train ids begin at 1 in programs that keep 0 for the background
+            is_train_id = (values >= first) & (values < first + n)
+            label_of = labels[np.where(is_train_id, values - first, 0)]
+            from_train_ids = np.where(is_train_id, label_of, -1)
+            ids = f"train ids ({first} .. {first + n - 1})"
+            yield from_train_ids, f"{ids} beside label ids in the truth"
+            to_train_ids = np.where(class_of >= 0, class_of + first, -1)
+            yield to_train_ids, f"label ids beside {ids} in the truth"
+    yield values - 1, "labels one above those of the truth"
+    yield values + 1, "labels one below those of the truth"
+
+
+def _refuse_cut_numbers(pred: Map, gt: Map, unit: str) -> None:
+    """Raise DataError if one map (H, W) holds the other map's numbers modulo 256 (or 65536).
+
+    A map is refused if it has an 8-bit (or 16-bit) type, the other map has numbers that do not fit
+    this type, and both maps agree in the low bits at over half of the pixels with such numbers.
+
+    Maps of different shapes are accepted. Cut numbers do no harm, and are accepted, if `unit` is
+    "instance" (instances are not paired by number), all numbers still differ, and none became 0.
+    """
+    if pred.shape != gt.shape:
+        return
+    for narrow, other, what in ((pred, gt, SIDES[0]), (gt, pred, SIDES[1])):
+        n_values = 1 << (8 * narrow.dtype.itemsize)  # that the type of `narrow` can hold
+        if narrow.dtype.kind not in "iu" or n_values > 1 << 16 or other.max(initial=0) < n_values:
+            continue
+        numbers = np.unique(other[other > 0])
+        cut_numbers = np.unique(numbers & (n_values - 1))
+        still_differ = cut_numbers.size == numbers.size and cut_numbers[0] > 0
+        if unit == "instance" and still_differ:
+            continue
+        is_cut = other >= n_values
+        unsigned = narrow.view(f"u{narrow.dtype.itemsize}")
+        has_low_bits = unsigned == other & (n_values - 1)
+        n_agreeing = int(has_low_bits[is_cut].sum())
+        if 2 * n_agreeing > int(is_cut.sum()):
+            raise DataError(
+                f"{what}: {narrow.dtype} with the other side's numbers modulo {n_values} (up to "
+                f"{other.max()} there), expected all their bits: save 16 or 32 bits"
+            )
+
+
+def _refuse_reused_numbers(numbers: Map, what: str) -> None:
+    """Raise DataError if a map (H, W) seems to have more instances than its type has numbers.
+
+    This is so if the map uses every number of its unsigned type, and gives some of them to several
+    unconnected pieces. `what` names the map in the message.
+    """
+    if numbers.dtype.kind != "u":
+        return
+    largest = int(np.iinfo(numbers.dtype).max)
+    if numbers.max(initial=0) != largest:
+        return
+    n_used = np.unique(numbers[numbers > 0]).size
+    if n_used == largest and number_pieces(numbers, 8, 0).max() > n_used:
+        raise DataError(
+            f"{what}: all {n_used} numbers of {numbers.dtype} are in use, some for several pieces "
+            "(more instances than numbers?), expected one for each instance: save 16 or 32 bits"
+        )
