@@ -266,13 +266,13 @@ def superpixels(labels: ArrayLike, opt: SuperpixelOptions) -> Superpixels:
     if opt.components:
         label_map = number_pieces(label_map, opt.components)
     n_labels, n_pieces = np.unique(label_map).size, int(number_pieces(label_map, 8).max())
-    found = Superpixels(label_map, n_pieces)
+    accepted = Superpixels(label_map, n_pieces)
     if opt.components:  # labels may be reused
-        return found
+        return accepted
     uses_all_8_bits = label_map.min() >= 0 and label_map.max() == 255 and n_labels >= 255
     most_pieces = n_labels if opt.components is None else _REUSED * n_labels
     if not uses_all_8_bits or n_pieces <= most_pieces:
-        return found
+        return accepted
     fix = [Setting("superpixel.components", 8, "takes each piece as one")]
     if n_pieces <= _REUSED * n_labels:
         fix.append(Setting("superpixel.components", 0, "takes each label as one"))
