@@ -16,7 +16,7 @@ from bsdsbench.diagnosis.doctor import doctor
 from bsdsbench.diagnosis.examined_images import JPEG, _jpeg_ratio
 from bsdsbench.loaders.sample import DETECTORS, sample_ground_truth, sample_results
 from bsdsbench.protocol.protocol import Protocol
-from tests.helpers.runs import refused
+from tests.helpers.runs import changed, refused
 
 ALL = sample_ground_truth()
 RAW = "structure-tensor-raw"
@@ -68,17 +68,6 @@ def pred(small, tmp_path):
 @pytest.fixture
 def gt(small, tmp_path):
     return Path(shutil.copytree(small / "gt", tmp_path / "gt"))
-
-
-def change(folder, function, names="*.png"):
-    """Replace pictures by what `function` makes of them: pictures, or floats as .npy."""
-    for path in sorted(folder.glob(names)):
-        made = function(iio.imread(path))
-        if made.dtype.kind == "f":
-            np.save(path.with_suffix(".npy"), made)
-            path.unlink()
-        else:
-            iio.imwrite(path, made, compress_level=1)
 
 
 def rename(folder, function):
@@ -140,7 +129,7 @@ def test_maps_that_are_not_as_thick_as_the_protocol_expects(method, protocol, co
 @pytest.mark.parametrize("method", [*DETECTORS, RAW])
 def test_inverted(method, tmp_path, small, six):
     folder = Path(shutil.copytree(small / method, tmp_path / "pred"))
-    change(folder, lambda a: 255 - a)
+    changed(folder, lambda a: 255 - a)
     found = only(doctor(folder, six))
     assert (found.code, found.level, found.fixes()) == ("inverted", "error", "invert=True")
     assert doctor(folder, six, BSDS.replace(invert=True, nms=method == RAW)) == []
@@ -149,20 +138,20 @@ def test_inverted(method, tmp_path, small, six):
 
 
 FAULTS = {
-    "inverted": (lambda f: change(f, lambda a: 255 - a, "fruit1.png"), ["fruit1.png"], "1 of 6"),
-    "zero": (lambda f: change(f, np.zeros_like, "herd1.png"), ["herd1.png"], "1 map with"),
-    "saturated": (lambda f: change(f, lambda a: 0 * a + 255, "herd1.png"), ["herd1.png"], "1 map"),
-    "transposed": (lambda f: change(f, np.transpose), 6, "6 of 6"),
-    "resized": (lambda f: change(f, lambda a: a[::2, ::2]), 6, "81 x 121 for an image of 161 x"),
-    "few-values": (lambda f: change(f, lambda a: a // 32 * 32), 6, ""),
+    "inverted": (lambda f: changed(f, lambda a: 255 - a, "fruit1.png"), ["fruit1.png"], "1 of 6"),
+    "zero": (lambda f: changed(f, np.zeros_like, "herd1.png"), ["herd1.png"], "1 map with"),
+    "saturated": (lambda f: changed(f, lambda a: 0 * a + 255, "herd1.png"), ["herd1.png"], "1 map"),
+    "transposed": (lambda f: changed(f, np.transpose), 6, "6 of 6"),
+    "resized": (lambda f: changed(f, lambda a: a[::2, ::2]), 6, "81 x 121 for an image of 161 x"),
+    "few-values": (lambda f: changed(f, lambda a: a // 32 * 32), 6, ""),
     "split": (lambda f: rename(f, lambda k, _: f"other{k}.png"), None, "only 0 of 6 images"),
     "names": (lambda f: rename(f, lambda _, name: f"{name}_edge.png"), None, "'*_edge'"),
     "doubled": (
         *(lambda f: np.save(f / "lake1.npy", iio.imread(f / "lake1.png") / 255),),
         *(["lake1.npy", "lake1.png"], ""),
     ),
-    "unreadable": (lambda f: change(f, np.float32), 6, "divide by 255"),
-    "mirrored": (lambda f: change(f, np.fliplr), 6, "mirrored left to right"),
+    "unreadable": (lambda f: changed(f, np.float32), 6, "divide by 255"),
+    "mirrored": (lambda f: changed(f, np.fliplr), 6, "mirrored left to right"),
 }
 
 
@@ -188,7 +177,7 @@ def test_maps_of_other_images(pred, six):
 
 @pytest.mark.parametrize("shift", [(1, 1), (2, 2), (0, 4), (-3, 0), (-8, 5)])
 def test_off_by_some_pixels(pred, shift, six):
-    change(pred, lambda a: np.roll(a, shift, (0, 1)))
+    changed(pred, lambda a: np.roll(a, shift, (0, 1)))
     found = only(doctor(pred, six))
     assert (found.code, found.level) == ("shift", "warning")
     measured = re.findall(r"([-+][0-9.]+) (?:rows|columns)", found.message)
@@ -208,7 +197,7 @@ def in_a_corner(soft):
 
 
 def test_another_scale_is_no_shift(pred, six):
-    change(pred, in_a_corner)
+    changed(pred, in_a_corner)
     found = only(doctor(pred, six))
     assert (found.code, found.level) == ("scaled", "warning")
     rows, cols, rows_below, cols_right = map(float, re.findall(r"[-+][0-9.]+", found.message))
@@ -226,7 +215,7 @@ def test_another_scale_is_no_shift(pred, six):
 def test_no_cause_is_named_that_cannot_be_told(blur, method, small, tmp_path, six):
     """Maps that were resized and back are as blurred as others; and so says the documentation."""
     folder = Path(shutil.copytree(small / method, tmp_path / "pred"))
-    change(folder, blur)
+    changed(folder, blur)
     assert codes(folder, six) - {"raw"} == set()
 
 
@@ -242,7 +231,7 @@ def test_a_remedy_that_does_not_help_is_not_named(
     code, plant, options, small, tmp_path, six, monkeypatch
 ):
     folder = Path(shutil.copytree(small / options.get("method", CLEAN), tmp_path / "pred"))
-    change(folder, plant)
+    changed(folder, plant)
     assert code in codes(folder, six)
     monkeypatch.setattr("bsdsbench.diagnosis.checks.GAIN", 1.0)
     assert code not in codes(folder, six)
@@ -315,7 +304,7 @@ def test_missing_extra_and_the_split_file_that_mends(pred, tmp_path, six):
 def test_values_on_thresholds_matter_where_the_grid_has_them(pred, six):
     """MATLAB's linspace is above k/100 for 23 of the 99: a value of k/100 is off there."""
     assert (np.arange(1, 100) / 100 < BSDS.threshold_array()).sum() == 23
-    change(pred, lambda a: np.round(a / 255, 2))
+    changed(pred, lambda a: np.round(a / 255, 2))
     assert doctor(pred, six, BSDS.replace(thresholds=(0.255, 0.505))) == []
     assert codes(pred, six) == {"grid-values"}
     for path in pred.glob("*.npy"):

@@ -51,6 +51,18 @@ def write_maps(folder, maps):
     return folder
 
 
+def changed(folder, function, names="*"):
+    """Replace the maps of a folder by what `function` makes of them: pictures, or floats: .npy."""
+    for path in sorted(folder.glob(names)):
+        made = function(iio.imread(path))
+        if made.dtype.kind == "f":
+            np.save(path.with_suffix(".npy"), made)
+            path.unlink()
+        else:
+            iio.imwrite(path, made, compress_level=1)
+    return folder
+
+
 def call(*words, plots=False):
     """What a command prints but for progress, which slow machines show; raises what it raises."""
     no_progress = patch.multiple("bsdsbench.cli.shared", BRIEF=math.inf, PLAIN_SECONDS=math.inf)

@@ -14,21 +14,9 @@ from bsdsbench.runs.keywords import RunKeywords, plan
 from bsdsbench.runs.sanity import LOOKS, first_look, look_at
 from bsdsbench.runs.sources import list_items
 from tests.helpers.making import make_set
-from tests.helpers.runs import command, counted, refused
+from tests.helpers.runs import changed, command, counted, refused
 
 TEN = bb.Protocol.preset("bsds500").replace(thresholds=10)
-
-
-def changed(folder, function):
-    """Every map of a folder replaced by what `function` makes of it."""
-    for path in sorted(folder.iterdir()):
-        made = function(iio.imread(path))
-        if made.dtype.kind == "f":
-            np.save(path.with_suffix(".npy"), made)
-            path.unlink()
-        else:
-            iio.imwrite(path, made, compress_level=1)
-    return folder
 
 
 FAINT = {
