@@ -29,7 +29,10 @@ from bsdsbench.scores.counts import (
 from bsdsbench.scores.ratios import Weights
 
 ReportSamples = Callable[[int], object]  # called with the number of samples of a finished block
-_SAMPLES, _CELLS = 1250, 40_000_000  # at a time; cells are samples times images, a byte each
+# How many samples are scored at a time, and how many weights (samples times images, a byte each)
+_MAX_SAMPLES, _MAX_WEIGHTS = 1250, 40_000_000
+_MULTINOMIAL_CALLS = 16  # by which the weights of a block are drawn
+_BLOCKS_AHEAD = 4  # how many blocks of weights are drawn before they are needed
 # Wherever an interval or a p-value is made: a run has one interval, in every table.
 N_BOOT, SEED = 10_000, 0
 _FEW_IMAGES = 20
@@ -91,17 +94,20 @@ class WeightedRun:
         Returns a dict from METRIC.SCORE to a dict from unit to count. A unit says what the values
         belong to, such as "pairs" or "classes". Scores that are not means over units are left out.
         """
-        numbers = {}
+        n_defined: dict[str, dict[str, int]] = {}
         for metric, stack in self._stacks.items():
             tree = metric.all_scores(stack, self._every_image_once, self._protocol)
+            # The name of each part, such as a class, and where its scores are in `tree`. The
+            # overall scores, at its root, have no name.
             parts = metric.parts(self._protocol, metric.options_of(self._protocol))
             for part, path in {"": (), **parts}.items():
                 scores_of_part = part_of(tree, path) or {}
                 for key, units in scores_of_part.get("over", {}).items():
                     score = ".".join(filter(None, (metric.name, part, key)))
-                    # n (1, 2): the number of defined values, and of all
-                    numbers[score] = {unit: int(n[0, 0]) for unit, n in units.items()}
-        return numbers
+                    n_defined[score] = {}
+                    for unit, counts in units.items():  # (1, 2): of defined values, and of all
+                        n_defined[score][unit] = int(counts[0, 0])
+        return n_defined
 
 
 def _add_pairs(stack: Stack, n_pairs: int) -> Stack:
@@ -143,21 +149,26 @@ def scores_of(
 ) -> list[dict[str, F8]]:
     """Score each run under B weightings of its N images.
 
-    weights : the weightings, in blocks of shape (S, N) with B rows in all
+    runs : runs of the same images
+    weights : how often each image counts in each weighting, in blocks: arrays (S, N) that have B
+        rows in all
     report : called with S, the number of weightings in a block, each time a run has been scored
         on a block
 
     Returns, for each run, a dict from METRIC.SCORE to an array (B,).
     """
-    scores_of_runs: list[list[dict[str, F8]]] = [[] for _ in runs]
+    block_scores_of_runs: list[list[dict[str, F8]]] = [[] for _ in runs]
     for block in weights:
-        for run, scores_by_block in zip(runs, scores_of_runs, strict=True):
-            scores_by_block.append(run.scores(block))
+        for run, block_scores in zip(runs, block_scores_of_runs, strict=True):
+            block_scores.append(run.scores(block))
             report(len(block))
-    return [
-        {name: np.concatenate([scores[name] for scores in by_block]) for name in by_block[0]}
-        for by_block in scores_of_runs
-    ]
+    scores_of_runs = []
+    for block_scores in block_scores_of_runs:
+        scores_of_run = {}
+        for score in block_scores[0]:
+            scores_of_run[score] = np.concatenate([scores[score] for scores in block_scores])
+        scores_of_runs.append(scores_of_run)
+    return scores_of_runs
 
 
 class Sampling(NamedTuple):
@@ -171,7 +182,10 @@ class Sampling(NamedTuple):
     clusters: I8 | None = None  # (N,): the cluster number of each image, None if images are drawn
 
     def unit_of_images(self, n_images: int) -> I8:
-        """Return (n_images,): each image's cluster number, or 0, 1, 2 ... if images are drawn."""
+        """Return the number, from 0 on, of the unit that each image belongs to, (n_images,).
+
+        A unit is what is drawn as a whole: a cluster, or a single image.
+        """
         return np.arange(n_images) if self.clusters is None else self.clusters
 
     @property
@@ -195,12 +209,14 @@ class Sampling(NamedTuple):
         """
         if cluster is None:
             return self._replace(n=len(runs[0].records))
-        grouped = [run for run in runs if group_columns(run.records)] or [runs[0]]
-        clusters = image_clusters(grouped[0].records, cluster)
-        for run in grouped[1:]:
-            if image_clusters(run.records, cluster).members.tolist() != clusters.members.tolist():
-                pair = f"{grouped[0].name}, {run.name}"
-                raise DataError(f"{pair}: other groups by {cluster}, expected one")
+        first, *others = [run for run in runs if group_columns(run.records)] or [runs[0]]
+        clusters = image_clusters(first.records, cluster)
+        for other in others:
+            members = image_clusters(other.records, cluster).members
+            if members.tolist() != clusters.members.tolist():
+                raise DataError(
+                    f"{first.name}, {other.name}: other groups by {cluster}, expected one"
+                )
         n_clusters = len(clusters.names)
         return self._replace(n=n_clusters, column=clusters.column, clusters=clusters.members)
 
@@ -238,8 +254,8 @@ def blocks(count: int, n_images: int) -> list[range]:
 
     A range is short enough for the weights of its samples, one byte per image, to fit in memory.
     """
-    step = max(1, min(_SAMPLES, _CELLS // n_images))
-    return [range(first, min(first + step, count)) for first in range(0, count, step)]
+    length = max(1, min(_MAX_SAMPLES, _MAX_WEIGHTS // n_images))
+    return [range(first, min(first + length, count)) for first in range(0, count, length)]
 
 
 def _bootstrap_weights(
@@ -255,36 +271,38 @@ def _bootstrap_weights(
     A sample consists of as many images as there are, drawn with replacement. Given `clusters`, it
     consists of as many whole clusters as there are.
 
-    Yields int8 blocks (S, n_images). A background thread starts to draw at once, and stays up to
-    four blocks ahead. int8 is wide enough, because an image is drawn 128 times with a probability
-    of 1e-215.
+    Yields int8 arrays (S, n_images), blocks of S samples that have `n_boot` rows in all. A
+    background thread starts to draw at once, and stays a few blocks ahead. int8 is wide enough,
+    because an image is drawn 128 times with a probability of 1e-215.
     """
     n_units = n_images if clusters is None else int(clusters.max()) + 1
     rng = np.random.default_rng(seed)
     probabilities = np.full(n_units, 1 / n_units)
 
     def draw(n_samples: int) -> Weights:
-        block = np.empty((n_samples, n_units), np.int8)
+        """Draw a block of samples, and return how often each contains each image."""
+        unit_weights = np.empty((n_samples, n_units), np.int8)
         # `multinomial` returns int64, eight times as large, so draw only a few rows at a time
-        for part in np.array_split(block, 16):
-            part[:] = rng.multinomial(n_units, probabilities, size=len(part))
-        return block if clusters is None else block[:, clusters]
+        for rows in np.array_split(unit_weights, _MULTINOMIAL_CALLS):
+            rows[:] = rng.multinomial(n_units, probabilities, size=len(rows))
+        return unit_weights if clusters is None else unit_weights[:, clusters]
 
     def drawn_blocks() -> Iterator[Weights]:
+        """Yield an empty block as soon as drawing has started, and then the drawn blocks."""
         pool = ThreadPoolExecutor(1)
-        sizes = iter([len(samples) for samples in blocks(n_boot, n_images)])
-        pending = deque(pool.submit(draw, n) for n in islice(sizes, 4))
+        block_sizes = iter([len(samples) for samples in blocks(n_boot, n_images)])
+        pending = deque(pool.submit(draw, n) for n in islice(block_sizes, _BLOCKS_AHEAD))
         try:
-            yield np.empty((0, n_images), np.int8)  # taken below
+            yield np.empty((0, n_images), np.int8)
             while pending:
                 block = pending.popleft().result()
-                pending.extend(pool.submit(draw, n) for n in islice(sizes, 1))
+                pending.extend(pool.submit(draw, n) for n in islice(block_sizes, 1))
                 yield block
         finally:  # after an interrupt nothing more is drawn
             pool.shutdown(wait=False, cancel_futures=True)
 
     weights = drawn_blocks()
-    next(weights)  # runs to the first yield, so that drawing starts now and `finally` applies
+    next(weights)  # takes the empty block: a generator runs only when it is asked for a value
     return weights
 
 
@@ -329,7 +347,11 @@ def shared_scores(runs: Sequence[SampledRun]) -> tuple[str, ...]:
     Runs of the same metrics can have different scores: scores of error classes, for example, exist
     only in runs that counted these classes.
     """
-    return tuple(score for score in runs[0].values if all(score in run.values for run in runs))
+    shared = []
+    for score in runs[0].values:
+        if all(score in run.values for run in runs):
+            shared.append(score)
+    return tuple(shared)
 
 
 def jackknife_weights(units: I8) -> Iterator[Weights]:
@@ -338,8 +360,10 @@ def jackknife_weights(units: I8) -> Iterator[Weights]:
     units : (N,), the number, from 0 on, of the unit that each image belongs to. A unit is a
         cluster of images or a single image.
 
-    Yields int8 blocks (S, N). Over all blocks, row k is 0 at the images of unit k, and 1 at the
-    other images.
+    Yields int8 arrays (S, N), each for a block of S units. Over all blocks, row k is 0 at the
+    images of unit k, and 1 at the other images.
     """
-    for rows in blocks(int(units.max()) + 1, len(units)):
-        yield (units != np.array(rows)[:, None]).astype(np.int8)
+    n_units = int(units.max()) + 1
+    for left_out_units in blocks(n_units, len(units)):
+        is_kept = units != np.array(left_out_units)[:, None]  # (S, N)
+        yield is_kept.astype(np.int8)

@@ -69,21 +69,33 @@ def comparable(
     if severities_of_images:
         # A run that was allowed to leave images out differs in a way that only has to be stated
         is_permitted = severities_of_images == {Severity.SAID}
-        may_drop = common is True or (common is False and is_permitted and not strict)
+        drops_permitted = common is False and not strict
+        may_drop = common is True or (drops_permitted and is_permitted)
         restricted = _restrict_to_shared_images(runs, may_drop, has_option=common is not None)
     effect = "" if force is None else "compares them all the same"
     refuse_unless_forced(problems, bool(force), "such scores are not comparable", effect)
-    for run in runs:
-        if run.provenance.official is not None:
-            line = (
-                f"{run.name}: read from official files, which do not state the protocol; AP by the "
-                f"rule {run.protocol.ap_rule}"
-            )
-            if run.protocol.whole_image and run.protocol.ap_rule != "edter":
-                line += " without the row of threshold 0"
-            notes.append(line)
+    notes += _official_notes(runs)
     notes = [*restricted.notes, *notes, *reference_notes(restricted.runs), *problems]
     return ComparableRuns(restricted.runs, notes)
+
+
+def _official_notes(runs: Sequence[Evaluation]) -> list[str]:
+    """Return a note for each run that was read from the text files of the official benchmark.
+
+    The note says that these files do not state the protocol, and how AP is computed from them.
+    """
+    notes = []
+    for run in runs:
+        if run.provenance.official is None:
+            continue
+        note = (
+            f"{run.name}: read from official files, which do not state the protocol; AP by the "
+            f"rule {run.protocol.ap_rule}"
+        )
+        if run.protocol.whole_image and run.protocol.ap_rule != "edter":
+            note += " without the row of threshold 0"
+        notes.append(note)
+    return notes
 
 
 def _restrict_to_shared_images(
@@ -104,12 +116,8 @@ def _restrict_to_shared_images(
     names = ", ".join(run.name for run in runs)
     problem = f"{names}: {len(not_shared)} images are not in every run, such as {not_shared[0]!r}"
     if not shared or not may_drop:
-        lines = []
-        for run, ids in zip(runs, ids_of_runs, strict=True):
-            reasons = {i: run.left_out.get(i, "no counts") for i in not_shared if i not in ids}
-            if reasons:
-                lines.append(f"{run.name} lacks {summarize_reasons(reasons)}")
-        message = f"{problem}; {'; '.join(lines)}; expected the same images in all"
+        lacks = _lacking_images(runs, not_shared)
+        message = f"{problem}; {'; '.join(lacks)}; expected the same images in all"
         if shared and has_option:
             raise DataError(message, fix=Setting("common", True, "compares the shared images"))
         if shared:
@@ -128,9 +136,24 @@ def _restrict_to_shared_images(
     return ComparableRuns(restricted, [f"{problem}; compared on the {n_shared}"])
 
 
+def _lacking_images(runs: Sequence[Evaluation], image_ids: Sequence[str]) -> list[str]:
+    """Describe which of the images each run lacks and why, such as "A lacks ...".
+
+    Runs that have all of the images are left out.
+    """
+    lines = []
+    for run in runs:
+        own_ids = set(run.image_ids)
+        lacking = [image_id for image_id in image_ids if image_id not in own_ids]
+        if lacking:
+            reasons = {image_id: run.left_out.get(image_id, "no counts") for image_id in lacking}
+            lines.append(f"{run.name} lacks {summarize_reasons(reasons)}")
+    return lines
+
+
 def shared_metrics(runs: Sequence[Evaluation]) -> list[str]:
     """Return the metrics that every run has. Raises DataError if there are none."""
-    metrics = [m for m in runs[0].metrics if all(m in run.metrics for run in runs)]
+    metrics = [metric for metric in runs[0].metrics if all(metric in r.metrics for r in runs)]
     if not metrics:
         names = ", ".join(run.name for run in runs)
         raise DataError(f"{names}: expected a metric that every run has")
@@ -152,12 +175,14 @@ def fewer_values(
     Returns a dict from METRIC.SCORE to a text such as "9 images in A, 10 images in B". Scores with
     equally many values in all runs are left out.
     """
-    defined_of_runs = [run.defined() for run in runs]  # score -> unit -> number of values
+    # For each run: score -> what it is a mean over, such as "images" -> number of defined values
+    n_defined_of_runs = [run.defined() for run in runs]
     texts = dict[str, str]()
     for score in scores:
-        for unit in sorted(defined_of_runs[0].get(score, {})):
-            numbers = [defined.get(score, {}).get(unit) for defined in defined_of_runs]
-            if None not in numbers and len({*numbers}) > 1:
-                pairs = zip(numbers, labels, strict=True)
-                texts[score] = ", ".join(f"{n} {unit} in {name}" for n, name in pairs)
+        for unit in sorted(n_defined_of_runs[0].get(score, {})):
+            numbers = [n_defined.get(score, {}).get(unit) for n_defined in n_defined_of_runs]
+            if None in numbers or len(set(numbers)) == 1:
+                continue
+            pairs = zip(numbers, labels, strict=True)
+            texts[score] = ", ".join(f"{n} {unit} in {name}" for n, name in pairs)
     return texts

@@ -146,8 +146,8 @@ def _compare_runs(
             permutation_p[a.name, b.name] = significance.permutation_p(
                 a.run, b.run, metrics, sampling, report_samples
             )
-    solver_moves = _max_score_changes_by_solver(sampled, metrics)
-    differences = _compare_scores(scores, pairs, permutation_p, solver_moves, sampling)
+    solver_changes = _score_changes_by_solver(sampled, metrics)
+    differences = _compare_scores(scores, pairs, permutation_p, solver_changes, sampling)
     intervals = []
     for run, score in product(sampled, scores):
         in_samples = run.in_samples[score]
@@ -215,32 +215,50 @@ def _nothing_significant(sampling: Sampling, n_pairs: int) -> list[str]:
     ]
 
 
-def _max_score_changes_by_solver(
+def _score_changes_by_solver(
     runs: Sequence[SampledRun], metrics: Sequence[str]
 ) -> dict[str, dict[str, float]]:
     """Estimate by how much each score would change if the official solver had missed no pairs.
 
-    The official solver does not find the best matching: it misses about PAIRS_LOST pairs of pixels
-    in each map. The estimate adds that many pairs to the counts.
+    The official benchmark matches the pixels of a map to ground truth by a solver that does not
+    find the best matching: it misses about PAIRS_LOST pairs of pixels in each map. The estimate
+    adds that many pairs to the counts.
 
     Returns a dict from run name to a dict from METRIC.SCORE to the absolute change. Runs that were
     matched by another solver are left out.
     """
-    changes = {}
+    changes_of_runs: dict[str, dict[str, float]] = {}
     for sampled in runs:
-        if sampled.run.by_official_solver:
-            with_pairs = WeightedRun(sampled.run, metrics, more_pairs=PAIRS_LOST).overall_scores()
-            changes[sampled.name] = {
-                score: abs(with_pairs[score] - value) for score, value in sampled.values.items()
-            }
-    return changes
+        if not sampled.run.by_official_solver:
+            continue
+        with_pairs = WeightedRun(sampled.run, metrics, more_pairs=PAIRS_LOST).overall_scores()
+        changes = {}
+        for score, value in sampled.values.items():
+            changes[score] = abs(with_pairs[score] - value)
+        changes_of_runs[sampled.name] = changes
+    return changes_of_runs
+
+
+def _change_by_solver(a: Mapping[str, float], b: Mapping[str, float], score: str) -> float:
+    """Estimate how much of the difference of a score between two runs the solver may have caused.
+
+    a, b : for each run, by how much the official solver may have changed each score, as
+        `_score_changes_by_solver` estimates it; empty if another solver matched the run
+
+    If the official solver matched neither run, this is 0. If it matched one of them, this is its
+    effect on the score of that run. If it matched both, it missed about as many pairs in each, so
+    only its random choices matter.
+    """
+    if a and b:
+        return SOLVER_MOVES
+    return sum(changes[score] for changes in (a, b) if changes)
 
 
 def _compare_scores(
     scores: Sequence[str],
     pairs: Sequence[tuple[SampledRun, SampledRun]],
     permutation_p: Mapping[tuple[str, str], Mapping[str, float]],
-    solver_moves: Mapping[str, Mapping[str, float]],
+    solver_changes: Mapping[str, Mapping[str, float]],
     sampling: Sampling,
 ) -> list[ScoreDifference]:
     """Compare each score between all pairs of runs (a minus b), with corrected p-values.
@@ -249,8 +267,8 @@ def _compare_scores(
     pairs : the pairs (a, b) of runs
     permutation_p : the p-values of a permutation test, by the names of the pair and by score. If
         it is empty, p-values are computed from the bootstrap samples.
-    solver_moves : by run and by score, how much the official solver may have changed the score, as
-        `_max_score_changes_by_solver` estimates it
+    solver_changes : by run and by score, how much the official solver may have changed the score,
+        as `_score_changes_by_solver` estimates it
     sampling : the settings of the bootstrap
 
     The p-values are corrected by Holm's method, over all pairs of runs. Each overall score is
@@ -258,8 +276,13 @@ def _compare_scores(
     class, is corrected over all of its parts as well. If a difference is undefined, its p-value is
     NaN, and it does not count as a test.
     """
+    # The differences whose p-values are corrected together, by the metric, the name of the score
+    # within it, and whether it is a score of parts
     families = dict[tuple[str, str, bool], list[ScoreDifference]]()
     for score, (a, b) in product(scores, pairs):
+        named = score_name(score)
+        if named is None:
+            continue
         value = a.values[score] - b.values[score]
         in_samples = a.in_samples[score] - b.in_samples[score]
         if np.isnan(value):
@@ -268,11 +291,9 @@ def _compare_scores(
             p = permutation_p[a.name, b.name][score]
         else:
             p = significance.p_value(in_samples, sampling.n)
-        moves = [solver_moves[run.name][score] for run in (a, b) if run.name in solver_moves]
-        # Find how much of the difference the official solver may have caused. If it matched neither
-        # run, this is 0. If it matched one of them, this is its effect on the score of that run. If
-        # it matched both, it missed about as many pairs in each, so only its random choices matter.
-        due_to_solver = SOLVER_MOVES if len(moves) == 2 else sum(moves)
+        due_to_solver = _change_by_solver(
+            solver_changes.get(a.name, {}), solver_changes.get(b.name, {}), score
+        )
         low, high = significance.percentile_interval(in_samples, sampling.level, sampling.n)
         difference = ScoreDifference(
             a=a.name,
@@ -287,10 +308,12 @@ def _compare_scores(
             solver=abs(value) < due_to_solver,
             solver_moves=due_to_solver,
         )
-        if named := score_name(score):
-            family = named.metric, named.column.key, named.part != ""
-            families.setdefault(family, []).append(difference)
-    return [difference for family in families.values() for difference in correct_p(family)]
+        family = named.metric, named.column.key, named.part != ""
+        families.setdefault(family, []).append(difference)
+    corrected = []
+    for differences in families.values():
+        corrected += correct_p(differences)
+    return corrected
 
 
 def _assign_letters(
@@ -311,7 +334,7 @@ def _assign_letters(
     letters = {}
     for score in scores:
         tested = [d for d in differences if d.score == score and not np.isnan(d.p)]
-        tested_names = {name for d in tested for name in (d.a, d.b)}
+        tested_names = {d.a for d in tested} | {d.b for d in tested}
         value_of = {run.name: run.values[score] for run in runs if run.name in tested_names}
         best_first = sorted(value_of, key=value_of.__getitem__, reverse=not lower_is_better(score))
         different = {frozenset((d.a, d.b)) for d in tested if d.significant(level)}
@@ -323,36 +346,54 @@ def _assign_letters(
 def _compare_images(
     metrics: Sequence[str], runs: Sequence[SampledRun], sampling: Sampling
 ) -> tuple[ImagePairs, ...]:
-    """Compare each pair of runs image by image, by each metric's first score for single images.
+    """Compare each pair of runs image by image, for each metric.
 
-    Images whose difference (a minus b) is undefined are left out.
+    metrics : names of the metrics
+    runs : runs of the same N images
+    sampling : the settings of the bootstrap, which say whether images or clusters are drawn
 
-    Each image also gets an influence: the amount by which the difference of the metric's first
-    score on all images would fall without this image. If clusters are drawn, the whole cluster of
-    the image is left out instead. If there is only one image or cluster, the influence is 0.
+    Each image gets an influence: the amount by which the difference of the metric's first score on
+    all images would fall without this image. If clusters are drawn, the whole cluster of the image
+    is left out instead. If there is only one image or cluster, the influence is 0.
     """
-    units = sampling.unit_of_images(len(runs[0].run.records))
-    without_each: list[dict[str, F8]] = []  # for each run: score -> (units,) without each unit
+    units = sampling.unit_of_images(len(runs[0].run.records))  # (N,)
+    without_unit: dict[str, dict[str, F8]] = {}  # run -> score -> (units,) without each unit
     if sampling.n > 1 and len(runs) > 1:
-        without_each = bootstrap.scores_of(
+        scores = bootstrap.scores_of(
             [run.weighted for run in runs], bootstrap.jackknife_weights(units)
         )
+        without_unit = dict(zip([run.name for run in runs], scores, strict=True))
     compared = []
-    for metric, (i, k) in product(metrics, combinations(range(len(runs)), 2)):
-        a, b = runs[i], runs[k]
+    for metric, (a, b) in product(metrics, combinations(runs, 2)):
         first_score = next(score for score in a.values if score.startswith(f"{metric}."))
-        influence = np.zeros(units.size)
-        if without_each:
+        influence = np.zeros(units.size)  # (N,)
+        if without_unit:
             difference = a.values[first_score] - b.values[first_score]
-            without = without_each[i][first_score] - without_each[k][first_score]
-            influence = (difference - without)[units]  # (N,) from one value per unit
-        key = registry.get(metric).image_columns[0].key
-        scores_a, scores_b = a.run.image_scores(metric), b.run.image_scores(metric)
-        effects = []
-        for image_id, influence_of_image in zip(a.run.image_ids, influence.tolist(), strict=True):
-            value_a, value_b = scores_a[image_id][key], scores_b[image_id][key]
-            if not np.isnan(value_a - value_b):
-                values = value_a, value_b, value_a - value_b
-                effects.append(ImageEffect(image_id, *values, influence_of_image))
-        compared.append(ImagePairs(a.name, b.name, metric, tuple(effects)))
+            difference_without_unit = (
+                without_unit[a.name][first_score] - without_unit[b.name][first_score]
+            )
+            influence_of_unit = difference - difference_without_unit
+            influence = influence_of_unit[units]
+        effects = _compare_each_image(a.run, b.run, metric, influence)
+        compared.append(ImagePairs(a.name, b.name, metric, effects))
     return tuple(compared)
+
+
+def _compare_each_image(
+    a: Evaluation, b: Evaluation, metric: str, influence: F8
+) -> tuple[ImageEffect, ...]:
+    """Compare two runs image by image, by the metric's first score for single images.
+
+    influence : (N,), the influence of each image, which becomes a field of the result
+
+    Images whose difference (a minus b) is undefined are left out.
+    """
+    score = registry.get(metric).image_columns[0].key
+    scores_a, scores_b = a.image_scores(metric), b.image_scores(metric)
+    effects = []
+    for image_id, influence_of_image in zip(a.image_ids, influence.tolist(), strict=True):
+        value_a, value_b = scores_a[image_id][score], scores_b[image_id][score]
+        difference = value_a - value_b
+        if not np.isnan(difference):
+            effects.append(ImageEffect(image_id, value_a, value_b, difference, influence_of_image))
+    return tuple(effects)

@@ -50,8 +50,9 @@ class ScoreDifference:
     p: float  # before Holm's correction; NaN if untested
     p_holm: float  # after Holm's correction over the family of the score
     least: float = nan  # the smallest difference that is significant with probability 0.8
-    solver: bool = False  # the difference is smaller than `solver_moves`
-    solver_moves: float = 0.0  # how far the official, random solver can move the difference
+    # The official benchmark's program that matches pixels makes random choices and misses pairs
+    solver: bool = False  # True if the difference is smaller than `solver_moves`
+    solver_moves: float = 0.0  # how far that program can move the difference
 
     def significant(self, level: float) -> bool:
         """Return True if p is below 1 - level and the solver cannot have made the difference."""
@@ -63,9 +64,9 @@ def correct_p(differences: Iterable[ScoreDifference]) -> list[ScoreDifference]:
 
     The p-values are corrected over all of the differences together.
     """
-    tested = list(differences)
-    corrected = holm([d.p for d in tested])
-    return [replace(d, p_holm=p_holm) for d, p_holm in zip(tested, corrected, strict=True)]
+    uncorrected = list(differences)
+    p_holm = holm([difference.p for difference in uncorrected])
+    return [replace(d, p_holm=p) for d, p in zip(uncorrected, p_holm, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +92,13 @@ class ImagePairs:
     @property
     def record(self) -> tuple[int, int, int]:
         """Return the numbers of images on which run `a` wins, ties and loses, in this order."""
-        better = -1 if registry.get(self.metric).image_columns[0].lower else 1
-        signs = [better * ((e.difference > 0) - (e.difference < 0)) for e in self.effects]
-        return signs.count(1), signs.count(0), signs.count(-1)
+        n_positive = sum(effect.difference > 0 for effect in self.effects)
+        n_negative = sum(effect.difference < 0 for effect in self.effects)
+        n_ties = len(self.effects) - n_positive - n_negative
+        lower_is_better = registry.get(self.metric).image_columns[0].lower
+        if lower_is_better:
+            return n_negative, n_ties, n_positive
+        return n_positive, n_ties, n_negative
 
     @property
     def effect_size(self) -> float:

@@ -49,7 +49,7 @@ from bsdsbench.text import clip, show
 _V = TypeVar("_V")
 _SCHEMA = "bsdsbench.baseline/4"
 TOLERANCE = 0.002
-_NAME = "baseline"  # the name of its run, in notes and errors
+_NAME = "baseline"  # the name of a baseline's run in notes and errors
 Tolerance = float | str  # in units of the score, or "5%" of the baseline's value
 
 
@@ -84,16 +84,17 @@ class Baseline:
         damaged.
         """
         scores = score_names.flat_scores(run)
-        limits = _by_full_name(tolerances or {}, scores)
+        new_tolerances = _by_full_name(tolerances or {}, scores)
         gated_scores = list(_by_full_name(dict.fromkeys(gated), scores))
-        for score, tolerance in limits.items():
-            _limit(tolerance, 0.0, score)  # raises if the tolerance is invalid
+        for score, tolerance in new_tolerances.items():
+            _in_units_of_score(tolerance, 0.0, score)  # raises if the tolerance is invalid
+        kept_tolerances = {}
         if earlier is not None and Path(earlier).exists():
             stored = cls.load(earlier)
-            limits = {k: v for k, v in stored.tolerances.items() if k in scores} | limits
+            kept_tolerances = {k: v for k, v in stored.tolerances.items() if k in scores}
             gated_scores = gated_scores or [score for score in stored.gated if score in scores]
         baseline_run = Evaluation(run.protocol, _NAME, run.records, failed=run.left_out)
-        return cls(baseline_run, scores, limits, gated_scores)
+        return cls(baseline_run, scores, kept_tolerances | new_tolerances, gated_scores)
 
     def save(self, path: PathLike) -> None:
         """Write the baseline to a JSON file atomically. Raises OSError if that fails."""
@@ -145,7 +146,7 @@ class Baseline:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """The verdict on one score of a run."""
+    """Whether one score of a run passed or failed, and why."""
 
     score: str
     baseline: float
@@ -168,7 +169,8 @@ class Check:
         """Explain in one phrase why the score passed or failed."""
         if self.value is None:
             return "missing"
-        if not self.drop > 0:  # NaN counts as not worse
+        is_worse = self.drop > 0  # False if the drop is NaN
+        if not is_worse:
             return f"not worse (tolerance {self.tolerance:.4g})"
         relation = "more than" if self.drop > self.tolerance else "within"
         text = f"worse by {self.drop:.4f}, {relation} the tolerance {self.tolerance:.4g}"
@@ -180,7 +182,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class GateResult:
-    """The verdict of `check`, with one `Check` per gated score."""
+    """The result of `check`, with one `Check` per score that was checked."""
 
     name: str
     checks: tuple[Check, ...]
@@ -305,35 +307,36 @@ def check(
         if undefined := [score for score in gated if score not in scores_before]:
             notes.append(f"not checked, because undefined on these images: {', '.join(undefined)}")
         gated = [score for score in gated if score in scores_before]
-    tolerance_for_all: Tolerance = TOLERANCE
-    tolerance_of_score = _by_full_name(stored.tolerances, stored.scores)
-    if isinstance(tolerance, Mapping):
-        tolerance_of_score |= _by_full_name(tolerance, stored.scores)
-    else:
-        tolerance_for_all = tolerance
-    tolerances = {score: tolerance_of_score.get(score, tolerance_for_all) for score in gated}
-    on_all = _check_images(
-        run, baseline_run, scores_before, tolerances, sampling if statistical else None, progress
-    )
+    tolerances = _tolerances_of(gated, stored, tolerance)
+    used_sampling = sampling if statistical else None
+    on_all = _check_images(run, baseline_run, scores_before, tolerances, used_sampling, progress)
     checks = [*on_all.checks]
     notes += on_all.notes
     if by is not None:
-        column, slices = runs_by_slice([run, baseline_run], by)
-        # Bonferroni's correction: a drop must be significant after a correction over all slices
-        sampling = sampling._replace(level=1 - (1 - level) / len(slices))
-        for name, (run_in_slice, baseline_in_slice) in slices.items():
-            scores_in_slice = score_names.flat_scores(baseline_in_slice)
-            in_slice = _check_images(
-                run_in_slice,
-                baseline_in_slice,
-                scores_in_slice,
-                {score: limit for score, limit in tolerances.items() if score in scores_in_slice},
-                sampling if statistical else None,
-            )
-            label = f"{column}={name}"
-            checks += [replace(c, score=f"{c.score} [{label}]") for c in in_slice.checks]
-            notes += [f"{label}: {note}" for note in in_slice.notes if note not in notes]
+        on_slices = _check_slices(run, baseline_run, by, tolerances, used_sampling, notes)
+        checks += on_slices.checks
+        notes += on_slices.notes
     return GateResult(run.name, tuple(checks), tuple(notes), run.read_as, run.left_out)
+
+
+def _tolerances_of(
+    scores: Sequence[str], baseline: Baseline, given: Tolerance | Mapping[str, Tolerance]
+) -> dict[str, Tolerance]:
+    """Return the tolerance of each of the scores.
+
+    scores : the scores to check, as METRIC.SCORE
+    baseline : the baseline, which may have tolerances of single scores
+    given : the parameter `tolerance` of `check`: a tolerance for all scores, or tolerances of
+        single scores. The latter are preferred to those of the baseline, and those of the baseline
+        to the former.
+    """
+    tolerance_for_all: Tolerance = TOLERANCE
+    tolerance_of_score = _by_full_name(baseline.tolerances, baseline.scores)
+    if isinstance(given, Mapping):
+        tolerance_of_score |= _by_full_name(given, baseline.scores)
+    else:
+        tolerance_for_all = given
+    return {score: tolerance_of_score.get(score, tolerance_for_all) for score in scores}
 
 
 def _scores_to_check(baseline: Baseline, chosen: Sequence[str]) -> list[str]:
@@ -382,7 +385,7 @@ def _check_images(
     coverage = fewer_values(weighted_runs, [run.name, baseline_run.name], list(tolerances))
     notes = coverage_lines(coverage, list(tolerances))
     tests: dict[str, ScoreDifference] = {}
-    n_tests, alpha = 0, 1.0
+    n_tests, alpha = 0, 1.0  # alpha: the p-value below which a drop is significant
     if sampling and metrics and tolerances:
         alpha = 1 - sampling.level
         tests = _test_differences(run, baseline_run, tolerances, sampling, progress)
@@ -401,22 +404,59 @@ def _check_images(
         drop = 0.0
         if value is not None:
             drop = value - before if score_names.lower_is_better(score) else before - value
-        limit = _limit(tolerance, before, score)
+        allowed_drop = _in_units_of_score(tolerance, before, score)
         # Some scores, such as an equal error rate, cannot be resampled: the tolerance decides
         test = tests.get(score)
         is_significant = test is None or test.p_holm < alpha
-        verdict = Check(
+        checked = Check(
             score=score,
             baseline=before,
             value=value,
             drop=drop,
-            tolerance=limit,
+            tolerance=allowed_drop,
             p=test.p if test else None,
             p_holm=test.p_holm if test else None,
-            failed=value is None or (drop > limit and is_significant),
+            failed=value is None or (drop > allowed_drop and is_significant),
             n_tests=n_tests,
         )
-        checks.append(verdict)
+        checks.append(checked)
+    return GateResult(run.name, tuple(checks), tuple(notes))
+
+
+def _check_slices(
+    run: Evaluation,
+    baseline_run: Evaluation,
+    by: str,
+    tolerances: Mapping[str, Tolerance],
+    sampling: Sampling | None,
+    known_notes: Collection[str],
+) -> GateResult:
+    """Check scores of a run against those of a baseline run, within each slice of their images.
+
+    by : the column of groups. Each group is a slice.
+    known_notes : notes on all images, which are not repeated for slices
+    run, baseline_run, tolerances, sampling : as in `_check_images`
+
+    A drop must be significant after Bonferroni's correction over the slices. Scores that the
+    baseline lacks in a slice are not checked there.
+    """
+    column, slices = runs_by_slice([run, baseline_run], by)
+    if sampling:
+        sampling = sampling._replace(level=1 - (1 - sampling.level) / len(slices))
+    checks: list[Check] = []
+    notes: list[str] = []
+    for name, (run_in_slice, baseline_in_slice) in slices.items():
+        scores_before = score_names.flat_scores(baseline_in_slice)
+        in_slice = _check_images(
+            run_in_slice,
+            baseline_in_slice,
+            scores_before,
+            {score: t for score, t in tolerances.items() if score in scores_before},
+            sampling,
+        )
+        label = f"{column}={name}"
+        checks += [replace(c, score=f"{c.score} [{label}]") for c in in_slice.checks]
+        notes += [f"{label}: {note}" for note in in_slice.notes if note not in known_notes]
     return GateResult(run.name, tuple(checks), tuple(notes))
 
 
@@ -463,7 +503,7 @@ def assert_scores(
     Returns
     -------
     GateResult or None
-        The verdict, in which all scores passed, or None with `update`.
+        The result of the check, in which all scores passed, or None with `update`.
 
     Raises
     ------
@@ -477,17 +517,17 @@ def assert_scores(
         return None
     if not Path(baseline).exists():
         raise AssertionError(f"{baseline}: no baseline yet, make it with --bsdsbench-update")
-    verdict = check(evaluation, baseline, **options)
-    if not verdict.passed:
-        failed = verdict.lines(failed_only=True)
-        count = f"{len(failed)} of {len(verdict.checks)} scores failed: bsdsbench check shows all"
-        lines = [f"{verdict.name} is worse than {baseline}", *failed[:3], count]
+    result = check(evaluation, baseline, **options)
+    if not result.passed:
+        failed = result.lines(failed_only=True)
+        count = f"{len(failed)} of {len(result.checks)} scores failed: bsdsbench check shows all"
+        lines = [f"{result.name} is worse than {baseline}", *failed[:3], count]
         raise AssertionError("\n".join(lines))
-    return verdict
+    return result
 
 
-def _limit(tolerance: Tolerance, before: float, score: str) -> float:
-    """Convert the tolerance of a score to units of the score.
+def _in_units_of_score(tolerance: Tolerance, before: float, score: str) -> float:
+    """Convert the tolerance of a score, which may be a percentage, to units of the score.
 
     tolerance : a number, which is returned as it is, or a percentage of `before`, such as "5%"
     before : the score of the baseline
@@ -495,11 +535,12 @@ def _limit(tolerance: Tolerance, before: float, score: str) -> float:
 
     Raises DataError if the tolerance is neither a number nor a percentage, or if it is negative.
     """
-    what = f"tolerance of {score!r}"
+    name_in_errors = f"tolerance of {score!r}"
     if isinstance(tolerance, str) and tolerance.endswith("%"):
         with contextlib.suppress(ValueError):  # the whole text is then refused below
-            return given_number(float(tolerance[:-1]), what, 0, math.inf) / 100 * abs(before)
-    return given_number(tolerance, what, 0, math.inf)
+            percentage = given_number(float(tolerance[:-1]), name_in_errors, 0, math.inf)
+            return percentage / 100 * abs(before)
+    return given_number(tolerance, name_in_errors, 0, math.inf)
 
 
 def _by_full_name(values: Mapping[str, _V], scores: Mapping[str, float]) -> dict[str, _V]:

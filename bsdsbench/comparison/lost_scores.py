@@ -29,8 +29,9 @@ _CLASS_FIELDS = (
     Field("share", "share [95 % interval]", "share", ".3f"),
     Field("delta_ods", "dODS", "", "+.4f"),
 )
-# "missed", "false" or "agreement" -> the group of scores that has the shares of its classes, and
-# the classes: their name in tables -> their name in the group
+# The classes of missed pixels, of false pixels, and of ground-truth pixels by how many annotators
+# drew them. For each side: the name of the group of scores that has the shares of its classes, and
+# a dict from the name of a class in tables to its name in the group.
 ERROR_SIDES = {
     "missed": ("error_share", dict(zip(("suppressed", "near", "absent"), MISSED, strict=True))),
     "false": ("error_share", dict(zip(("duplicate", "near", "background"), FALSE, strict=True))),
@@ -83,8 +84,8 @@ def with_errors(
         """
         pred, gt = sources.load(record.image_id, run.protocol)
         counts = checked_counts(metric.count_image(pred, gt, run.protocol, boundary_errors))
-        matches = {name: counts[name] for name in ("thresholds", "matches")}
-        check_same_counts(run, record.image_id, record.counts[metric.name], matches)
+        recounted = {name: counts[name] for name in ("thresholds", "matches")}
+        check_same_counts(run, record.image_id, record.counts[metric.name], recounted)
         return replace(record, counts={**record.counts, metric.name: counts})
 
     records = []
@@ -97,7 +98,7 @@ def with_errors(
 
 
 def lost_scores(run: Evaluation, n_boot: int = N_BOOT, seed: int = SEED) -> dict[str, Any]:
-    """Return how large the error classes of a run are, with bootstrap intervals, as plain values.
+    """Compute the share of each error class of a run, with bootstrap intervals.
 
     run : a run that stores error classes, see `with_errors`
     n_boot, seed : number of bootstrap samples, and seed of the random numbers
@@ -128,9 +129,13 @@ def lost_scores(run: Evaluation, n_boot: int = N_BOOT, seed: int = SEED) -> dict
         lost[side] = {}
         for label, name in names.items():
             share = comparison.interval_of(run.name, f"{metric.name}.{group}.{name}")
-            delta = comparison.interval_of(run.name, f"{metric.name}.delta_ods.{name}")
-            numbers = {"share": share.value, "low": share.low, "high": share.high}
-            numbers["delta_ods"] = delta.value
+            ods_rise = comparison.interval_of(run.name, f"{metric.name}.delta_ods.{name}")
+            numbers = {
+                "share": share.value,
+                "low": share.low,
+                "high": share.high,
+                "delta_ods": ods_rise.value,
+            }
             lost[side][label] = {k: None if isnan(v) else v for k, v in numbers.items()}
     return lost
 
@@ -152,8 +157,9 @@ def error_slices_table(runs: Sequence[Evaluation], by: str) -> Table:
             for side, (group, names) in ERROR_SIDES.items():
                 for label, name in names.items():
                     share = slices.scores[f"{metric.name}.{group}.{name}"][number].score
-                    delta = slices.scores[f"{metric.name}.delta_ods.{name}"][number].score
-                    rows.append([run.name, slice_name, side, label, Estimate(*share), delta.value])
+                    ods_rise = slices.scores[f"{metric.name}.delta_ods.{name}"][number].score
+                    row_labels = [run.name, slice_name, side, label]
+                    rows.append([*row_labels, Estimate(*share), ods_rise.value])
     column = by.partition("=")[0]
     fields = [METHOD, Field("slice", column), *_CLASS_FIELDS]
     title = f"Where ODS is lost, by {column}"

@@ -54,13 +54,13 @@ class Method:
 
     name: str
     runs: tuple[Evaluation, ...]
-    seeds: tuple[str, ...]  # what differs in the paths of the runs' folders, or the runs' names
+    seeds: tuple[str, ...]  # of each run: what tells it apart from the other runs
 
     def __init__(self, name: str, runs: Sequence[Evaluation | str | Path]) -> None:
-        """Load the runs, and find their seeds.
+        """Load the runs, and find what tells them apart, which is called their seeds.
 
-        The seed of a run is what differs in the path of its folder from the other runs. If a run
-        is given as an Evaluation, its name is used in place of the path.
+        The seed of a run is what differs in the path of its folder from the other runs, such as
+        "seed0". If a run is given as an Evaluation, its name is used in place of the path.
         """
         given = given_list(runs, f"method {name}", "a list of runs or of their folders")
         if not given:
@@ -86,7 +86,10 @@ class Method:
 
     @property
     def distinct(self) -> bool:
-        """Return True if the runs have different seeds, so that methods can be paired by run."""
+        """Return True if no two runs have the same seed.
+
+        The runs can then be paired with the runs of another method that have the same seeds.
+        """
         return len({*self.seeds}) == self.n_runs
 
     def in_order(self) -> Method:
@@ -133,7 +136,7 @@ class Spread(Enum):
 
 
 class ScoresOfRuns(NamedTuple):
-    """One score of the runs of a method, NaN if undefined. The mean of equal scores is exact."""
+    """One score of the runs of a method, in the order of the runs, NaN where it is undefined."""
 
     values: tuple[float, ...]
 
@@ -173,11 +176,15 @@ def _differing_parts(names: Sequence[str]) -> tuple[str, ...]:
     For out/seed0/ours and out/seed1/ours, these are "seed0" and "seed1". If the paths have
     different depths, or if they are all equal, the last component of each path is returned instead.
     """
-    paths = [Path(name).parts or (name,) for name in names]
-    if len({len(path) for path in paths}) == 1:
-        differing = [k for k, folders in enumerate(zip(*paths, strict=True)) if len({*folders}) > 1]
+    paths = [Path(name).parts or (name,) for name in names]  # the components of each path
+    depths = {len(path) for path in paths}
+    if len(depths) == 1:
+        differing = []  # the positions of the components in which the paths differ
+        for position in range(depths.pop()):
+            if len({path[position] for path in paths}) > 1:
+                differing.append(position)
         if differing:
-            return tuple("/".join(path[k] for k in differing) for path in paths)
+            return tuple("/".join(path[position] for position in differing) for path in paths)
     return tuple(path[-1] for path in paths)
 
 
@@ -281,6 +288,41 @@ def splits(runs: Sequence[Evaluation], name: str = "") -> Splits:
         If there are no runs, if a run has no counts per image, or if protocols, metrics or kinds of
         counts differ.
     """
+    pooled = _pool(runs, name)
+    first = runs[0]
+    scores_of_splits = [flat_scores(run) for run in runs]
+    pooled_scores = flat_scores(pooled)
+    shared = [s for s in scores_of_splits[0] if all(s in scores for scores in scores_of_splits)]
+    shown = [score for score in usual_scores(first, shared) if score in pooled_scores]
+    means: list[Cell] = [f"mean over {counted(len(runs), 'split')}"]
+    for score in shown:
+        values = ScoresOfRuns(tuple(scores[score] for scores in scores_of_splits))
+        means.append(values.cell(Spread.SD))
+    n_images = counted(len(pooled.records), "image")
+    pooled_row: list[Cell] = [f"pooled, {n_images}", *(pooled_scores[score] for score in shown)]
+    fields = [replace(score_field(score), higher_is_better=None) for score in shown]
+    note = Spread.SD.note.replace("runs", "splits")
+    table = Table(
+        "splits",
+        f"{pooled.name}: scores over splits",
+        [Field("scores", "Scores"), *fields],
+        [means, pooled_row],
+        caption=f"protocol {first.described}",
+        reading=pooled.read_as,
+        notes=[f"{note} Pooled: the counts of all images are summed."],
+    )
+    return Splits(table, pooled)
+
+
+def _pool(runs: Sequence[Evaluation], name: str) -> Evaluation:
+    """Return one run of the images of all splits, whose ids are SPLIT/ID.
+
+    runs : one run for each split
+    name : the name of the pooled run, or "" for that of the first run
+
+    Raises DataError if there are no runs, if a run has no counts per image, or if protocols,
+    metrics or kinds of counts differ.
+    """
     if not runs:
         raise DataError("no runs given, expected one of each split")
     if lacking := [run.name for run in runs if not run.records]:
@@ -299,26 +341,4 @@ def splits(runs: Sequence[Evaluation], name: str = "") -> Splits:
             raise DataError(f"{first.name}, {label}: other counts, expected the same of all splits")
         records += [replace(r, image_id=f"{label}/{r.image_id}") for r in run.records]
     origin = Provenance(pred_kind=first.provenance.pred_kind)
-    pooled = Evaluation(first.protocol, name or first.name, records, origin)
-    scores_of_splits = [flat_scores(run) for run in runs]
-    pooled_scores = flat_scores(pooled)
-    shared = [s for s in scores_of_splits[0] if all(s in scores for scores in scores_of_splits)]
-    shown = [score for score in usual_scores(first, shared) if score in pooled_scores]
-    means: list[Cell] = [f"mean over {counted(len(runs), 'split')}"]
-    for score in shown:
-        values = ScoresOfRuns(tuple(scores[score] for scores in scores_of_splits))
-        means.append(values.cell(Spread.SD))
-    n_images = counted(len(records), "image")
-    pooled_row: list[Cell] = [f"pooled, {n_images}", *(pooled_scores[score] for score in shown)]
-    fields = [replace(score_field(score), higher_is_better=None) for score in shown]
-    note = Spread.SD.note.replace("runs", "splits")
-    table = Table(
-        "splits",
-        f"{pooled.name}: scores over splits",
-        [Field("scores", "Scores"), *fields],
-        [means, pooled_row],
-        caption=f"protocol {first.described}",
-        reading=pooled.read_as,
-        notes=[f"{note} Pooled: the counts of all images are summed."],
-    )
-    return Splits(table, pooled)
+    return Evaluation(first.protocol, name or first.name, records, origin)

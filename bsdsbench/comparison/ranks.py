@@ -70,19 +70,23 @@ def ranks_of(score: str, scores: Mapping[str, tuple[float, F8]], level: float) -
     A method whose score on all images is NaN is left out. In samples in which a method's score is
     NaN, the method ranks last.
     """
-    sign = 1 if lower_is_better(score) else -1  # so that a lower cost is better
-    costs = {name: sign * value for name, (value, _) in scores.items() if not math.isnan(value)}
-    names = sorted(costs, key=costs.__getitem__)  # stable: equal scores stay in the given order
+    sign = 1 if lower_is_better(score) else -1  # makes a cost, of which less is better, of a score
+    costs = {}  # of each method, on all images
+    for name, (value, _) in scores.items():
+        if not math.isnan(value):
+            costs[name] = sign * value
+    names = sorted(costs, key=costs.__getitem__)  # equal scores stay in the given order
     if not names:
         return Ranks((), (), (), (), (), (), ())
-    sample_costs = np.array([sign * scores[name][1] for name in names])  # (M, B)
+    sample_costs = np.array([sign * scores[name][1] for name in names])  # (methods, B)
     sample_costs[np.isnan(sample_costs)] = np.inf
     n_methods, n_samples = sample_costs.shape
     shares = np.empty((n_methods, n_methods))  # (method, rank - 1)
     beats = np.empty((n_methods, n_methods))  # (method, beaten method)
     ranks = np.empty((n_methods, n_samples), np.int64)
     for k, costs_of_method in enumerate(sample_costs):
-        is_better = sample_costs < costs_of_method  # (M, B): better than method k
+        # (methods, B): in which samples each method is better than method k, or as good
+        is_better = sample_costs < costs_of_method
         is_equal = sample_costs == costs_of_method
         ranks[k] = 1 + is_better.sum(axis=0)
         beats[k] = 1 - is_better.mean(axis=1) - is_equal.mean(axis=1) / 2
@@ -110,25 +114,30 @@ def indistinguishable_groups(compared: ComparedScores, score: str) -> list[tuple
     method of the group in the ranking. Groups of a single method, and groups within a larger group,
     are left out.
     """
-    different = set[frozenset[str]]()
+    different = set[frozenset[str]]()  # the pairs of methods that differ significantly
     for d in compared.differences:
+        if d.score != score:
+            continue
         # Without a usable p-value, because it is NaN or because there are too few seeds for a
         # significant one, the interval of the difference decides
         is_testable = not math.isnan(d.p) and (d.a, d.b) not in compared.untestable
         excludes_0 = d.low > 0 or d.high < 0
         differ = d.significant(compared.level) if is_testable else excludes_0
-        if d.score == score and differ:
+        if differ:
             different.add(frozenset((d.a, d.b)))
     names = compared.ranks[score].names
     groups = list[tuple[int, int]]()
     previous_last = 0
     for first in range(len(names)):
         last = first
+        # Extend the group as long as the next method differs from none of its members
         for name in names[first + 1 :]:
-            if any(frozenset((name, member)) in different for member in names[first : last + 1]):
+            members = names[first : last + 1]
+            if any(frozenset((name, member)) in different for member in members):
                 break
             last += 1
-        if last > max(first, previous_last):  # else it lies within the previous group
+        is_within_previous = last <= previous_last
+        if last > first and not is_within_previous:
             groups.append((first, last))
             previous_last = last
     return groups
@@ -163,7 +172,7 @@ def rank_tables(comparisons: Mapping[str, ComparedScores], by: str = "") -> list
                     [*row_labels, ranks.rank[k], median, shares[0], beats.get(next_name)]
                 )
                 del beats[name]  # no method beats itself
-                win_rows.append([*row_labels, *map(beats.get, first.names)])
+                win_rows.append([*row_labels, *(beats.get(other) for other in first.names)])
     rank_fields = [
         Field("rank", "Rank", "", "d"),
         Field("median", f"Median rank [{first.percent} interval]", "Median", "g"),

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from string import ascii_lowercase
 from typing import NamedTuple
 
 import numpy as np
@@ -34,8 +35,10 @@ def holm(p_values: Sequence[float]) -> list[float]:
     n_tests = p.size - int(np.isnan(p).sum())
     ascending = p.argsort(kind="stable")[:n_tests]  # NaN values sort last
     factors = np.arange(n_tests, 0, -1)  # n for the smallest p, 1 for the largest
+    # No corrected p-value is below that of a smaller p, or above 1
+    corrected_ascending = np.minimum(np.maximum.accumulate(p[ascending] * factors), 1)
     corrected = np.full(p.size, np.nan)
-    corrected[ascending] = np.minimum(np.maximum.accumulate(p[ascending] * factors), 1)
+    corrected[ascending] = corrected_ascending
     return corrected.tolist()
 
 
@@ -51,17 +54,20 @@ def letters(best_first: Sequence[str], different: set[frozenset[str]]) -> dict[s
     groups = [frozenset(best_first)]  # each group of names will get one letter
     for pair in sorted(different, key=sorted):
         split: list[frozenset[str]] = []
-        for group in groups:  # a group that holds both names is split
-            split += [group - {name} for name in pair] if pair <= group else [group]
+        for group in groups:
+            if pair <= group:  # the group holds both names
+                split += [group - {name} for name in pair]
+            else:
+                split.append(group)
         # Drop groups that are contained in a larger one
         groups = [g for g in dict.fromkeys(split) if not any(g < larger for larger in split)]
-    # The letter a goes to the group of the best name
+    # The letter a goes to the group of the best name; ties are broken by the next best names
     groups.sort(key=lambda group: [name not in group for name in best_first])
-    symbols = [chr(ord("a") + i) if i < 26 else f"({i + 1})" for i in range(len(groups))]
     letters_of_name = dict.fromkeys(best_first, "")
-    for symbol, group in zip(symbols, groups, strict=True):
+    for i, group in enumerate(groups):
+        letter = ascii_lowercase[i] if i < len(ascii_lowercase) else f"({i + 1})"
         for name in group:
-            letters_of_name[name] += symbol
+            letters_of_name[name] += letter
     return letters_of_name
 
 
@@ -85,13 +91,18 @@ def p_value(draws: F8, n_images: float) -> float:
         return 1.0
     n_below, n_above = int((draws <= 0).sum()), int((draws >= 0).sum())
     share = min(0.5, (min(n_below, n_above) + 1) / (draws.size + 1))  # one more, so that p is not 0
+    # The variance of bootstrap samples of n images is too small by the factor (n - 1) / n
     shrink = np.sqrt((n_images - 1) / n_images)
     return float(2 * stdtr(n_images - 1, ndtri(share) * shrink))
 
 
 def least_p(n_images: int, n_boot: int, n_tests: int) -> float:
-    """Return the smallest p-value that is possible after Holm's correction over `n_tests` tests."""
-    return min(1.0, n_tests * p_value(np.full(n_boot, -1.0), n_images))
+    """Return the smallest p-value that is possible after Holm's correction over `n_tests` tests.
+
+    It is that of a difference which is below 0 in all of the `n_boot` bootstrap samples.
+    """
+    draws_below_0 = np.full(n_boot, -1.0)
+    return min(1.0, n_tests * p_value(draws_below_0, n_images))
 
 
 def _tails(level: float, n_images: float) -> F8:
@@ -107,10 +118,10 @@ def _tails(level: float, n_images: float) -> F8:
     """
     from scipy.special import ndtri, stdtrit
 
-    shares = np.array([(1 - level) / 2, (1 + level) / 2])
+    probabilities = np.array([(1 - level) / 2, (1 + level) / 2])  # below each end
     if n_images < 2:
-        return np.asarray(ndtri(shares))
-    return np.asarray(stdtrit(n_images - 1, shares) * np.sqrt(n_images / (n_images - 1)))
+        return np.asarray(ndtri(probabilities))
+    return np.asarray(stdtrit(n_images - 1, probabilities) * np.sqrt(n_images / (n_images - 1)))
 
 
 def detectable(draws: F8, level: float, n_images: float) -> float:
@@ -197,8 +208,9 @@ def permutation_p(
     n_units = int(units.max()) + 1
 
     def swapped_images() -> Iterator[I8]:
-        """Yield blocks (S, N), one row per permutation: 1 if an image is exchanged, else 0."""
-        return (block[:, units] for block in _swaps(n_units, sampling.n_boot, sampling.seed))
+        """Yield arrays (S, N), one row per permutation: 1 if an image is exchanged, else 0."""
+        for swapped_units in _swaps(n_units, sampling.n_boot, sampling.seed):  # (S, n_units)
+            yield swapped_units[:, units]
 
     both_runs = [WeightedRun(a, metrics, b)]  # the images of a, then those of b
     weights_a = (np.hstack([1 - swapped, swapped]) for swapped in swapped_images())
@@ -235,21 +247,23 @@ def sign_flip_p(differences: F8, seed: int = 0) -> float:
     0.25
     """
     swaps = np.vstack([*_swaps(len(differences), _MAX_SIGNS, seed)])  # (assignments, R)
-    return _share_as_far((1 - 2 * swaps) @ differences)
+    signs = 1 - 2 * swaps
+    return _share_as_far(signs @ differences)
 
 
 def _swaps(n: int, count: int, seed: int) -> Iterator[I8]:
-    """Yield ways to swap the members of n pairs, as rows of blocks (S, n).
+    """Yield ways to swap the two members of each of n pairs.
 
-    A row has a 1 for each pair that is swapped, else 0. The first row swaps no pair. If there are
-    at most `count` ways, all 2^n are yielded. Otherwise, `count` random rows, drawn with `seed`,
-    follow the first row.
+    Yields arrays (S, n) of S ways each. A row is one way, and has a 1 for each pair that is
+    swapped, else 0. The very first row swaps no pair. If there are at most `count` ways, all 2^n
+    are yielded. Otherwise, `count` random rows, drawn with `seed`, follow the first row.
     """
     if 2**n <= count:
-        for rows in blocks(2**n, n):
-            yield np.array(rows)[:, None] >> np.arange(n) & 1  # bit k of the row's number
+        for numbers in blocks(2**n, n):
+            # The binary digits of the number of a way say which pairs it swaps
+            yield (np.array(numbers)[:, None] >> np.arange(n)) & 1
         return
     rng = np.random.default_rng(seed)
     yield np.zeros((1, n), np.int64)
-    for rows in blocks(count, n):
-        yield rng.integers(0, 2, (len(rows), n))
+    for numbers in blocks(count, n):
+        yield rng.integers(0, 2, (len(numbers), n))

@@ -127,7 +127,7 @@ def test_p_of_one_and_of_two_images():
 
 @pytest.mark.parametrize("n", [7, 3000])
 def test_weights_come_in_blocks_of_one_stream(n, monkeypatch):
-    monkeypatch.setattr("bsdsbench.comparison.bootstrap._CELLS", 60_000)
+    monkeypatch.setattr("bsdsbench.comparison.bootstrap._MAX_WEIGHTS", 60_000)
     parts = [*_bootstrap_weights(n, 50, 3)]
     assert max(part.size for part in parts) <= 60_000
     whole = np.random.default_rng(3).multinomial(n, np.full(n, 1 / n), size=50)
