@@ -460,8 +460,8 @@ def _print_explanation(
     print(f"protocol {describe([metric], evaluation.protocol)}")
     last_lines = (
         evaluation.read_as,
-        explanation.partly_line,
-        explanation.late_line,
+        explanation.partly_counted_line,
+        explanation.not_counted_line,
         explanation.sentence(),
     )
     print("\n".join(filter(None, last_lines)))

@@ -517,13 +517,13 @@ def assert_scores(
         return None
     if not Path(baseline).exists():
         raise AssertionError(f"{baseline}: no baseline yet, make it with --bsdsbench-update")
-    result = check(evaluation, baseline, **options)
-    if not result.passed:
-        failed = result.lines(failed_only=True)
-        count = f"{len(failed)} of {len(result.checks)} scores failed: bsdsbench check shows all"
-        lines = [f"{result.name} is worse than {baseline}", *failed[:3], count]
+    checked = check(evaluation, baseline, **options)
+    if not checked.passed:
+        failed = checked.lines(failed_only=True)
+        count = f"{len(failed)} of {len(checked.checks)} scores failed: bsdsbench check shows all"
+        lines = [f"{checked.name} is worse than {baseline}", *failed[:3], count]
         raise AssertionError("\n".join(lines))
-    return result
+    return checked
 
 
 def _in_units_of_score(tolerance: Tolerance, before: float, score: str) -> float:

@@ -95,46 +95,52 @@ class MethodComparison(ComparedScores):
         spread : what is shown beside a mean over runs. "sd" is the standard deviation, "se" the
             standard error, and "range" the smallest and the largest value.
         """
-        spread = Spread(spread)
-        scores = self.scores_shown
-        images = counted(self.n_images, "image")
         notes: list[str | Note] = [*left_out_of(self)]
         notes += [f"{line.removesuffix('.')}." for line in self.notes]
-        fields = [score_field(score) for score in scores]
-        mean_rows: list[list[Cell]] = []
-        interval_rows: list[list[Cell]] = []
-        for name in self.names:
-            mean_rows.append([name, *(self.of_runs[name, s].cell(spread) for s in scores)])
-            intervals = [self.interval_of(name, score) for score in scores]
-            interval_rows.append([name, *(Estimate(i.value, i.low, i.high) for i in intervals)])
-        unranked = [replace(field, higher_is_better=None) for field in fields]
-        title = f"Means over runs with {self.percent} intervals"
-        tables = [
-            Table(
-                "methods",
-                "Scores of methods",
-                [METHOD, *fields],
-                mean_rows,
-                notes=[spread.note, *notes],
-                sentence=f"Scores on {images}: {spread.words}",
-            ),
-            Table("intervals", title, [METHOD, *unranked], interval_rows, notes=notes, aside=True),
-        ]
+        tables = [self._table_of_means(Spread(spread), notes), self._table_of_intervals(notes)]
         if len(self.methods) > 1:
-            rows: list[list[Cell]] = [
-                [d.a, d.b, heading(d.score), *difference_cells(d, self.level)]
-                for d in self.differences
-                if d.score in scores
-            ]
-            columns = difference_fields(self.percent)
-            tables.append(
-                Table("differences", "Differences", columns, rows, notes=notes, n_labels=3)
-            )
+            tables.append(self._table_of_differences(notes))
         caption = (
-            f"{images}{clusters_phrase(self)}, {self.n_boot} bootstrap samples of images and "
-            f"runs, seed {self.seed}. Protocol: {self.protocol}"
+            f"{counted(self.n_images, 'image')}{clusters_phrase(self)}, {self.n_boot} bootstrap "
+            f"samples of images and runs, seed {self.seed}. Protocol: {self.protocol}"
         )
         return [replace(table, caption=caption, reading=self.reading) for table in tables]
+
+    def _table_of_means(self, spread: Spread, notes: Sequence[str | Note]) -> Table:
+        """Return the table of each method's mean scores over its runs, with their spread."""
+        rows: list[list[Cell]] = []
+        for name in self.names:
+            means = [self.of_runs[name, score].cell(spread) for score in self.scores_shown]
+            rows.append([name, *means])
+        return Table(
+            "methods",
+            "Scores of methods",
+            [METHOD, *map(score_field, self.scores_shown)],
+            rows,
+            notes=[spread.note, *notes],
+            sentence=f"Scores on {counted(self.n_images, 'image')}: {spread.words}",
+        )
+
+    def _table_of_intervals(self, notes: Sequence[str | Note]) -> Table:
+        """Return the table of each method's mean scores with their intervals."""
+        rows: list[list[Cell]] = []
+        for name in self.names:
+            intervals = [self.interval_of(name, score) for score in self.scores_shown]
+            rows.append([name, *(Estimate(i.value, i.low, i.high) for i in intervals)])
+        fields = [METHOD]
+        for score in self.scores_shown:
+            fields.append(replace(score_field(score), higher_is_better=None))
+        title = f"Means over runs with {self.percent} intervals"
+        return Table("intervals", title, fields, rows, notes=notes, aside=True)
+
+    def _table_of_differences(self, notes: Sequence[str | Note]) -> Table:
+        """Return the table of the differences between each pair of methods."""
+        rows: list[list[Cell]] = []
+        for d in self.differences:
+            if d.score in self.scores_shown:
+                rows.append([d.a, d.b, heading(d.score), *difference_cells(d, self.level)])
+        fields = difference_fields(self.percent)
+        return Table("differences", "Differences", fields, rows, notes=notes, n_labels=3)
 
     def only(self, scores: Sequence[str]) -> MethodComparison:
         """Return the comparison with only some scores, such as "ods", in its tables.
@@ -365,18 +371,32 @@ def _draw_means(by_run: F8, drawn_runs: I8, n_units: int) -> _Draws:
     n_runs = len(by_run)
     if n_runs == 1:
         return _Draws(by_run[0], n_units)
-    offsets = by_run - by_run[0]  # relative to a run, so that the mean of equal runs is exact
+    offsets = by_run - by_run[0]  # from the first run, so that the mean of equal runs is exact
     mean_offset = offsets.mean(axis=0)
     means = by_run[0] + mean_offset
+    # The mean offset of the drawn runs in each sample, minus that of all runs
     deviations = np.einsum("rb,br->b", offsets, drawn_runs) / n_runs - mean_offset
     deviations *= (n_runs / (n_runs - 1)) ** 0.5
     if np.isnan(means).all():
         return _Draws(means, n_units)
-    # Satterthwaite's degrees of freedom of a sum of two variances
-    image_variance, run_variance = np.nanvar(means), np.nanvar(deviations)
-    terms = image_variance**2 / max(n_units - 1, 1) + run_variance**2 / (n_runs - 1)
-    freedom = (image_variance + run_variance) ** 2 / terms if terms > 0 else n_units - 1
-    return _Draws(means + deviations, 1 + float(freedom))
+    degrees = _degrees_of_freedom(np.nanvar(means), n_units, np.nanvar(deviations), n_runs)
+    return _Draws(means + deviations, 1 + degrees)
+
+
+def _degrees_of_freedom(
+    image_variance: float, n_units: int, run_variance: float, n_runs: int
+) -> float:
+    """Return Satterthwaite's degrees of freedom of the sum of two estimated variances.
+
+    image_variance, n_units : the variance over images, and the number of images or clusters
+    run_variance, n_runs : the variance over runs, and the number of runs
+
+    If both variances are 0, there are `n_units` - 1 degrees of freedom.
+    """
+    denominator = image_variance**2 / max(n_units - 1, 1) + run_variance**2 / (n_runs - 1)
+    if denominator == 0:
+        return float(n_units - 1)
+    return float((image_variance + run_variance) ** 2 / denominator)
 
 
 def _difference(
@@ -481,18 +501,29 @@ def means_table(
     for name, runs in scores_of_runs.items():
         means = [ScoresOfRuns(tuple(scores[s] for scores in runs)).cell(spread) for s in shown]
         rows.append([name, *means])
-    for name, by_metric, marks in extra:
-        row: list[Cell] = [name]
-        for score in shown:
-            metric, _, key = score.partition(".")
-            cell = value_at(by_metric.get(metric, {}), key)
-            if key in marks and cell is not None:  # a marked score is never the best of its column
-                mark = f"[{marks[key]}]" if marks[key] else ""
-                cell = Estimate(cell, mark=mark, comparable=False)
-            row.append(cell)
-        rows.append(row)
+    rows += [_published_row(published, shown) for published in extra]
     footer: Any = table_footer(runs_of(methods))
     footer["notes"] = [spread.note, *footer["notes"], *notes]
     footer["sentence"] = f"Scores on {counted(len(first_run.records), 'image')}: {spread.words}"
     fields = [METHOD, *map(score_field, shown)]
     return Table("methods", "Scores of methods", fields, rows, **footer)
+
+
+def _published_row(published: Row, scores: Sequence[str]) -> list[Cell]:
+    """Return a row of a table: the label of a published result, and its scores.
+
+    published : the label, the scores by metric, and the scores that have a mark, such as the rule
+        of an AP. The text of a mark may be empty. A marked score is never shown as the best of its
+        column.
+    scores : the columns of the table, as METRIC.SCORE. A cell is None if the result lacks a score.
+    """
+    label, by_metric, marks = published
+    row: list[Cell] = [label]
+    for score in scores:
+        metric, _, key = score.partition(".")
+        cell = value_at(by_metric.get(metric, {}), key)
+        if key in marks and cell is not None:
+            mark = f"[{marks[key]}]" if marks[key] else ""
+            cell = Estimate(cell, mark=mark, comparable=False)
+        row.append(cell)
+    return row

@@ -137,9 +137,11 @@ def _agrees(value: object, target: float | str) -> bool:
 
     A score that is not a number, such as None, never agrees.
     """
+    if not isinstance(value, int | float):
+        return False
     n_decimals = len(str(target).partition(".")[2])
-    half_unit = max(0.5 * 10.0**-n_decimals, 1e-6)  # the slack below is for rounding errors
-    return isinstance(value, int | float) and abs(value - float(target)) <= half_unit * (1 + 1e-9)
+    half_unit = max(0.5 * 10.0**-n_decimals, 1e-6)  # of the last decimal, or six decimals
+    return abs(value - float(target)) <= half_unit * (1 + 1e-9)  # allows for rounding errors
 
 
 def _read_shipped(name: str) -> dict[str, Any]:
@@ -273,11 +275,14 @@ def published_beside(
             if reason:
                 run_names_by_reason.setdefault(reason, []).append(run_name)
         label = published.label
-        marks: dict[str, str] = {}
+        marks: dict[str, str] = {}  # score -> mark
         if any(reasons.values()):
-            label += f" [{published.tasks[0].partition('/')[0]}]"
-            for metric in published.scores():  # marks that print nothing
-                marks |= {c.key: "" for c in registry.get(metric).columns if c.score}
+            data_set = published.tasks[0].partition("/")[0]
+            label += f" [{data_set}]"
+            for metric in published.scores():
+                for column in registry.get(metric).columns:
+                    if column.score:
+                        marks[column.key] = ""  # prints nothing, but cannot be the best
         if published.ap_rule is not None and ap_rules != {published.ap_rule}:
             marks["ap"] = published.ap_rule
         rows.append((label, published.scores(), marks))

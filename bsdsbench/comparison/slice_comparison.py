@@ -149,7 +149,9 @@ def compared_table(comparisons: Mapping[str, ComparedScores], by: str) -> Table:
         fields = [*slice_fields, Field("score", "Score"), value_field]
         title = f"Scores with intervals by {group_column}"
         return Table("slices", title, fields, rows, notes=notes, n_labels=1)
-    rows = [row for score in first.scores_shown for row in _difference_rows(comparisons, score)]
+    rows = []
+    for score in first.scores_shown:
+        rows += _difference_rows(comparisons, score)
     a, b, score_label, difference, p, p_holm, _ = difference_fields(first.percent)
     fields = [a, b, score_label, *slice_fields, replace(difference, short=""), p, p_holm]
     star_note = (

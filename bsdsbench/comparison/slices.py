@@ -17,7 +17,7 @@ from typing import NamedTuple
 import attrs
 import numpy as np
 
-from bsdsbench.arguments import F8
+from bsdsbench.arguments import F8, I8
 from bsdsbench.comparison.bootstrap import WeightedRun, jackknife_weights, scores_of
 from bsdsbench.comparison.comparison_tables import group_by_part
 from bsdsbench.metrics import registry
@@ -129,22 +129,20 @@ def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
     macro_changes = {score: np.zeros(int(units.max()) + 1) for score in on_slices}
     for number in range(len(groups.names)):
         images = groups.images_of(number)
-        slice_units, local_units = np.unique(units[images], return_inverse=True)
-        without_units: dict[str, F8] = {}  # score -> the score on this slice without each unit
-        if slice_units.size > 1:
-            slice_run = replace(run, records=[run.records[i] for i in images])
-            slice_weighted = WeightedRun(slice_run, run.metrics)
-            (without_units,) = scores_of([slice_weighted], jackknife_weights(local_units))
+        slice_units = np.unique(units[images])
+        slice_without = _scores_without_units(run, images, units)
         for score, values in on_slices.items():
             value = float(values[number])
-            replicates = without_units.get(score, np.full(slice_units.size, np.nan))
+            # (slice_units,): how much the score on the slice changes without each of its units
+            replicates = slice_without.get(score, np.full(slice_units.size, np.nan))
+            changes = replicates - value
             # (units,): the score on the slice minus the score on all images, both without each
             # unit. A unit that is not in the slice changes only the score on all images.
             differences = value - all_without[score]
-            differences[slice_units] += replicates - value
+            differences[slice_units] += changes
             if not np.isnan(value):
                 n_defined = int((~np.isnan(values)).sum())
-                macro_changes[score][slice_units] += (replicates - value) / n_defined
+                macro_changes[score][slice_units] += changes / n_defined
             slice_score = SliceScore(
                 _jackknife_interval(value, replicates, slice_units.size, score),
                 _jackknife_interval(value - on_all[score], differences, slice_units.size),
@@ -160,6 +158,25 @@ def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
             _jackknife_interval(mean - on_all[score], differences, means.size),
         )
     return Slices(run.name, groups, on_all, scores, macro, cluster or "image")
+
+
+def _scores_without_units(run: Evaluation, images: I8, units: I8) -> dict[str, F8]:
+    """Score a run on some of its images, without each of the units that these images belong to.
+
+    images : (n,), the indices of the images among the N images of the run
+    units : (N,), the number of the unit of each image of the run. A unit, an image or a cluster of
+        images, is left out as a whole.
+
+    Returns a dict from METRIC.SCORE to an array (k,) for the k units, in ascending order. It is
+    empty if there is only one unit, without which no image is left.
+    """
+    own_units, unit_of_image = np.unique(units[images], return_inverse=True)
+    if own_units.size == 1:
+        return {}
+    run_on_images = replace(run, records=[run.records[i] for i in images])
+    weighted = WeightedRun(run_on_images, run.metrics)
+    (scores,) = scores_of([weighted], jackknife_weights(unit_of_image))
+    return scores
 
 
 def _jackknife_interval(
@@ -183,8 +200,8 @@ def _jackknife_interval(
     if n_units < 2 or np.isnan(replicates).any() or np.isnan(value):
         return ValueInterval(value, np.nan, np.nan)
     n = replicates.size
-    error = np.sqrt((n - 1) / n * ((replicates - replicates.mean()) ** 2).sum())
-    half_width = float(stdtrit(n_units - 1, (1 + LEVEL) / 2) * error)
+    standard_error = np.sqrt((n - 1) / n * ((replicates - replicates.mean()) ** 2).sum())
+    half_width = float(stdtrit(n_units - 1, (1 + LEVEL) / 2) * standard_error)
     low, high = value - half_width, value + half_width
     if score:
         # Other scores of which less is better, such as distances, may be above 1
@@ -267,18 +284,8 @@ def _slice_table(
     Beside each score, a second column has its difference from the score on all images.
     """
     known = [score for score in slices[0].scores if score.startswith(f"{metric.name}.")]
-    if wanted is None:
-        first_run = next(run for run in runs if metric.name in run.metrics)
-        chosen = score_names.usual_scores(first_run, known, parts=True)
-    else:
-        chosen = known if "all" in wanted else score_names.names_meant(wanted, known)
-    shown = []
-    for score in known:
-        parsed = score_names.score_name(score)
-        if score not in chosen or parsed is None or bool(parsed.part) != of_parts:
-            continue
-        if wanted is not None or parsed.column.shown in ("always", "several"):
-            shown.append(score)
+    first_run = next(run for run in runs if metric.name in run.metrics)
+    shown = _scores_shown(first_run, known, wanted, of_parts)
     if not shown:
         return None
     columns, scores_by_part = group_by_part(shown)
@@ -288,7 +295,9 @@ def _slice_table(
     for key, column in columns.items():
         difference = Field(f"{key}_difference", f"{column.heading} - all", "- all", "+.3f")
         fields += [table_column(column, 3), difference]
-    rows = [row for s in slices for row in _slice_rows(s, columns, scores_by_part, of_parts)]
+    rows: list[list[Cell]] = []
+    for slices_of_run in slices:
+        rows += _slice_rows(slices_of_run, columns, scores_by_part, of_parts)
     unit = slices[0].unit
     notes = [
         f"[95 % interval]: jackknife that leaves out one {unit} at a time, with Student's t; "
@@ -302,6 +311,31 @@ def _slice_table(
     key += "".join(c if c.isalnum() else "_" for c in group_column)
     title = f"{metric.title} by {group_column}{', part by part' if of_parts else ''}"
     return Table(key, title, fields, rows, n_labels=len(labels), **footer)
+
+
+def _scores_shown(
+    run: Evaluation, known: Sequence[str], wanted: Sequence[str] | None, of_parts: bool
+) -> list[str]:
+    """Return the scores of a metric that a table of slices shows, as METRIC.SCORE.
+
+    run : a run that has the metric
+    known : all scores of the metric
+    wanted, of_parts : the parameters of `_slice_table`
+    """
+    if wanted is None:
+        chosen = score_names.usual_scores(run, known, parts=True)
+    elif "all" in wanted:
+        chosen = known
+    else:
+        chosen = score_names.names_meant(wanted, known)
+    shown = []
+    for score in known:
+        parsed = score_names.score_name(score)
+        if score not in chosen or parsed is None or bool(parsed.part) != of_parts:
+            continue
+        if wanted is not None or parsed.column.shown in ("always", "several"):
+            shown.append(score)
+    return shown
 
 
 def _slice_rows(
@@ -371,8 +405,9 @@ def group_table(run: Evaluation, metric: str, by: str) -> Table:
         is_measured = any(value_at(scores, c.key) is not None for scores in pooled.values())
         if is_measured and c.key != "n_images" and c not in ERROR_COLUMNS:
             columns.setdefault(c.key, c)
+    has_part_column = len(pooled) > 1
     labels = [Field("group", groups.column)]
-    if len(pooled) > 1:
+    if has_part_column:
         labels.append(Field("part", "Part"))
     fields = [*labels, Field("images", "images", short="n", format="d")]
     for c in columns.values():
@@ -385,11 +420,13 @@ def group_table(run: Evaluation, metric: str, by: str) -> Table:
     for number, name in enumerate(groups.names):
         images = groups.images_of(number)
         for part, scores in pooled.items():
-            row: list[Cell] = [name, part or None] if len(pooled) > 1 else [name]
+            row: list[Cell] = [name]
+            if has_part_column:
+                row.append(part or None)
             row.append(images.size)
             for key, c in columns.items():
-                of_groups = value_at(scores, key)
-                row.append(None if of_groups is None else float(of_groups[number]))
+                score_of_groups = value_at(scores, key)
+                row.append(None if score_of_groups is None else float(score_of_groups[number]))
                 if c.score:
                     values = image_values.get(part, {}).get(key)
                     mean = None

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from attrs import evolve
@@ -58,58 +58,71 @@ AREAS = {  # AP rule -> programs that use it
 }
 
 
-def iterate_rules(
-    run: PRCurve, images: PRCurve, whole: PRCurve
-) -> Iterator[tuple[str, str, str, float]]:
+class ScoreByRule(NamedTuple):
+    """A score that a rule computes from a curve."""
+
+    measure: str  # "ods", "ois" or "ap"
+    description: str
+    programs: str  # that use the rule
+    value: float
+
+
+def iterate_rules(run: PRCurve, images: PRCurve, whole: PRCurve) -> Iterator[ScoreByRule]:
     """Compute ODS, OIS and AP by every rule that programs or papers use.
 
     run : the curve of the run
     images : the curves of the N single images, (N, T)
-    whole : the curve of the run with one more row, for threshold 0, if that row is known; otherwise
-        the same as `run`
-
-    Yields tuples (measure, description, programs, value). The measure is "ods", "ois" or "ap", and
-    the programs are those that use the rule.
+    whole : the curve of the run with one more point, for threshold 0, if that point is known;
+        otherwise the same as `run`
     """
+    bsds, seism = "the BSDS500 programs", "SEISM, skeval"
     sklearn_ap, sklearn_auc = "scikit-learn's average precision", "numpy's and scikit-learn's auc"
-    f = images.f
-    yield "ods", "ODS at a threshold, not interpolated", "SEISM, skeval", best(run, "maximum").f
-    yield "ods", "ODS interpolated between thresholds", "the BSDS500 programs", best(run).f
-    yield "ods", "ODS as mean of the images' F", HOME_MADE, f.mean(axis=0).max()
-    f_of_means = f_measure(images.precision.mean(axis=0), images.recall.mean(axis=0))
-    yield "ods", "ODS as F of the images' mean P and R", HOME_MADE, f_of_means.max()
-    yield "ois", "OIS as mean of the images' best F", HOME_MADE, f.max(axis=1).mean()
+    at_threshold, interpolated = best(run, "maximum").f, best(run).f
+    f = images.f  # (N, T)
+    mean_f = f.mean(axis=0).max()
+    f_of_means = f_measure(images.precision.mean(axis=0), images.recall.mean(axis=0)).max()
+    yield ScoreByRule("ods", "ODS at a threshold, not interpolated", seism, at_threshold)
+    yield ScoreByRule("ods", "ODS interpolated between thresholds", bsds, interpolated)
+    yield ScoreByRule("ods", "ODS as mean of the images' F", HOME_MADE, mean_f)
+    yield ScoreByRule("ods", "ODS as F of the images' mean P and R", HOME_MADE, f_of_means)
+    mean_of_best = f.max(axis=1).mean()
+    yield ScoreByRule("ois", "OIS as mean of the images' best F", HOME_MADE, mean_of_best)
     for rule, programs in AREAS.items():
-        yield "ap", f"AP rule {rule}", programs, float(average_precision(whole, rule))
+        ap = float(average_precision(whole, rule))
+        yield ScoreByRule("ap", f"AP rule {rule}", programs, ap)
     order = np.argsort(run.recall, kind="stable")
     p, r = run.precision[order], run.recall[order]
     # The largest precision at each of 101 recalls or beyond, times their distance
     envelope = largest_precision_from(p, r, RECALL_LEVELS).sum() * 0.01
-    yield "ap", "AP of the envelope", HOME_MADE, envelope
-    yield "ap", "AP as a step sum", sklearn_ap, auc_pr(p, r, rule="step")
-    yield "ap", "AP as a trapezoid sum", sklearn_auc, auc_pr(p, r, rule="trapezoid")
-    yield "ap", "AP as mean of the images' AP", HOME_MADE, area(images).mean()
+    steps, trapezoids = auc_pr(p, r, rule="step"), auc_pr(p, r, rule="trapezoid")
+    yield ScoreByRule("ap", "AP of the envelope", HOME_MADE, envelope)
+    yield ScoreByRule("ap", "AP as a step sum", sklearn_ap, steps)
+    yield ScoreByRule("ap", "AP as a trapezoid sum", sklearn_auc, trapezoids)
+    yield ScoreByRule("ap", "AP as mean of the images' AP", HOME_MADE, area(images).mean())
 
 
 def iterate_other_columns(
     metric: Metric, targets: Mapping[str, Any], scores: Mapping[str, float]
 ) -> Iterator[tuple[str, dict[str, float]]]:
-    """Yield the scores that the targets would have if another form of their columns were meant.
+    """Yield the scores of the run in other columns that the published values may belong to.
 
-    A metric may store the same quantity in several columns: "mae_mean" and "mae_sum", for example,
-    are the forms "_mean" and "_sum" of the quantity "mae". A published "mae" may be either.
+    A metric may compute the same quantity in several ways, in a column each: "mae_mean" and
+    "mae_sum", for example, are the variants "_mean" and "_sum" of the quantity "mae". A published
+    "mae" may be either.
 
     metric : the metric
     targets : the published values by column key
     scores : the scores of the run by column key
 
-    Yields, for each form that has a score for every target, the headings of its columns and a dict
-    from target to score. The form of the targets themselves is included. Yields nothing if the
-    targets belong to several parts (such as classes), or if the column of a target belongs to no
-    quantity.
+    Yields, for each variant that has a score for every target, the headings of its columns and a
+    dict from target to score. The variant of the targets themselves is included. Yields nothing if
+    the targets belong to several parts (such as classes), or if the column of a target belongs to
+    no quantity.
     """
-    parsed = [score_name(f"{metric.name}.{target}") for target in targets]
-    parts = {name.part if name else "" for name in parsed}
+    parts = set()
+    for target in targets:
+        name = score_name(f"{metric.name}.{target}")
+        parts.add(name.part if name else "")
     if len(parts) != 1:
         return
     part = parts.pop()
@@ -117,34 +130,38 @@ def iterate_other_columns(
     columns = {prefix + c.key: c for c in metric.columns if c.quantity}
     if not targets.keys() <= columns.keys():
         return
-    keys_of_form: dict[str, dict[str, str]] = {}  # "_sum" -> {quantity: key}
+    keys_of_variant: dict[str, dict[str, str]] = {}  # such as "_sum" -> quantity -> key
     for key, column in columns.items():
-        form = key.replace(column.quantity, "", 1)  # what is left of the key
-        keys_of_form.setdefault(form, {}).setdefault(column.quantity, key)
-    for key_of_quantity in keys_of_form.values():
-        keys = {t: key_of_quantity.get(columns[t].quantity, "") for t in targets}
-        if all(key in scores for key in keys.values()):
-            description = ", ".join(columns[key].heading for key in keys.values())
-            yield description, {t: scores[key] for t, key in keys.items()}
+        variant = key.replace(column.quantity, "", 1)  # what is left of the key
+        keys_of_variant.setdefault(variant, {}).setdefault(column.quantity, key)
+    for key_of_quantity in keys_of_variant.values():
+        key_of_target = {t: key_of_quantity.get(columns[t].quantity, "") for t in targets}
+        if all(key in scores for key in key_of_target.values()):
+            headings = [columns[key].heading for key in key_of_target.values()]
+            yield ", ".join(headings), {t: scores[key] for t, key in key_of_target.items()}
 
 
 # ---- tables of every rule ------------------------------------------------------------------------
 
+# The score, the name and the description of each rule
 _RULES = [("AP", *rule) for rule in AP_RULES.items()]
 _RULES += [("ODS", *rule) for rule in ODS_RULES.items()]
 
 
-def add_whole_image(files: Sources, protocol: Protocol, grid: F8, matches: F8) -> PRCurve:
-    """Return a run's curve with one more row, for threshold 0, at which every pixel is predicted.
+def add_whole_image(files: Sources, protocol: Protocol, thresholds: F8, matches: F8) -> PRCurve:
+    """Return a run's curve with one more point, for threshold 0, at which every pixel is predicted.
 
-    files : the files of the run. The ground truth of every image is read to count the new row.
+    files : the files of the run. The ground truth of every image is read to count this point.
     protocol : the protocol of the run
-    grid : (T,), the thresholds of the other rows, which are above 0 and ascending
+    thresholds : (T,), the thresholds of the other points, which are above 0 and ascending
     matches : (T, 4), the counts at these thresholds, summed over the images
     """
-    truths = (files.truth(image_id, protocol) for image_id in files.pairs)
-    first = sum(whole_image_counts(truth_maps(t, protocol), t.parts.get("valid")) for t in truths)
-    return PRCurve.of_counts(np.r_[0.0, grid], np.vstack([first, matches]))
+    matches_at_0 = np.zeros(4, np.int64)
+    for image_id in files.pairs:
+        truth = files.truth(image_id, protocol)
+        gt_maps = truth_maps(truth, protocol)
+        matches_at_0 = matches_at_0 + whole_image_counts(gt_maps, truth.parts.get("valid"))
+    return PRCurve.of_counts(np.r_[0.0, thresholds], np.vstack([matches_at_0, matches]))
 
 
 def build_rules_tables(runs: Sequence[Evaluation], gt_dir: StrPath | None = None) -> list[Table]:
@@ -160,25 +177,29 @@ def build_rules_tables(runs: Sequence[Evaluation], gt_dir: StrPath | None = None
     """
     tables = []
     for metric in dict.fromkeys(metric for run in runs for metric in run.metrics):
-        values_of_runs = []  # of each run: part -> {(score, rule): value}
+        values_of_runs = []  # of each run: part -> (score, rule) -> value
         for run in runs:
             curves = curves_of(run, metric) if metric in run.metrics else {}
-            values_of_runs.append(
-                {part: _apply_rules(run, metric, part, c, gt_dir) for part, c in curves.items()}
-            )
+            values = {}
+            for part, curve in curves.items():
+                values[part] = _apply_rules(run, metric, part, curve, gt_dir)
+            values_of_runs.append(values)
         parts = dict.fromkeys(part for values in values_of_runs for part in values)
         if not parts:
             continue
         labels = [Field("score", "Score"), Field("rule", "Rule")]
-        if any(parts):  # beside the curve of the whole metric, ""
+        has_named_parts = any(parts)  # the curve of the whole metric has the name ""
+        if has_named_parts:
             labels.append(Field("part", "Curve"))
         run_columns = [Field(f"run_{k}", r.name, "", ".4f") for k, r in enumerate(runs, 1)]
         rows: list[list[Cell]] = []
         for score, rule, description in _RULES:
             for part in parts:
-                cells = [values.get(part, {}).get((score, rule)) for values in values_of_runs]
-                row_labels = (score, rule, part)[: len(labels)]
-                rows.append([*row_labels, *cells, description])
+                row: list[Cell] = [score, rule]
+                if has_named_parts:
+                    row.append(part)
+                row += [values.get(part, {}).get((score, rule)) for values in values_of_runs]
+                rows.append([*row, description])
         is_default = metric in registry.DEFAULT_METRICS
         table = Table(
             "rules" if is_default else f"rules-{metric}",
@@ -205,15 +226,15 @@ def _apply_rules(
     curve : the curve
     gt_dir : the folder of the ground truth, by default the folder that the run names
 
-    Two rules need a row for threshold 0, at which every pixel is predicted: "edter", and for
-    metrics other than boundaries also "step". The row is taken from the curve or from the run's
-    counts. For boundaries, it can also be counted from the ground truth. If the row is not known,
-    "edter" gives None, and "step" is applied to the curve as it is.
+    Two rules need a point at threshold 0, where every pixel is predicted: "edter", and for metrics
+    other than boundaries also "step". The point is taken from the curve or from the run's counts.
+    For boundaries, it can also be counted from the ground truth. If the point is not known, "edter"
+    gives None, and "step" is applied to the curve as it is.
 
     Returns a dict from ("AP" or "ODS", name of the rule) to the value, None if it is undefined.
     """
     is_boundary = metric in registry.DEFAULT_METRICS
-    whole = curve  # with the row of threshold 0
+    whole = curve  # will have the point at threshold 0, if it is known
     if not run.records:
         curve = whole = replace(curve, whole_image=bool(curve.thresholds[0] == 0))
     elif not part:
@@ -269,13 +290,18 @@ class CountingChange:
             return True
         if options_after != metric.options_of(protocol):
             return True
-        # The options were compared, and names do not matter
-        plain, plain_after = (evolve(p, name="any", options={}) for p in (protocol, after))
-        differences = Signature(plain).differences(Signature(plain_after))
+        # Compare the other fields: options were compared above, and names do not matter
+        signature = Signature(evolve(protocol, name="any", options={}))
+        signature_after = Signature(evolve(after, name="any", options={}))
+        differences = signature.differences(signature_after)
         return any(d.severity is not Severity.IGNORED for d in differences)
 
     def truth(self, gt: GroundTruth) -> GroundTruth:
-        """Return the ground truth with the annotators that this change reads."""
+        """Return the ground truth of the annotators that this change reads.
+
+        This is the ground truth itself, that of the first annotator alone, or one boundary map that
+        has the boundaries of all annotators.
+        """
         if self.annotators == "first":
             drawings = gt.parts.keys() & {"boundaries", "segmentations"}
             return gt.replace(**{name: gt.parts[name][:1] for name in drawings})
@@ -290,10 +316,10 @@ class CountingChange:
         Returns None if the changes exclude each other: if they are of the same kind, or if both
         change the same field of the protocol.
         """
-        fields = {name for change in self.changes for name in change}
-        other_fields = {name for change in other.changes for name in change}
-        shared = (fields & other_fields) - {"options"}  # whose mappings are merged
-        if self.kind == other.kind or shared:
+        fields = set().union(*self.changes)
+        other_fields = set().union(*other.changes)
+        changed_by_both = (fields & other_fields) - {"options"}  # whose mappings are merged
+        if self.kind == other.kind or changed_by_both:
             return None
         return CountingChange(
             kind=f"{self.kind} + {other.kind}",
@@ -369,26 +395,29 @@ def many_to_one_counts(
     gt_maps = truth_maps(truth, protocol)  # (A, H, W)
     rows, cols = gt_maps.shape[1:]
     radius = protocol.radius((rows, cols))
+    # Events say at which threshold, from the highest on, each pixel becomes predicted
     thresholds, events, _ = threshold_events(
         pred, (rows, cols), protocol, valid=truth.parts.get("valid")
     )
-    marked = gt_maps.any(axis=0)  # by any annotator
+    is_marked = gt_maps.any(axis=0)  # by any annotator
+    n_annotators = gt_maps.sum(axis=0, dtype=np.int64)  # that marked each pixel
     # Pixels within the tolerance of a marked one, where predicted pixels are correct. The distance
     # transform is undefined if no pixel is marked.
-    close = np.zeros(marked.shape, bool)
-    if marked.any():
-        close = ndimage.distance_transform_edt(~marked) <= with_tolerance(radius)
-    reach = int(with_tolerance(radius))
-    dy, dx = (a.ravel() for a in np.mgrid[-reach : reach + 1, -reach : reach + 1])
-    inside = np.hypot(dy, dx) <= with_tolerance(radius)
-    annotators = gt_maps.sum(axis=0, dtype=np.int64)
-    n_near, counted = np.zeros(marked.shape, np.int32), np.empty((3, thresholds.size), np.int64)
-    count_near_pixels(events, annotators, close, dy[inside], dx[inside], n_near, counted)
-    matched_gt, matched_pred, total_pred = counted
-    total_gt = np.full(thresholds.size, annotators.sum())
-    # Events begin at the highest threshold, counts at the lowest
-    counts = (matched_gt[::-1], total_gt, matched_pred[::-1], total_pred[::-1])
-    return MatchCounts(thresholds, np.column_stack(counts))
+    is_correct = np.zeros(is_marked.shape, bool)
+    if is_marked.any():
+        is_correct = ndimage.distance_transform_edt(~is_marked) <= with_tolerance(radius)
+    # The offsets in rows and columns from a pixel to all pixels within the tolerance
+    largest = int(with_tolerance(radius))
+    dy, dx = (a.ravel() for a in np.mgrid[-largest : largest + 1, -largest : largest + 1])
+    is_within = np.hypot(dy, dx) <= with_tolerance(radius)
+    dy, dx = dy[is_within], dx[is_within]
+    n_near = np.zeros(is_marked.shape, np.int32)  # predicted pixels near each pixel; filled below
+    from_highest = np.empty((3, thresholds.size), np.int64)  # counts from the highest threshold on
+    count_near_pixels(events, n_annotators, is_correct, dy, dx, n_near, from_highest)
+    matched_gt, matched_pred, total_pred = from_highest[:, ::-1]
+    total_gt = np.full(thresholds.size, n_annotators.sum())
+    counts = np.column_stack([matched_gt, total_gt, matched_pred, total_pred])
+    return MatchCounts(thresholds, counts)
 
 
 # ---- images --------------------------------------------------------------------------------------
@@ -405,17 +434,18 @@ def find_named_subsets(ids: Sequence[str], place: str | Path | None) -> dict[str
     images in `ids`, in ascending order. A subset is left out if it is empty, if it has all images,
     or if it equals an earlier one.
     """
-    members_of = {name: list(images) for name, images in shipped_sets().items()}
+    known_sets = {name: list(images) for name, images in shipped_sets().items()}
     gt_dir = Path(place) if place else None
     if gt_dir and gt_dir.is_dir():
         for folder in (gt_dir, *gt_dir.parents[:2]):
             for path in sorted([*folder.glob("*.txt"), *folder.glob("*.lst")])[:MAX_SPLIT_FILES]:
                 with suppress(DataError, OSError):
-                    members_of.setdefault(f"the split file {path.name}", read_split(path))
-    index = {image_id: k for k, image_id in enumerate(ids)}
+                    known_sets.setdefault(f"the split file {path.name}", read_split(path))
+    index_of_id = {image_id: k for k, image_id in enumerate(ids)}
     subsets: dict[str, I8] = {}
-    for name, members in members_of.items():
-        indices = np.array(sorted({index[i] for i in members if i in index}), np.int64)
+    for name, members in known_sets.items():
+        shared = {index_of_id[image_id] for image_id in members if image_id in index_of_id}
+        indices = np.array(sorted(shared), np.int64)
         is_new = not any(np.array_equal(indices, other) for other in subsets.values())
         if 0 < indices.size < len(ids) and is_new:
             subsets[f"the images of {name} only"] = indices

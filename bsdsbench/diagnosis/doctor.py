@@ -11,6 +11,7 @@ they are blurred like other maps.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -144,11 +145,13 @@ def _examine_metric(
         doubled=(grouping.pred.ambiguous, grouping.gt.ambiguous),
     )
     ids = [image_id for image_id in examination.gts if image_id in examination.preds]
-    step = max(1, -(-len(ids) // looked_at))  # one image of so many is measured, rounded up
+    images_per_measured = max(1, math.ceil(len(ids) / looked_at))
     for k, image_id in enumerate(ids):
         if progress:
             progress(k + 1, len(ids) + 1, image_id)
-        examination.look_at(image_id, closely=examination.n_measured * step <= k)
+        # Measure an image if fewer were measured than should be among the first k + 1 images
+        measure = examination.n_measured * images_per_measured <= k
+        examination.read_image(image_id, measure)
     if progress:
         progress(len(ids) + 1, len(ids) + 1, "checks")
     checks.check_image_names(examination)
@@ -197,12 +200,12 @@ def _late_boundary_start_note(examination: checks.Examination) -> str:
     protocol = examination.protocol
     measured = [image.maps for image in examination.images if image.maps]
     soft = [maps for maps in measured if maps.pred.kind != "segs"]
-    levels = [t for t in protocol.thresholds if t > 0]
-    if not soft or len(levels) < 2 or protocol.ap_rule not in NOTHING_BELOW:
+    thresholds = [t for t in protocol.thresholds if t > 0]
+    if not soft or len(thresholds) < 2 or protocol.ap_rule not in NOTHING_BELOW:
         return ""
-    ends = protocol.replace(thresholds=(levels[0], levels[-1]))
-    counts = [boundary_counts(maps.pred, maps.gt, ends).matches for maps in soft]
-    curve = PRCurve.of_counts(ends.thresholds, np.sum(counts, axis=0), protocol.operator)
+    two_thresholds = protocol.replace(thresholds=(thresholds[0], thresholds[-1]))
+    counts = [boundary_counts(maps.pred, maps.gt, two_thresholds).matches for maps in soft]
+    curve = PRCurve.of_counts(two_thresholds.thresholds, np.sum(counts, axis=0), protocol.operator)
     recall_at_lowest, recall_at_highest = curve.recall
     is_blank = protocol.ap_rule == "seism" and curve.blank is not None and curve.blank[-1]
     if recall_at_highest <= LATE_START or recall_at_lowest == recall_at_highest or is_blank:

@@ -41,6 +41,10 @@ JPEG = 1.2  # a larger `_jpeg_ratio` is a trace of JPEG
 HUNDREDTHS = 0.01  # a larger `_share_on_hundredths` means rounded values
 REACH = 16  # pixels, the largest displacement in rows and in columns
 CHANCE = 3  # standard errors; no sound crop of 64 to 321 rows exceeds 3 with a ratio above 1.2
+BLOCK = 8  # rows and columns of the blocks that JPEG compresses
+LEAST_SPAN = 8  # of the values 0 .. 255 of a block; a block that spans less is nearly constant
+HIGH_FREQUENCY = 5  # a cosine coefficient is high if its two frequencies add up to at least this
+VANISHING = 0.6  # a cosine coefficient vanishes if its absolute value is below this
 
 
 @dataclass(slots=True)
@@ -81,7 +85,7 @@ class ExaminedInputs:
     # Ids of several files that cannot be told to be one image, of predictions and of ground truth
     doubled: tuple[set[str], set[str]]
     n_measured: int = 0  # images that were measured further
-    # The images whose sizes fit, with the evidence of their files, without counts
+    # The images whose sizes fit, with what their files say of the meaning of values, without counts
     records: list[ImageRecord] = field(default_factory=list)
     # The images that were measured further, with counts; empty for the boundary metric
     counted_images: list[ImageRecord] = field(default_factory=list)
@@ -96,10 +100,10 @@ class ExaminedInputs:
         """The readings of the files of both sides."""
         return self.metric.readings(self.protocol, self.kind)
 
-    def look_at(self, image_id: str, closely: bool) -> None:
+    def read_image(self, image_id: str, measure: bool) -> None:
         """Read an image as `evaluate` does, and add what the checks need to the fields.
 
-        An image that cannot be read is only added to `unread`. If `closely` is True and the sizes
+        An image that cannot be read is only added to `unread`. If `measure` is True and the sizes
         fit, the image is also measured (boundary maps) or counted (other metrics).
         """
         protocol, metric = self.protocol, self.metric
@@ -130,8 +134,8 @@ class ExaminedInputs:
             record = ImageRecord(image_id, gt.shape, form=pred.form, pred=sides.pred, gt=sides.gt)
             self.records.append(record)
         if metric.name in registry.DEFAULT_METRICS:
-            self._measure_boundaries(image, pred, gt, closely)
-        elif closely and fits:
+            self._measure_boundaries(image, pred, gt, measure)
+        elif measure and fits:
             self._count(image, pred, gt)
 
     def _count(self, image: ExaminedImage, pred: Prediction, gt: GroundTruth) -> None:
@@ -152,13 +156,13 @@ class ExaminedInputs:
                 self.symptoms.setdefault(symptom, []).append(image.file)
 
     def _measure_boundaries(
-        self, image: ExaminedImage, pred: Prediction, gt: GroundTruth, closely: bool
+        self, image: ExaminedImage, pred: Prediction, gt: GroundTruth, measure: bool
     ) -> None:
-        """Measure a boundary map, and add the codes of its problems to `image.codes`.
+        """Find the problems of a boundary map, and add their codes to `image.codes`.
 
         image : the image, to which the results are added
         pred, gt : its prediction and its ground truth
-        closely : also take the measurements that are slow
+        measure : also take the measurements that are slow
 
         If the prediction has no soft map, nothing is measured. If the map cannot be compared with
         the ground truth, only the measurements that do not compare the two are taken.
@@ -167,8 +171,9 @@ class ExaminedInputs:
         maps = look_at(pred, gt, self.protocol)
         if not maps.soft.size:
             return
-        all_drew = all(b.any() for b in gt.boundaries)
-        if all_drew and np.mean([b.mean() for b in gt.boundaries]) > 0.5:
+        all_annotators_drew = all(boundary_map.any() for boundary_map in gt.boundaries)
+        shares_of_boundary = [boundary_map.mean() for boundary_map in gt.boundaries]
+        if all_annotators_drew and np.mean(shares_of_boundary) > 0.5:
             image.codes.add("gt-polarity")
         if not maps.soft.any():
             image.codes.add("zero")
@@ -181,7 +186,7 @@ class ExaminedInputs:
         small_pred, small_truth = thumbnail(maps.soft), thumbnail(maps.truth)
         image.orientation = best_orientation(small_pred, small_truth)
         image.thumbnails = small_pred.astype(np.float32), small_truth.astype(np.float32)
-        if closely:
+        if measure:
             self.n_measured += 1
             image.maps = MeasuredMaps(pred, gt, maps.soft, maps.truth)
             image.codes |= _find_slow_problems(image.file, image.maps, self.protocol)
@@ -206,9 +211,10 @@ def _find_slow_problems(file: str, maps: MeasuredMaps, protocol: Protocol) -> se
         codes.add("thinned")
     if not takes_raw_maps and thick > THICK:
         codes.add("raw")
-    # MATLAB's linspace, 0.01 .. 0.99, differs from k/100 by less than 1e-9 at some thresholds
-    is_near_grid = any(0 < abs(t - round(t, 2)) < 1e-9 for t in protocol.thresholds)
-    may_be_rounded = is_near_grid and maps.pred.soft.dtype.kind == "f" and not protocol.nms
+    # MATLAB's linspace, 0.01 .. 0.99, differs from k/100 by less than 1e-9 at some thresholds, so
+    # that rounding decides whether a value of k/100 is predicted there
+    is_matlab_grid = any(0 < abs(t - round(t, 2)) < 1e-9 for t in protocol.thresholds)
+    may_be_rounded = is_matlab_grid and maps.pred.soft.dtype.kind == "f" and not protocol.nms
     if may_be_rounded and _share_on_hundredths(maps.pred.soft) > HUNDREDTHS:
         codes.add("grid-values")
     return codes
@@ -223,8 +229,10 @@ def _share_on_hundredths(soft: NDArray[Any]) -> float:
     Returns 0 if no value is strictly between 0 and 1.
     """
     values = soft[(soft > 0) & (soft < 1)]
-    nearest = np.round(values.astype(np.float64), 2).astype(values.dtype)
-    return float(np.mean(values == nearest)) if values.size else 0.0
+    if not values.size:
+        return 0.0
+    nearest_hundredths = np.round(values.astype(np.float64), 2).astype(values.dtype)
+    return float(np.mean(values == nearest_hundredths))
 
 
 def _jpeg_ratio(soft: F8) -> float:
@@ -239,39 +247,41 @@ def _jpeg_ratio(soft: F8) -> float:
     nothing vanishes on one of the grids, or if the share of JPEG's blocks exceeds that of a
     displaced grid by less than CHANCE standard errors.
     """
-    on_grid = _compute_vanishing_shares(soft)
-    largest = 0.0
-    for top, left in ((4, 4), (3, 5)):  # the displaced grids
-        shares = _compute_vanishing_shares(soft[top:, left:])
-        if not (on_grid.any() and shares.any()):
+    shares = _compute_vanishing_shares(soft)
+    largest = 0.0  # mean share of a displaced grid
+    for top, left in ((4, 4), (3, 5)):  # where the displaced grids start
+        displaced_shares = _compute_vanishing_shares(soft[top:, left:])
+        if not (shares.any() and displaced_shares.any()):
             return 1.0
-        error = np.sqrt(on_grid.var() / on_grid.size + shares.var() / shares.size)
-        if on_grid.mean() - shares.mean() < CHANCE * error:
+        variance = shares.var() / shares.size + displaced_shares.var() / displaced_shares.size
+        if shares.mean() - displaced_shares.mean() < CHANCE * np.sqrt(variance):
             return 1.0
-        largest = max(largest, shares.mean())
-    return float(on_grid.mean() / largest)
+        largest = max(largest, displaced_shares.mean())
+    return float(shares.mean() / largest)
 
 
 def _compute_vanishing_shares(soft: F8) -> F8:
     """Compute, for each 8 x 8 block of a map, the share of high cosine coefficients that vanish.
 
-    The map, in [0, 1], is scaled to 0 .. 255. A coefficient is high if its two frequencies add up
-    to 5 or more. It vanishes if its absolute value is below 0.6. Incomplete blocks are left out, as
-    are nearly constant blocks, whose values span at most 8.
+    soft : (H, W), the map in [0, 1], which is scaled to 0 .. 255 as in JPEG files
+
+    Incomplete and nearly constant blocks are left out. The constants HIGH_FREQUENCY, VANISHING and
+    LEAST_SPAN define what is high, what vanishes, and what is nearly constant.
 
     Returns float64 (blocks,).
     """
     from scipy.fft import dctn
 
-    rows, cols = soft.shape[0] // 8, soft.shape[1] // 8
-    cut = 255 * soft[: rows * 8, : cols * 8]
-    blocks = cut.reshape(rows, 8, cols, 8).swapaxes(1, 2).reshape(-1, 8, 8)  # (blocks, 8, 8)
-    blocks = blocks[np.ptp(blocks, axis=(1, 2)) > 8]
+    rows, cols = soft.shape[0] // BLOCK, soft.shape[1] // BLOCK  # of complete blocks
+    complete = 255 * soft[: rows * BLOCK, : cols * BLOCK]
+    blocks = complete.reshape(rows, BLOCK, cols, BLOCK).swapaxes(1, 2).reshape(-1, BLOCK, BLOCK)
+    blocks = blocks[np.ptp(blocks, axis=(1, 2)) > LEAST_SPAN]  # (blocks, 8, 8)
     if not blocks.size:
         return np.zeros(0)
-    is_high = np.add.outer(np.arange(8), np.arange(8)) >= 5
-    is_small = np.abs(dctn(blocks, axes=(1, 2), norm="ortho")) < 0.6
-    return np.asarray(is_small[:, is_high].mean(axis=1))
+    coefficients = dctn(blocks, axes=(1, 2), norm="ortho")
+    is_high = np.add.outer(np.arange(BLOCK), np.arange(BLOCK)) >= HIGH_FREQUENCY
+    vanishes = np.abs(coefficients) < VANISHING
+    return np.asarray(vanishes[:, is_high].mean(axis=1))
 
 
 def _correlate_shifts(soft: F8, truth: F8) -> F8:
@@ -294,9 +304,9 @@ def _correlate_shifts(soft: F8, truth: F8) -> F8:
     # In a smaller transform, content shifted out of the map would return on the other side
     shape = [fft.next_fast_len(side + REACH, real=True) for side in a.shape]
     spectrum = fft.rfft2(a, shape) * fft.rfft2(b, shape).conj()
+    products = fft.irfft2(spectrum, shape)  # for every shift; negative shifts are at the end
     shifts = np.arange(-REACH, REACH + 1)
-    # Negative shifts are at the end of the transform
-    products = fft.irfft2(spectrum, shape)[np.ix_(*(shifts % side for side in shape))]
+    products = products[np.ix_(shifts % shape[0], shifts % shape[1])]
     return np.divide(products, norm, out=np.zeros_like(products), where=norm > 0)
 
 
@@ -335,8 +345,10 @@ def find_quarter_displacements(maps: Sequence[tuple[F8, F8]], least: float) -> l
             y = slice(rows, None) if is_lower else slice(rows)
             x = slice(cols, None) if is_right else slice(cols)
             crops.append((soft[y, x], truth[y, x]))
-        displacements.append(find_displacement(crops, least))
-    return [moved for moved in displacements if moved]
+        displacement = find_displacement(crops, least)
+        if displacement:
+            displacements.append(displacement)
+    return displacements
 
 
 def _locate_peak(surface: F8) -> Displacement:
@@ -348,7 +360,8 @@ def _locate_peak(surface: F8) -> Displacement:
     its two neighbours. Returns (0, 0) if the largest correlation is on the rim of the surface.
     """
     y, x = np.unravel_index(np.argmax(surface), surface.shape)
-    if not (0 < y < 2 * REACH and 0 < x < 2 * REACH):
+    is_on_rim = y in (0, 2 * REACH) or x in (0, 2 * REACH)
+    if is_on_rim:
         return Displacement(0.0, 0.0)
     # Boundaries of label maps lie half a pixel above and to the left of the edge
     rows = y - REACH - 0.5 + _vertex(*surface[y - 1 : y + 2, x])

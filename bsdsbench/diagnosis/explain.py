@@ -43,6 +43,8 @@ METRIC = registry.DEFAULT_METRICS[0]
 SUBSET_SIZES = (2, 6, 25)  # numbers of images on which a setting is counted, before all of them
 STARTS = 4  # number of single settings from which pairs are formed
 LATE = 0.5  # images are begun for at most this share of the time limit after its end
+ROUNDING = 1e-12  # scores that differ by no more than this differ by rounding errors
+GOLDEN_RATIO = 0.6180339887498949
 NO_CHANGE = CountingChange("", "", "")  # the settings of the run itself
 
 
@@ -189,7 +191,7 @@ def explain(
     if sources is None and run.provenance.source is None:
         sources = find_sources(run, metric=name)
     search = Search(run, name, values, sources, seconds, workers or available_cores(), progress)
-    search.record_trial("as it is", "as it is", search.run_scores, n_causes=0)
+    search.record_trial(label="as it is", kind="as it is", scores=search.run_scores, n_causes=0)
     search.record_other_rules(NO_CHANGE, search.run_counts, search.run_scores)
     for label, indices in causes.find_named_subsets(search.ids, run.place("gt")).items():
         scores = search.compute_scores([search.run_counts[k] for k in indices], run.protocol)
@@ -204,8 +206,11 @@ def explain(
         gaps = search.search_settings(changes)
         if not search.reached:
             search.search_settings(_pair_nearest(changes, gaps, search))
-    not_tried = [change for change in search.not_tried if change.n_causes == 1]
-    names = [change.kind if sources is None else change.label for change in not_tried]
+    single_not_tried = [change for change in search.not_tried if change.n_causes == 1]
+    if sources is None:
+        names = [change.kind for change in single_not_tried]
+    else:
+        names = [change.label for change in single_not_tried]
     return Explanation(
         search.targets,
         base={target: search.run_scores[target] for target in values},
@@ -214,7 +219,7 @@ def explain(
         n_images=len(search.ids),
         published=tuple(published),
         not_counted=tuple(dict.fromkeys(names)),
-        pairs_not_counted=len(search.not_tried) - len(not_tried),
+        pairs_not_counted=len(search.not_tried) - len(single_not_tried),
         files=sources is not None,
     )
 
@@ -247,6 +252,15 @@ class _OtherScores(NamedTuple):
     label: str
     who: str  # the programs that do so
     scores: dict[str, float]
+
+
+class _Waiting(NamedTuple):
+    """A setting that waits to be counted on more images. The smallest of them is the next one."""
+
+    gap: float  # the largest distance of a score from its target so far, -inf if uncounted
+    place: int  # settings with equal gaps are counted in the order of their places
+    n_counted: int  # number of images that were counted
+    setting: CountingChange
 
 
 class Search:
@@ -289,7 +303,7 @@ class Search:
                 known = ", ".join(self.run_scores)
                 raise DataError(f"target {target!r}: expected any of {known}")
         # Fractions of multiples of the golden ratio spread evenly, however many are taken
-        spread = np.modf(np.arange(len(self.ids)) * 0.6180339887498949)[0]
+        spread = np.modf(np.arange(len(self.ids)) * GOLDEN_RATIO)[0]
         self.image_order = np.argsort(spread, kind="stable").tolist()
         self.counted: dict[str, dict[int, Any]] = {}
         self.trials: dict[str, Trial] = {}
@@ -364,8 +378,9 @@ class Search:
         others = [_OtherScores(label, "", changed) for label, changed in other_columns]
         others += self._apply_other_rules(setting, counts, scores)
         for label, who, changed in others:
-            # 1e-12 is more than rounding errors; an undefined score (NaN) counts as no change
-            if not any(abs(changed[t] - scores[t]) > 1e-12 for t in self.targets):
+            # An undefined score (NaN) counts as no change
+            is_change = any(abs(changed[t] - scores[t]) > ROUNDING for t in self.targets)
+            if not is_change:
                 continue
             if setting is NO_CHANGE:
                 self.record_trial(label, "reading", changed, who=who)
@@ -395,18 +410,19 @@ class Search:
         run_curves: Any = self.metric.scores(stack, all_once, protocol, opt)["curve"]
         image_curves: Any = self.metric.scores(stack, each_alone, protocol, opt)["curve"]
         curve = run_curves[0]
-        # Some rules need the row of threshold 0. If the run's own counts of boundaries lack it and
-        # AP has a target, it is counted from the ground truth
+        # Some rules need the point at threshold 0. If the run's own counts of boundaries lack it,
+        # and AP has a target, it is counted from the ground truth.
         whole = whole_curve(self.metric, curve, stack)
-        is_matched = self.metric.reads == "annotators" and "matches" in stack  # boundary maps
-        lacks_row = is_matched and 0 < curve.thresholds[0] < 1
-        if self.sources and "ap" in self.targets and setting is NO_CHANGE and lacks_row:
+        are_boundaries = self.metric.reads == "annotators" and "matches" in stack
+        lacks_point = are_boundaries and 0 < curve.thresholds[0] < 1
+        if self.sources and "ap" in self.targets and setting is NO_CHANGE and lacks_point:
             matches = stack["matches"].sum(axis=0)
             whole = causes.add_whole_image(self.sources, protocol, curve.thresholds, matches)
-        return [
-            _OtherScores(label, who, {**scores, measure: float(value)})
-            for measure, label, who, value in causes.iterate_rules(curve, image_curves, whole)
-        ]
+        others = []
+        for rule in causes.iterate_rules(curve, image_curves, whole):
+            changed = {**scores, rule.measure: float(rule.value)}
+            others.append(_OtherScores(rule.description, rule.programs, changed))
+        return others
 
     def search_settings(self, settings: Iterable[CountingChange]) -> dict[str, float]:
         """Count images under other settings, until the targets are met or the time is up.
@@ -425,14 +441,13 @@ class Search:
         time are added to `not_tried`.
         """
         sizes = [n for n in SUBSET_SIZES if n < len(self.ids)] + [len(self.ids)]
-        rounding = max(resolution(target) for target in self.targets.values())
-        places = count()  # settings with equal gaps are counted in turn
-        # Heap of (gap, place, number of images counted, setting); uncounted settings come first
-        queue = [(-inf, next(places), 0, setting) for setting in settings]
+        half_unit = max(resolution(target) for target in self.targets.values())
+        places = count()
+        queue = [_Waiting(-inf, next(places), 0, setting) for setting in settings]  # a heap
         gaps = {}
         while queue and self.seconds_left > 0:
             gap, _, n_counted, setting = heapq.heappop(queue)
-            if self.reached and gap > rounding:
+            if self.reached and gap > half_unit:
                 break
             n = next(size for size in sizes if size > n_counted)
             is_exact = n == len(self.ids)
@@ -450,11 +465,12 @@ class Search:
             gap = self.record_trial(setting.label, "setting", scores, who=setting.who, **fields)
             gaps[setting.label] = gap
             if not is_exact:
-                heapq.heappush(queue, (gap, next(places), n, setting))
+                heapq.heappush(queue, _Waiting(gap, next(places), n, setting))
             elif setting.n_causes == 1:
                 self.record_other_rules(setting, counts, scores)
         if self.seconds_left <= 0:
-            self.not_tried += [setting for *_, setting in sorted(queue, key=lambda e: e[1])]
+            in_turn = sorted(queue, key=lambda waiting: waiting.place)
+            self.not_tried += [waiting.setting for waiting in in_turn]
         return gaps
 
     def _estimate_scores(

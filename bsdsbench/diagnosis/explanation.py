@@ -41,12 +41,12 @@ class Trial:
     def __post_init__(self, targets: Mapping[str, Number]) -> None:
         self.scores = {t: self.scores[t] for t in targets}
         gaps = np.array([abs(self.scores[t] - float(value)) for t, value in targets.items()])
-        reach = np.array([resolution(value) for value in targets.values()])
+        half_units = np.array([resolution(value) for value in targets.values()])
         self.gap = float(gaps.max())
-        # The slack keeps a gap of exactly half a unit within reach in spite of rounding errors
-        agrees = self.exact and bool((gaps <= reach * (1 + 1e-9)).all())
+        # The slack lets a gap of exactly half a unit agree in spite of rounding errors
+        agrees = self.exact and bool((gaps <= half_units * (1 + 1e-9)).all())
         is_likely = self.n_causes < 2 and self.in_use
-        self.reached = agrees and (is_likely or min(reach) <= FINE)
+        self.reached = agrees and (is_likely or min(half_units) <= FINE)
 
     @property
     def in_use(self) -> bool:
@@ -102,7 +102,7 @@ class Explanation:
         return not self.not_counted and not self.pairs_not_counted
 
     @property
-    def partly_line(self) -> str:
+    def partly_counted_line(self) -> str:
         """One line with the number of settings that were counted on some images only.
 
         The line is "" if there are no such settings.
@@ -114,7 +114,7 @@ class Explanation:
         return f"{partly} counted on some images only, without a match there; one may still fit"
 
     @property
-    def late_line(self) -> str:
+    def not_counted_line(self) -> str:
         """One line that lists the settings that were not counted, and why, or "" if all were.
 
         With the run's files, settings are left out because time ran out. Without the files, no
@@ -156,34 +156,49 @@ class Explanation:
         present = ", ".join(f"{capitalise(t)} {score:.4f}" for t, score in self.base.items())
         trial = self.answer
         if trial is None:
-            limit = ""
-            if not self.complete:
-                limit = " in the given time" if self.files else " from their counts alone"
-            near = next(t for t in self.trials if t.exact)
-            return (
-                f"{intro}No known reading of these {self.n_images} images{limit} reaches the "
-                f"target ({asked}); the nearest one counted on all images is {near.label}, off by "
-                f"{near.gap:.4f}."
-            )
+            return intro + self._sentence_of_nearest(asked)
         if not trial.n_causes:
             return f"{intro}The run already has the target ({asked}): {present}."
         if len(self.fitting) > 1:
-            labels = [
-                repr(t.label) + ("" if t.in_use else " (no known program)") for t in self.fitting
-            ]
-            return (
-                f"{intro}{len(self.fitting)} readings fit the target ({asked}), so the right one "
-                f"is not identified: {', '.join(labels)}. This run has {present}. More measures or "
-                "digits in the target may tell them apart."
-            )
-        moved = ", ".join(
-            f"{capitalise(t)} from {score:.4f} to {trial.scores[t]:.4f}"
-            for t, score in self.base.items()
+            return intro + self._sentence_of_several(asked, present)
+        return intro + self._sentence_of_cause(trial, asked)
+
+    def _sentence_of_nearest(self, asked: str) -> str:
+        """Return the conclusion if no trial meets the targets, which `asked` has in words."""
+        limit = ""
+        if not self.complete:
+            limit = " in the given time" if self.files else " from their counts alone"
+        nearest = next(trial for trial in self.trials if trial.exact)
+        return (
+            f"No known reading of these {self.n_images} images{limit} reaches the target "
+            f"({asked}); the nearest one counted on all images is {nearest.label}, off by "
+            f"{nearest.gap:.4f}."
         )
+
+    def _sentence_of_several(self, asked: str, present: str) -> str:
+        """Return the conclusion if several trials meet the targets.
+
+        asked, present : the targets, and the scores of the run, in words
+        """
+        labels = []
+        for trial in self.fitting:
+            labels.append(repr(trial.label) + ("" if trial.in_use else " (no known program)"))
+        return (
+            f"{len(self.fitting)} readings fit the target ({asked}), so the right one is not "
+            f"identified: {', '.join(labels)}. This run has {present}. More measures or digits in "
+            "the target may tell them apart."
+        )
+
+    def _sentence_of_cause(self, trial: Trial, asked: str) -> str:
+        """Return the conclusion if a single trial meets the targets, which `asked` has in words."""
+        changes = []
+        for target, score in self.base.items():
+            changes.append(f"{capitalise(target)} from {score:.4f} to {trial.scores[target]:.4f}")
+        changed = ", ".join(changes)
         if not trial.in_use:
             return (
-                f"{intro}No setting of a known program gives the target ({asked}), but "
-                f"{trial.label!r} does: {moved}."
+                f"No setting of a known program gives the target ({asked}), but {trial.label!r} "
+                f"does: {changed}."
             )
         by = f"; used by {trial.who}" if trial.who else ""
-        return f"{intro}This run reaches the target ({asked}) with {trial.label!r}: {moved}{by}."
+        return f"This run reaches the target ({asked}) with {trial.label!r}: {changed}{by}."

@@ -203,13 +203,15 @@ def test_settings_that_the_time_did_not_suffice_for_are_named(many, monkeypatch,
     assert not told.complete
     assert told.not_counted
     assert set(told.not_counted) == every - whole
-    assert told.late_line.startswith(f"not counted within the time limit: {told.not_counted[0]}, ")
-    assert all(label in told.late_line for label in told.not_counted)
+    assert told.not_counted_line.startswith(
+        f"not counted within the time limit: {told.not_counted[0]}, "
+    )
+    assert all(label in told.not_counted_line for label in told.not_counted)
 
 
 def test_a_run_without_files_names_the_kinds_of_settings_that_it_cannot_count():
     told = explain(bb.Evaluation.load("ref:hed"), {"ods": "0.79"}, workers=1)
-    assert told.late_line.startswith("not counted because the files are not given: ")
+    assert told.not_counted_line.startswith("not counted because the files are not given: ")
     assert {"thresholds", "max_dist", "thin", "matching"} <= set(told.not_counted)
     assert "these 200 images from their counts alone reaches" in told.sentence()
 
@@ -217,7 +219,7 @@ def test_a_run_without_files_names_the_kinds_of_settings_that_it_cannot_count():
 def test_nothing_is_said_to_be_left_out_where_all_was_counted(many):
     told = explained(many, {"ods": f"{many.boundary_score().ods.f:.4f}"})
     assert told.complete
-    assert told.late_line == ""
+    assert told.not_counted_line == ""
 
 
 def test_from_a_saved_run_and_the_command_line(raw, tmp_path):
