@@ -322,6 +322,7 @@ def _scores_shown(
     known : all scores of the metric
     wanted, of_parts : the parameters of `_slice_table`
     """
+    chosen: Sequence[str]
     if wanted is None:
         chosen = score_names.usual_scores(run, known, parts=True)
     elif "all" in wanted:
