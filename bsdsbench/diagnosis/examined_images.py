@@ -41,7 +41,7 @@ JPEG = 1.2  # a larger `_jpeg_ratio` is a trace of JPEG
 HUNDREDTHS = 0.01  # a larger `_share_on_hundredths` means rounded values
 REACH = 16  # pixels, the largest displacement in rows and in columns
 CHANCE = 3  # standard errors; no sound crop of 64 to 321 rows exceeds 3 with a ratio above 1.2
-BLOCK = 8  # rows and columns of the blocks that JPEG compresses
+JPEG_BLOCK = 8  # rows and columns of the blocks that JPEG compresses
 LEAST_SPAN = 8  # of the values 0 .. 255 of a block; a block that spans less is nearly constant
 HIGH_FREQUENCY = 5  # a cosine coefficient is high if its two frequencies add up to at least this
 VANISHING = 0.6  # a cosine coefficient vanishes if its absolute value is below this
@@ -272,14 +272,18 @@ def _compute_vanishing_shares(soft: F8) -> F8:
     """
     from scipy.fft import dctn
 
-    rows, cols = soft.shape[0] // BLOCK, soft.shape[1] // BLOCK  # of complete blocks
-    complete = 255 * soft[: rows * BLOCK, : cols * BLOCK]
-    blocks = complete.reshape(rows, BLOCK, cols, BLOCK).swapaxes(1, 2).reshape(-1, BLOCK, BLOCK)
+    rows, cols = soft.shape[0] // JPEG_BLOCK, soft.shape[1] // JPEG_BLOCK  # of complete blocks
+    complete = 255 * soft[: rows * JPEG_BLOCK, : cols * JPEG_BLOCK]
+    blocks = (
+        complete.reshape(rows, JPEG_BLOCK, cols, JPEG_BLOCK)
+        .swapaxes(1, 2)
+        .reshape(-1, JPEG_BLOCK, JPEG_BLOCK)
+    )
     blocks = blocks[np.ptp(blocks, axis=(1, 2)) > LEAST_SPAN]  # (blocks, 8, 8)
     if not blocks.size:
         return np.zeros(0)
     coefficients = dctn(blocks, axes=(1, 2), norm="ortho")
-    is_high = np.add.outer(np.arange(BLOCK), np.arange(BLOCK)) >= HIGH_FREQUENCY
+    is_high = np.add.outer(np.arange(JPEG_BLOCK), np.arange(JPEG_BLOCK)) >= HIGH_FREQUENCY
     vanishes = np.abs(coefficients) < VANISHING
     return np.asarray(vanishes[:, is_high].mean(axis=1))
 
