@@ -512,7 +512,7 @@ def threshold_events(
         events = thinning.stack_events(thinning.thin_each(bmaps) if protocol.thin else bmaps)
     else:
         soft, first = pred.boundary_map(), int(protocol.whole_image)
-        thresholds, cuts = protocol.threshold_array()[first:], protocol.cuts()[first:]
+        thresholds, cuts = np.array(protocol.thresholds[first:]), protocol.cuts()[first:]
         if near is None or protocol.clean or dropped is not None:  # these steps need all changes
             near = thinning.EVERYWHERE
         if protocol.invert or protocol.normalise or protocol.nms or valid is not None:

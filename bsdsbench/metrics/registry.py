@@ -286,8 +286,12 @@ def group_by_reading(
     Returns the groups in the order of their first metrics. There must be at least one metric.
     """
     deciding = readers(metrics)
+    following: list[Metric] = []
     groups = dict[object, ReadAlike]()
-    for metric in deciding:
+    for metric in map(get, metrics):
+        if metric not in deciding:
+            following.append(metric)
+            continue
         files = metric.files_read(metric.options_of(protocol))
         content = metric.gt_kind, files.labels, files.void
         if content in groups:
@@ -296,7 +300,6 @@ def group_by_reading(
         else:
             groups[content] = ReadAlike((metric,), files, metric.readings(protocol, pred_kind))
     first, *further = groups.values()
-    following = [metric for metric in map(get, metrics) if metric not in deciding]
     return first._replace(metrics=(*first.metrics, *following)), *further
 
 

@@ -517,7 +517,7 @@ class Protocol:
 
         The result is a float64 array (T,). It differs from the thresholds if the operator is ">".
         """
-        thresholds = self.threshold_array()
+        thresholds = np.array(self.thresholds)
         return thresholds if self.operator == ">=" else np.nextafter(thresholds, np.inf)
 
     @property

@@ -9,7 +9,7 @@ from itertools import pairwise
 from math import isnan
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Required, TypedDict
+from typing import Any
 
 from bsdsbench import __version__
 from bsdsbench.arguments import given_list, given_path, kind_of_value
@@ -124,7 +124,7 @@ class Evaluation(TabularResult):
     @property
     def image_ids(self) -> list[str]:
         """Return the ids of the images, in ascending order."""
-        return [record.image_id for record in self.records]
+        return list(map(attrgetter("image_id"), self.records))
 
     @property
     def left_out(self) -> dict[str, str]:
@@ -196,7 +196,7 @@ class Evaluation(TabularResult):
     @cached_property
     def identity(self) -> Identity | None:
         """Return the identity of the ground-truth set, or None if a record has no fingerprint."""
-        truths = {record.image_id: record.truth for record in self.records}
+        truths = dict(map(attrgetter("image_id", "truth"), self.records))
         return identify(truths) if truths and all(truths.values()) else None
 
     @property
@@ -529,9 +529,12 @@ class Evaluation(TabularResult):
             images.append({"id": r.image_id, "size": list(r.size), "fingerprint": r.fingerprint})
             if r.groups:
                 images[-1]["groups"] = dict(r.groups)
-        for metric in self.metrics if self.records else ():
-            for row, values in zip(images, self.image_scores(metric).values(), strict=True):
-                row[metric] = {k: None if isnan(v) else v for k, v in values.items()}
+        scores = {}
+        for metric in self.metrics:
+            scores[metric] = self.score(metric).to_mapping()
+            rows = self.image_scores(metric).values() if self.records else ()
+            for image, values in zip(images, rows, strict=True):
+                image[metric] = {k: None if isnan(v) else v for k, v in values.items()}
         return {
             "schema": SCHEMA,
             "bsdsbench": __version__,
@@ -539,10 +542,10 @@ class Evaluation(TabularResult):
             "signature": str(self.signature),
             "set": self.identity.to_mapping() if self.identity else None,
             "read_as": self.read_as,
-            "tasks": [task.name for task in self.tasks],
+            "tasks": list(map(attrgetter("name"), self.tasks)),
             "protocol": self.protocol.to_mapping(),
             "metrics": list(self.metrics),
-            "scores": self.scores(),
+            "scores": scores,
             "n_images": len(self.records),
             "images": images,
             "failed": self.failed,
@@ -584,15 +587,3 @@ class Evaluation(TabularResult):
             return cls(**official_run(path))
         expected = "expected the folder of a finished run, or a file of `bsdsbench share`"
         raise FileFormatError(f"{show(path)}: not there, {expected}")
-
-
-class RunArguments(TypedDict, total=False):
-    """The arguments of an Evaluation that was read from files."""
-
-    protocol: Required[Protocol]
-    name: Required[str]
-    records: Required[Sequence[ImageRecord]]
-    provenance: Provenance
-    reported: dict[str, Score]
-    failed: dict[str, str]
-    places: dict[str, str]

@@ -31,12 +31,12 @@ from bsdsbench.metrics.optional import OfficialTables
 from bsdsbench.protocol.fields import even_thresholds
 from bsdsbench.protocol.protocol import UNSTATED, UNSTATED_GRID, Protocol
 from bsdsbench.results.sharing import unpack_counts
-from bsdsbench.results.storage import Provenance
+from bsdsbench.results.storage import Provenance, RunArguments
 from bsdsbench.scores.counts import ImageRecord, MatchCounts, Score
 from bsdsbench.text import did_you_mean
 
 if TYPE_CHECKING:
-    from bsdsbench.results.evaluation import Evaluation, RunArguments
+    from bsdsbench.results.evaluation import Evaluation
 
 PREFIX, SET = "ref:", "bsds500-test"
 SOLVER = "the official randomised solver"

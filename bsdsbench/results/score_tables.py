@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from bsdsbench.metrics import registry
@@ -385,7 +386,7 @@ def _describe_contents(runs: Sequence[Evaluation], n_rows: int) -> str:
     """Describe what tables with `n_rows` rows show: "3 methods on 200 images, protocol bsds500"."""
     contents = "scores" if n_rows == 1 else f"{n_rows} methods"
     if runs[0].records:
-        sizes = sorted({len(run.records) for run in runs})
+        sizes = sorted(set(map(len, map(attrgetter("records"), runs))))
         images = runs[0].set_line
         if len(sizes) > 1:
             images = f"{sizes[0]} to {sizes[-1]} images"

@@ -34,6 +34,7 @@ from bsdsbench.loaders.sets.public_sets import cache_folder
 from bsdsbench.metrics import registry
 from bsdsbench.results.storage import (
     Provenance,
+    RunArguments,
     arrays_of_records,
     npz_bytes,
     records_of_arrays,
@@ -41,7 +42,7 @@ from bsdsbench.results.storage import (
 from bsdsbench.text import show
 
 if TYPE_CHECKING:
-    from bsdsbench.results.evaluation import Evaluation, RunArguments
+    from bsdsbench.results.evaluation import Evaluation
 
 _SCHEMA = "bsdsbench.shared/1"
 ADDRESSES = ("https://", "http://")

@@ -16,7 +16,7 @@ from dataclasses import asdict
 from io import BytesIO
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Required, TypedDict
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import attrs
@@ -44,11 +44,13 @@ from bsdsbench.loaders.formats.pictures import unpack_npz
 from bsdsbench.loaders.pairing import Layout
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.optional import ResultFiles
+from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.tasks import Task
 from bsdsbench.scores.counts import (
     Counts,
     Evidence,
     ImageRecord,
+    Score,
     Sides,
     Stack,
     counts_of,
@@ -57,7 +59,7 @@ from bsdsbench.tables.read_only import ReadOnlyDict
 from bsdsbench.text import show
 
 if TYPE_CHECKING:
-    from bsdsbench.results.evaluation import Evaluation, RunArguments
+    from bsdsbench.results.evaluation import Evaluation
 
 RESULT, COUNTS, RECORDS, UNFINISHED = "result.json", "counts.npz", "records.db", ".result.json"
 SCHEMA = "bsdsbench.result/1"
@@ -149,6 +151,18 @@ class Provenance:
             elif isinstance(value, str):
                 known[field.name] = value
         return cls(**known)
+
+
+class RunArguments(TypedDict, total=False):
+    """The arguments of an Evaluation that was read from files."""
+
+    protocol: Required[Protocol]
+    name: Required[str]
+    records: Required[Sequence[ImageRecord]]
+    provenance: Provenance
+    reported: dict[str, Score]
+    failed: dict[str, str]
+    places: dict[str, str]
 
 
 class Records:
@@ -294,6 +308,9 @@ def save_run(run: Evaluation, out: Path, progress: Progress | None = None) -> No
 def _result_bytes(run: Evaluation, out: Path, counts: bytes) -> bytes:
     """Return the content of result.json, for a run in the folder OUT.
 
+    It has one line per image, and all other fields are indented. The values of images are not,
+    because that would take ten times as long.
+
     The run's places are written relative to OUT, so that OUT and these folders can be moved
     together. If the content would be too large to be read back, the list of images is left empty;
     the counts of all images are in counts.npz anyway.
@@ -308,25 +325,16 @@ def _result_bytes(run: Evaluation, out: Path, counts: bytes) -> bytes:
                 relative[side] = Path(os.path.relpath(path, out.resolve())).as_posix()
         content["places"] = relative
     content["files"] = {COUNTS: digest(counts)}
-    data = _encode_result(content)
-    if too_much_json(data):  # to read back; nothing is lost, as counts.npz has all images
-        data = _encode_result({**content, "images": []})
-    return data
-
-
-def _encode_result(content: Mapping[str, Any]) -> bytes:
-    """Encode the content of result.json, with one line per image and all other fields indented.
-
-    The values of images are not indented, because that would take ten times as long.
-    """
+    images: Any = content.pop("images")
     encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
     fields = []
     for key, value in content.items():
-        if key != "images":
-            fields.append(f"{encode(key)}: {as_json(value).rstrip()}")
-    images = ",\n  ".join(map(encode, content["images"]))
-    fields.append(f'"images": [\n  {images}\n ]')
-    return ("{\n " + ",\n ".join(fields) + "\n}\n").encode()
+        fields.append(f"{encode(key)}: {as_json(value).rstrip()}")
+    start = "{\n " + ",\n ".join(fields) + ',\n "images": [\n  '
+    data = (start + ",\n  ".join(map(encode, images)) + "\n ]\n}\n").encode()
+    if too_much_json(data):  # to read back; nothing is lost, as counts.npz has all images
+        data = (start + "\n ]\n}\n").encode()
+    return data
 
 
 def read_result(folder: Path) -> RunArguments:
