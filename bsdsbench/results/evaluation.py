@@ -96,7 +96,9 @@ class Evaluation(TabularResult):
         if not isinstance(self.protocol, Protocol) or not isinstance(self.name, str):
             wrong = self.name if isinstance(self.protocol, Protocol) else self.protocol
             raise DataError(f"Evaluation: {kind_of_value(wrong)}, expected a Protocol and a name")
-        records = given_list(self.records, "records", "ImageRecords")
+        records = self.records
+        if not isinstance(records, list | tuple):
+            records = given_list(records, "records", "ImageRecords")
         for record in records:
             if not isinstance(record, ImageRecord):
                 raise DataError(f"records: {kind_of_value(record)}, expected ImageRecords")
@@ -107,7 +109,7 @@ class Evaluation(TabularResult):
                     f"{metrics or 'no metric'}, expected those of {records[0].image_id!r}: "
                     f"{expected or 'none'}"
                 )
-        records.sort(key=attrgetter("image_id"))
+        records = sorted(records, key=attrgetter("image_id"))
         for record, next_record in pairwise(records):
             if record.image_id == next_record.image_id:
                 fault = f"image {record.image_id!r} is a duplicate id"

@@ -33,8 +33,8 @@ from bsdsbench.scores.counts import (
 from bsdsbench.scores.ratios import (
     BLOCK,
     Weights,
-    f_measure,
-    ratio,
+    divide,
+    harmonic_mean,
     short,
     weighted_sum,
 )
@@ -84,10 +84,13 @@ class PRCurve(TabularCurve):
         if np.ndim(self.precision) > 1:  # a stack of curves
             shape = (len(self.precision), n_thresholds)
         for name in ("thresholds", "precision", "recall", "blank"):
-            if getattr(self, name) is None:
+            values = getattr(self, name)
+            if values is None:
                 continue
             dtype = np.bool_ if name == "blank" else np.float64
-            array = as_numbers(getattr(self, name), name, dtype).copy()
+            if type(values) is not np.ndarray or values.dtype != dtype:
+                values = as_numbers(values, name, dtype)
+            array = values.copy()
             expected = (n_thresholds,) if name == "thresholds" else shape
             if array.shape != expected:
                 raise ShapeError(f"{name}: shape {array.shape}, expected {expected}")
@@ -106,8 +109,8 @@ class PRCurve(TabularCurve):
         grid = np.asarray(thresholds, np.float64)
         return cls(
             thresholds=grid,
-            precision=ratio(matched_pred, total_pred),
-            recall=ratio(matched_gt, total_gt),
+            precision=divide(matched_pred, total_pred),
+            recall=divide(matched_gt, total_gt),
             blank=(total_pred == 0) & (total_gt > 0).any(axis=-1, keepdims=True),
             whole_image=operator == ">=" and bool((grid[:1] == 0).any()),
         )
@@ -137,7 +140,7 @@ class PRCurve(TabularCurve):
     @property
     def f(self) -> F8:
         """F at each threshold."""
-        return f_measure(self.precision, self.recall)
+        return harmonic_mean(self.precision, self.recall)
 
     def __getitem__(self, k: int) -> PRCurve:
         """Return the k-th curve of a stack."""
@@ -247,7 +250,7 @@ def _best_in_segments(f: F8, precision: F8, recall: F8) -> _Positions:
       In a binary map nearly all segments are like this.
     """
     p0, p1, r0, r1 = precision[:, :-1], precision[:, 1:], recall[:, :-1], recall[:, 1:]
-    bound = f_measure(np.maximum(p0, p1), np.maximum(r0, r1))
+    bound = harmonic_mean(np.maximum(p0, p1), np.maximum(r0, r1))
     # 1e-9 is far larger than any rounding error
     may_win = bound * (1 + 1e-9) >= f.max(axis=1, keepdims=True)  # (S, T - 1)
     is_point = (p0 == p1) & (r0 == r1)
@@ -260,7 +263,7 @@ def _best_in_segments(f: F8, precision: F8, recall: F8) -> _Positions:
         place = curve[chunk, None], segment[chunk, None]
         step_precision = p1[place] * _STEPS + p0[place] * (1 - _STEPS)  # (segments, 100)
         step_recall = r1[place] * _STEPS + r0[place] * (1 - _STEPS)
-        step_f = f_measure(step_precision, step_recall)
+        step_f = harmonic_mean(step_precision, step_recall)
         top_step[chunk], top_f[chunk] = step_f.argmax(axis=1), step_f.max(axis=1)
     # Sort by curve, then by falling F. The sort is stable, so ties go to the first segment.
     order = np.lexsort((-top_f, curve))
@@ -273,7 +276,7 @@ def _operating_point(threshold: F8, recall: F8, precision: F8) -> OperatingPoint
 
     The fields of a single point are Python numbers, and those of S points are arrays.
     """
-    point = np.stack([threshold, recall, precision, f_measure(precision, recall)])
+    point = np.stack([threshold, recall, precision, harmonic_mean(precision, recall)])
     t, r, p, f = point if recall.ndim else point.tolist()
     return OperatingPoint(threshold=t, recall=r, precision=p, f=f)
 
@@ -502,9 +505,9 @@ def _best_per_image(
         fewest = matches[..., TOTAL_PRED].argmin(axis=1)
         best_step = np.where(matches[..., TOTAL_GT].any(axis=1), best_step, fewest)
     sums = weighted_sum(weights, matches[np.arange(len(matches)), best_step])  # (S, 4)
-    recall = ratio(sums[:, MATCHED_GT], sums[:, TOTAL_GT])
-    precision = ratio(sums[:, MATCHED_PRED], sums[:, TOTAL_PRED])
-    f = f_measure(precision, recall)
+    recall = divide(sums[:, MATCHED_GT], sums[:, TOTAL_GT])
+    precision = divide(sums[:, MATCHED_PRED], sums[:, TOTAL_PRED])
+    f = harmonic_mean(precision, recall)
     return OperatingPoint(threshold=None, recall=recall, precision=precision, f=f)
 
 

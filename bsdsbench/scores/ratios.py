@@ -1,4 +1,4 @@
-"""Sums, means and ratios of counts, for a data set and its resamples. Only `ratio` divides.
+"""Sums, means and ratios of counts, for a data set and its resamples. Only `divide` divides.
 
 Where counts can be summed, a score is the ratio of sums of integers, never a mean of ratios.
 Weights (S, N) tell how often each of N images is in each of S samples: a row of ones for the data
@@ -37,12 +37,19 @@ def ratio(numerator: ArrayLike, denominator: ArrayLike) -> F8:
     >>> bb.ratio([1, 0], [4, 0]).tolist()
     [0.25, 0.0]
     """
-    # All ratios in the package are computed by this function, so that 0/0 is 0 everywhere
-    num, den = as_numbers(numerator, "numerator"), as_numbers(denominator, "denominator")
-    # `broadcast_shapes` takes longer than most divisions
-    shape = num.shape if num.shape == den.shape else np.broadcast_shapes(num.shape, den.shape)
+    return divide(as_numbers(numerator, "numerator"), as_numbers(denominator, "denominator"))
+
+
+def divide(numerator: NDArray[Any], denominator: NDArray[Any]) -> F8:
+    """Return numerator / denominator as `ratio` does, of arrays of integers or float64.
+
+    All ratios in the package are computed by this function, so that 0/0 is 0 everywhere.
+    """
+    shape = numerator.shape
+    if shape != denominator.shape:  # `broadcast_shapes` takes longer than most divisions
+        shape = np.broadcast_shapes(shape, denominator.shape)
     quotient = np.zeros(shape)
-    np.divide(num, den, out=quotient, where=den != 0)
+    np.divide(numerator, denominator, out=quotient, where=denominator != 0)
     return quotient
 
 
@@ -85,8 +92,12 @@ def f_measure(precision: ArrayLike, recall: ArrayLike) -> F8:
     >>> bb.f_measure([0.5, 0.0], [1.0, 0.0]).round(3).tolist()
     [0.667, 0.0]
     """
-    p, r = as_numbers(precision, "precision"), as_numbers(recall, "recall")
-    return ratio(2 * p * r, p + r)
+    return harmonic_mean(as_numbers(precision, "precision"), as_numbers(recall, "recall"))
+
+
+def harmonic_mean(precision: F8, recall: F8) -> F8:
+    """Return F = 2PR / (P + R) as `f_measure` does, of float64 arrays of one shape."""
+    return divide(2 * precision * recall, precision + recall)
 
 
 def defined_f(shares: F8) -> F8:
@@ -97,7 +108,7 @@ def defined_f(shares: F8) -> F8:
     Returns float64 (...). F is NaN if both are NaN, and 0 if only one of them is.
     """
     filled = np.nan_to_num(shares)
-    f = f_measure(filled[..., 0], filled[..., 1])
+    f = harmonic_mean(filled[..., 0], filled[..., 1])
     return np.where(np.isnan(shares).all(axis=-1), np.nan, f)
 
 

@@ -252,6 +252,18 @@ class Table:
                 widths[k] = max(widths[k], cell_len(cell.line))
         return widths
 
+    def heading(self, column: int, short: bool) -> str:
+        """Return the heading of a column.
+
+        column : the index of the column
+        short : True to return the short heading, if there is one and the long one is wider than the
+            cells
+        """
+        field = self.columns[column]
+        width = len(field.heading) + (2 if field.higher_is_better is False else 0)  # 2: the arrow
+        is_short = short and field.short and width > self.widths[column]
+        return show(field.short if is_short else field.heading)
+
     def plain(self) -> dict[str, list[Any]]:
         """Return the columns for programs: a dict from each key to a list with one value per row.
 
@@ -436,19 +448,17 @@ def _layout(table: Table, width: int) -> _Layout:
     2. short headings, and gaps of 3 characters
     3. short headings, and gaps of 2 characters
 
-    A heading is only short if there is a short one, and the long one is wider than the cells. If
-    none fits, the second layout is returned, and the caller splits the table into blocks.
+    If none fits, the second layout is returned, and the caller splits the table into blocks.
     """
     from rich.cells import cell_len
 
     layouts = []
     for short, gap in ((False, 3), (True, 3), (True, 2)):
         headings, widths = [], []
-        for field, cell_width in zip(table.columns, table.widths, strict=True):
+        for k, field in enumerate(table.columns):
             arrow = " ↓" if field.higher_is_better is False else ""
-            is_short = short and field.short and len(field.heading + arrow) > cell_width
-            headings.append(show(field.short if is_short else field.heading) + arrow)
-            widths.append(max(cell_len(headings[-1]), cell_width) + gap)
+            headings.append(table.heading(k, short) + arrow)
+            widths.append(max(cell_len(headings[-1]), table.widths[k]) + gap)
         layouts.append(_Layout(headings, widths, gap))
         if sum(widths) - gap <= width:
             return layouts[-1]

@@ -5,6 +5,8 @@ import posixpath
 import re
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,7 +19,7 @@ from bsdsbench.errors import MergeError
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation
-from bsdsbench.results.storage import _encode_result as encode_result
+from bsdsbench.results.storage import _result_bytes as result_bytes
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.tables.read_only import ReadOnlyDict
 from tests.helpers.metric_cases import case_of
@@ -87,7 +89,10 @@ def test_a_score_named_like_a_part_of_the_file_stays_a_score(key):
         "images": [{"id": 'a, {"id": ', "size": [1, 2]}, {"id": "b", "mine": {"images": 1}}],
         "places": {"x": '"images": []'},
     }
-    assert json.loads(encode_result(result)) == result
+    run = SimpleNamespace(to_mapping=lambda: dict(result), places={})
+    written = json.loads(result_bytes(run, Path("out"), b""))
+    assert written.pop("files").keys() == {"counts.npz"}
+    assert written == result
 
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=6) | st.sampled_from(
