@@ -93,9 +93,11 @@ class ArrayItem:
     form: str = ""  # see `Item.form`
 
     def key(self, read: ReadBytes) -> bytes:
-        """Return a hash of the arrays and of their evidence. `read` is unused.
+        """Return a hash of the image's arrays, from which a change of the inputs is recognised.
 
-        Raises the DataError in `inputs` if the arrays cannot be used.
+        The hash also covers the evidence of the arrays (what their values show about their
+        meaning). `read`, which reads files, is not used. Raises the DataError in `inputs` if the
+        arrays cannot be used.
         """
         if isinstance(self.inputs, DataError):
             raise self.inputs
@@ -111,7 +113,10 @@ class ArrayItem:
         return digest.digest()
 
     def load(self, alike: ReadAlike, protocol: Protocol, read: ReadBytes) -> Inputs:
-        """Return the inputs for the group of metrics `alike`. `protocol` and `read` are unused.
+        """Return the prediction and the ground truth for a group of metrics that read them alike.
+
+        - alike: the group of metrics
+        - protocol, read: not used, because the arrays were already converted
 
         Raises the DataError in `inputs` if the arrays cannot be used.
         """
@@ -136,8 +141,9 @@ def named_id(value: object) -> str:
 def array_items(items: Iterable[object], plan: Plan) -> Iterator[ArrayItem]:
     """Yield an `ArrayItem` for each triple (id, prediction, ground truth) of an iterable.
 
-    The triples are converted one by one, as the iterable produces them. If the arrays of an image
-    cannot be used, no error is raised; the item holds the DataError instead.
+    `plan` says which metrics are computed, and so how the arrays are interpreted. The triples are
+    converted one by one, as the iterable produces them. If the arrays of an image cannot be used,
+    no error is raised; the item holds the DataError instead.
 
     Raises DataError if an entry is not a triple, or if an id is repeated or has a wrong type.
     """
@@ -168,12 +174,18 @@ def array_items(items: Iterable[object], plan: Plan) -> Iterator[ArrayItem]:
 
 
 def _wrap_prediction(image_id: str, pred: object, kind: str, readings: Readings) -> Prediction:
-    """Convert the array of a prediction to a Prediction.
+    """Convert whatever the caller passed as prediction to a Prediction.
 
-    - pred: an array of the given `kind`, such as "classes", or a Prediction, which is kept
-    - readings: how the values are read. If they say that masks are compared, an (H, W) class map
-      is binarised, even in a Prediction. A Prediction that was read from a file is left alone,
-      because its map has been binarised already.
+    A Prediction is kept. An array is interpreted according to `kind`:
+
+    - "classes": an (H, W) map of class labels, or a (C, H, W) array with one map per class
+    - "labels": an (H, W) map of region labels
+    - "depth-map": an (H, W) map of depths
+    - any other kind: an (H, W) soft map of boundary strengths
+
+    If the run compares masks (`readings.gt.kind` is MASK), an (H, W) map of class labels is then
+    binarised, even in a Prediction. The map of a Prediction that was read from a file is already
+    binary, and is not changed. `image_id` also names the image in error messages.
     """
     if not isinstance(pred, Prediction):
         if kind == "classes":
@@ -184,43 +196,47 @@ def _wrap_prediction(image_id: str, pred: object, kind: str, readings: Readings)
             pred = Prediction(image_id, depth=_as_plane(pred))
         else:
             pred = Prediction(image_id, soft=_as_plane(pred))
+    compares_masks = readings.gt.kind is Kind.MASK
     is_label_map = "classes" in pred.parts and pred.classes.ndim == 2
-    is_from_file = pred.evidence.maps > 0  # arrays have no evidence of maps yet
-    if readings.gt.kind is Kind.MASK and is_label_map and not is_from_file:
-        binarised = readings.pred.mask(pred.classes, f"{image_id}: prediction", image_id)
-        return Prediction(image_id, pred.path, classes=binarised.mask, evidence=binarised.evidence)
-    return pred
+    is_from_file = pred.evidence.maps > 0  # only maps from files have been examined before
+    if not compares_masks or not is_label_map or is_from_file:
+        return pred
+    binarised = readings.pred.mask(pred.classes, f"{image_id}: prediction", image_id)
+    return Prediction(image_id, pred.path, classes=binarised.mask, evidence=binarised.evidence)
 
 
 def _wrap_truth(
     image_id: str, truth: object, kind: str, reading: ReadOptions, protocol: Protocol
 ) -> GroundTruth:
-    """Convert the arrays of a ground truth to a GroundTruth.
+    """Convert whatever the caller passed as ground truth to a GroundTruth.
 
-    What the arrays in `truth` hold depends on `kind` and on their number of axes:
+    A GroundTruth is returned unchanged, unless the run compares masks (`reading.kind` is MASK) and
+    the object has labels but no mask. Its labels are then replaced by a binary mask.
 
-    - If `kind` is "annotators": the maps of all annotators, see `_list_annotators`.
-    - Any other kind with two axes (H, W): a mask if `reading` says that masks are compared. If not,
-      depths if `kind` is "depth-map", and otherwise labels.
-    - Any other kind with three axes (C, H, W): the boundaries of C classes.
+    Anything else is interpreted according to `kind`:
 
-    A GroundTruth is kept, but if masks are compared, its labels are binarised to a mask.
+    - "annotators": one (H, W) map per annotator, of boundaries or, if `reading` and the protocol
+      say so, of region labels. The result combines all of them.
+    - any other kind, as an (H, W) array: a mask if the run compares masks. If it does not, the
+      array holds depths if `kind` is "depth-map", and class labels otherwise.
+    - any other kind, as a (C, H, W) array: the boundary maps of C classes.
+
+    `image_id` also names the image in error messages.
     """
-    are_masks = reading.kind is Kind.MASK
+    compares_masks = reading.kind is Kind.MASK
     label = f"{image_id}: ground truth"
     if isinstance(truth, GroundTruth):
-        if are_masks and "labels" in truth.parts and "mask" not in truth.parts:
-            return truth.replace(
-                labels=None, **binarise_mask_parts(truth.labels, reading, image_id, label)
-            )
-        return truth
+        if not compares_masks or "labels" not in truth.parts or "mask" in truth.parts:
+            return truth
+        mask_parts = binarise_mask_parts(truth.labels, reading, image_id, label)
+        return truth.replace(labels=None, **mask_parts)
     if kind == "annotators":
         regions = reading.kind is Kind.REGIONS and protocol.gt_kind == "labels"
         maps = _list_annotators(truth)
         annotations = [parse_annotation(m, reading, label, image_id, regions) for m in maps]
         return join_annotations(image_id, None, annotations)
     array = one_channel(given_array(truth, "array")) if kind == "classes" else _as_plane(truth)
-    if are_masks and array.ndim == 2:
+    if compares_masks and array.ndim == 2:
         parts: dict[str, Any] = binarise_mask_parts(array, reading, image_id, label)
         return GroundTruth(image_id, **parts)
     if kind == "depth-map":
@@ -231,24 +247,31 @@ def _wrap_truth(
 
 
 def _list_annotators(truth: object) -> list[NDArray[Any]]:
-    """Split the maps of A annotators into a list of arrays (H, W).
+    """Return the maps of all annotators of an image as a list of (H, W) arrays.
 
-    `truth` is one map (H, W), an array (A, H, W), or a list of maps. Raises DataError for arrays
-    with another number of axes.
+    `truth` is a single (H, W) map, an (A, H, W) array of the maps of A annotators, or a list of
+    maps.
+
+    Raises DataError if an array has another number of axes, or if it seems to have the annotators
+    along its last axis.
     """
-    maps: Any = truth
-    if not isinstance(truth, list | tuple):
-        maps = one_channel(given_array(truth, "array"))
-        if maps.ndim not in (2, 3):
-            wrong = f"ground truth: {kind_of_value(truth)}"
-            raise DataError(f"{wrong}, expected maps (H, W) or (A, H, W)")
-        if maps.ndim == 2:
-            return [_as_plane(maps)]
-        refuse_last_axis(maps)
-    return list(map(_as_plane, maps))
+    if isinstance(truth, list | tuple):
+        return list(map(_as_plane, truth))
+    array = one_channel(given_array(truth, "array"))
+    if array.ndim == 2:
+        return [array]
+    if array.ndim != 3:
+        wrong = f"ground truth: {kind_of_value(truth)}"
+        raise DataError(f"{wrong}, expected maps (H, W) or (A, H, W)")
+    refuse_last_axis(array)
+    return list(array)
 
 
-def _as_plane(pred: object) -> NDArray[Any]:
-    """Convert a map of shape (H, W), (1, H, W) or (H, W, 1) to (H, W); keep any other shape."""
-    soft = one_channel(given_array(pred, "array"))
-    return soft[0] if soft.ndim == 3 and soft.shape[0] == 1 else soft
+def _as_plane(values: object) -> NDArray[Any]:
+    """Convert a map of shape (H, W), (1, H, W) or (H, W, 1) to an (H, W) array.
+
+    The values may be an array, a tensor or nested lists. An array of any other shape is returned as
+    it is, so that the caller can report it.
+    """
+    array = one_channel(given_array(values, "array"))
+    return array[0] if array.ndim == 3 and array.shape[0] == 1 else array

@@ -84,7 +84,11 @@ def _connect(target: object, address: str) -> Client:
 
 
 def _check_workers(client: Client, address: str) -> None:
-    """Raise DataError unless a worker appears and all workers have this version of the package."""
+    """Check that the cluster has a worker, and that all workers have this version of the package.
+
+    `address` names the cluster in error messages. Raises DataError if no worker appears within
+    PATIENCE seconds, if a worker cannot import the package, or if it has another version.
+    """
     try:
         client.wait_for_workers(1, timeout=PATIENCE)
         versions = client.run(_version)  # address of a worker -> version

@@ -194,9 +194,9 @@ def run_source(source: Iterable[Item], plan: Plan, header: RunHeader, total: int
             absent_here = header.provenance.no_prediction[shard - 1 :: n_shards]
             header = header.with_provenance(shard=f"{shard}/{n_shards}", no_prediction=absent_here)
     with locked_records(plan.out, plan.fresh) if plan.out else nullcontext() as stored:
-        sources = registry.source_hashes(plan.metrics)
-        if stored is not None and sources:
-            for name in stored.changed_sources(sources):
+        plugin_hashes = registry.source_hashes(plan.metrics)  # of metrics of other packages
+        if stored is not None and plugin_hashes:
+            for name in stored.changed_sources(plugin_hashes):
                 change = f"the file of metric {name!r} was changed since its images were counted"
                 warn(InputWarning(f"{show(str(plan.out))}: {change}; they are counted again"))
         try:
@@ -245,7 +245,7 @@ class _Call(NamedTuple):
 def _count_all(
     source: Iterable[Item], plan: Plan, stored: Records | None, total: int, batch: int
 ) -> _CountedImages:
-    """Count every image, store each new record, and warn about problems of the first LOOKS images.
+    """Count every image, store each new record, and warn about problems of the first few images.
 
     An image whose stored record is still valid is not counted again. `stored` holds the records of
     earlier calls, or is None if the run has no folder. `total` is the number of images, or 0 if it
@@ -289,7 +289,11 @@ def _count_all(
 
 
 def _list_calls(source: Iterable[Item], plan: Plan, stored: Records | None) -> Iterator[_Call]:
-    """Yield the arguments of `count` for each image of the source."""
+    """Yield the arguments with which a worker calls `count`, for each image of the source.
+
+    `stored` holds the records of earlier calls, or is None. Images whose hash is unchanged are not
+    counted again. The first few images are also checked for mistakes.
+    """
     # Workers get the plan without fields that they do not need or that cannot be pickled
     short_plan = attrs.evolve(plan, progress=None, executor=None, out=None, task=None, groups=None)
     hashes = stored.fingerprints if stored is not None else {}
@@ -299,7 +303,7 @@ def _list_calls(source: Iterable[Item], plan: Plan, stored: Records | None) -> I
 
 
 def _warn_of_first(looks: Sequence[Look], plan: Plan) -> bool:
-    """Warn about problems of the first images. Return True if their maps look inverted."""
+    """Warn about mistakes in the first images. Return True if a warning says they are inverted."""
     unused = registry.unused_settings(plan.metrics, plan.protocol)
     warnings = first_look(looks, plan.protocol, unused)
     for warning in warnings:
@@ -465,9 +469,6 @@ def _count_metrics(
     )
 
 
-# ---- where images are counted: here, in threads, in processes, on a Dask cluster -----------------
-
-
 def available_cores() -> int:
     """Return the number of processor cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
@@ -483,7 +484,7 @@ def _open_executor(plan: Plan, total: int, batch: int) -> Iterator[tuple[Executo
     for one. Otherwise it is a pool of workers; or None for a single worker, which means that calls
     are made in this thread.
 
-    total: the number of images, or 0 if it is unknown. batch: the number of images per batch.
+    `total` is the number of images, or 0 if unknown. A worker gets `batch` of them at a time.
     """
     requested = plan.executor
     workers = max(1, min(plan.workers or available_cores(), total or 10**9))  # 10**9: no limit
@@ -502,17 +503,17 @@ def _open_executor(plan: Plan, total: int, batch: int) -> Iterator[tuple[Executo
 
 
 def _start_workers(workers: int, requested: object, batch: int) -> Executor:
-    """Return a pool of processes or threads.
+    """Start a pool of worker processes or threads, and return it as an executor.
 
-    Processes are used for "process", and for "auto" with many workers or many images. If they
-    cannot be started, "auto" falls back to threads, and "process" raises DataError.
+    If `requested` is "auto", processes are used if there are many workers, or if a worker gets
+    several images at a time (`batch`), as in large runs. If processes cannot be started, "auto"
+    falls back to threads, and "process" raises DataError. None means threads.
     """
     pays_off = workers >= MANY_WORKERS or batch > 1
     if requested == "process" or (requested == "auto" and pays_off):
-        methods = multiprocessing.get_all_start_methods()
+        has_server = "forkserver" in multiprocessing.get_all_start_methods()
         # No plain fork: the progress display has a thread, and locks must not be inherited
-        method = "forkserver" if "forkserver" in methods else "spawn"
-        context = multiprocessing.get_context(method)
+        context = multiprocessing.get_context("forkserver" if has_server else "spawn")
         try:
             return ProcessPoolExecutor(workers, context, _set_up_worker)
         except OSError as error:  # no semaphores, as in a container without /dev/shm
@@ -522,7 +523,7 @@ def _start_workers(workers: int, requested: object, batch: int) -> Executor:
 
 
 def _set_up_worker() -> None:
-    """Leave Ctrl-C to the parent process, and end this process when the parent ends."""
+    """Make this process ignore Ctrl-C, which the parent handles, and end when the parent ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
 
@@ -543,11 +544,9 @@ def _map_in_order(
 ) -> Generator[tuple[C, R], None, None]:
     """Yield (call, function(*call)) for every call, in order, while further calls are under way.
 
-    calls: the arguments of each call; the first argument is an Item. executor: makes the calls, or
-    None to make them in this thread. ahead: the largest number of batches that are submitted but
-    not finished. batch: the number of calls in a batch.
-
-    Raises BrokenExecutor, which names the images of unfinished batches, if a worker dies.
+    `calls` are the arguments of each call, of which the first is an Item. They are made in batches
+    of `batch` calls by the `executor`, or in this thread if it is None. At most `ahead` batches are
+    submitted but not finished. If a worker dies, a BrokenExecutor names the images of these.
     """
     if executor is None:
         for call in calls:

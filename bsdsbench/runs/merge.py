@@ -107,11 +107,14 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
 
 
 def _join_provenance(shards: Sequence[Provenance]) -> Provenance:
-    """Combine the provenance of all shards of a run.
+    """Combine the provenance of all shards of a run (how each shard was made) into one.
 
-    The lists of left-out images are joined, and the date is the latest of all shards. Of the facts
-    about a detector, only the number of maps that were taken over from earlier calls is kept,
-    summed over the shards. All other fields come from the first shard.
+    - The lists of left-out images are joined.
+    - The date is the latest of all shards.
+    - If a detector made the maps, its description is reduced to the number of maps that were taken
+      over from earlier calls, summed over the shards.
+    - The fields that only a shard has become None.
+    - All other fields come from the first shard.
     """
     detectors = [shard.detector for shard in shards if shard.detector]
     n_taken_over = sum(int(detector.get("taken_over") or 0) for detector in detectors)

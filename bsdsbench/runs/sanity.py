@@ -77,7 +77,12 @@ class Look(NamedTuple):
 
 
 def look_at(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Look:
-    """Return the maps of one image in the form in which `first_look` compares them."""
+    """Convert an image's prediction and ground truth to two (H, W) maps that can be compared.
+
+    The predicted boundary strengths are scaled to [0, 1], and inverted if the protocol says so.
+    The annotators' boundary maps are added up. Both maps are used by `first_look`, which checks the
+    first images of a run for mistakes.
+    """
     soft = truth = np.zeros((0, 0))
     if pred.kind in ("soft", "ucm2"):
         soft = unit(pred.boundary_map())
@@ -99,8 +104,8 @@ def first_look(
     2. Flipped maps: a map fits its ground truth clearly better when it is mirrored, rotated or
        transposed. There is one warning for each kind of flip.
     3. Swapped maps: a map fits the ground truth of another image.
-    4. Thick maps: see `_find_thick_maps`. This check is only made if the protocol thins maps
-       without NMS, and the scores depend on NMS and on the match tolerance.
+    4. Thick maps: most maps have broad edges instead of thin lines. This check is only made if the
+       protocol thins maps without NMS, and the scores depend on NMS and on the match tolerance.
 
     - looks: the maps of the first images. Images whose `measured` is False are ignored.
     - protocol: the protocol of the run
@@ -149,7 +154,7 @@ def _find_thick_maps(looks: Sequence[Look]) -> dict[_Finding, list[str]]:
     """Find soft maps with broad edges, and the reason why the edges are broad.
 
     The reason is FILLED if the ground truth is thick as well, because it marks areas and not lines.
-    Otherwise the reason is RAW: the map was not thinned by NMS.
+    Otherwise the reason is RAW: the map was not thinned by non-maximum suppression (NMS).
 
     Returns a dict that maps a reason to the ids of its images. A reason is only included if it
     applies to more than half of the soft maps.
@@ -166,7 +171,7 @@ def _find_thick_maps(looks: Sequence[Look]) -> dict[_Finding, list[str]]:
 
 
 def _sample_lines(values: Map) -> Map:
-    """Return up to 16 evenly spaced rows of a map (H, W).
+    """Return about 16 evenly spaced rows of an (H, W) map, as a sample that is quick to examine.
 
     If the map is stored column by column, columns are returned instead, because that is faster.
     """
@@ -209,11 +214,8 @@ def evidence_of(
     """Record properties of an image's values, by which all images are later judged together.
 
     These properties are called evidence: a single image proves no mistake, but many images may.
-
-    A soft map is either FAINT or STRONG (see `_is_faint`), and either DARK or LIGHT (see
-    `_polarity`). Float maps that do not come from a file are always STRONG, because a network in
-    training may return any numbers. If the metric interprets labels, the evidence of the label
-    maps of both sides is added.
+    The evidence of a soft map says how strong its boundaries are, and whether they are dark or
+    light. If the metric interprets labels, it adds the evidence of the label maps of both sides.
 
     - pred: the prediction, or None if there is no file. The prediction then has no evidence.
     - gt: the ground truth of the same image
@@ -228,14 +230,7 @@ def evidence_of(
     if pred is not None:
         pred_evidence = evolve(pred.evidence, maps=max(pred.evidence.maps, 1), file=pred.file)
         if pred.kind in ("soft", "ucm2"):
-            soft = pred.parts[pred.kind]
-            strength = Values.STRONG
-            may_be_faint = pred.path or soft.dtype.kind == "u"
-            if may_be_faint and _is_faint(soft, protocol, has_thresholds):
-                strength = Values.FAINT
-                pred_evidence = evolve(pred_evidence, strongest=float(soft.max(initial=0)))
-            values = strength | _polarity(pred, gt, protocol)
-            pred_evidence = evolve(pred_evidence, values=values)
+            pred_evidence |= _soft_map_evidence(pred, gt, protocol, has_thresholds)
     if isinstance(metric, ShowsLabels):
         options = metric.options_of(protocol)
         if "labels" in gt.parts:
@@ -244,6 +239,25 @@ def evidence_of(
             labels = metric.label_evidence(pred.classes, options, truth=False)
             pred_evidence = pred_evidence | labels
     return Sides(pred_evidence, gt_evidence)
+
+
+def _soft_map_evidence(
+    pred: Prediction, gt: GroundTruth, protocol: Protocol, has_thresholds: bool
+) -> Evidence:
+    """Tell whether a soft map is FAINT or STRONG, and whether its boundaries are DARK or LIGHT.
+
+    A map is FAINT if it was probably saved on the wrong scale (see `_is_faint`), and STRONG
+    otherwise. Float maps that do not come from a file are always STRONG, because a network in
+    training may return any numbers. The largest value of a faint map is kept in `strongest`.
+
+    If `has_thresholds` is False, the map need not reach the smallest threshold to be STRONG.
+    """
+    soft = pred.parts[pred.kind]
+    polarity = _polarity(pred, gt, protocol)
+    may_be_faint = pred.path is not None or soft.dtype.kind == "u"
+    if may_be_faint and _is_faint(soft, protocol, has_thresholds):
+        return Evidence(Values.FAINT | polarity, strongest=float(soft.max(initial=0)))
+    return Evidence(Values.STRONG | polarity)
 
 
 def _polarity(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Values:
@@ -318,12 +332,14 @@ def thumbnail(values: F8) -> F8:
 
 
 def _smoothed(values: F8, weights: Sequence[float]) -> F8:
-    """Convolve the columns and then the rows of an (H, W) map with the normalised `weights`.
+    """Smooth an (H, W) map along its columns and then along its rows, with the same `weights`.
 
-    The weights are divided by their sum. Beyond the border, the outermost values are repeated.
+    Each value becomes the weighted mean of itself and its neighbours on both sides. There must be
+    an odd number of weights; the middle one is that of the value itself. Beyond the border, the
+    outermost values are repeated.
     """
-    for _ in range(2):  # along the first axis; the map is transposed each time
-        half = len(weights) // 2
+    half = len(weights) // 2
+    for _ in range(2):  # smooths along the first axis and transposes, so that the other one follows
         padded = np.pad(values, ((half, half), (0, 0)), "edge")
         summed = np.zeros_like(values)
         for k, weight in enumerate(weights):

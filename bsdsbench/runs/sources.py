@@ -238,7 +238,7 @@ def _item_of(
     views: Mapping[str, Path],
     n_maps: int = 1,
 ) -> FileItem:
-    """Return the item of an image.
+    """Return the item of an image: its files, and all that is needed to read them.
 
     - pair: the image's prediction and ground truth
     - kind: the kind of the prediction, such as "soft"
@@ -263,13 +263,16 @@ def _item_of(
 
 
 def _fields_of_view(valid_dir: StrPath, pairs: Sequence[Pair]) -> dict[str, Path]:
-    """Return a dict that maps each image id to the mask of its field of view.
+    """Find the file with the field of view of each image, and return a dict from image id to path.
+
+    A field of view is a mask of the pixels to be scored. `pairs` are the images.
 
     Raises PairingError if an image has no mask in the folder `valid_dir`.
     """
     ids = [p.image_id for p in pairs]
-    sequences = any("/" in image_id for image_id in ids)
+    sequences = any("/" in image_id for image_id in ids)  # ids SEQUENCE/FRAME
     folder = os.path.abspath(valid_dir)
+    # Paired like ground truth without predictions, so the masks come back as `gt_paths`
     masks = pairing.pair(None, folder, ids, "zero", gt_kind="mask", sequences=sequences)
     return {mask.image_id: mask.gt_paths[0] for mask in masks}
 
@@ -282,7 +285,9 @@ def folder_header(
     gt: StrPath,
     pred: StrPath | None = None,
 ) -> RunHeader:
-    """Return the header of a run over folders.
+    """Return the facts about a run over folders that are known before its images are counted.
+
+    These are its name, its protocol, its folders and the layout of its files.
 
     - items: all images of the run, including those of other shards
     - absent: the ids of images that are left out because they have no prediction
@@ -410,10 +415,10 @@ class Sources:
 
         - run: the run
         - record: the run's record of the image, with the stored counts
-        - metric: the metric that counts the image again if its files or the settings have changed
-          since the run, which is recognised by their hash. None means that nothing is checked.
+        - metric: the metric by which the image is counted again if a hash shows that its files or
+          the settings have changed since the run. If it is None, nothing is checked.
 
-        Raises DataError if the counts differ from the stored ones.
+        Raises DataError if the new counts differ from the stored ones.
         """
         files = HeldFiles()
         item = self._item(record.image_id, run.protocol)
