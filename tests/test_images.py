@@ -116,6 +116,18 @@ def test_inputs_are_frozen_and_travel():
     )
 
 
+def test_only_the_sizes_of_what_a_reader_has_checked_are_compared():
+    parts = {"boundaries": (MAP > 0, MAP > 0.5), "mask": MAP > 0.5}
+    found = GroundTruth.of_checked("a", None, Evidence(maps=2), parts)
+    assert (found.shape, found.boundaries, found.mask) == ((3, 4), *parts.values())
+    assert found.fingerprint == GroundTruth("a", **parts).fingerprint
+    wrong = {**parts, "mask": MAP.T > 0.5}
+    words = r"^GroundTruth\.mask: shape \(4, 3\), transposed, expected \(3, 4\)$"
+    refused(words, GroundTruth.of_checked, "a", None, Evidence(), wrong, error=ShapeError)
+    soft = Prediction.of_checked("a", None, Evidence(), {"soft": MAP})
+    assert (soft.kind, soft.form, soft.soft is MAP) == ("soft", "float", True)
+
+
 # --- soft maps
 
 

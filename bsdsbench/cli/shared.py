@@ -203,7 +203,7 @@ def _call(owner: Callable[..., object], declared: Declarations, /, **values: obj
     return owner(**arguments)
 
 
-def keywords_of(args: attrs.AttrsInstance, names: Iterable[str] | None = None) -> dict[str, Any]:
+def keywords_of(args: attrs.AttrsInstance, names: Collection[str] | None = None) -> dict[str, Any]:
     """Return the values in an instance of a class of options by name, nested classes included.
 
     args: the instance.
@@ -213,10 +213,10 @@ def keywords_of(args: attrs.AttrsInstance, names: Iterable[str] | None = None) -
     for field in attrs.fields(type(args)):
         value = getattr(args, field.name)
         if "options_of" in field.metadata:
-            keywords |= keywords_of(value)
-        else:
+            keywords |= keywords_of(value, names)
+        elif names is None or field.name in names:
             keywords[field.name] = value
-    return keywords if names is None else {k: keywords[k] for k in names if k in keywords}
+    return keywords
 
 
 def is_given(parameter: str) -> bool:

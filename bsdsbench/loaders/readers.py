@@ -37,6 +37,7 @@ from bsdsbench.images import (
     is_binary,
     one_channel,
     same_shape,
+    whole_labels,
 )
 from bsdsbench.io import Budget, FaultError, PathLike, ReadBytes, errors_naming, read_bytes
 from bsdsbench.loaders.formats import class_files, depth_files, line_files
@@ -47,7 +48,6 @@ from bsdsbench.loaders.formats.pictures import (
     refuse_channels,
     require_one_array,
     select_maps,
-    to_labels,
     to_plane,
     to_ucm2,
 )
@@ -151,7 +151,7 @@ def _read_map(
                 return Prediction.of_checked(image_id, file, NO_EVIDENCE, parts)
             has_several = isinstance(content, list) or np.ndim(content) == 3
             for labels in content if has_several else [content]:
-                segs.append(to_labels(labels))
+                segs.append(_to_labels(labels))
                 budget.spend(segs[-1].nbytes)
             if not segs:
                 raise FaultError("no label maps, expected at least one")
@@ -552,7 +552,7 @@ def _parse_struct(
         edges = np.ascontiguousarray(boundaries != 0)
         annotation = Annotation(~edges if options.inverted else edges, None, None, of_file)
     is_absent = labels is None or (isinstance(labels, np.ndarray) and not labels.size)
-    return annotation._replace(labels=None if is_absent else to_labels(labels), mask=mask)
+    return annotation._replace(labels=None if is_absent else _to_labels(labels), mask=mask)
 
 
 def parse_annotation(
@@ -574,8 +574,13 @@ def parse_annotation(
         unset = Setting("gt_invert", False) if options.inverted else Setting("gt_threshold", "none")
         fault = f"{what} holds region labels, for which {unset.name} means nothing"
         raise FaultError(fault, fix=unset)
-    labels = to_labels(array)
+    labels = _to_labels(array)
     return Annotation(seg2bdry(labels), labels, None, Evidence(maps=1, file=file))
+
+
+def _to_labels(array: object) -> Map:
+    """Convert an array to a label map (H, W) of an integer dtype."""
+    return whole_labels(to_plane(array, "a label map"), "label map")
 
 
 def refuse_last_axis(array: Map) -> None:

@@ -193,13 +193,14 @@ def _is_faint(soft: Map, protocol: Protocol, has_thresholds: bool = True) -> boo
     """
     if protocol.normalise or soft.dtype == bool:
         return False
-    max_faint = _MAX_FAINT[soft.dtype.itemsize] if soft.dtype.kind == "u" else -1  # -1: no limit
+    max_faint, white = -1, 1  # -1: no limit
+    if soft.dtype.kind == "u":
+        max_faint, white = _MAX_FAINT[soft.dtype.itemsize], np.iinfo(soft.dtype).max
     smallest_threshold = min(filter(None, protocol.thresholds)) if has_thresholds else 0
     # Test a sample of rows first, and the whole map only if the sample looks faint
     for lines in (_sample_lines(soft), soft):
         largest = lines.max(initial=0)
-        reaches_threshold = float(unit(np.asarray(largest))) >= smallest_threshold
-        if largest > max_faint and reaches_threshold:
+        if largest > max_faint and float(largest) / white >= smallest_threshold:
             return False
     return True
 

@@ -71,6 +71,18 @@ def test_any_mix_of_suffixes_and_folders_sorted_by_id(tree):
     }
 
 
+@pytest.mark.parametrize("kind", ["soft", "labels"])
+@pytest.mark.parametrize(
+    "names", [["7_1", "7_2", "8_1"], ["7/a", "7/b"], ["7_gt1", "7_gt2"], ["00", "01"], ["5"]]
+)
+def test_files_named_alike_on_both_sides_are_an_image_each(tree, names, kind):
+    tree.preds(*(f"{name}.npy" for name in names))
+    tree.gts(*(f"deep/{name}.png" for name in names))
+    found = tree.pairs(pred_kind=kind)
+    assert [truths for _, truths in found.values()] == [[f"deep/{name}.png"] for name in names]
+    assert found == tree.pairs(pred_kind=kind, split=tuple(found))
+
+
 # --- annotators
 
 

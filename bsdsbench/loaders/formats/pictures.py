@@ -22,7 +22,7 @@ import numpy as np
 from bsdsbench import io as bounded
 from bsdsbench.arguments import F8, Bool
 from bsdsbench.errors import DataError, FileFormatError
-from bsdsbench.images import Map, one_channel, suggest_one_map, white_above, whole_labels
+from bsdsbench.images import Map, one_channel, suggest_one_map, white_above
 from bsdsbench.io import FaultError, PathLike, ReadBytes, check_size, errors_naming, read_bytes
 from bsdsbench.text import listed, show
 
@@ -324,11 +324,6 @@ def to_plane(array: object, what: str) -> Map:
         fault = f"{what} of shape {array.shape}, two dimensions only, expected (H, W)"
         raise FaultError(fault, fix=suggest_one_map(array.shape))
     return array
-
-
-def to_labels(array: object) -> Map:
-    """Convert an array to a label map (H, W) of an integer dtype."""
-    return whole_labels(to_plane(array, "a label map"), "label map")
 
 
 def to_ucm2(array: object) -> F8:
