@@ -43,11 +43,12 @@ from bsdsbench.metrics.pixel_steps import FALSE_PIXEL, MATCHED_PIXEL, MISSED_PIX
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.runs.merge import merge
-from bsdsbench.scores.counts import sample_scores, value_at
+from bsdsbench.scores.counts import ImageRecord, sample_scores, value_at
 from bsdsbench.scores.curve import AP_RULES, ODS_RULES
 
+# Numbers that differ by no more than this are equal; arguments of `pytest.approx`
 _CLOSE: dict[str, Any] = {"rel": 1e-9, "abs": 1e-12, "nan_ok": True}
-_DRAWS = 12  # so many samples are summed by compiled code
+_DRAWS = 12  # as many samples as compiled code is used for
 
 
 @dataclass
@@ -121,9 +122,11 @@ class MetricCase:
 
         Returns a dict from column to score. Columns without a score have no entry.
         """
-        repeated = [r for r, n in zip(self.run.records, times, strict=True) for _ in range(n)]
-        renamed = [replace(record, image_id=f"{k:04d}") for k, record in enumerate(repeated)]
-        return _columns(self.metric, self.metric.score(renamed, self.run.protocol))
+        copies: list[ImageRecord] = []
+        for record, n_copies in zip(self.run.records, times, strict=True):
+            for _ in range(n_copies):
+                copies.append(replace(record, image_id=f"{len(copies):04d}"))
+        return _columns(self.metric, self.metric.score(copies, self.run.protocol))
 
 
 def _assert_same(first_tree: object, second_tree: object) -> None:
@@ -292,7 +295,7 @@ class MetricContract:
             if "matches" in counts:
                 np.testing.assert_array_equal(steps.matches, counts["matches"])
             for k, (_, total_gt, matched_pred, total_pred) in enumerate(steps.matches.tolist()):
-                classes = steps.at(k)  # (H, W)
+                classes = steps.at(k)  # (H, W), the class of each pixel at threshold k
                 is_predicted = np.isin(classes, (MATCHED_PIXEL, FALSE_PIXEL, OTHER_PIXEL))
                 if steps.n_annotators == 1:
                     assert (classes == MATCHED_PIXEL).sum() == matched_pred
@@ -307,10 +310,10 @@ class MetricContract:
         A run of the same images as files is equal too, even if it is interrupted and resumed.
         """
         run = case.run
-        shards = [
-            replace(run, records=part, provenance=evolve(run.provenance, shard=f"{k}/2"))
-            for k, part in enumerate((run.records[:1], run.records[1:]), 1)
-        ]
+        shards = []
+        for number, records in enumerate((run.records[:1], run.records[1:]), 1):
+            provenance = evolve(run.provenance, shard=f"{number}/2")
+            shards.append(replace(run, records=records, provenance=provenance))
         loaded = Evaluation.load(run.save(tmp_path / "out"))
         for copy in (loaded, merge(shards), pickle.loads(pickle.dumps(run))):
             assert copy.equals(run)

@@ -22,6 +22,11 @@ from bsdsbench.text import did_you_mean
 
 Image = NDArray[np.uint8]
 _N_SEGMENTS = (25, 50, 100, 200, 400, 800)
+_CANNY_SIGMA = 2.0  # pixels
+_CANNY_THRESHOLDS = np.geomspace(0.03, 0.6, 24)  # the high ones
+_LOW_THRESHOLD = 0.4  # relative to the high one
+_TENSOR_SCALES = (1.2, 2.0, 3.4)  # standard deviations of Gaussian derivatives, in pixels
+_STRENGTH_SCALE = 0.35  # an edge of this strength has the value 1 - 1 / e
 
 
 def canny(image: Image) -> F8:
@@ -32,7 +37,7 @@ def canny(image: Image) -> F8:
     the thresholds, so they are found once.
     """
     gray = color.rgb2gray(image)
-    sigma = 2.0
+    sigma = _CANNY_SIGMA
     mode = "constant"  # how filters extend the image; scikit-image will change its default
     # Divide by the filter's weight inside the image, since pixels outside count as 0
     inside = ndi.gaussian_filter(np.ones(gray.shape), sigma, mode=mode) + np.finfo(float).eps
@@ -40,14 +45,15 @@ def canny(image: Image) -> F8:
     strength = np.hypot(ndi.sobel(smooth, axis=0), ndi.sobel(smooth, axis=1))
     on_ridge = feature.canny(gray, sigma, low_threshold=0, high_threshold=0, mode=mode)
     ridges = np.where(on_ridge, strength, 0)
-    high_thresholds = np.geomspace(0.03, 0.6, 24)
-    counts = np.zeros(gray.shape)  # number of thresholds that mark each pixel
-    for high in high_thresholds:
-        pieces, n_pieces = ndi.label(ridges >= 0.4 * high, np.ones((3, 3)))  # piece 0: no ridge
+    n_marked = np.zeros(gray.shape)  # number of thresholds that mark each pixel
+    for high in _CANNY_THRESHOLDS:
+        # Number the connected pieces from 1; pixels below the low threshold get 0
+        is_candidate = ridges >= _LOW_THRESHOLD * high
+        pieces, n_pieces = ndi.label(is_candidate, structure=np.ones((3, 3)))
         is_strong = np.zeros(n_pieces + 1, bool)
         is_strong[pieces[ridges >= high]] = True
-        counts += is_strong[pieces]
-    return counts / len(high_thresholds)
+        n_marked += is_strong[pieces]
+    return n_marked / len(_CANNY_THRESHOLDS)
 
 
 def sobel(image: Image) -> F8:
@@ -65,30 +71,50 @@ def scharr(image: Image) -> F8:
 def _structure_tensor(image: Image, *, thin: bool) -> F8:
     """Return the edge map of an image from its colour structure tensor at three scales.
 
-    The tensor of a pixel is the 2 x 2 matrix of products of the gradient's components, summed over
-    the Lab channels and smoothed. At each scale the strength of an edge is the square root of the
-    larger eigenvalue minus 0.9 times that of the smaller one, which suppresses texture. The
-    strengths are summed over the scales, and the map is 1 - exp(-strength / 0.35).
+    The strengths of edges are summed over the scales, and the map is 1 - exp(-strength / 0.35).
 
     With `thin` the map is thinned along the normals of edges: the eigenvectors for the larger
     eigenvalue of the tensor summed over the scales.
     """
     lab = np.ascontiguousarray(np.moveaxis(color.rgb2lab(image), -1, 0)) / 100  # (3, H, W)
     strength = np.zeros(lab.shape[1:])
-    tensor = np.zeros(lab.shape)  # the entries yy, yx and xx, (3, H, W)
-    for scale in (1.2, 2.0, 3.4):  # standard deviations of Gaussian derivatives, in pixels
-        gy = scale * ndi.gaussian_filter(lab, (0, scale, scale), order=(0, 1, 0))
-        gx = scale * ndi.gaussian_filter(lab, (0, scale, scale), order=(0, 0, 1))
-        products = np.stack([(gy * gy).sum(0), (gy * gx).sum(0), (gx * gx).sum(0)])
-        smoothed = ndi.gaussian_filter(products, (0, scale, scale))
-        yy, yx, xx = smoothed
-        mean = (yy + xx) / 2
-        difference = np.hypot((yy - xx) / 2, yx)  # the eigenvalues are mean +- difference
-        strength += np.sqrt(mean + difference) - 0.9 * np.sqrt(np.maximum(mean - difference, 0))
-        tensor += smoothed
-    edges = 1 - np.exp(-strength / 0.35)
-    angle = 0.5 * np.arctan2(2 * tensor[1], tensor[2] - tensor[0])  # of the normal
-    return _thin_ridges(edges, np.sin(angle), np.cos(angle)) if thin else edges
+    summed_tensor = np.zeros(lab.shape)
+    for scale in _TENSOR_SCALES:
+        tensor = _tensor_at_scale(lab, scale)
+        strength += _edge_strength(tensor)
+        summed_tensor += tensor
+    edges = 1 - np.exp(-strength / _STRENGTH_SCALE)
+    if not thin:
+        return edges
+    yy, yx, xx = summed_tensor
+    angle_of_normal = 0.5 * np.arctan2(2 * yx, xx - yy)
+    return _thin_ridges(edges, np.sin(angle_of_normal), np.cos(angle_of_normal))
+
+
+def _tensor_at_scale(lab: F8, scale: float) -> F8:
+    """Compute the structure tensor of each pixel of an image (3, H, W) in the colour space Lab.
+
+    The tensor is the 2 x 2 matrix of products of the gradient's components, summed over the
+    channels and smoothed. Gradients are Gaussian derivatives of the standard deviation `scale`.
+
+    Returns its three different entries yy, yx and xx, (3, H, W).
+    """
+    gy = scale * ndi.gaussian_filter(lab, (0, scale, scale), order=(0, 1, 0))
+    gx = scale * ndi.gaussian_filter(lab, (0, scale, scale), order=(0, 0, 1))
+    products = np.stack([(gy * gy).sum(0), (gy * gx).sum(0), (gx * gx).sum(0)])
+    return np.asarray(ndi.gaussian_filter(products, (0, scale, scale)))
+
+
+def _edge_strength(tensor: F8) -> F8:
+    """Return the strength (H, W) of an edge at each pixel from its structure tensor (3, H, W).
+
+    The strength is the square root of the larger eigenvalue minus 0.9 times that of the smaller
+    one, which suppresses texture.
+    """
+    yy, yx, xx = tensor
+    mean = (yy + xx) / 2
+    difference = np.hypot((yy - xx) / 2, yx)  # the eigenvalues are mean +- difference
+    return np.asarray(np.sqrt(mean + difference) - 0.9 * np.sqrt(np.maximum(mean - difference, 0)))
 
 
 def felzenszwalb(image: Image) -> list[NDArray[Any]]:
@@ -123,8 +149,8 @@ def _thin_ridges(strength: F8, ny: F8, nx: F8) -> F8:
     length = np.hypot(ny, nx) + 1e-12
     y, x = np.mgrid[: strength.shape[0], : strength.shape[1]]
     thinned = strength.copy()
-    for step in (-1, 1):
-        coordinates = (y + step * ny / length, x + step * nx / length)
+    for pixels in (-1, 1):  # along the normal
+        coordinates = (y + pixels * ny / length, x + pixels * nx / length)
         neighbour = ndi.map_coordinates(strength, coordinates, order=1, mode="nearest")
         thinned[strength < neighbour] = 0
     border_distance = np.minimum(np.minimum(y, y[::-1]), np.minimum(x, x[:, ::-1]))

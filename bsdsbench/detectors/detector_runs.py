@@ -302,12 +302,14 @@ def _new_record(detector: Detector, function: Detector | str, plan: Plan) -> Map
         detector itself. The hash of the detector's file is recorded only for MODULE:FUNCTION.
     plan: the checked options of `run`.
     """
-    callee: Any = detector if hasattr(detector, "__qualname__") else type(detector)
-    path = function if isinstance(function, str) else f"{callee.__module__}:{callee.__qualname__}"
-    is_imported = path == function and ":" in path
+    # An object that can be called, such as a network, is named after its class
+    named: Any = detector if hasattr(detector, "__qualname__") else type(detector)
+    path = function if isinstance(function, str) else f"{named.__module__}:{named.__qualname__}"
+    is_baseline = ":" not in path
+    is_imported = isinstance(function, str) and not is_baseline
     return MapsRecord(
         function=path,
-        name=plan.name or (callee.__name__ if ":" in path else path),
+        name=plan.name or (path if is_baseline else named.__name__),
         tag=plan.tag,
         file=_file_of(detector) if is_imported else None,
         versions={"bsdsbench": __version__, "python": platform.python_version()},
@@ -347,9 +349,9 @@ def _detect(
                     is_warm = True
                     argument = image.copy()  # the detector may write into it
                     started = time.perf_counter()
-                    answer = detector(argument)
+                    returned_map = detector(argument)
                     seconds = time.perf_counter() - started
-                file = encode_map(answer, image.shape[:2])
+                file = encode_map(returned_map, image.shape[:2])
             except (Exception, SystemExit) as error:  # the user's function may raise anything
                 failed[image_id] = _reason_of(error)
             else:
@@ -452,11 +454,11 @@ def _is_from(module: ModuleType, folder: Path) -> bool:
     package = getattr(module, "__name__", "").partition(".")[0]
     file = getattr(module, "__file__", None)
     files = [file] if file else list(getattr(module, "__path__", ()))
-    return any(
-        Path(file) == parent / f"{package}.py" or Path(file).is_relative_to(parent / package)
-        for parent in (folder, folder.resolve())
-        for file in files
-    )
+    for parent in (folder, folder.resolve()):
+        for path in map(Path, files):
+            if path == parent / f"{package}.py" or path.is_relative_to(parent / package):
+                return True
+    return False
 
 
 def _file_of(detector: Detector) -> dict[str, str] | None:
@@ -480,7 +482,8 @@ def _load_function(spec: str) -> Detector:
     Raises DataError if the import fails, if the module has no such function, or if bsdsbench has no
     such baseline.
     """
-    if ":" not in spec:
+    is_baseline = ":" not in spec
+    if is_baseline:
         from bsdsbench.detectors.baselines import baseline  # imports scikit-image
 
         return baseline(spec)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -118,18 +119,10 @@ def encode_map(answer: object, shape: tuple[int, ...]) -> MapFile:
     range.
     """
     if isinstance(answer, list | tuple):
-        from scipy.io import savemat
-
-        if not answer:
-            raise DataError("returned an empty list, expected at least one label map")
-        cell = np.empty((1, len(answer)), object)
-        for level, labels in enumerate(answer):
-            cell[0, level] = _renumber(np.asarray(labels), shape)
-        stream = io.BytesIO()
-        savemat(stream, {"segs": cell}, do_compression=True)
-        return MapFile("soft", ".mat", stream.getvalue())
+        return MapFile("soft", ".mat", _encode_segmentations(answer, shape))
     array = np.asarray(answer)
-    if array.dtype.kind not in "fb" and array.dtype not in (np.uint8, np.uint16):
+    is_soft = array.dtype.kind in "fb" or array.dtype in (np.uint8, np.uint16)
+    if not is_soft:
         return MapFile("labels", ".png", png_bytes(_renumber(array, shape)))
     if array.shape != shape:
         raise DataError(f"returned shape {array.shape}, expected {shape}")
@@ -140,6 +133,23 @@ def encode_map(answer: object, shape: tuple[int, ...]) -> MapFile:
             raise DataError("returned values outside [0, 1] or NaN, expected a soft map in [0, 1]")
         array = np.rint(array * 65535.0).astype(np.uint16)
     return MapFile("soft", ".png", png_bytes(np.ascontiguousarray(array)))
+
+
+def _encode_segmentations(label_maps: Sequence[Any], shape: tuple[int, ...]) -> bytes:
+    """Return label maps of the given shape as a .mat file with the cell array `segs`.
+
+    Raises DataError if there are no maps, or if a map has another shape or is not of integers.
+    """
+    from scipy.io import savemat
+
+    if not label_maps:
+        raise DataError("returned an empty list, expected at least one label map")
+    cell_array = np.empty((1, len(label_maps)), object)
+    for k, labels in enumerate(label_maps):
+        cell_array[0, k] = _renumber(np.asarray(labels), shape)
+    stream = io.BytesIO()
+    savemat(stream, {"segs": cell_array}, do_compression=True)
+    return stream.getvalue()
 
 
 def _renumber(labels: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.uint16]:

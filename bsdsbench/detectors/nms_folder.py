@@ -40,7 +40,7 @@ def nms_files(
     the others; such errors are raised together at the end.
     """
     folders = [source] if isinstance(source, str | os.PathLike) else source
-    sources, target = list(map(Path, folders)), Path(target)
+    sources, target = [Path(folder) for folder in folders], Path(target)
     errors: list[DataError] = []
     files_of_folders = [_maps_by_id(folder, errors) for folder in sources]
     if target.resolve() in [folder.resolve() for folder in sources]:
@@ -107,4 +107,6 @@ def _mean_map(paths: Sequence[Path]) -> Map:
         if soft.shape != maps[0].shape:
             sizes = f"{soft.shape}, {show(paths[0])} has {maps[0].shape}"
             raise DataError(f"{show(path)}: {sizes}, expected maps of one size to average")
-    return maps[0] if len(maps) == 1 else np.asarray(np.mean([unit(m) for m in maps], axis=0))
+    if len(maps) == 1:
+        return maps[0]
+    return np.asarray(np.mean([unit(soft) for soft in maps], axis=0))

@@ -13,7 +13,7 @@ without ids all count.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -35,6 +35,8 @@ from bsdsbench.results.storage import pack_record, unpack_record
 from bsdsbench.runs.keywords import RunKeywords, plan
 from bsdsbench.runs.streaming import add_groups, image_items, image_record, numbered_id
 from bsdsbench.scores.counts import ImageRecord
+
+_LENGTH_BYTES = 8  # of the number that tells how long a packed record is
 
 
 class BenchmarkMetric(Metric):
@@ -91,21 +93,19 @@ class BenchmarkMetric(Metric):
         If an image is added again with the same id, it is counted only once. If an id was used for
         a different image, DataError is raised and nothing is added.
         """
-        # The state `counts` gets a uint8 tensor per image: the number of bytes of the packed
-        # record, in 8 bytes, and the record, whose id is "" for an image without an id
         items = image_items(pred, gts, image_id, 0)
         counted = add_groups([image_record(*item, self.plan) for item in items], groups)
         records = [record for record in counted if record is not None]
-        seen = dict(self._seen)
-        if image_id is not None:
+        if image_id is None:  # `evaluation` numbers the images without an id
+            records = [replace(record, image_id="") for record in records]
+        else:
+            seen = dict(self._seen)
             for record in records:
                 if seen.setdefault(record.image_id, record.fingerprint) != record.fingerprint:
                     raise _second_image(record.image_id)
-        self._seen = seen
+            self._seen = seen
         for record in records:
-            data = pack_record(replace(record, image_id="") if image_id is None else record)
-            framed = len(data).to_bytes(8, "little") + data
-            state = torch.frombuffer(bytearray(framed), dtype=torch.uint8)
+            state = torch.frombuffer(bytearray(_pack_with_length(record)), dtype=torch.uint8)
             self.counts.append(state.to(self.device))
 
     def evaluation(self, name: str = "torchmetrics") -> Evaluation:
@@ -121,17 +121,12 @@ class BenchmarkMetric(Metric):
         states = self.counts if isinstance(self.counts, list) else [self.counts]
         if not states:
             raise DataError("no images yet, expected an update before compute")
-        data = torch.cat(list(states)).cpu().numpy().tobytes()
         records: dict[str, ImageRecord] = {}
-        start = 0
-        while start < len(data):
-            end = start + 8 + int.from_bytes(data[start : start + 8], "little")
-            record = unpack_record(data[start + 8 : end])
+        for record in _unpack_all(torch.cat(list(states)).cpu().numpy().tobytes()):
             if not record.image_id:
                 record = replace(record, image_id=numbered_id(len(records)))
             if not records.setdefault(record.image_id, record).equals(record):
                 raise _second_image(record.image_id)
-            start = end
         run = Evaluation(self.protocol, name, list(records.values()))
         run = run.with_groups(self.plan.groups, self.plan.group_by, None)
         run.verdict()  # raises for unusable files; its warnings do not matter during training
@@ -165,6 +160,25 @@ class BenchmarkMetric(Metric):
         if len(self.metrics) == 1:  # drop "METRIC/"
             numbers = {name.partition("/")[2]: value for name, value in numbers.items()}
         return {k: torch.tensor(v, dtype=torch.float64) for k, v in numbers.items()}
+
+
+def _pack_with_length(record: ImageRecord) -> bytes:
+    """Return the record of an image as bytes, after their number in _LENGTH_BYTES bytes.
+
+    Records that are packed in this way can be joined, and are split again by `_unpack_all`.
+    """
+    data = pack_record(record)
+    return len(data).to_bytes(_LENGTH_BYTES, "little") + data
+
+
+def _unpack_all(data: bytes) -> Iterator[ImageRecord]:
+    """Yield the records in bytes that consist of one packed record after the other."""
+    start = 0
+    while start < len(data):
+        body = start + _LENGTH_BYTES
+        end = body + int.from_bytes(data[start:body], "little")
+        yield unpack_record(data[body:end])
+        start = end
 
 
 def _second_image(image_id: str) -> DataError:

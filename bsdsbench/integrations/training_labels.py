@@ -100,12 +100,13 @@ def assign(
     if pred_value is not None:
         pred_cost = cost_factor * as_numbers(pred_value, "pred_value")
         same_shape(pred_cost.shape, bmap.shape, "pred_value")
-        if not (np.abs(pred_cost) <= _LARGEST_VALUE).all():
+        is_finite = np.abs(pred_cost) <= _LARGEST_VALUE  # False for NaN
+        if not is_finite.all():
             raise DataError(
                 f"pred_value: NaN or values beyond {_LARGEST_VALUE:g}, expected finite numbers"
             )
     offset_cost = _offset_costs(metric, with_tolerance(radius))
-    reach = len(offset_cost) // 2  # the index of offset 0
+    centre = len(offset_cost) // 2  # the index of offset 0
     n_cols = max(bmap.shape[1], 1)
     matches = []
     for annotation in annotated if annotated.ndim == 3 else [annotated]:
@@ -115,7 +116,8 @@ def assign(
         pixel, gt_pixel = cheapest_pairs(bmap, gt_map, offset_cost, further_costs)
         row, col = np.divmod(pixel, n_cols)
         gt_row, gt_col = np.divmod(gt_pixel, n_cols)
-        costs = offset_cost[gt_row - row + reach, gt_col - col + reach] + pred_cost.flat[pixel]
+        distances = offset_cost[gt_row - row + centre, gt_col - col + centre]
+        costs = distances + pred_cost.flat[pixel]
         matches.append(Match.of_pairs(bmap.shape, pixel, gt_pixel, float(costs.sum())))
     return tuple(matches) if annotated.ndim == 3 else matches[0]
 
@@ -127,8 +129,8 @@ def _offset_costs(metric: str, radius: float) -> F8:
     [r + dy, r + dx] is the distance of two pixels that are dy rows and dx columns apart, or
     infinity if that exceeds the radius.
     """
-    reach = int(radius)
-    dx = np.abs(np.arange(-reach, reach + 1.0))
+    largest = int(radius)
+    dx = np.abs(np.arange(-largest, largest + 1.0))
     dy = dx[:, None]
     if metric == "l1":
         distance = dy + dx

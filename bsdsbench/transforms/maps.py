@@ -76,13 +76,15 @@ def as_float32(soft: Map) -> NDArray[np.float32]:
 
     Integers are divided by the largest value of their dtype, such as 255 for uint8.
     """
-    return np.array(unit(soft) if soft.dtype.kind == "u" else soft, np.float32, order="C")
+    values = unit(soft) if soft.dtype.kind == "u" else soft
+    return np.array(values, np.float32, order="C")
 
 
 def _quantise(prob: Map, bits: int) -> Map:
     """Convert a map in [0, 1] to integers of 8 or 16 `bits`. Halves are rounded up."""
     dtype = np.uint8 if bits == 8 else np.uint16
-    return np.floor(np.asarray(prob, np.float64) * np.iinfo(dtype).max + 0.5).astype(dtype)
+    scaled = np.asarray(prob, np.float64) * np.iinfo(dtype).max
+    return np.floor(scaled + 0.5).astype(dtype)
 
 
 def invert(soft: Map) -> Map:
@@ -95,7 +97,7 @@ def invert(soft: Map) -> Map:
 
 
 def prepare(soft: Map, protocol: Protocol, valid: Bool | None = None) -> Map:
-    """Apply the protocol's steps to a soft map (H, W), before thresholds are applied.
+    """Prepare a soft map (H, W) as the protocol demands, before thresholds are applied to it.
 
     Steps 1, 2 and 4 are done only if the protocol asks for them:
 
@@ -104,10 +106,15 @@ def prepare(soft: Map, protocol: Protocol, valid: Bool | None = None) -> Map:
     3. set void pixels (those that are False in `valid`) to 0
     4. nms: thin the map to its ridges. The map becomes float32; or uint8 or uint16 if
        nms_params.bits is 8 or 16, which gives the scores of a PNG written by `bsdsbench nms`
+
+    valid (H, W): False at pixels that are not counted. None means that all pixels are counted.
+
+    Returns a map of the same shape. A map that nothing was done to is returned as it is.
     """
     if protocol.normalise:
         largest = without_void(soft, valid).max(initial=0)
-        soft = unit(soft) / (unit(largest) if largest else 1.0)
+        divisor = unit(largest) if largest else 1.0  # a map of zeros stays as it is
+        soft = unit(soft) / divisor
     if protocol.invert:
         soft = invert(soft)
     soft = without_void(soft, valid)

@@ -56,22 +56,7 @@ class MultiScale:
         Raises DataError unless there are 1 to MAX_SCALES different scales, each above 0 and at most
         MAX_SCALE, and `resize` is one of the values of `Resize`.
         """
-        values: Any = 1.0 if scales is None else scales
-        if isinstance(values, str):
-            values = SCALES.get(values.strip().lower(), values.split(","))
-        elif is_number(values):
-            values = [values]
-        try:
-            numbers = tuple(float(value) for value in values)
-        except (TypeError, ValueError):
-            numbers = ()
-        in_range = all(0 < scale <= MAX_SCALE for scale in numbers)
-        are_different = len(set(numbers)) == len(numbers)
-        if not in_range or not are_different or not 1 <= len(numbers) <= MAX_SCALES:
-            raise DataError(
-                f"scales {scales!r}: expected 1 to {MAX_SCALES} different numbers up to "
-                f"{MAX_SCALE}, such as .5,1,1.5, or one of {', '.join(SCALES)}"
-            )
+        numbers = _given_scales(scales)
         if resize not in get_args(Resize):
             raise DataError(f"resize {resize!r}: expected one of {', '.join(get_args(Resize))}")
         if numbers == (1.0,) and not flip:
@@ -118,6 +103,31 @@ class MultiScale:
         rows, cols = (max(1, int(np.rint(side * scale))) for side in image.shape[:2])
         resized = resample(image, (rows, cols), self.resize, scale)
         return np.clip(np.rint(resized), 0, 255).astype(np.uint8)
+
+
+def _given_scales(scales: str | float | Sequence[float] | None) -> tuple[float, ...]:
+    """Convert the scales that a user has given, as `MultiScale.given` takes them, to numbers.
+
+    Raises DataError unless there are 1 to MAX_SCALES different numbers, each above 0 and at most
+    MAX_SCALE.
+    """
+    values: Any = 1.0 if scales is None else scales
+    if isinstance(values, str):
+        values = SCALES.get(values.strip().lower(), values.split(","))
+    elif is_number(values):
+        values = [values]
+    try:
+        numbers = tuple(float(value) for value in values)
+    except (TypeError, ValueError):
+        numbers = ()
+    are_in_range = all(0 < scale <= MAX_SCALE for scale in numbers)
+    are_different = len(set(numbers)) == len(numbers)
+    if not are_in_range or not are_different or not 1 <= len(numbers) <= MAX_SCALES:
+        raise DataError(
+            f"scales {scales!r}: expected 1 to {MAX_SCALES} different numbers up to "
+            f"{MAX_SCALE}, such as .5,1,1.5, or one of {', '.join(SCALES)}"
+        )
+    return numbers
 
 
 def _detect(detector: Detector, image: NDArray[np.uint8]) -> F8:

@@ -49,7 +49,10 @@ def resample(
     Returns float64 of the new size.
     """
     array = np.asarray(image, np.float64)
-    weight, support = (partial(_cubic, a=-0.75), 4) if kernel == "cubic" else (_triangle, 2)
+    weight: _Kernel = _triangle
+    support = 2
+    if kernel == "cubic":
+        weight, support = partial(_cubic, a=-0.75), 4
     if array.ndim == 2:
         return _resize(array, shape, weight, support, scale, antialias=False)
     channels = np.moveaxis(array, -1, 0)
@@ -65,13 +68,17 @@ def _resize(
     scale: float | None = None,
     antialias: bool = True,
 ) -> F8:
-    """Resize a map (H, W) to `shape`; the other parameters are those of `_resize_matrix`."""
-    rows, cols = (
-        _resize_matrix(old, new, kernel, support, scale, antialias)
-        for old, new in zip(image.shape, shape, strict=True)
-    )
-    # rows @ image @ cols.T, with the sparse factor first in both products
-    return np.ascontiguousarray((cols @ (rows @ image).T).T)
+    """Resize a map (H, W), first its columns and then its rows of pixels.
+
+    shape: the new size (rows, columns).
+    kernel, support, scale, antialias: as in `_resize_matrix`.
+    """
+    old_rows, old_cols = image.shape
+    new_rows, new_cols = shape
+    row_weights = _resize_matrix(old_rows, new_rows, kernel, support, scale, antialias)
+    column_weights = _resize_matrix(old_cols, new_cols, kernel, support, scale, antialias)
+    # row_weights @ image @ column_weights.T, with the sparse matrix first in both products
+    return np.ascontiguousarray((column_weights @ (row_weights @ image).T).T)
 
 
 def _triangle(x: F8) -> F8:
@@ -105,14 +112,16 @@ def _resize_matrix(
     scale = scale or new_size / size
     narrowing = min(scale, 1.0) if antialias else 1.0  # the kernel is 1 / narrowing times wider
     centre = (np.arange(new_size) + 0.5) / scale - 0.5  # of each new sample, in old samples
+    # The old samples under the kernel of each new sample, (new_size, samples); some lie outside
     first = np.floor(centre - support / 2 / narrowing)
-    sample = first[:, None] + np.arange(math.ceil(support / narrowing) + 2)  # (new_size, samples)
+    sample = first[:, None] + np.arange(math.ceil(support / narrowing) + 2)
     weight = kernel(np.abs((centre[:, None] - sample) * narrowing))
     weight /= weight.sum(axis=1, keepdims=True)
     column = sample.astype(np.int64)
     if antialias:
+        # Mirrored at both ends: of 3 samples, 0 1 2 are followed by 2 1 0, 0 1 2 and so on
         column %= 2 * size
-        column = np.minimum(column, 2 * size - 1 - column)  # mirrored
+        column = np.minimum(column, 2 * size - 1 - column)
     else:
         column = np.clip(column, 0, size - 1)
     row = np.broadcast_to(np.arange(new_size)[:, None], sample.shape)

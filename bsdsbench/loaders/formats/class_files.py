@@ -59,20 +59,26 @@ def parse_annotated_classes(
     If `instances` is True and `find_instances_file` finds a file for `path`, the instance map is
     added to the labels.
     """
-    parts: dict[str, object]
+    parts = _find_class_maps(arrays, path)
+    instances_file = find_instances_file(path) if instances and "labels" in parts else None
+    if instances_file:
+        _add_instances(parts, instances_file, read)
+    return parts
+
+
+def _find_class_maps(arrays: dict[str, object], path: Path) -> dict[str, object]:
+    """Return the label map or the class boundaries of a file, by `parse_annotated_classes`."""
     if "GTcls" in arrays:
         struct: Any = arrays["GTcls"]
-        boundaries = np.stack([np.asarray(b) != 0 for b in struct["Boundaries"]])
-        parts = {"labels": struct["Segmentation"], "class_boundaries": boundaries}
-    else:
-        cracks = find_crack_mask(arrays)
-        array = require_one_array(arrays, path) if cracks is None else 1 + cracks.astype(np.uint8)
-        if array.ndim > 2 and array.shape[0] == 1 and not is_binary(array):
-            array = to_plane(array, "label map")
-        parts = {"labels": array} if array.ndim == 2 else {"class_boundaries": array != 0}
-    if "labels" in parts and instances and (file := find_instances_file(path)):
-        _add_instances(parts, file, read)
-    return parts
+        outlines = [np.asarray(outline) != 0 for outline in struct["Boundaries"]]
+        return {"labels": struct["Segmentation"], "class_boundaries": np.stack(outlines)}
+    crack = find_crack_mask(arrays)
+    if crack is not None:
+        return {"labels": 1 + crack.astype(np.uint8)}
+    array = require_one_array(arrays, path)
+    if array.ndim > 2 and array.shape[0] == 1 and not is_binary(array):
+        array = to_plane(array, "label map")
+    return {"labels": array} if array.ndim == 2 else {"class_boundaries": array != 0}
 
 
 def _add_instances(parts: dict[str, Any], file: Path, read: ReadBytes) -> None:
@@ -91,8 +97,9 @@ def _add_instances(parts: dict[str, Any], file: Path, read: ReadBytes) -> None:
             return
         outlines, categories = struct["Boundaries"], np.ravel(struct["Categories"])
         classes = np.arange(1, len(boundaries) + 1)
-        if len(outlines) == len(classes) != categories.size:
-            categories = classes  # refined annotations have one outline per class
+        has_outline_per_class = len(outlines) == len(classes)
+        if has_outline_per_class and categories.size != len(classes):
+            categories = classes  # as in refined annotations
         if len(outlines) != categories.size or not np.isin(categories, classes).all():
             fault = f"{len(outlines)} Boundaries and {categories.size} Categories"
             raise FaultError(f"{fault}, expected as many, of the classes 1 .. {len(classes)}")

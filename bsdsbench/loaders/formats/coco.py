@@ -59,12 +59,12 @@ class CocoItems:
     """
 
     def __init__(self, pred: str | Path, gt: str | Path) -> None:
-        self.paths = Path(pred), Path(gt)  # indexed by is_truth
+        self.pred_path, self.gt_path = Path(pred), Path(gt)
         self.images: dict[int, tuple[str, _Size]] = {}
         self.categories: dict[int, str] = {}
-        self.gt = self._read_side(self.paths[1], is_truth=True)
+        self.gt = self._read_side(self.gt_path, is_truth=True)
         is_panoptic = _are_panoptic(chain.from_iterable(self.gt.values()))
-        self.pred = self._read_side(self.paths[0], is_truth=False, is_panoptic=is_panoptic)
+        self.pred = self._read_side(self.pred_path, is_truth=False, is_panoptic=is_panoptic)
 
     def _read_side(
         self, path: Path, is_truth: bool, is_panoptic: bool = False
@@ -85,9 +85,9 @@ class CocoItems:
             content = parse_json(read_bytes(path))
             if is_truth:
                 self.images = _read_images(_get_field(content, "images"))
-                kinds = sorted(_get_field(content, "categories"), key=itemgetter("id"))
-                self.categories = {kind["id"]: str(kind.get("name", kind["id"])) for kind in kinds}
-            is_list = isinstance(content, list)
+                categories = sorted(_get_field(content, "categories"), key=itemgetter("id"))
+                self.categories = {c["id"]: str(c.get("name", c["id"])) for c in categories}
+            is_list = isinstance(content, list)  # of results
             entries = content if is_list else _get_field(content, "annotations")
             for entry in entries:
                 image_id = _get_field(entry, "image_id")
@@ -96,13 +96,17 @@ class CocoItems:
                     raise FaultError(f"{has}, expected one of the listed images")
                 by_image.setdefault(image_id, []).append(entry)
             if _are_panoptic(entries) or (is_panoptic and not entries and not is_list):
-                for image_id, (name, _) in self.images.items():
-                    segmented = by_image.get(image_id, [])
-                    if len(segmented) != 1:
-                        fault = f"image {image_id} ({show(name)}) has {len(segmented)} entries"
-                        raise FaultError(f"{fault}, expected one of each image in a panoptic JSON")
-                    _get_field(segmented[0], "segments_info")
+                self._check_panoptic(by_image)
         return by_image
+
+    def _check_panoptic(self, by_image: dict[int, list[Entry]]) -> None:
+        """Raise FaultError unless each image has one panoptic entry, with segments_info."""
+        for image_id, (name, _) in self.images.items():
+            entries = by_image.get(image_id, [])
+            if len(entries) != 1:
+                fault = f"image {image_id} ({show(name)}) has {len(entries)} entries"
+                raise FaultError(f"{fault}, expected one of each image in a panoptic JSON")
+            _get_field(entries[0], "segments_info")
 
     def __len__(self) -> int:
         return len(self.images)
@@ -120,8 +124,10 @@ class CocoItems:
         `annotated` are the segments of the ground truth in drawing order. Predicted segments that
         equal one of them are drawn in this order (`_reorder_exact`).
         """
-        path = self.paths[is_truth]
-        entries = (self.gt if is_truth else self.pred).get(image_id, [])
+        path, entries_of_images = self.pred_path, self.pred
+        if is_truth:
+            path, entries_of_images = self.gt_path, self.gt
+        entries = entries_of_images.get(image_id, [])
         _, shape = self.images[image_id]
         with errors_naming(path, "a COCO file"):
             if _are_panoptic(entries[:1]):
@@ -167,10 +173,10 @@ class CocoItems:
             mask = _decode_mask(annotation, shape)
             score = 1.0 if is_truth else float(annotation.get("score", 1.0))
             is_crowd = bool(annotation.get("iscrowd", 0))
-            height = (not is_crowd, score, -int(mask.sum()), int(mask.argmax()))
+            drawing_key = (not is_crowd, score, -int(mask.sum()), int(mask.argmax()))
             value = self._value_in_map(annotation, number, is_truth)
-            segments.append(_Segment(height, annotation["category_id"], value, mask))
-        return sorted(segments, key=attrgetter("height"))
+            segments.append(_Segment(drawing_key, annotation["category_id"], value, mask))
+        return sorted(segments, key=attrgetter("drawing_key"))
 
     def _read_panoptic(self, entry: Entry, shape: _Size, path: Path, is_truth: bool) -> LabelMap:
         """Read the PNG of an image in a panoptic file as a label map, int32 (rows, columns).
@@ -192,11 +198,13 @@ class CocoItems:
             ids = rgb @ np.array([1, 256, 65536])
             listed_ids = [_get_field(segment, "id") for segment in entry["segments_info"]]
             _check_segments(np.unique(ids).tolist(), listed_ids, path)
-        void = (len(self.categories) + 1) * DIVISOR if is_truth else 0
-        label_map = np.full(shape, void, np.int32)
+        ignored_class = len(self.categories) + 1
+        no_segment = ignored_class * DIVISOR if is_truth else 0
+        label_map = np.full(shape, no_segment, np.int32)
         for number, segment in enumerate(entry["segments_info"], 1):
             value = self._value_in_map(segment, number, is_truth)
-            if value > void > 0:
+            is_crowd = is_truth and value > no_segment
+            if is_crowd:
                 # panopticapi knows one crowd per category, the last. Pixels of an earlier crowd get
                 # another instance number of the ignored class
                 label_map[label_map == value] -= len(self.categories)
@@ -231,9 +239,9 @@ class _Drawing(NamedTuple):
 class _Segment(NamedTuple):
     """A segment of an image."""
 
-    # Sort key of the drawing order, lowest first: (False for a crowd, score, minus the number of
-    # pixels, index of the first pixel)
-    height: tuple[bool, float, int, int]
+    # Segments are drawn in ascending order of this key: (False for a crowd, score, minus the number
+    # of pixels, index of the first pixel)
+    drawing_key: tuple[bool, float, int, int]
     category: int  # the category's id
     value: int  # the value of its pixels in the label map
     mask: Bool  # (rows, columns)
@@ -275,16 +283,16 @@ def _reorder_exact(annotated: list[_Segment], predicted: list[_Segment]) -> list
     """
     if not annotated:
         return predicted
-    order = {segment.content(): k for k, segment in enumerate(annotated)}
-    positions, exact = [], []
-    for k, segment in enumerate(predicted):
-        if segment.content() in order:
-            positions.append(k)
-            exact.append(segment)
-    exact.sort(key=lambda segment: order[segment.content()])
+    rank_of_content = {segment.content(): rank for rank, segment in enumerate(annotated)}
+    positions, exact_segments = [], []
+    for position, segment in enumerate(predicted):
+        if segment.content() in rank_of_content:
+            positions.append(position)
+            exact_segments.append(segment)
+    exact_segments.sort(key=lambda segment: rank_of_content[segment.content()])
     reordered = list(predicted)
-    for k, segment in zip(positions, exact, strict=True):
-        reordered[k] = segment
+    for position, segment in zip(positions, exact_segments, strict=True):
+        reordered[position] = segment
     return reordered
 
 
@@ -294,14 +302,15 @@ def _check_segments(drawn_ids: list[int], listed_ids: list[int], path: Path) -> 
     `drawn_ids` are the distinct segment ids in the PNG, and `listed_ids` those in the JSON file
     `path`. The id 0 is void and is not checked. Raises FaultError if the segments differ.
     """
-    for number in {*drawn_ids, *listed_ids} - {0}:
-        n_listed = listed_ids.count(number)
-        is_drawn = number in drawn_ids
-        if not is_drawn or n_listed != 1:
-            presence = "is" if is_drawn else "is not"
-            listing = f"{n_listed} times" if n_listed else "not"
-            fault = f"segment {number} {presence} in the picture and {listing} in {show(path)}"
-            raise FaultError(f"{fault}, expected it once in both")
+    for segment_id in {*drawn_ids, *listed_ids} - {0}:
+        n_listed = listed_ids.count(segment_id)
+        is_drawn = segment_id in drawn_ids
+        if is_drawn and n_listed == 1:
+            continue
+        presence = "is" if is_drawn else "is not"
+        listing = f"{n_listed} times" if n_listed else "not"
+        fault = f"segment {segment_id} {presence} in the picture and {listing} in {show(path)}"
+        raise FaultError(f"{fault}, expected it once in both")
 
 
 def _get_field(entry: Entry, name: str) -> Any:

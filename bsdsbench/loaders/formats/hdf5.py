@@ -83,9 +83,13 @@ class _Converter:
             if isinstance(value, list) and CLASS not in group[name].attrs:
                 lists.append(value)
         lengths = {len(values) for values in lists}
-        if len(lists) < len(fields) or len(lengths) != 1:
+        is_struct_array = len(lists) == len(fields) and len(lengths) == 1
+        if not is_struct_array:
             return fields
-        return [dict(zip(fields, row, strict=True)) for row in zip(*lists, strict=True)]
+        structs = []
+        for values_of_struct in zip(*lists, strict=True):
+            structs.append(dict(zip(fields, values_of_struct, strict=True)))
+        return structs
 
     def convert(self, item: h5py.Dataset | h5py.Group, depth: int) -> object:
         """Convert a group or a data set of an HDF5 file, at the nesting level `depth`.

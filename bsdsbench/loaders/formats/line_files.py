@@ -111,8 +111,8 @@ def draw_lines(lines: Lines, shape: _Size, grid: _Size) -> F8:
     on, so drawing stops before the next line whose score equals that of the first.
     """
     repeats = np.flatnonzero(lines.scores[1:] == lines.scores[:1])
-    end = int(repeats[0]) + 1 if repeats.size else len(lines.scores)
-    return _draw_predicted_lines(lines.ends[:end], lines.scores[:end], shape, grid)
+    n_drawn = int(repeats[0]) + 1 if repeats.size else len(lines.scores)
+    return _draw_predicted_lines(lines.ends[:n_drawn], lines.scores[:n_drawn], shape, grid)
 
 
 def parse_annotated_lines(arrays: Mapping[str, object], path: Path) -> dict[str, object]:
@@ -135,8 +135,9 @@ def parse_annotated_lines(arrays: Mapping[str, object], path: Path) -> dict[str,
     if "lpos" in arrays:
         ends = _parse_coordinates(arrays, "lpos", 4)
     else:  # scaled from pixels counted from 1 to GRID, and kept inside, as L-CNN's data set does
-        grid = np.array([*GRID] * 2)
-        ends = np.clip((pixels - 1) * (grid / np.array([*size] * 2)), 0, grid - 1e-4)
+        grid = np.array([*GRID, *GRID])
+        pixels_to_grid = grid / np.array([*size, *size])
+        ends = np.clip((pixels - 1) * pixels_to_grid, 0, grid - 1e-4)
     junctions = None
     if "junc" in arrays:
         places = _parse_coordinates(arrays, "junc", 2)
@@ -200,9 +201,11 @@ def parse_annotated_edges(arrays: Mapping[str, object], path: Path) -> dict[str,
     elif "gtStruct" in arrays:
         struct = arrays["gtStruct"]
         theta = struct["gt_theta"]
-        cells = [*map(np.asarray, theta)] if isinstance(theta, list) else [theta]
-        edges = [cell[..., 0] for cell in cells]
-        angles = [_parse_angles({"angles": cell[..., 1]}, "angles") for cell in cells]
+        of_annotators = [*map(np.asarray, theta)] if isinstance(theta, list) else [theta]
+        edges = [edges_and_angles[..., 0] for edges_and_angles in of_annotators]
+        angles = []
+        for edges_and_angles in of_annotators:
+            angles.append(_parse_angles({"angles": edges_and_angles[..., 1]}, "angles"))
     else:
         edges, angles = _find_numbers(arrays, "edge"), _parse_angles(arrays, "ori")
         if edges.ndim == 2:
@@ -291,7 +294,8 @@ def _draw_annotated_lines(lines: ArrayLike, shape: _Size) -> Bool:
             row, column = pixels.max(axis=0) + 1
             inside = f"{shape[0]} x {shape[1]}"
             raise DataError(f"a line up to row {row}, column {column}, expected it inside {inside}")
-        drawn[pixels[:, 0], pixels[:, 1]] = True
+        rows, columns = pixels.T
+        drawn[rows, columns] = True
     return drawn
 
 
@@ -309,12 +313,13 @@ def _draw_predicted_lines(
     [[0.9, 0.9, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]]
     """
     best = np.zeros(shape)
-    size, last = np.array([*shape] * 2), np.array(shape)
-    scaled = np.asarray(lines, np.float64).reshape(-1, 4) * size / np.array([*grid] * 2)
-    for line, score in zip(scaled, np.asarray(scores, np.float64), strict=True):
+    in_grid = np.asarray(lines, np.float64).reshape(-1, 4)
+    in_image = in_grid * np.array([*shape, *shape]) / np.array([*grid, *grid])
+    for line, score in zip(in_image, np.asarray(scores, np.float64), strict=True):
         places = _sample_line(line[:2], line[2:])
-        pixels = np.clip(_round_half_up(places - 0.5), 1, last) - 1
-        best[pixels[:, 0], pixels[:, 1]] = np.maximum(best[pixels[:, 0], pixels[:, 1]], score)
+        pixels = np.clip(_round_half_up(places - 0.5), 1, np.array(shape)) - 1
+        rows, columns = pixels.T
+        best[rows, columns] = np.maximum(best[rows, columns], score)
     return best
 
 

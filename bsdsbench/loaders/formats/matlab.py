@@ -132,7 +132,7 @@ class _Reader:
         except ImportError:
             from zlib import decompressobj  # type: ignore[assignment]
 
-        tag = decompressobj().decompress(body[:1024], TAG_BYTES)
+        tag = decompressobj().decompress(body[:1024], TAG_BYTES)  # a few bytes give the tag
         if len(tag) < TAG_BYTES:
             raise FaultError(TOO_SHORT)
         kind, size = struct.unpack(self.order + "II", tag)
@@ -160,18 +160,18 @@ class _Reader:
             raise FaultError(f"an array of {len(shape)} dimensions, {EXPECTED_INTACT}")
         if depth > MAX_DEPTH:
             raise FaultError(f"nested deeper than {MAX_DEPTH}, expected arrays, cells and structs")
-        kind, flags = int(flags_words[0]) & 0xFF, int(flags_words[0]) >> 8
+        array_class, flags = int(flags_words[0]) & 0xFF, int(flags_words[0]) >> 8
         is_logical = bool(flags & LOGICAL)
         value: Any = None
-        if flags & COMPLEX and kind in (SPARSE, *CLASSES):
+        if flags & COMPLEX and array_class in (SPARSE, *CLASSES):
             raise FaultError(f"variable {show(name)!r} is complex, expected real numbers")
-        if kind in CLASSES:
-            value = self.read_dense(shape, np.dtype("?" if is_logical else CLASSES[kind]))
-        elif kind == SPARSE:
+        if array_class in CLASSES:
+            value = self.read_dense(shape, np.dtype("?" if is_logical else CLASSES[array_class]))
+        elif array_class == SPARSE:
             value = self.read_sparse(shape, np.dtype("?" if is_logical else "f8"))
-        elif kind == CELL:
+        elif array_class == CELL:
             value = self.read_items(math.prod(shape), depth)
-        elif kind == STRUCT:
+        elif array_class == STRUCT:
             value = self.read_struct(math.prod(shape), depth)
         return _Variable(name, value)
 
@@ -252,8 +252,10 @@ class _Reader:
         for start in range(0, len(text), length):
             name, _, _ = text[start : start + length].partition(b"\0")
             names.append(name.decode("latin-1"))
-        values = self.read_items(count * len(names), depth)
+        n_fields = len(names)
+        values = self.read_items(count * n_fields, depth)
         structs = []
-        for start in range(0, len(values), len(names) or 1):
-            structs.append(dict(zip(names, values[start : start + len(names)], strict=True)))
+        for start in range(0, len(values), n_fields or 1):
+            values_of_struct = values[start : start + n_fields]
+            structs.append(dict(zip(names, values_of_struct, strict=True)))
         return structs[0] if count == len(structs) == 1 else structs

@@ -55,8 +55,9 @@ MAX_TEXT_BYTES = 16 << 20
 def format_rows(rows: object) -> str:
     """Format rows (n, k) of numbers as text: `%10g`, separated by a space, one line per row."""
     table = np.asarray(rows, float)
-    line = " ".join(["%10g"] * table.shape[-1]) + "\n"
-    return line * len(table) % tuple(table.ravel().tolist())
+    line_format = " ".join(["%10g"] * table.shape[-1]) + "\n"
+    table_format = line_format * len(table)
+    return table_format % tuple(table.ravel().tolist())
 
 
 def _read_rows(path: PathLike, columns: int, least: int | None = None) -> F8:
@@ -159,20 +160,23 @@ def format_boundary_tables(
     - rule: the ODS rule, which also determines the best threshold of each image
     """
     curve: PRCurve = score["curve"]
-    image_rows = np.zeros((len(matches), 5))  # index bestT bestR bestP bestF
-    image_rows[:, 0] = np.arange(1, len(matches) + 1)
-    for k in range(0, len(matches), BLOCK):  # in blocks, to limit the memory
-        points = best(PRCurve.of_counts(thresholds, matches[k : k + BLOCK]), rule)
-        image_rows[k : k + BLOCK, 1:] = np.transpose(list(points.values()))
+    n_images = len(matches)
+    # Images are handled in blocks, to limit the memory
+    blocks = [slice(first, first + BLOCK) for first in range(0, n_images, BLOCK)]
+    image_rows = np.zeros((n_images, 5))  # index bestT bestR bestP bestF
+    image_rows[:, 0] = np.arange(1, n_images + 1)
+    for block in blocks:
+        best_points = best(PRCurve.of_counts(thresholds, matches[block]), rule)
+        image_rows[block, 1:] = np.transpose(list(best_points.values()))
     _, *ois = score["ois"].values()  # without the threshold
     curve_rows = np.column_stack([curve.thresholds, curve.recall, curve.precision, curve.f])
     summary = [*score["ods"].values(), *ois, np.nan_to_num(score["ap"])]  # an undefined AP is 0
     yield "eval_bdry.txt", format_rows([summary])
     yield "eval_bdry_thr.txt", format_rows(curve_rows)
     yield "eval_bdry_img.txt", format_rows(image_rows)
-    for k in range(0, len(matches), BLOCK):
-        texts = _format_ev1(thresholds, matches[k : k + BLOCK])
-        for image_id, text in zip(ids[k : k + BLOCK], texts, strict=True):
+    for block in blocks:
+        texts = _format_ev1(thresholds, matches[block])
+        for image_id, text in zip(ids[block], texts, strict=True):
             yield f"{PER_IMAGE}/{safe_name(image_id)}{EV1}", text
 
 
@@ -182,18 +186,20 @@ def _format_ev1(thresholds: F8, matches: I8) -> Iterator[str]:
     The text has a line for each of the T `thresholds`: the threshold and the four counts in
     `matches`, an (N, T, 4) array.
     """
-    top = int(matches.max(initial=0)) + 1
-    if top < matches.size:  # format each possible number only once
-        texts = np.array([b" %10g" % number for number in range(top)])[matches]
+    n_numbers = int(matches.max(initial=0)) + 1
+    if n_numbers < matches.size:  # format each possible number only once
+        count_texts = np.array([b" %10g" % number for number in range(n_numbers)])[matches]
     else:
-        texts = np.char.mod(b" %10g", matches)
-    # Texts have 11 or 12 characters; numpy pads the shorter ones with zero bytes, removed below
-    row_type = [("t", "S10"), ("counts", texts.dtype, texts.shape[2:]), ("end", "S1")]
-    rows = np.empty(matches.shape[:2], row_type)  # (N, T)
-    rows["counts"], rows["end"] = texts, b"\n"
-    rows["t"] = np.char.mod(b"%10g", thresholds)
-    for image_rows in rows:
-        yield image_rows.tobytes().replace(b"\0", b"").decode()
+        count_texts = np.char.mod(b" %10g", matches)
+    # A line is an item of a structured array, whose bytes are the text of the line. The texts of
+    # counts have 11 or 12 characters; numpy pads the shorter ones with zero bytes, removed below.
+    line_type = [("threshold", "S10"), ("counts", count_texts.dtype, (4,)), ("end", "S1")]
+    lines = np.empty(matches.shape[:2], line_type)  # (N, T)
+    lines["threshold"] = np.char.mod(b"%10g", thresholds)
+    lines["counts"] = count_texts
+    lines["end"] = b"\n"
+    for lines_of_image in lines:
+        yield lines_of_image.tobytes().replace(b"\0", b"").decode()
 
 
 def safe_name(image_id: str) -> str:

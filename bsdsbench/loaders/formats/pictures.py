@@ -80,11 +80,11 @@ def read_arrays(
     if suffix not in FORMATS:
         expected = f"expected {what} in one of {', '.join(FORMATS)}"
         raise FileFormatError(f"{show(path)}: suffix {suffix or 'missing'}, {expected}")
-    decoder, form = FORMATS[suffix]
+    decoder, expected_content = FORMATS[suffix]
     module, function = decoder.split(":")
     decode = getattr(import_module(f"bsdsbench.loaders.formats.{module}"), function)
     data = read(path)
-    with errors_naming(path, form):
+    with errors_naming(path, expected_content):
         content = decode(data, indices) if suffix in IMAGE_SUFFIXES else decode(data)
     return content if isinstance(content, dict) else {"": content}
 
@@ -108,21 +108,22 @@ def unpack_npz(data: bytes, text: bool = False, limit: int | None = None) -> dic
     Raises FaultError if there are too many arrays, if a limit is exceeded, or if an array is
     damaged or of another type. Raises zipfile.BadZipFile if `data` is not a zip archive.
     """
-    most = bounded.MAX_DECODED_BYTES if limit is None else limit
+    max_bytes = bounded.MAX_DECODED_BYTES if limit is None else limit
+    accepted_kinds = TEXT if text else NUMBERS
     arrays = {}
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        members = [m for m in archive.infolist() if m.filename.endswith(".npy")]
+        members = [member for member in archive.infolist() if member.filename.endswith(".npy")]
         if len(members) > MAX_MEMBERS:
             raise FaultError(f"holds {len(members)} arrays, expected at most {MAX_MEMBERS}")
-        if sum(m.file_size for m in members) > most:
-            raise FaultError(f"decodes to more than {most} bytes, expected less")
-        for m in members:
-            if m.file_size > DEFLATE_RATIO * (m.compress_size + 1):
+        if sum(member.file_size for member in members) > max_bytes:
+            raise FaultError(f"decodes to more than {max_bytes} bytes, expected less")
+        for member in members:
+            size = member.file_size
+            if size > DEFLATE_RATIO * (member.compress_size + 1):
                 raise FaultError("claims more than its bytes can hold, expected a sound .npz")
-            with archive.open(m) as file:
-                kinds = TEXT if text else NUMBERS
-                name = m.filename.removesuffix(".npy")
-                arrays[name] = _read_npy_array(file, m.file_size, kinds, is_image=limit is None)
+            name = member.filename.removesuffix(".npy")
+            with archive.open(member) as file:
+                arrays[name] = _read_npy_array(file, size, accepted_kinds, is_image=limit is None)
     return arrays
 
 
@@ -135,10 +136,12 @@ def _read_npy_array(file: IO[bytes], size: int, kinds: str, is_image: bool = Tru
     - kinds: the accepted kinds of dtype, as numpy's letters
     - is_image: True if the array must also pass `check_size`, the limit for images
     """
-    form = np.lib.format
-    readers = {(1, 0): form.read_array_header_1_0, (2, 0): form.read_array_header_2_0}
-    try:  # (3, 0) is for names of fields
-        shape, _, dtype = readers[form.read_magic(file)](file)
+    npy = np.lib.format
+    # The function that reads the header, by version; version (3, 0) is for arrays with fields
+    header_readers = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+    try:
+        version = npy.read_magic(file)
+        shape, _, dtype = header_readers[version](file)
     except Exception:  # numpy, and the literal's parser, raise several kinds
         raise FaultError("no header of numbers (a pickle or damaged?), expected .npy") from None
     if dtype.kind not in kinds or not dtype.itemsize:
@@ -151,7 +154,7 @@ def _read_npy_array(file: IO[bytes], size: int, kinds: str, is_image: bool = Tru
     if n_expected != n_present:
         raise FaultError(f"{n_present} bytes for {shape} {dtype}, expected {n_expected}")
     file.seek(0)
-    array = form.read_array(file, allow_pickle=False)
+    array = npy.read_array(file, allow_pickle=False)
     if dtype.kind == "b":  # any byte except 0 is True
         return np.asarray(array.view(np.uint8) != 0)
     return array.astype(dtype.newbyteorder("="), copy=False)
@@ -166,11 +169,11 @@ def _decode_seg(data: bytes) -> Map:
     """
     if len(data) > MAX_SEG_BYTES:
         raise FaultError(f"{len(data)} bytes, expected at most {MAX_SEG_BYTES}")
-    head, mark, body = data.replace(b"\r", b"").partition(b"\ndata\n")
-    if not mark:
+    header, data_line, body = data.replace(b"\r", b"").partition(b"\ndata\n")
+    if not data_line:
         raise FaultError("has no line 'data' (truncated?), expected a BSDS300 .seg file")
-    height = re.search(rb"^height (\d{1,9})$", head, re.M)
-    width = re.search(rb"^width (\d{1,9})$", head, re.M)
+    height = re.search(rb"^height (\d{1,9})$", header, re.M)
+    width = re.search(rb"^width (\d{1,9})$", header, re.M)
     rows, columns = int(height[1]) if height else 0, int(width[1]) if width else 0
     if min(rows, columns) < 1:
         raise FaultError("has no width and height, expected a BSDS300 .seg file")
@@ -185,8 +188,9 @@ def _decode_seg(data: bytes) -> Map:
     labels = np.zeros((rows, columns), np.int32)
     for segment, row, first, last in runs.tolist():
         labels[row, first : last + 1] = segment + 1
+    run_lengths = runs[:, 3] - runs[:, 2] + 1
     # If all pixels are covered, and the runs have as many pixels as the image, they do not overlap
-    if not labels.all() or (runs[:, 3] - runs[:, 2] + 1).sum() != labels.size:
+    if not labels.all() or run_lengths.sum() != labels.size:
         raise FaultError("the runs do not cover the picture exactly once (truncated?)")
     return labels
 
@@ -319,7 +323,8 @@ def to_plane(array: object, what: str) -> Map:
     if not isinstance(array, np.ndarray) or array.dtype.kind not in NUMBERS:
         raise FaultError(f"{what} is not a numeric array, expected (H, W)")
     if array.ndim > 2:
-        array = array.reshape([n for n in array.shape if n != 1] or [1, 1])
+        longer_axes = [length for length in array.shape if length != 1]
+        array = array.reshape(longer_axes or [1, 1])
     if array.ndim != 2 or not array.size:
         fault = f"{what} of shape {array.shape}, two dimensions only, expected (H, W)"
         raise FaultError(fault, fix=suggest_one_map(array.shape))
@@ -383,12 +388,13 @@ def find_crack_mask(variables: Mapping[str, object]) -> Bool | None:
 def refuse_channels(maps: Sequence[Map], what: str, expected: str) -> None:
     """Raise DataError if maps look like the channels of classes instead of independent maps.
 
-    Channels are one-hot maps or probabilities, which add up to white (1, 255 or 65535) in every
-    pixel; n inverted channels add up to n - 1 times white. Boundary maps of annotators do not, as
-    most of their pixels are 0. Maps that are all constant are accepted.
+    The channels of classes are one-hot maps or probabilities, which add up to white (1, 255 or
+    65535) in every pixel; n inverted channels add up to n - 1 times white. Boundary maps of
+    annotators do not, as most of their pixels are 0. Maps that are all constant are accepted.
 
-    maps: (H, W) each, of any dtype. what: the beginning of the message. expected: what the maps
-    should be.
+    - maps: (H, W) each, of any dtype
+    - what: the beginning of the error message
+    - expected: what the maps should be, for the message
     """
     n = len(maps)
     if n < 2:
@@ -401,22 +407,24 @@ def refuse_channels(maps: Sequence[Map], what: str, expected: str) -> None:
     if at_first_pixel == 0:  # as in most maps of annotators
         return
     are_integers = True
-    top = 0
+    largest = 0
     for channel in maps:
         if channel.dtype.kind == "f":
             are_integers = False
         else:
-            top = max(top, int(channel.max(initial=0)))
+            largest = max(largest, int(channel.max(initial=0)))
     white: float = 1
-    slack = 0.02
+    rounding = 0.02  # by how much a sum may differ from white
     if are_integers:
-        white = white_above(top)
-        slack = n if white > 1 else 0  # each map is rounded
+        white = white_above(largest)
+        rounding = n if white > 1 else 0  # each map is rounded
     # Many maps fail at the first pixel or row already, which saves adding up all pixels
-    for region in (np.s_[:1, :1], np.s_[:1], np.s_[:]):
+    first_pixel, first_row, whole_map = np.s_[:1, :1], np.s_[:1], np.s_[:]
+    for region in (first_pixel, first_row, whole_map):
         total = np.sum([channel[region] for channel in maps], axis=0, dtype=np.float64)
-        is_white = (np.abs(total - white) <= slack).all()
-        if not is_white and not (np.abs(total - (n - 1) * white) <= slack).all():
+        is_white = (np.abs(total - white) <= rounding).all()
+        is_inverted = (np.abs(total - (n - 1) * white) <= rounding).all()
+        if not (is_white or is_inverted):
             return
     if any(channel.min() < channel.max() for channel in maps):
         raise DataError(

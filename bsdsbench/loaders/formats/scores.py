@@ -20,6 +20,7 @@ from bsdsbench.text import listed
 _MAX_BYTES = 128 << 20
 _LABEL_WORDS = {"false": "0", "true": "1"}
 _EXPECTED = "expected a label and a score in each row"
+# The names of the label column and of the score column
 _NAMES = (
     ("label", "labels", "y", "y_true", "target", "class", "gt"),
     ("score", "scores", "y_score", "y_pred", "pred", "prob", "probability", "confidence"),
@@ -76,7 +77,7 @@ def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsA
     delimiter = next((mark for mark in ",;\t" if mark in first_line), " ")
     text.seek(0)
     lines = csv.reader(map(str.rstrip, text), delimiter=delimiter, skipinitialspace=True)
-    rows: Iterator[list[str]] = filter(None, lines)
+    rows: Iterator[list[str]] = filter(None, lines)  # without empty lines
     names = [name.strip() for name in next(rows, ())]
     if not names:
         raise FaultError(f"no rows, {_EXPECTED}")
@@ -136,10 +137,12 @@ def _find_columns(names: Sequence[str]) -> Sequence[int]:
     Their names are in _NAMES, ignoring case. If neither is there, and there are only two columns,
     the first is the label and the second the score.
     """
-    matches = [[k for k, n in enumerate(names) if n.lower() in known] for known in _NAMES]
-    if [len(indices) for indices in matches] == [1, 1]:
-        return [indices[0] for indices in matches]
-    if len(names) != 2 or any(matches):
+    label_names, score_names = _NAMES
+    label_columns = [k for k, name in enumerate(names) if name.lower() in label_names]
+    score_columns = [k for k, name in enumerate(names) if name.lower() in score_names]
+    if len(label_columns) == len(score_columns) == 1:
+        return label_columns[0], score_columns[0]
+    if len(names) != 2 or label_columns or score_columns:
         expected = "expected one called label and one called score"
         raise FaultError(f"columns {listed(names)}, {expected}")
     return 0, 1
@@ -148,6 +151,7 @@ def _find_columns(names: Sequence[str]) -> Sequence[int]:
 def _is_number(text: str) -> bool:
     """Return True if Python can convert the text to a float, including "nan" and "inf"."""
     try:
-        return float(text) is not None
+        float(text)
     except ValueError:
         return False
+    return True
