@@ -14,10 +14,12 @@ from bsdsbench.kernels.jit import inner, kernel
 
 @inner
 def _count_exceeded(a, b, ratios):
-    """Return how many of the `ratios` max(a, b) / min(a, b) exceeds, for a, b >= 0.
+    """Count the ratios that the larger of two numbers, divided by the smaller, exceeds.
 
-    ratios (R,): 1 or larger, in ascending order. The answer is 0 if a or b is NaN or both are
-    equal, and R if only one of them is 0.
+    a, b: numbers from 0.
+    ratios (R,): 1 or larger, in ascending order.
+
+    The answer is 0 if a or b is NaN or both are equal, and R if only one of them is 0.
     """
     large, small = max(a, b), min(a, b)
     if not large > small:  # equal, or NaN
@@ -48,7 +50,9 @@ def ratio_pairs(pred: F8, gt: F8, valid: Bool, ratios: F8) -> I8:
 
 @kernel(_nrt=False)
 def _count_pairs(pred, gt, valid, ratios, count):
-    """Count the pairs of neighbouring pixels by the number of ratios that their depths exceed.
+    """Count the pairs of neighbouring pixels by the number of ratios that they exceed.
+
+    A pair exceeds a ratio if the larger of its inverse depths, divided by the smaller, does.
 
     pred, gt float64 (H, W): inverse depths. valid bool (H, W): both pixels of a pair must be valid.
     ratios float64 (R,): 1 or larger, in ascending order.
@@ -65,14 +69,14 @@ def _count_pairs(pred, gt, valid, ratios, count):
                 v, u = y + vertical, x + 1 - vertical
                 if v >= h or u >= w or not valid[v, u]:
                     continue
-                p = _count_exceeded(pred[y, x], pred[v, u], ratios)
-                g = _count_exceeded(gt[y, x], gt[v, u], ratios)
-                p_side = vertical if pred[y, x] > pred[v, u] else vertical + 2
-                g_side = vertical if gt[y, x] > gt[v, u] else vertical + 2
-                count[p, p_side, 1] += 1
-                count[g, g_side, 2] += 1
-                if p_side == g_side:
-                    count[min(p, g), p_side, 0] += 1
+                n_pred = _count_exceeded(pred[y, x], pred[v, u], ratios)
+                n_gt = _count_exceeded(gt[y, x], gt[v, u], ratios)
+                pred_side = vertical if pred[y, x] > pred[v, u] else vertical + 2
+                gt_side = vertical if gt[y, x] > gt[v, u] else vertical + 2
+                count[n_pred, pred_side, 1] += 1
+                count[n_gt, gt_side, 2] += 1
+                if pred_side == gt_side:
+                    count[min(n_pred, n_gt), pred_side, 0] += 1
 
 
 def count_hit_mask_edges(pred: F8, mask: Bool, ratios: F8) -> I8:

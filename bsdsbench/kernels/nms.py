@@ -26,8 +26,8 @@ def _smooth(image: _Image, radius: int) -> _Image:
 
     The weights are [1 .. R, R + 1, R .. 1] / (R + 1)^2, where R is the radius.
     """
-    (h, w), total = image.shape, (radius + 1.0) ** 2
-    weight = (radius + 1 - np.abs(np.arange(-radius, radius + 1))) / total
+    h, w = image.shape
+    weight = (radius + 1 - np.abs(np.arange(-radius, radius + 1))) / (radius + 1.0) ** 2
     rows, filtered = np.empty((2, h, w), np.float32)
     _triangle_filter(image, weight, np.empty(w + 2 * radius), np.empty(w), rows, filtered)
     return filtered
@@ -84,10 +84,12 @@ def _write_gradient(image, dy, dx, difference):
 
 
 def _ridge_normal(image: _Image) -> list[_Image]:
-    """Return two maps, float32 (H, W): cosine and sine of the angle of the normal to ridges.
+    """Compute the direction of the normal to the ridges of a map (H, W) at each pixel.
 
     The angle from the horizontal is atan(Gyy sign(-Gxy) / (Gxx + 1e-5)), where Gxx, Gxy and Gyy are
     second differences of the map. A normal has two opposite directions; either may be returned.
+
+    Returns two maps, float32 (H, W): the cosine and the sine of the angle.
     """
     gx, gy, gxx, gxy, gyy, *normal = np.empty((7, *image.shape), np.float32)
     _write_gradient(image, 0, 1, gx)
@@ -175,7 +177,7 @@ def edge_nms(image: _Image, radius: int, border: int, multiplier: float, smooth:
     _suppress_non_maxima(image, *normal, radius, float(multiplier), thinned)
     h, w = image.shape
     border = min(border, h // 2, w // 2)
-    for k in range(border):
+    for k in range(border):  # fade out the rows and columns that are k pixels from the border
         for line in (thinned[k], thinned[h - 1 - k], thinned[:, k], thinned[:, w - 1 - k]):
             line[:] = line.astype(np.float64) * k / border
     return thinned

@@ -65,9 +65,10 @@ class SizedEvents(NamedTuple):
 
 
 def thin_map(bmap: Bool) -> Bool:
-    """Return a bool map (H, W), thinned until it is stable, as bwmorph(bmap, 'thin', Inf) does."""
+    """Thin a bool map (H, W) until it is stable, as MATLAB's bwmorph(bmap, 'thin', Inf) does."""
+    events = thinning_events(bmap.astype(np.int16), 1).events  # with a single threshold
     thinned = np.zeros(bmap.shape, bool)
-    thinned.ravel()[thinning_events(bmap.astype(np.int16), 1).events.pixel] = True
+    thinned.ravel()[events.pixel] = True
     return thinned
 
 
@@ -92,9 +93,11 @@ def thinning_events(
     comes first: step k stands for threshold n - 1 - k.
     """
     levels = np.ascontiguousarray(levels, np.int16)
-    on = levels > 0
+    is_on = levels > 0  # at any threshold
+    flat = np.flatnonzero(is_on).astype(np.int32)
+    # `order` lists these pixels by level, the highest first: step k switches on the pixels
+    # order[first[k] : first[k + 1]]
     first = np.zeros(n + 2, np.int64)
-    flat = np.flatnonzero(on).astype(np.int32)
     order = np.empty_like(flat)
     _sort_by_level(levels.ravel(), flat, first, order)
     first = first[:-1]
@@ -104,9 +107,10 @@ def thinning_events(
     # step 1 removes, and so on. batch[j] is the start of batch j in `pixel`.
     batch, size = np.zeros(2 * n + 1, np.int64), np.empty(n, np.int64)
     pixel = np.empty(_EVENTS_PER_PIXEL * order.size, np.int32)
-    while not _find_changes(order, first, _new_workspace(on, near), batch, size, flat, pixel):
-        pixel = np.empty(2 * pixel.size, np.int32)
-    added = np.repeat(np.arange(2 * n) % 2 == 1, np.diff(batch))
+    while not _find_changes(order, first, _new_workspace(is_on, near), batch, size, flat, pixel):
+        pixel = np.empty(2 * pixel.size, np.int32)  # it was too short
+    is_adding = np.arange(2 * n) % 2 == 1  # of each batch
+    added = np.repeat(is_adding, np.diff(batch))
     return SizedEvents(Events(batch[::2].copy(), pixel[: batch[-1]], added), size)
 
 
@@ -119,11 +123,13 @@ def stack_events(bmaps: Bool) -> Events:
     n_maps = len(bmaps)
     if bmaps.size == 0:
         return Events(np.zeros(n_maps + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.bool_))
-    maps = np.asarray(bmaps, bool).reshape(n_maps, -1)[::-1]
+    maps = np.asarray(bmaps, bool).reshape(n_maps, -1)[::-1]  # in the order of the steps
     n_pixels = maps.shape[1]
-    step, pixel = np.nonzero(maps != np.concatenate([np.zeros_like(maps[:1]), maps[:-1]]))
+    before = np.concatenate([np.zeros_like(maps[:1]), maps[:-1]])
+    step, pixel = np.nonzero(maps != before)
     # Sort by step, then by direction (leaving before entering), then by flat index, as one number
-    key = np.sort((2 * step + maps[step, pixel]) * n_pixels + pixel)
+    enters = maps[step, pixel]
+    key = np.sort((2 * step + enters) * n_pixels + pixel)
     step_and_direction, pixel = np.divmod(key, n_pixels)
     start = np.searchsorted(step_and_direction, 2 * np.arange(n_maps + 1))
     return Events(start, pixel.astype(np.int32), step_and_direction % 2 == 1)
@@ -168,11 +174,14 @@ def _new_workspace(on: Bool, near: U8) -> _Workspace:
     near_box = framed_near[1:-1, TILE_ROWS : TILE_ROWS + rows].T  # (rows, words), without the frame
     if near.size == 0:
         near_box[:] = ~np.uint64(0)
-    else:  # words of the box begin at its left column, words of the image at column 0
-        near, column, shift = near[top : bottom + 1], left >> 6, np.uint64(left & 63)
-        near_box[:] = near[:, column : column + words] >> shift
-        beside = near[:, column + 1 : column + 1 + words] << ONE << (np.uint64(63) - shift)
-        near_box[:, : beside.shape[1]] |= beside
+    else:
+        # Words of the box begin at its left column, words of the image at column 0. So a word of
+        # the box consists of the high bits of one word of the image and the low bits of the next.
+        # (The next word is shifted twice, because a shift by 64 is undefined.)
+        near_rows, column, shift = near[top : bottom + 1], left >> 6, np.uint64(left & 63)
+        near_box[:] = near_rows[:, column : column + words] >> shift
+        next_words = near_rows[:, column + 1 : column + 1 + words]
+        near_box[:, : next_words.shape[1]] |= next_words << ONE << (np.uint64(63) - shift)
     occupied, active, changed = np.empty((3, words * tiles), np.int32)
     return _Workspace(
         box_start=top * on.shape[1] + left,
@@ -232,11 +241,13 @@ def _find_changes(order, first, work, batch, size, entering, pixel):
 
 @inner
 def _switch_on(order, begin, end, work, n_occupied):
-    """Switch on the pixels order[begin:end] of the map `work.full`.
+    """Switch on some pixels of the map `work.full`, and return the number of tiles with pixels.
 
-    The pixels are flat indices in the image, in ascending order. A tile that receives its first
-    pixel becomes due in subiteration 0, and is appended to the list `work.occupied`, which has
-    `n_occupied` tiles on entry. Returns the number of tiles in the list afterwards.
+    order, begin, end: the pixels are order[begin:end], flat indices in the image in ascending
+        order.
+    work: the maps as bits, and the list `work.occupied` of the tiles that have a pixel. A tile that
+        receives its first pixel becomes due in subiteration 0, and is appended to the list.
+    n_occupied: the number of tiles in the list on entry.
     """
     full, due, tiles_per_column = work.full, work.due, work.row_changed.size + 2
     row, row_begin = TILE_ROWS, work.box_start  # row_begin: the flat index of column 0 of the box
@@ -313,9 +324,10 @@ def mark_deletable(now, deleted, first, stride, second):
 
 @inner
 def _thin_tiles(work, n_occupied, now):
-    """Thin the map `work.full`, with `n_occupied` tiles that have pixels, until it is stable.
+    """Thin the map `work.full` until it is stable, tile by tile (64 x 64 pixels each).
 
-    now uint64 (words,): receives the thinned map.
+    n_occupied: the number of tiles that have pixels, which are listed in `work.occupied`.
+    now uint64 (words,): receives the thinned map, one bit for each pixel.
 
     Subiterations are numbered from 0. For each tile, `work.due` is the last subiteration in which
     the tile is tested. At first this is subiteration 1. Whenever a pixel of the tile, or a pixel

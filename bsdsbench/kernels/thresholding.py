@@ -94,11 +94,11 @@ def confusion(values: NDArray[Any], gt: Bool, thresholds: F8) -> Confusion:
         identity = np.arange(above.size + 1, dtype=np.int16)
         hist = np.zeros((_LANES, 2 * identity.size), np.int64)
         _table_histogram(reached, mask, identity, hist)
-    # (bins, 2): pixels in this bin and all higher ones, without and with ground truth
-    at_least = np.cumsum(hist.sum(axis=0).reshape(-1, 2)[::-1], axis=0)[::-1]
-    negative, positive = at_least[0]
-    fp, tp = at_least[above, 0], at_least[above, 1]
-    return Confusion(tp, fp, positive - tp, negative - fp)
+    n_in_bin = hist.sum(axis=0).reshape(-1, 2)  # (bins, 2): without and with ground truth
+    n_from_bin = np.cumsum(n_in_bin[::-1], axis=0)[::-1]  # in this bin and all higher ones
+    n_negative, n_positive = n_from_bin[0]
+    fp, tp = n_from_bin[above, 0], n_from_bin[above, 1]
+    return Confusion(tp, fp, n_positive - tp, n_negative - fp)
 
 
 def _flatten(values: NDArray[Any]) -> NDArray[Any]:
@@ -127,6 +127,7 @@ def _lookup_table(dtype: np.dtype[Any], thresholds: bytes) -> NDArray[np.int16]:
     t, top = np.frombuffer(thresholds), int(np.iinfo(dtype).max)
     lowest = np.ceil(np.clip(t, 0, 2) * top)  # the first value that reaches each threshold
     lowest += lowest / top < t  # ... which the product may miss by rounding
+    # The values edges[k] .. edges[k + 1] - 1 reach k thresholds
     edges = np.concatenate([[0], np.clip(lowest, 0, top + 1), [top + 1]]).astype(np.int64)
     return np.repeat(np.arange(edges.size - 1, dtype=np.int16), np.diff(edges))
 
@@ -143,11 +144,11 @@ def _buckets(thresholds: bytes) -> _Buckets:
     """
     t = np.frombuffer(thresholds)
     n = 1 << int(t.size).bit_length()
-    most = 16 * n
+    largest_n = 16 * n
     while True:
         bucket = np.floor(np.clip(t, 0, 1) * n).astype(np.int64)
         are_apart = bool(np.all(np.diff(bucket) > 0))
-        if are_apart or n >= most:
+        if are_apart or n >= largest_n:
             break
         n *= 2
     threshold_of_bucket = None

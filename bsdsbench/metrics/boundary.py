@@ -107,7 +107,14 @@ class CurveMetric(Metric[Opt]):
         return {(key,): stack[key] for key in self.curve_names}
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Opt) -> ScoreTree:
-        """Return the `curve_scores` of the curve or, if there are several, of each by its key."""
+        """Compute the scores of each precision-recall curve for S data sets.
+
+        stack: the counts of N images, name -> (N, ...).
+        weights (S, N): how often each image occurs in each of S data sets.
+
+        Returns the result of `curve_scores` for the curve, whose arrays are (S,). If there are
+        several curves, the dict has such a result for each of them under the curve's key.
+        """
         scores: dict[str, Any] = {}
         for path, matches in self.curves(stack, opt).items():
             group = curve_scores(stack["thresholds"], matches, weights, protocol, r50=True)
@@ -196,8 +203,12 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: VoidOptions
     ) -> ScoreTree:
-        """Return the `curve_scores` at the first tolerance of the protocol.
+        """Compute ODS, OIS, AP and R50 for S data sets, as arrays (S,).
 
+        stack: the counts of N images, name -> (N, ...).
+        weights (S, N): how often each image occurs in each of S data sets.
+
+        Returns the result of `curve_scores` at the first tolerance of the protocol.
         If the protocol has several tolerances, each score in `tolerance_scores` is also returned at
         every tolerance ("ods@0_00375") and as the mean over all tolerances ("ods@mean").
         """
@@ -548,11 +559,12 @@ def rebuild_maps(events: Events, shape: tuple[int, ...]) -> Bool:
     Returns a bool array (T, H, W), ordered from the lowest threshold to the highest.
     """
     n_steps = events.start.size - 1
-    changed = np.zeros((n_steps, math.prod(shape)), bool)
-    changed[np.repeat(np.arange(n_steps), np.diff(events.start)), events.pixel] = True
+    step_of_event = np.repeat(np.arange(n_steps), np.diff(events.start))
+    has_changed = np.zeros((n_steps, math.prod(shape)), bool)  # at each step
+    has_changed[step_of_event, events.pixel] = True
     # A pixel is on after a step if it has changed an odd number of times so far
-    maps = np.logical_xor.accumulate(changed)[::-1]
-    return np.ascontiguousarray(maps).reshape(-1, *shape)
+    from_highest = np.logical_xor.accumulate(has_changed)
+    return np.ascontiguousarray(from_highest[::-1]).reshape(-1, *shape)
 
 
 def whole_image_counts(gt_maps: Bool, valid: Bool | None = None) -> I8:

@@ -147,8 +147,12 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: CalibrationOptions
     ) -> ScoreTree:
-        """Return the errors, which are arrays (S,), and the reliability of each bin.
+        """Compute the calibration errors and the reliability of each of B bins for S data sets.
 
+        stack: the counts of N images, name -> (N, ...).
+        weights (S, N): how often each image occurs in each of S data sets.
+
+        Returns a dict in which each error, such as `ece`, is an array (S,).
         `reliability` maps "value", "marked" and "pixels" to arrays (S, B), see the class.
         """
         n = weighted_sum(weights, stack["pixels"])

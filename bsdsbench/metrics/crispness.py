@@ -78,8 +78,13 @@ class CrispnessMetric(CurveMetric[VoidOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: VoidOptions
     ) -> ScoreTree:
-        """Return the scores of both curves, and the average crispness `average` (S,).
+        """Compute the scores of both curves, and the average crispness, for S data sets.
 
+        stack: the counts of N images, name -> (N, ...).
+        weights (S, N): how often each image occurs in each of S data sets.
+
+        Returns a dict with the scores of the two curves, "seval" and "ceval", and the average
+        crispness `average` (S,).
         Average crispness is the mean of kept / total over images. Images whose map is 0 everywhere
         are left out of the mean.
         """

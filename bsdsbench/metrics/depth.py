@@ -207,6 +207,24 @@ def _shares_at_ratios(counts: Stack, strict: bool) -> dict[str, F8]:
     return shares
 
 
+def _dbe_errors(counts: Stack) -> dict[str, F8]:
+    """Compute the two depth boundary errors of N images in pixels, each (N,).
+
+    counts: `dbe_sum` and `dbe_n`, as `DepthMetric.count` returns them, stacked to (N, ...).
+
+    An error is the mean of the distances that were summed. It is RADIUS if no predicted edge lies
+    within RADIUS of a ground-truth edge, and NaN if there are no ground-truth edges.
+    """
+    sums, n_distances = counts["dbe_sum"], counts["dbe_n"]
+    is_none_near, has_true_edges = n_distances[..., 0] == 0, n_distances[..., 2] > 0
+    errors = {}
+    for k, measure in enumerate(_ERRORS):
+        mean_distance = ratio(sums[..., k], n_distances[..., k])
+        error = np.where(is_none_near, RADIUS, mean_distance)
+        errors[measure.key] = np.where(has_true_edges, error, np.nan)
+    return errors
+
+
 class _Measured(NamedTuple):
     """A measure with its headings in tables."""
 
@@ -329,11 +347,7 @@ class DepthMetric(ValuesMetric[DepthOptions]):
                 digits = f"{limit:.4f}".rstrip("0").rstrip(".").replace(".", "_")
                 values[f"{key}@{digits}"] = shares[..., k]
         if "dbe_n" in counts:
-            sums, n = counts["dbe_sum"], counts["dbe_n"]
-            is_none_near, has_true_edges = n[..., 0] == 0, n[..., 2] > 0
-            for k, measure in enumerate(_ERRORS):
-                error = np.where(is_none_near, RADIUS, ratio(sums[..., k], n[..., k]))
-                values[measure.key] = np.where(has_true_edges, error, np.nan)
+            values |= _dbe_errors(counts)
         for measure in (*_SHARES, *_ERRORS):
             if measure.key in values:
                 values[f"{measure.key}_pooled"] = values[measure.key]
@@ -342,7 +356,14 @@ class DepthMetric(ValuesMetric[DepthOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: DepthOptions
     ) -> ScoreTree:
-        """Return the scores of `values`, and those of the PR curve if edges are matched."""
+        """Compute the scores of all measures for S data sets.
+
+        stack: the counts of N images, name -> (N, ...).
+        weights (S, N): how often each image occurs in each of S data sets.
+
+        Returns the scores of `values` as arrays (S,). If edges are matched, the scores of their
+        precision-recall curve are added.
+        """
         scores = dict(super().scores(stack, weights, protocol, opt))
         if opt.matches_edges:
             scores |= curve_scores(stack["thresholds"], stack["matches"], weights, protocol)

@@ -397,7 +397,10 @@ class InstancesMetric(LabelMetric[InstancesOptions], ValuesMetric[InstancesOptio
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: InstancesOptions
     ) -> ScoreTree:
-        """Return the scores for S weightings of the images, arrays (S,).
+        """Compute the scores for S data sets, as arrays (S,).
+
+        stack: the counts of N images, name -> (N, ...).
+        weights (S, N): how often each image occurs in each of S data sets.
 
         If the option `sizes` is set, "by_size" holds the scores of `_object_scores` by size class.
         """

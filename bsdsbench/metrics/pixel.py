@@ -26,7 +26,7 @@ from bsdsbench.curves.ranked import roc_of_counts
 from bsdsbench.images import GroundTruth, Map, Prediction, annotated_masks, same_shape
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Opt, ScoreTree, VoidOptions
 from bsdsbench.metrics.boundary import CURVE_COLUMNS, F_AT_ODS, boundaries_of_segs
-from bsdsbench.metrics.pixel_steps import DrawnSteps, steps_of_soft
+from bsdsbench.metrics.pixel_steps import DrawnSteps, steps_of_maps, steps_of_soft
 from bsdsbench.protocol.fields import one_of, option
 from bsdsbench.protocol.protocol import ANNOTATED, CURVE, MAPS, Protocol
 from bsdsbench.scores.counts import Counts, ImageRecord, Score, Stack
@@ -73,7 +73,7 @@ class _PixelCounts(Metric[Opt]):
         if pred.kind == "segs":
             boundaries = boundaries_of_segs(pred, valid)
             thresholds = np.arange(1.0, len(boundaries) + 1)
-            return steps_of_soft(thresholds, boundaries, masks, valid)
+            return steps_of_maps(thresholds, boundaries, masks, valid)
         # (H, W): the number of thresholds that each pixel reaches
         n_reached = levels(prepare(pred.boundary_map(), protocol, valid), protocol.cuts())
         return steps_of_soft(protocol.threshold_array(), n_reached, masks, valid)
@@ -106,10 +106,12 @@ class PixelMetric(_PixelCounts[PixelOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: PixelOptions
     ) -> ScoreTree:
-        """Return the scores of the precision-recall curve, and AUC-ROC, EER and MAE.
+        """Compute the scores of the precision-recall curve, AUC-ROC, EER and MAE for S data sets.
 
-        `auc_roc`, `eer` and `mae` are arrays (S,), for S weightings of the images.
+        stack: the counts of N images, name -> (N, ...).
+        weights (S, N): how often each image occurs in each of S data sets.
 
+        Returns a dict with the scores of the curve, and `auc_roc`, `eer` and `mae`, arrays (S,).
         If the AP rule is "step", a row at which every pixel is predicted is added to the curve
         before AP is computed. AP is NaN if no pixel is annotated.
         """
@@ -153,7 +155,10 @@ class AverageIoUMetric(_PixelCounts[VoidOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: VoidOptions
     ) -> ScoreTree:
-        """Return the average IoU `aiu` (S,), for S weightings of the images.
+        """Compute the average IoU, `aiu`, for S data sets, as an array (S,).
+
+        stack: the counts of N images, name -> (N, ...).
+        weights (S, N): how often each image occurs in each of S data sets.
 
         IoU is averaged over images at each threshold, then over thresholds. It is 0 for an image in
         which both maps are empty. Images whose pixels are all void are left out.

@@ -6,6 +6,7 @@ else the metric reports separately. Void pixels have no class.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -121,18 +122,15 @@ def changes_of(
 
 
 def steps_of_soft(
-    thresholds: F8, reached: Map, masks: Bool, valid: Bool | None = None, beta2: float = 1.0
+    thresholds: F8, n_reached: Map, masks: Bool, valid: Bool | None = None, beta2: float = 1.0
 ) -> DrawnSteps:
-    """Compare a soft map with the masks of A annotators at T ascending thresholds.
+    """Classify the pixels of a soft map at each threshold, by the masks of A annotators.
 
     A predicted pixel is correct if at least one annotator marked it, and false if none did. A pixel
     that is not predicted is missed if at least one annotator marked it.
 
     thresholds: float64 (T,), in ascending order.
-    reached: the number of thresholds that each pixel reaches, an integer array (H, W). A pixel that
-        is predicted at a threshold need not be predicted at a lower one, for example if the maps
-        are the boundaries of several segmentations. In this case, `reached` is a bool array
-        (T, H, W) with the predicted map at each threshold.
+    n_reached: integers (H, W), the number of thresholds that each pixel reaches.
     masks: bool (A, H, W), the pixels that each annotator marked.
     valid: bool (H, W), False at void pixels. None if no pixel is void.
     beta2: beta^2 of the F that is shown.
@@ -140,34 +138,75 @@ def steps_of_soft(
     In the result, `matches` is summed over annotators.
     """
     n_steps = thresholds.size
-    masks, reached = without_void(masks, valid), without_void(reached, valid)
-    counted = np.ones(masks.shape[1:], bool) if valid is None else valid
+    masks, n_reached = without_void(masks, valid), without_void(n_reached, valid)
 
-    def n_on(mask: Bool) -> I8:
-        """Return the number of predicted pixels within `mask` at each step, as an array (T,)."""
-        if reached.ndim == 3:
-            return np.count_nonzero(reached & mask, axis=(1, 2))
-        # Pixels that reach at least k thresholds are on at the first k steps
-        return np.bincount(reached[mask], minlength=n_steps + 1)[::-1].cumsum()[::-1][1:]
+    def count_on(mask: Bool) -> I8:
+        """Return the number of predicted pixels within `mask` at each threshold, (T,)."""
+        n_pixels = np.bincount(n_reached[mask], minlength=n_steps + 1)  # that reach k thresholds
+        n_reaching = n_pixels[::-1].cumsum()[::-1]  # that reach k or more
+        return n_reaching[1:]
 
-    matched = np.sum([n_on(mask) for mask in masks], axis=0)
-    n_annotated = np.full_like(matched, np.count_nonzero(masks))
-    matches = np.stack([matched, n_annotated, matched, len(masks) * n_on(counted)], axis=-1)
-    is_marked = masks.any(axis=0)
-    class_if_on = np.where(is_marked, np.uint8(MATCHED_PIXEL), np.uint8(FALSE_PIXEL))
-    class_if_off = np.where(is_marked, np.uint8(MISSED_PIXEL), np.uint8(0))
-    if reached.ndim == 3:
-        classes = np.where(reached, class_if_on, class_if_off).reshape(n_steps, -1).T
-        changes = changes_of(classes, is_marked.shape)
-    else:  # a pixel is on at the steps that it reaches, so it changes at most twice
-        first_class = np.where(reached > 0, class_if_on, class_if_off)
-        turns_off = (reached > 0) & (reached < n_steps)
-        is_change = np.stack([first_class > 0, turns_off], axis=-1)  # (H, W, 2)
-        step_of_change = np.stack([np.zeros_like(reached), reached], axis=-1)
-        new_class = np.stack([first_class, class_if_off], axis=-1)
-        changes = Changes(
-            n_changes=is_change.sum(axis=-1, dtype=np.uint16),
-            steps=step_of_change[is_change].astype(np.uint16),
-            classes=new_class[is_change],
-        )
+    off_class, on_class = _possible_classes(masks)
+    # A pixel is on at the first thresholds, as many as it reaches, so it changes at most twice
+    first_class = np.where(n_reached > 0, on_class, off_class)
+    turns_off = (n_reached > 0) & (n_reached < n_steps)
+    is_change = np.stack([first_class > 0, turns_off], axis=-1)  # (H, W, 2)
+    step_of_change = np.stack([np.zeros_like(n_reached), n_reached], axis=-1)
+    new_class = np.stack([first_class, off_class], axis=-1)
+    changes = Changes(
+        n_changes=is_change.sum(axis=-1, dtype=np.uint16),
+        steps=step_of_change[is_change].astype(np.uint16),
+        classes=new_class[is_change],
+    )
+    matches = _count_matches(count_on, masks, valid)
     return DrawnSteps(thresholds, matches, *changes, n_annotators=len(masks), beta2=beta2)
+
+
+def steps_of_maps(thresholds: F8, maps: Bool, masks: Bool, valid: Bool | None = None) -> DrawnSteps:
+    """Classify the pixels of a binary map for each threshold, by the masks of A annotators.
+
+    This is `steps_of_soft` for predictions that are not cut from a soft map, such as the boundaries
+    of several segmentations.
+
+    thresholds: float64 (T,), in ascending order.
+    maps: bool (T, H, W), the predicted pixels at each threshold.
+    masks, valid: as in `steps_of_soft`.
+    """
+    masks, maps = without_void(masks, valid), without_void(maps, valid)
+
+    def count_on(mask: Bool) -> I8:
+        """Return the number of predicted pixels within `mask` at each threshold, (T,)."""
+        return np.count_nonzero(maps & mask, axis=(1, 2))
+
+    off_class, on_class = _possible_classes(masks)
+    classes = np.where(maps, on_class, off_class).reshape(thresholds.size, -1).T
+    changes = changes_of(classes, masks.shape[1:])
+    matches = _count_matches(count_on, masks, valid)
+    return DrawnSteps(thresholds, matches, *changes, n_annotators=len(masks))
+
+
+def _possible_classes(masks: Bool) -> NDArray[np.uint8]:
+    """Return the class of each pixel if it is not predicted ([0]), and if it is ([1]).
+
+    masks: bool (A, H, W), the pixels that each annotator marked.
+
+    Returns uint8 (2, H, W), in which 0 means no class.
+    """
+    is_marked = masks.any(axis=0)
+    off_class = np.where(is_marked, np.uint8(MISSED_PIXEL), np.uint8(0))
+    on_class = np.where(is_marked, np.uint8(MATCHED_PIXEL), np.uint8(FALSE_PIXEL))
+    return np.stack([off_class, on_class])
+
+
+def _count_matches(count_on: Callable[[Bool], I8], masks: Bool, valid: Bool | None) -> I8:
+    """Count matched and all pixels at each of T thresholds, as `DrawnSteps.matches` holds them.
+
+    count_on: returns the number of predicted pixels within a mask at each threshold, (T,).
+    masks: bool (A, H, W), the pixels that each annotator marked.
+    valid: bool (H, W), False at void pixels. None if no pixel is void.
+    """
+    matched = np.sum([count_on(mask) for mask in masks], axis=0)
+    n_annotated = np.full_like(matched, np.count_nonzero(masks))
+    everywhere = np.ones(masks.shape[1:], bool) if valid is None else valid
+    n_predicted = len(masks) * count_on(everywhere)  # once for each annotator
+    return np.stack([matched, n_annotated, matched, n_predicted], axis=-1)

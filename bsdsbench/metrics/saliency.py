@@ -206,7 +206,10 @@ class SaliencyMetric(Metric[SaliencyOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: SaliencyOptions
     ) -> ScoreTree:
-        """Return the scores for S weightings of the images.
+        """Compute the scores for S data sets.
+
+        stack: the counts of N images, name -> (N, ...).
+        weights (S, N): how often each image occurs in each of S data sets.
 
         The scores are arrays (S,), apart from `ods`, `curve` and the entry `over` of `image_means`.
 

@@ -248,7 +248,12 @@ class SegmentationMetric(LabelMetric[LabelOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: LabelOptions
     ) -> ScoreTree:
-        """Compute the scores for S weightings of the images. Returns a dict with arrays (S,).
+        """Compute the scores for S data sets.
+
+        stack: the counts of N images, name -> (N, ...).
+        weights (S, N): how often each image occurs in each of S data sets.
+
+        Returns a dict with arrays (S,):
 
         mean_iou, mean_dice, mean_accuracy : means over the classes in which they are defined
         fw_iou : mean IoU, with each class weighted by its annotated pixels

@@ -447,13 +447,16 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: SemanticOptions
     ) -> ScoreTree:
-        """Return the scores for each of S weightings of the images.
+        """Compute the scores of each class, and their means over the classes, for S data sets.
+
+        stack: the counts of N images, name -> (N, ...).
+        weights (S, N): how often each image occurs in each of S data sets.
 
         The tree has these entries; arrays have the shape (S,):
 
         ods_mean, ois_mean, ap_mean : means over the classes that occur in the ground truth
         n_classes : the number of these classes
-        per_class : {class name: scores of the class}, NaN for a weighting without that class
+        per_class : {class name: scores of the class}, NaN for a data set without that class
         over : for each mean, the number of classes averaged and the number of all classes
         """
         # (S, C): annotated boundary pixels; `matches` (N, C, T, 4) has the same at all thresholds

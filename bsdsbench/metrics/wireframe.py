@@ -130,7 +130,10 @@ class WireframeMetric(Metric[WireframeOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: WireframeOptions
     ) -> ScoreTree:
-        """Return the scores of the pixels, lines and junctions for S weightings of the images.
+        """Compute the scores of the pixels, lines and junctions for S data sets.
+
+        stack: the counts of N images, name -> (N, ...).
+        weights (S, N): how often each image occurs in each of S data sets.
 
         The scores are those of `curve_scores` for the pixels, and these arrays of shape (S,):
 

@@ -125,7 +125,7 @@ def _find_corners(padded, window, label, rows, cols, code):
 
 
 def _sort_by_label(sites: I4, n: int) -> tuple[I8, I4]:
-    """Sort sites by label, keeping the order of sites with the same label.
+    """Sort outline points (sites) by label, keeping the order of sites with the same label.
 
     sites (1 + K, sites): one column for each site. Row 0 has its label, 0 .. n - 1, and the other
         rows have K more numbers, for example its row and column in the image.
@@ -158,7 +158,9 @@ def _sort(label, fill, order):
 def nearest(a: Outlines, b: Outlines, row_step: float, col_step: float) -> F8:
     """Return the squared distance from each site of a to the nearest site of b with the same label.
 
-    a, b: the outlines, from `rims` or from `corners`.
+    A site is a point of an outline: a pixel, or a corner between pixels.
+
+    a, b: the outlines of n labels in two maps, from `rims` or from `corners`.
     row_step, col_step: distances between adjacent rows and between adjacent columns.
 
     Returns an array (sites of a,). A distance is infinite if b has no site with the label.
@@ -174,22 +176,26 @@ def nearest(a: Outlines, b: Outlines, row_step: float, col_step: float) -> F8:
     for k in np.flatnonzero(searched < a.start[1:]):
         in_a, in_b = slice(a.start[k], a.start[k + 1]), slice(b.start[k], b.start[k + 1])
         a_rows, a_cols, b_rows, b_cols = a.rows[in_a], a.cols[in_a], b.rows[in_b], b.cols[in_b]
+        # The box around the sites of both; rows are in ascending order
         top, left = min(a_rows[0], b_rows[0]), min(a_cols.min(), b_cols.min())
         bottom, right = max(a_rows[-1], b_rows[-1]), max(a_cols.max(), b_cols.max())
         is_background = np.ones((bottom - top + 1, right - left + 1), np.int32)
         is_background[b_rows - top, b_cols - left] = 0
-        transform = to_other_label(is_background, row_step, col_step)  # to the sites of b
-        rest = slice(searched[k], a.start[k + 1])
+        to_sites = to_other_label(is_background, row_step, col_step)
+        rest = slice(searched[k], a.start[k + 1])  # the sites without a distance
         place = a.rows[rest] - top, a.cols[rest] - left
-        distance[rest] = np.where(is_background[place], transform[place], 0.0)
+        distance[rest] = np.where(is_background[place], to_sites[place], 0.0)
     return distance
 
 
 @kernel(_nrt=False)
 def _search(a, b, row_step, col_step, row_start, distance, searched):
-    """Write the squared distances of sites, label by label, until too many rows were visited.
+    """Write the squared distances between outline points, until too many rows were visited.
 
-    a, b: Outlines of n labels.
+    The points (sites) of each label in a are taken one after another. If the searches for a label
+    have visited too many rows, its remaining points are left out.
+
+    a, b: Outlines of n labels in two maps.
     row_step, col_step: distances between adjacent rows and between adjacent columns.
     row_start int64 (largest row of b + 2,): work space for the first site of each row of a label in
         b.
@@ -235,7 +241,7 @@ def _search(a, b, row_step, col_step, row_start, distance, searched):
 
 @inner
 def _search_rows(r, c, cols, row_start, low, high, row_step, col_step):
-    """Return the squared distance from (r, c) to the nearest site, and the cost of the search.
+    """Return the squared distance from (r, c) to the nearest of some points (sites), and a cost.
 
     cols int32: the columns of the sites, row by row, ascending in each row.
     row_start int64: the sites of row i are row_start[i - low] : row_start[i - low + 1].

@@ -59,7 +59,11 @@ _ANNOTATOR = 0x9E3779B97F4A7C15
 
 
 def _record(fields: list[tuple[str, str]], align: bool = True) -> np.dtype[Any]:
-    """Build a dtype whose fields are attributes of its scalars, in numba and in Python."""
+    """Build a structured dtype whose fields can be read as attributes, in numba and in Python.
+
+    fields: the name and the type of each field, such as ("dist", "i8").
+    align: if False, there is no padding between the fields.
+    """
     return np.dtype((np.record, np.dtype(fields, align=align)))
 
 
@@ -200,17 +204,21 @@ def tile_mask(allowed: Bool) -> U8:
     8 i + j stands for pixel (i, j) of the tile.
     """
     reach = len(allowed) // 2
-    tiles_aside = -(-reach // 8)
-    size, corner = 8 * (2 * tiles_aside + 1), 8 * tiles_aside - reach + 7
+    tiles_aside = (reach + 7) // 8  # between the middle tile and the edge of the block
+    n_tiles = 2 * tiles_aside + 1  # T
+    size = 8 * n_tiles  # of the block, in pixels
+    # The neighbourhood is drawn on a canvas such that, in the window of the block's size that
+    # begins at row 7 - r and column 7 - c, it is the one of the pixel (r, c) of the middle tile
     canvas = np.zeros((size + 7, size + 7), bool)
-    canvas[corner : corner + len(allowed), corner : corner + len(allowed)] = allowed
-    # Moving a window of the canvas up and left moves the neighbourhood in it down and right. So
-    # there is one window for each place of the pixel in its tile, (8, 8, 8 T, 8 T).
-    views = np.lib.stride_tricks.sliding_window_view(canvas, (size, size))[::-1, ::-1]
+    drawn = slice(8 * tiles_aside + 7 - reach, 8 * tiles_aside + 7 + reach + 1)
+    canvas[drawn, drawn] = allowed
+    windows = np.lib.stride_tricks.sliding_window_view(canvas, (size, size))
+    blocks = windows[::-1, ::-1]  # (8, 8, 8 T, 8 T), the block of pixel (r, c) at [r, c]
     # Eight pixels, a row of a tile, are packed into a byte: (8, 8, T, 8, T, 1). Then the eight
     # bytes of each tile are put next to each other, so that they can be read as one word.
-    tile_bytes = np.packbits(views.reshape(8, 8, -1, 8, size // 8, 8), axis=-1, bitorder="little")
-    tiles = np.ascontiguousarray(tile_bytes[..., 0].swapaxes(3, 4))
+    rows_of_tiles = blocks.reshape(8, 8, n_tiles, 8, n_tiles, 8)
+    row_bytes = np.packbits(rows_of_tiles, axis=-1, bitorder="little")
+    tiles = np.ascontiguousarray(row_bytes[..., 0].swapaxes(3, 4))
     return tiles.view("<u8")[..., 0].astype(np.uint64, copy=False)
 
 
@@ -259,16 +267,19 @@ def new_geometry(shape: tuple[int, int], reach: Disk, n_gt: int, annotator: int)
 
 
 def new_arena(n_vertices: int, n_opposite: int, n_offsets: int) -> NDArray[np.void]:
-    """Allocate an arena, EDGE_DTYPE, for the edges of the `n_vertices` vertices of a side.
+    """Allocate an arena, the array in which the edges of one side's vertices are kept.
 
+    n_vertices: number of vertices of the side.
     n_opposite: number of vertices of the other side.
-    n_offsets: number of pixels in the disk. A vertex has at most as many edges as the smaller of
-        these two numbers.
+    n_offsets: number of pixels within the radius of a pixel. A vertex has at most as many edges as
+        the smaller of these two numbers.
 
-    The arena has at most _ARENA_EDGES elements, but always room for all edges of one vertex.
+    Returns an EDGE_DTYPE array. It has at most _ARENA_EDGES elements, unless the edges of a single
+    vertex need more.
     """
     list_size = min(n_offsets, n_opposite) + 1  # the most edges that a vertex has, and their header
-    return np.empty(max(min(_ARENA_EDGES, n_vertices * list_size), list_size), EDGE_DTYPE)
+    size_for_all = n_vertices * list_size
+    return np.empty(max(min(_ARENA_EDGES, size_for_all), list_size), EDGE_DTYPE)
 
 
 def new_side(
@@ -279,13 +290,14 @@ def new_side(
     words: int,
     value: I8 = _NO_VALUES,
 ) -> Side:
-    """Allocate a side of a matching.
+    """Allocate a side (one of the two sets of vertices) of a matching.
 
     pixel, tile, factor, edge, value: the fields of `Side` with these names. By default no value is
         added to the weights of edges.
-    words: number of uint64 words that hold the steps of a vertex, one bit for each step.
+    words: number of uint64 words that hold, as bits, the steps at which a vertex is matched.
 
-    The array `node` is not initialised here; `clear_matching` does that.
+    The array `node`, which holds the mates and duals of the vertices, is not initialised here;
+    `clear_matching` does that.
     """
     n = pixel.size
     return Side(
@@ -310,10 +322,11 @@ def new_work(n_vertices: int) -> Work:
 
 @inner
 def clear_matching(side, dual):
-    """Make all vertices of a side free, set their duals to `dual`, and empty the arena.
+    """Make all vertices of a side free (unmatched), and forget the edges that were found.
 
-    dual: 0 if the vertices are in the map. If they are not in the map yet, UNREACHED, which keeps
-        paths away from them.
+    side: a Side, whose fields `node` and `used` are written.
+    dual: the dual that the vertices get. It is 0 if they are in the map. If they are not in the map
+        yet, it is UNREACHED, which keeps paths away from them.
     """
     nodes, side.used[0] = side.node, 0
     for i in range(nodes.size):
@@ -323,10 +336,13 @@ def clear_matching(side, dual):
 
 @inner
 def forget_edges(nodes, edges, used):
-    """Empty the arena `edges` of a side, whose first used[0] elements are filled.
+    """Empty the arena, the array in which the edges of a side's vertices are kept.
 
-    Each of the `nodes` that has its edges there is marked as EDGES_UNKNOWN, so that a search that
-    needs its edges finds them again.
+    nodes NODE_DTYPE (n,): the vertices of the side. Each vertex whose edges are in the arena is
+        marked as EDGES_UNKNOWN, so that a search that needs its edges finds them again.
+    edges EDGE_DTYPE: the arena. It holds one list after another, each of a header, which names the
+        vertex and the end of the list, and the edges of the vertex.
+    used int64 (1,): the length of the filled part of the arena; set to 0.
     """
     header = np.int64(0)
     while header < used[0]:
@@ -336,18 +352,21 @@ def forget_edges(nodes, edges, used):
 
 
 def empty_tiles(shape: tuple[int, ...], n_maps: int) -> NDArray[np.void]:
-    """Allocate the tiles of `n_maps` maps of `shape` (H, W) in which no pixel is on.
+    """Allocate the tiles (8 x 8 pixels each) of maps of `shape` (H, W) in which no pixel is on.
 
     Returns a TILE_DTYPE array (n_maps, tiles + 1). Each map has one more tile at its end, see
     `Side.tile`.
     """
     rows, cols = shape
-    return np.zeros((n_maps, ((rows + 7) // 8) * ((cols + 7) // 8) + 1), TILE_DTYPE)
+    n_tiles = ((rows + 7) // 8) * ((cols + 7) // 8)
+    return np.zeros((n_maps, n_tiles + 1), TILE_DTYPE)
 
 
 @kernel(_nrt=False)
 def write_vertices(bits, cols, tiles, ends, pixel):
     """Number the pixels that are on in A maps as vertices, map by map and tile by tile.
+
+    A tile is a square of 8 x 8 pixels.
 
     bits uint64 (A, H, words): the maps, from `bits.pack`.
     cols: number of columns of a map.
@@ -363,7 +382,7 @@ def write_vertices(bits, cols, tiles, ends, pixel):
             shift = np.uint64((row & 7) << 3)
             for word in range(bits.shape[2]):  # each byte of the word is a row of another tile
                 rest, k = bits[a, row, word], (row >> 3) * tile_cols + (word << 3)
-                while rest:
+                while rest:  # byte by byte, from the first of the word's eight tiles on
                     tile[k].bits |= (rest & np.uint64(255)) << shift
                     rest >>= np.uint64(8)
                     k += 1
@@ -472,11 +491,11 @@ def _mix(x):
 
 @inner
 def _add_values(edges, begin, end, value, opposite_values):
-    """Add the values of both vertices to the weight of each edge of a vertex.
+    """Add the values of its two vertices to the weight of each edge of one vertex, in place.
 
-    edges: the arena; the edges of the vertex are edges[begin:end].
-    value: the value of the vertex.
-    opposite_values: the values of all vertices of the other side.
+    edges EDGE_DTYPE: the edges of many vertices; those of this vertex are edges[begin:end].
+    value: the value of this vertex, an integer.
+    opposite_values int64: the values of all vertices of the other side.
 
     Returns the largest weight after the additions, or -1 if there are no edges.
     """
@@ -489,13 +508,18 @@ def _add_values(edges, begin, end, value, opposite_values):
 
 @inner
 def find_edges(start, stop, side, opposite, geometry):
-    """Find the edges of the vertices start .. stop - 1 of `side`, and write them into its arena.
+    """Find the edges of some vertices of one side, and write them into the side's array of edges.
 
-    The edges of a vertex lead to the `live` vertices of `opposite` in the disk around it. The
-    vertex's `first_edge` becomes the index of the header of its edges. Its element of
-    `side.nearest` becomes the cost of its cheapest edge, or -1 if it has no edge.
+    The edges of a vertex lead to the vertices of the other side that lie within the radius and are
+    in the map at the current step (the `live` ones).
 
-    If the arena might not have room for all edges of a vertex, the arena is emptied first. Then
+    start, stop: the vertices are start .. stop - 1.
+    side, opposite: the side (vertex set) of these vertices, and the other side. For each vertex,
+        `first_edge` in `side.node` receives the index of the header of its edges, and
+        `side.nearest` the cost of its cheapest edge, or -1 if it has no edge.
+    geometry: how far edges reach, and how they are weighted.
+
+    If the array of edges might not have room for all edges of a vertex, it is emptied first. Then
     the edges of earlier vertices are unknown again, see `forget_edges`.
     """
     nodes, edges, nearest, tile = side.node, side.edge, side.nearest, opposite.tile
@@ -519,20 +543,21 @@ def find_edges(start, stop, side, opposite, geometry):
         top, left = (max(row, reach) - reach) >> _THREE, (max(col, reach) - reach) >> _THREE
         bottom, right = min((row + reach) >> _THREE, last_y), min((col + reach) >> _THREE, last_x)
         key = np.uint64(side.pixel[i]) * side.factor + geometry.salt
-        best = np.int64(-1)
+        best = np.int64(-1)  # the largest weight so far
         for ty in range(top, bottom + ONE):
             for tx in range(left, right + ONE):
                 square = tile[ty * tile_cols + tx]
+                # The bits of the live vertices in this tile that lie within the disk
                 rest = square.live & mask[ty + tiles_aside - y, tx + tiles_aside - x]
                 corner_row, corner_col = ty << _THREE, tx << _THREE
                 tile_key = key + (corner_row * cols + corner_col) * factor
                 # Index in `gains` of the offset from the vertex to the corner of the tile
                 corner = (corner_row + reach - row) * width + (corner_col + reach - col)
                 while rest:  # one pixel of the tile after another, lowest bit first
-                    below = (rest & (~rest + ONE)) - ONE
+                    below = (rest & (~rest + ONE)) - ONE  # all bits below the lowest set one
                     rest &= rest - ONE
                     bit = np.uint64(ones(below))
-                    r, c = bit >> _THREE, bit & _SEVEN
+                    r, c = bit >> _THREE, bit & _SEVEN  # row and column in the tile
                     tie = _mix(tile_key + (r * cols + c) * factor) >> geometry.drop
                     weight = gains[corner + r * width + c] - np.int64(tie)
                     edges[end].to = square.before + ones(square.bits & below)

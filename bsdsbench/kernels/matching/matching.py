@@ -99,12 +99,15 @@ class MatchedPixels(NamedTuple):
 
 
 def prepare_truth(gts: Bool, max_dist_px: float) -> Truth:
-    """Prepare annotators' maps (A, H, W) for matching predictions with them.
+    """Prepare annotators' maps for matching predictions with them.
 
-    `max_dist_px` is the largest distance between the pixels of a pair, in pixels. Raises DataError
-    if it is too large for memory.
+    gts bool (A, H, W): the boundary maps of A annotators.
+    max_dist_px: the largest distance between the pixels of a pair, in pixels. Raises DataError if
+        it is too large for memory.
     """
-    shape, ends = gts.shape[1:], np.cumsum([0, *map(np.count_nonzero, gts)])
+    shape = gts.shape[1:]
+    n_pixels = [np.count_nonzero(gt) for gt in gts]
+    ends = np.cumsum([0, *n_pixels])
     disk = graph.disk(max_dist_px, shape)
     bits = pack(gts)
     tiles = graph.empty_tiles(shape, len(gts))
@@ -116,20 +119,22 @@ def prepare_truth(gts: Bool, max_dist_px: float) -> Truth:
 
 
 def match_steps(events: Events, truth: Truth) -> MatchedPixels:
-    """Count the matched pixels after each of the n steps by which the predicted map changes.
+    """Count the matched pixels at each of n thresholds, from the highest to the lowest.
 
-    events: the changes of the predicted map.
+    events: the pixels that enter or leave the predicted map from one threshold to the next.
     truth: the annotators' maps, from `prepare_truth`.
 
-    The counts are in the order of the steps, whatever the order in which they are computed.
+    The counts are in the order of the events, even if they are computed in the opposite order.
     """
     backwards = should_start_at_lowest_threshold(events.added, truth)
-    matched_gt = np.zeros(events.start.size - 1, np.int64)
+    n_steps = events.start.size - 1
+    matched_gt = np.zeros(n_steps, np.int64)
     steps = steps_within_reach(events, truth, gt_enters=backwards)
-    bits = match_all(steps, truth, np.arange(len(truth.tiles)), matched_gt).bits
-    n_matched = np.zeros((1, 64 * bits.shape[1]), np.int64)
-    count_set_bits(bits, np.zeros(len(bits), np.int64), n_matched)
-    matched_pred = n_matched[0, : matched_gt.size]
+    pred = match_all(steps, truth, np.arange(len(truth.tiles)), matched_gt)
+    # Count the predicted pixels that are matched with any annotator: each has a bit for each step
+    n_matched = np.zeros((1, 64 * pred.bits.shape[1]), np.int64)
+    count_set_bits(pred.bits, np.zeros(len(pred.bits), np.int64), n_matched)
+    matched_pred = n_matched[0, :n_steps]
     if backwards:
         return MatchedPixels(matched_gt[::-1], matched_pred[::-1])
     return MatchedPixels(matched_gt, matched_pred)
@@ -141,12 +146,17 @@ def should_start_at_lowest_threshold(added: Bool, truth: Truth) -> bool:
     This is a rule of thumb: the predicted map is thin (few pixels ever leave it), its last map has
     more than 1.5 times as many pixels as an average annotator's, and the radius is below 8 px.
 
-    added (events,): True for the events in which a pixel enters the map, see `Events`.
+    added bool (events,): True for the changes of the predicted map in which a pixel enters it, and
+        False for those in which a pixel leaves it.
+    truth: the annotators' maps, from `prepare_truth`.
     """
-    entering = int(np.count_nonzero(added))
-    leaving = added.size - entering
-    many_pixels = 2 * len(truth.tiles) * (entering - leaving) > 3 * truth.pixel.size
-    return many_pixels and 8 * leaving < entering and truth.disk.half.size < 16
+    n_entering = int(np.count_nonzero(added))
+    n_leaving = added.size - n_entering
+    n_last, n_annotators = n_entering - n_leaving, len(truth.tiles)
+    has_many_pixels = 2 * n_annotators * n_last > 3 * truth.pixel.size
+    few_leave = 8 * n_leaving < n_entering
+    has_small_radius = truth.disk.half.size < 16  # the height of the disk
+    return has_many_pixels and few_leave and has_small_radius
 
 
 def match_maps(bmap: Bool, gt: Bool, max_dist_px: float, annotator: int = 0) -> I8:
@@ -169,9 +179,9 @@ def match_maps(bmap: Bool, gt: Bool, max_dist_px: float, annotator: int = 0) -> 
 
 
 def matched_pairs(side: Side, opposite_pixel: I4) -> I8:
-    """Return the K matched pixels of a side and their mates, as flat indices (2, K).
+    """Return the K matched pixels of one map and their mates in the other, as flat indices (2, K).
 
-    side: a side after a matching.
+    side: the vertices of the one map, after a matching.
     opposite_pixel (vertices,): the flat index of each vertex of the other side.
 
     Row 0 of the answer has the pixels of `side` in ascending order, and row 1 has their mates.
@@ -183,20 +193,23 @@ def matched_pairs(side: Side, opposite_pixel: I4) -> I8:
 
 
 def steps_within_reach(events: Events, truth: Truth, *, gt_enters: bool) -> Steps:
-    """Return the changes of the pixels that lie within the radius of a ground-truth pixel.
+    """Return the changes of those predicted pixels that lie within the radius of an annotated one.
 
     Only these pixels can be matched. They are numbered as vertices.
 
-    events: all changes of the predicted map.
+    events: all changes of the predicted map, from the highest threshold to the lowest.
     truth: the annotators' maps, from `prepare_truth`.
     gt_enters: if True, the steps are reversed: all pixels of the last map enter at the first step,
         and then the changes are undone, one step after another.
     """
-    n_events = int(events.start[-1])
-    if gt_enters:  # the first step's events are not undone; all pixels of the last map enter
-        n_events = 2 * int(np.count_nonzero(events.added)) - int(events.start[1])
-    start, enters = np.empty(events.start.size, np.int64), np.empty(n_events, np.bool_)
-    vertex, pixel = np.empty((2, n_events), np.int32)
+    n_changes = int(events.start[-1])
+    if gt_enters:
+        n_entering = int(np.count_nonzero(events.added))
+        n_last_map = n_entering - (n_changes - n_entering)
+        n_undone = n_changes - int(events.start[1])  # those of the first step are not undone
+        n_changes = n_last_map + n_undone
+    start, enters = np.empty(events.start.size, np.int64), np.empty(n_changes, np.bool_)
+    vertex, pixel = np.empty((2, n_changes), np.int32)
     (tile,) = graph.empty_tiles(truth.shape, 1)
     steps = Steps(start, vertex, enters, gt_enters, pixel, tile)
     n_vertices = _keep_near_events(events, truth.near, truth.shape[1], steps)
@@ -261,8 +274,8 @@ def count_partners(truth: Truth) -> I8:
     as for annotator 0. Returns an array (vertices,).
     """
     n_partners = np.zeros(truth.pixel.size, np.int64)
-    annotators = [slice(*ends) for ends in pairwise(truth.ends)]
-    largest = int(np.diff(truth.ends).max(initial=0))
+    annotators = [slice(first, end) for first, end in pairwise(truth.ends)]
+    largest = int(np.diff(truth.ends).max(initial=0))  # number of pixels
     arena = graph.new_arena(largest, largest, truth.disk.cost.size)
     sides = [
         graph.new_side(truth.pixel[vertices], tile, graph.GT, arena, words=1)
@@ -276,8 +289,18 @@ def count_partners(truth: Truth) -> I8:
         pred, gt = sides[i]._replace(factor=graph.PRED), sides[j]
         geometry = graph.new_geometry(truth.shape, truth.disk, gt.pixel.size, 0)
         # The smaller map enters as the ground truth, because fewer of its pixels find no mate
-        both = sorted([gt, pred], key=lambda side: -side.pixel.size)
-        _match(one_step, *both, geometry, work, ordering, n_matched, sorts=False, keeps_gt=False)
+        larger, smaller = (pred, gt) if pred.pixel.size > gt.pixel.size else (gt, pred)
+        _match(
+            one_step,
+            larger,
+            smaller,
+            geometry,
+            work,
+            ordering,
+            n_matched,
+            sorts=False,
+            keeps_gt=False,
+        )
         n_partners[annotators[i]] += pred.node["mate"] != NO_VERTEX
         n_partners[annotators[j]] += gt.node["mate"] != NO_VERTEX
     return n_partners
@@ -302,12 +325,12 @@ def _new_order(start: I8, truth: Truth) -> Order:
 
 @kernel(_nrt=False)
 def _match(steps, pred, gt, geometry, work, ordering, matched_gt, sorts, keeps_gt):
-    """Match the prediction with one annotator's map at each of n steps.
+    """Match the prediction with one annotator's map at each of n steps (thresholds).
 
     steps: the changes of the predicted map. If `gt_enters` is True, the predicted map of the first
         step is complete before that step, and the ground truth is inserted into it.
-    pred, gt: both sides. The steps at which each vertex is matched are added to the bits of `pred`,
-        and to the bits of `gt` if `keeps_gt` is True.
+    pred, gt: the vertices of both maps, each a Side. The steps at which each vertex is matched are
+        added to the bits of `pred`, and to the bits of `gt` if `keeps_gt` is True.
     geometry: how edges are found and weighted.
     work: work space of the search.
     ordering: an Order. If `sorts` is True, it receives the order of the events. Otherwise it must
@@ -380,7 +403,7 @@ def _match(steps, pred, gt, geometry, work, ordering, matched_gt, sorts, keeps_g
 def _keep_near_events(events, near, cols, steps):
     """Copy the changes of the pixels in `near`, number these pixels, and return their number.
 
-    events: all changes of the predicted map at n steps.
+    events: all changes of the predicted map at n steps (thresholds).
     near uint64 (H, words): the pixels whose changes are copied, from `bits.pack`.
     cols: number of columns of the image.
     steps: a Steps, whose arrays receive the copy. They have room for all changes, and `tile` is 0
@@ -408,7 +431,7 @@ def _keep_near_events(events, near, cols, steps):
         for event in range(first, last, increment):
             row, col = row_col(pixel[event], cols)
             k, bit = tile_and_bit(row, col, cols)
-            wanted = tile[k].bits
+            wanted = tile[k].bits  # the pixels in `near` that ever change
             if whole_map_enters:  # the pixels of the last map, each once
                 wanted = tile[k].live
                 tile[k].live &= ~bit

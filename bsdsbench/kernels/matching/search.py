@@ -36,11 +36,12 @@ def enter_vertices(entering, begin, end, side, opposite, geometry, work, step):
 
     entering: the vertices entering[begin:end] of `side` are added. Vertices that have a mate
         already are skipped.
-    side, opposite: the two vertex sets. Their mates, duals and edges are changed in place.
+    side, opposite: the two vertex sets, each a Side. Their mates, duals and edges are changed in
+        place.
     geometry: which vertices have an edge between them, and how edges are weighted.
     work: scratch arrays.
-    step: the number of this step. It is stored in each vertex that gets a mate, as the step from
-        which the vertex is matched.
+    step: the number of the current step (threshold). It is stored in each vertex that gets a mate,
+        as the step from which the vertex is matched.
 
     Vertices whose best partner is free are matched first. For each vertex whose best partner has a
     mate, a cheapest alternating path is searched for afterwards. A vertex stays free if no path
@@ -119,8 +120,15 @@ def _match_directly(vertex, nodes, opposite_nodes, edges, step):
 def _cheapest_end(root, side, opposite, geometry, work):
     """Find the end of the cheapest alternating path that starts at the free vertex `root`.
 
-    The vertices of `opposite` receive distances and parents; `work.reached` lists those with a
-    distance. Edges that are not in the arena are found.
+    An alternating path goes along an unmatched edge, then along a matched one, and so on. The slack
+    of an unmatched edge, the dual of both ends minus its weight, is its cost; matched edges cost
+    nothing.
+
+    side, opposite: the vertex set of the root, and the other one. The vertices of `opposite`
+        receive distances from the root and parents on the path. Their edges are found if they are
+        not known.
+    geometry: how edges are found and weighted.
+    work: scratch arrays; `work.reached` receives the vertices of `opposite` with a distance.
 
     Returns the cost of the path, its last opposite vertex (from which `parent` and `mate` lead back
     to the root), and the number of reached vertices. The path ends in one of three ways:
@@ -138,7 +146,9 @@ def _cheapest_end(root, side, opposite, geometry, work):
     tight, front = work.tight, work.front
     front_dist, front_place, reached = work.front_dist, work.front_place, work.reached
     zero, vertex = np.uint64(0), root
-    best, last, length = nodes[root].dual, np.uint32(NO_VERTEX), np.int64(0)
+    # The cost and the last vertex of the cheapest end so far: the root stays free
+    best, last = nodes[root].dual, np.uint32(NO_VERTEX)
+    length = np.int64(0)  # the distance of `vertex`
     n_front = n_tight = n_reached = zero
     while True:
         if nodes[vertex].first_edge == EDGES_UNKNOWN:
@@ -152,7 +162,7 @@ def _cheapest_end(root, side, opposite, geometry, work):
             if dist >= min(best, neighbour.dist):
                 continue
             mate, neighbour.parent = neighbour.mate, vertex
-            if mate == NO_VERTEX:
+            if mate == NO_VERTEX:  # the path can end here
                 best, last = dist, j
                 continue
             is_new = np.uint64(neighbour.dist == UNREACHED)
@@ -184,7 +194,7 @@ def _cheapest_end(root, side, opposite, geometry, work):
                 return best, last, n_reached
             vertex = front[nearest]
             n_front = _remove_from_front(nearest, n_front, front, front_dist, front_place)
-        if length + nodes[vertex].dual < best:  # oust this vertex
+        if length + nodes[vertex].dual < best:  # the path can end here: this vertex becomes free
             best, last = length + nodes[vertex].dual, nodes[vertex].mate
 
 
@@ -238,7 +248,7 @@ def record_matched_steps(vertex, nodes, bits, step):
     first = nodes[vertex].since
     if first < step:
         for word in range(first >> 6, (step + 63) >> 6):
-            low = max(first - (word << 6), 0)
+            low = max(first - (word << 6), 0)  # the bits low .. high - 1 of this word
             high = min(step - (word << 6), 64)
             run = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(64 - (high - low))
             bits[vertex, word] |= run << np.uint64(low)

@@ -36,7 +36,7 @@ _RANK_BITS = 12  # vertices enter in order of the best cost of their edges, in t
 
 
 class _WholeCosts(NamedTuple):
-    """Costs in whole units, see the top of this module."""
+    """The parts of the costs of pairs, rounded to whole units."""
 
     parts: list[I8]  # the parts of costs in units; the smallest element of each is 0
     span: int  # R + 2^16: one more than the largest sum of a cost and a tie
@@ -46,19 +46,21 @@ class _WholeCosts(NamedTuple):
 def _whole_costs(parts: Sequence[F8], n: int) -> _WholeCosts:
     """Round costs to whole units, for a matching of at most n pairs.
 
-    parts: a cost is the sum of one element of each of these arrays. An empty array adds nothing.
-        The minimum of each array is subtracted, which changes all costs by the same amount.
+    parts: the cost of a pair is the sum of one element of each of these arrays. An empty array adds
+        nothing. The minimum of each array is subtracted, which changes all costs by the same
+        amount.
 
-    The unit is the smallest power of two with which all weights fit into 60 bits, but at least
-    2^-40.
+    The unit is the smallest power of two with which all weights of edges, which are up to n times
+    as large as the largest cost, fit into 60 bits. It is at least 2^-40.
     """
     shifted = [part - part.min() if part.size else part for part in parts]
-    largest = sum(float(part.max(initial=0)) for part in shifted)
-    bits = _WEIGHT_BITS - 1 - n.bit_length()  # of R + 2^16
-    unit = 2.0 ** -min(_FINEST_UNIT, bits - 1 - math.frexp(largest)[1])
+    largest_cost = sum(float(part.max(initial=0)) for part in shifted)
+    span_bits = _WEIGHT_BITS - 1 - n.bit_length()  # n times the span must fit
+    cost_bits = math.frexp(largest_cost)[1]  # largest_cost < 2^cost_bits
+    unit = 2.0 ** -min(_FINEST_UNIT, span_bits - 1 - cost_bits)
     whole = [np.rint(part / unit).astype(np.int64) for part in shifted]
-    span = sum(int(part.max(initial=0)) for part in whole) + (1 << _TIE_BITS)
-    return _WholeCosts(whole, span, unit)
+    largest_whole_cost = sum(int(part.max(initial=0)) for part in whole)
+    return _WholeCosts(whole, largest_whole_cost + (1 << _TIE_BITS), unit)
 
 
 def cheapest_pairs(first: Bool, second: Bool, cost: F8, values: tuple[F8, ...]) -> I8:
@@ -74,19 +76,20 @@ def cheapest_pairs(first: Bool, second: Bool, cost: F8, values: tuple[F8, ...]) 
     ascending order, and row 1 has those of their partners in `second`.
     """
     n = int(np.count_nonzero(first))
-    if np.count_nonzero(second) < n:  # the map with fewer pixels enters
+    if np.count_nonzero(second) < n:  # the map with fewer pixels enters: exchange the maps
         pairs = cheapest_pairs(second, first, cost[::-1, ::-1], values[::-1])[::-1]
         return pairs[:, np.argsort(pairs[0])]
     ends = np.array([0, n, n + np.count_nonzero(second)])
     tile = graph.empty_tiles(first.shape, 2)
     pixel = np.empty(ends[-1], np.int32)
     graph.write_vertices(pack(np.stack([first, second])), first.shape[1], tile, ends, pixel)
-    pixels = pixel[:n], pixel[n:]
+    first_pixel, second_pixel = pixel[:n], pixel[n:]
     allowed = np.isfinite(cost)
-    vertex_costs = [np.zeros(0), np.zeros(0)]
+    first_values = second_values = np.zeros(0)
     if values:
-        vertex_costs = [value.ravel()[p] for value, p in zip(values, pixels, strict=True)]
-    whole = _whole_costs((cost[allowed], *vertex_costs), n)
+        first_values = values[0].ravel()[first_pixel]
+        second_values = values[1].ravel()[second_pixel]
+    whole = _whole_costs((cost[allowed], first_values, second_values), n)
     offset_cost, first_cost, second_cost = whole.parts
     top_gain = n * whole.span + 1  # W: one more pair outweighs all costs
     gain = np.zeros(cost.shape, np.int64)
@@ -104,21 +107,25 @@ def cheapest_pairs(first: Bool, second: Bool, cost: F8, values: tuple[F8, ...]) 
         salt=np.uint64(0),  # ties do not depend on an annotator
         drop=np.uint64(64 - _TIE_BITS),
     )
-    arena = graph.new_arena(n, pixels[1].size, gain.size)
-    side = graph.new_side(pixels[0], tile[0], graph.PRED, arena, 0, -first_cost)
-    opposite = graph.new_side(pixels[1], tile[1], graph.GT, arena[:0], 0, -second_cost)
+    arena = graph.new_arena(n, second_pixel.size, gain.size)
+    side = graph.new_side(first_pixel, tile[0], graph.PRED, arena, 0, -first_cost)
+    opposite = graph.new_side(second_pixel, tile[1], graph.GT, arena[:0], 0, -second_cost)
     _find_all_edges(side, opposite, geometry)
     # Band by band, the vertices with the best edges first, as in `matching.order_batches`
     with_edge = np.flatnonzero(side.nearest >= 0)
     rank = np.lexsort((side.nearest[with_edge], side.pixel[with_edge] >> BAND_BITS))
     order = with_edge[rank].astype(np.int32)
-    _enter_all(order, side, opposite, geometry, graph.new_work(pixels[1].size))
+    _enter_all(order, side, opposite, geometry, graph.new_work(second_pixel.size))
     return matched_pairs(side, opposite.pixel)
 
 
 @kernel(_nrt=False)
 def _find_all_edges(side, opposite, geometry):
-    """Make the vertices of both sides free, and find the edges of all vertices of `side`."""
+    """Make the vertices of both maps free (unmatched), and find the edges of one map's vertices.
+
+    side, opposite: the vertices whose edges are found, and those of the other map, each a Side.
+    geometry: how edges are found and weighted.
+    """
     clear_matching(side, np.int64(0))
     clear_matching(opposite, np.int64(0))
     find_edges(np.int64(0), np.int64(side.pixel.size), side, opposite, geometry)
@@ -126,9 +133,10 @@ def _find_all_edges(side, opposite, geometry):
 
 @kernel(_nrt=False)
 def _enter_all(order, side, opposite, geometry, work):
-    """Insert the vertices `order` of `side` into the matching, one after another.
+    """Insert vertices into the matching one after another, and return how many pairs it gains.
 
-    The arguments are those of `search.enter_vertices`, and so is what is returned.
+    order: the vertices of `side` to insert.
+    side, opposite, geometry, work: as in `search.enter_vertices`.
     """
     begin = step = np.int64(0)
     return enter_vertices(order, begin, order.size, side, opposite, geometry, work, step)

@@ -82,17 +82,22 @@ def agreement_of(truth: Truth) -> I8:
     other map, SOME otherwise, and NO_CLASS if there is only one annotator.
     """
     n_others = len(truth.tiles) - 1  # `tiles` has one row per annotator
-    if not n_others:
+    if n_others == 0:
         return np.full(truth.pixel.size, NO_CLASS)
     n_matched = matching.count_partners(truth)
-    return np.where(n_matched == 0, ALONE, np.where(n_matched == n_others, ALL, SOME))
+    agreement = np.full(truth.pixel.size, SOME)
+    agreement[n_matched == n_others] = ALL
+    agreement[n_matched == 0] = ALONE
+    return agreement
 
 
 def match_by_pixel(events: Events, truth: Truth, surroundings: Surroundings) -> PixelSteps:
-    """Match at each of n steps, and record the steps at which pixels are matched or not.
+    """Match at each of n steps (thresholds), and record at which steps each pixel is matched.
 
     events: the changes of the predicted map. Changes of pixels farther than twice the tolerance
         from the ground truth may be missing.
+    truth: the annotators' maps, from `prepare_truth`.
+    surroundings: the pixels around the annotated ones, from `prepare_surroundings`.
     """
     n_steps = events.start.size - 1
     backwards = matching.should_start_at_lowest_threshold(events.added, truth)
@@ -111,6 +116,7 @@ def match_by_pixel(events: Events, truth: Truth, surroundings: Surroundings) -> 
     _record_near_steps(
         truth.pixel, gt_bits, last, pred, row_of, false_bits, surroundings.half, near_bits
     )
+    bit_of_last = gt_bits[:, last >> 6] >> np.uint64(last & 63) & np.uint64(1)
     return PixelSteps(
         row_of=row_of,
         false=false_bits,
@@ -118,7 +124,7 @@ def match_by_pixel(events: Events, truth: Truth, surroundings: Surroundings) -> 
         matched_pixel=pred.pixel,
         gt_matched=gt_bits,
         near_false=near_bits,
-        is_reached=gt_bits[:, last >> 6] >> np.uint64(last & 63) & np.uint64(1) == 1,
+        is_reached=bit_of_last == 1,
         matched_gt=matched_gt,
         n_on=n_on,
         backwards=backwards,
@@ -128,12 +134,15 @@ def match_by_pixel(events: Events, truth: Truth, surroundings: Surroundings) -> 
 def classify_steps(
     events: Events, size: I8, truth: Truth, surroundings: Surroundings, agreement: I8
 ) -> StepErrors:
-    """Count the matched, missed and false pixels of each class after each of n steps.
+    """Count the matched, missed and false pixels of each class after each of n steps (thresholds).
 
     events: the changes of the predicted map. Changes of pixels farther than twice the tolerance
         from the ground truth may be missing.
     size (n,): number of pixels of the whole predicted map after each step.
-    agreement: of the ground-truth vertices, from `agreement_of`.
+    truth: the annotators' maps, from `prepare_truth`.
+    surroundings: the pixels around the annotated ones, from `prepare_surroundings`.
+    agreement (ground-truth vertices,): with how many other annotators each annotated pixel agrees,
+        from `agreement_of`.
     """
     steps = match_by_pixel(events, truth, surroundings)
     n_steps = size.size

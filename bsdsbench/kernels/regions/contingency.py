@@ -27,7 +27,8 @@ from bsdsbench.kernels.jit import kernel
 # Object Proposal Techniques, PAMI 2016.
 GAMMA_OBJECT, GAMMA_PART, BETA = 0.9, 0.25, 0.1
 _NEITHER, _PART, _OBJECT = 0, 1, 2  # the class of a region
-_UNREACHED = np.int64(2**62)
+_UNREACHED = np.int64(2**62)  # cost of a row to which no path leads
+_BLOCK = 1 << 15  # pixels that are converted to int64 at a time
 
 
 class Cells(NamedTuple):
@@ -77,27 +78,28 @@ def value_pairs(pred: NDArray[Any], gt: NDArray[Any]) -> tuple[I8, I4]:
     pair_of_pixel = np.empty(pred.size, np.int32)
     pairs = np.empty((3, 512), np.int64)
     slots = np.full(1024, -1, np.int32)
-    n = 0  # known pairs
-    p = 0  # counted pixels
-    while p < pred.size:
-        block = slice(p, p + (1 << 15))
-        a, b = pred[block].astype(np.int64), gt[block].astype(np.int64)
-        n, n_counted = _count_pairs(a, b, n, pairs, slots, pair_of_pixel[block])
-        p += n_counted
-        if n_counted < a.size:  # the table is full
+    n_pairs = n_pixels = 0  # known pairs, and counted pixels
+    while n_pixels < pred.size:
+        block = slice(n_pixels, n_pixels + _BLOCK)
+        pred_block, gt_block = pred[block].astype(np.int64), gt[block].astype(np.int64)
+        n_pairs, n_counted = _count_pairs(
+            pred_block, gt_block, n_pairs, pairs, slots, pair_of_pixel[block]
+        )
+        n_pixels += n_counted
+        if n_counted < pred_block.size:  # the table is full
             known = pairs
-            pairs = np.empty((3, 2 * n), np.int64)
-            slots = np.full(4 * n, -1, np.int32)
-            _count_pairs(known[0], known[1], 0, pairs, slots, np.empty(n, np.int32))
-            pairs[2, :n] = known[2]
-    return pairs[:, :n].copy(), pair_of_pixel
+            pairs = np.empty((3, 2 * n_pairs), np.int64)
+            slots = np.full(4 * n_pairs, -1, np.int32)
+            _count_pairs(known[0], known[1], 0, pairs, slots, np.empty(n_pairs, np.int32))
+            pairs[2, :n_pairs] = known[2]
+    return pairs[:, :n_pairs].copy(), pair_of_pixel
 
 
 @kernel(_nrt=False)
 def _count_pairs(pred, gt, n, pairs, slots, pair_of_pixel):
-    """Count the pixels by their pair of values (pred, gt).
+    """Count the pixels by their pair of values (pred, gt), until there are too many pairs.
 
-    pred, gt int64 (N,): the two maps.
+    pred, gt int64 (N,): the values of the N pixels in the two maps.
     n: number of pairs that are known on entry.
     pairs int64 (3, capacity): column k holds the value in pred, the value in gt and the number of
         pixels of pair k.
@@ -111,11 +113,12 @@ def _count_pairs(pred, gt, n, pairs, slots, pair_of_pixel):
     one, half, low = np.uint64(1), np.uint64(32), np.uint64(0xFFFFFFFF)
     last = np.uint64(slots.size - 1)
     while p < pred.size:
-        a, b, first = pred[p], gt[p], p
+        a, b, first = pred[p], gt[p], p  # a run of pixels with the pair (a, b) begins
         while p < pred.size and pred[p] == a and gt[p] == b:
             p += 1
-        key, second = np.uint64(a), np.uint64(b)
+        # Hash the pair, and search it from its slot on.
         # Only 32 bits are multiplied: without numba numpy would warn of an overflow
+        key, second = np.uint64(a), np.uint64(b)
         key = ((key ^ key >> half) & low) * np.uint64(0x9E3779B9)
         key = (key ^ key >> half ^ second ^ second >> half) & low
         slot = key * np.uint64(0xD6E8FEB9) >> np.uint64(20) & last
@@ -123,7 +126,7 @@ def _count_pairs(pred, gt, n, pairs, slots, pair_of_pixel):
         while k >= 0 and (pairs[0, k] != a or pairs[1, k] != b):
             slot = slot + one & last
             k = np.int64(slots[slot])
-        if k < 0:
+        if k < 0:  # a new pair
             if n == pairs.shape[1]:
                 return n, first
             k = n
@@ -136,26 +139,34 @@ def _count_pairs(pred, gt, n, pairs, slots, pair_of_pixel):
     return n, p
 
 
-def overlap_runs(labels: I4, gts: I4, col_start: I8) -> tuple[I4, I4, I8]:
+class OverlapRuns(NamedTuple):
+    """Runs of consecutive pixels that lie in one region of the prediction and of an annotator."""
+
+    rows: I4  # (runs,), the predicted region of each run, which is its row of the table
+    cols: I4  # (runs,), the column of its annotated region
+    counts: I8  # (runs,), its number of pixels
+
+
+def overlap_runs(labels: I4, gts: I4, col_start: I8) -> OverlapRuns:
     """List the runs of consecutive pixels that lie in the same predicted and annotated regions.
 
     The segmentation of each annotator in turn is overlaid on the predicted one.
 
-    labels (N,): region 0, 1, ... of each pixel in the prediction, which is its row of the table.
+    labels (N,): region 0, 1, ... of each pixel in the prediction.
     gts (A, N): region 0, 1, ... of each pixel for each annotator.
     col_start (A + 1,): the column of each annotator's region 0, and the number of columns.
 
-    Returns three arrays (runs,): the row, the column and the number of pixels of each run,
-    annotator by annotator. A cell of the table may have many runs.
+    The runs are listed annotator by annotator. A cell of the table may have many runs.
     """
-    begins = np.ones(gts.shape, np.bool_)
+    begins = np.ones(gts.shape, np.bool_)  # (A, N), True at the first pixel of a run
     np.not_equal(gts[:, 1:], gts[:, :-1], out=begins[:, 1:])
     begins[:, 1:] |= labels[1:] != labels[:-1]
     start = np.flatnonzero(begins)
     n_runs = np.count_nonzero(begins, axis=1)  # of each annotator
-    pixel = start - np.repeat(np.arange(len(gts)) * labels.size, n_runs)
-    columns = gts.ravel()[start] + np.repeat(col_start[:-1].astype(np.int32), n_runs)
-    return labels[pixel], columns, np.diff(start, append=gts.size)
+    first_of_annotator = np.repeat(np.arange(len(gts)) * labels.size, n_runs)
+    rows = labels[start - first_of_annotator]
+    cols = gts.ravel()[start] + np.repeat(col_start[:-1].astype(np.int32), n_runs)
+    return OverlapRuns(rows, cols, np.diff(start, append=gts.size))
 
 
 def tabulate(rows: I4, cols: I4, counts: I8, n_rows: int, n_cols: int) -> Cells:
@@ -342,6 +353,13 @@ class _Regions(NamedTuple):
         return float(summed[-1]) if summed.size else 0.0
 
 
+class FopSums(NamedTuple):
+    """The numerators of precision and recall for objects and parts, see `fop_sums`."""
+
+    pred: float  # the credit of all predicted regions, for precision
+    gt: float  # the credit of all annotated regions, for recall
+
+
 def fop_sums(
     table: Cells,
     row_area: I8,
@@ -349,7 +367,7 @@ def fop_sums(
     row_candidate: Bool,
     col_candidate: Bool,
     n_ann: int,
-) -> tuple[float, float]:
+) -> FopSums:
     """Return the numerators of precision and of recall for objects and parts.
 
     table: its rows are predicted regions, its columns annotated regions.
@@ -367,7 +385,8 @@ def fop_sums(
     pred = _Regions.unclassified(row_area, row_candidate)
     gt = _Regions.unclassified(col_area, col_candidate)
     _classify(table, pred, gt)
-    return pred._replace(covered=pred.covered / n_ann).credit(), gt.credit()
+    pred = pred._replace(covered=pred.covered / n_ann)  # the mean over the annotators
+    return FopSums(pred.credit(), gt.credit())
 
 
 @kernel(_nrt=False)
@@ -393,6 +412,7 @@ def _classify(table, pred, gt):
             c = cols[e]
             recall = overlaps[e] / gt.area[c]
             precision = overlaps[e] / pred.area[r]
+            # Does the predicted region lie almost entirely in the annotated one, or the reverse?
             pred_inside, gt_inside = precision >= GAMMA_OBJECT, recall >= GAMMA_OBJECT
             if pred_inside and not gt_inside:
                 gt.covered[c] += recall
@@ -464,7 +484,8 @@ def _assign_columns(table, first, last, rows, columns):
     for new_col in range(last - first):
         n_reached = n_scanned = 0
         path_cost = np.int64(0)
-        # A path may also end at a column that gives its row away and stays unmatched.
+        # A path may also end at a column that gives its row away and stays unmatched: the cheapest
+        # such column, and the cost of the path to it
         unmatched, unmatched_cost = -1, _UNREACHED
         c, free_row = new_col, -1  # the column to scan, and the free row at the end of the path
         while True:

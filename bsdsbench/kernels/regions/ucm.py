@@ -13,7 +13,7 @@ at all larger thresholds: regions only merge.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,15 +107,22 @@ def _union(parent, a, b):
         parent[a] = b
 
 
-def finest_regions(levels: I4) -> tuple[I4, int]:
-    """Label the regions at the first threshold, and return the labels (H * W,) and their number.
+class FinestRegions(NamedTuple):
+    """The regions at the first threshold, numbered 0, 1, ... in the order of their first pixels."""
 
-    `levels` (2, H, W) is the result of `join_levels`. Regions are numbered 0, 1, ... in the order
-    of their first pixels.
+    labels: I4  # (H * W,), the region of each pixel
+    n: int  # the number of regions
+
+
+def finest_regions(levels: I4) -> FinestRegions:
+    """Find the regions of a hierarchy at its first threshold, where they are finest.
+
+    levels (2, H, W): the index of the first threshold at which each pixel joins its right neighbour
+        ([0]) and its lower neighbour ([1]), from `join_levels`.
     """
     labels = np.empty(levels[0].size, np.int32)
     parent = np.arange(levels[0].size, dtype=np.int32)
-    return labels, _label_regions(levels, parent, labels)
+    return FinestRegions(labels, _label_regions(levels, parent, labels))
 
 
 @kernel(_nrt=False)
@@ -146,39 +153,52 @@ def _label_regions(levels, parent, labels):
     return n_regions
 
 
-def later_joins(levels: I4, labels: I4, n_levels: int) -> tuple[I4, I4, NDArray[np.intp]]:
+class LaterJoins(NamedTuple):
+    """Pairs of finest regions that join, sorted by threshold. A pair may occur several times."""
+
+    a: I4  # (pairs,), the label of the first region of each pair
+    b: I4  # (pairs,), the label of the second region
+    start: NDArray[np.intp]  # (n_levels + 1,): threshold t has the pairs start[t] : start[t + 1]
+
+
+def later_joins(levels: I4, labels: I4, n_levels: int) -> LaterJoins:
     """List the pairs of finest regions that join at the thresholds with index 1 .. n_levels - 1.
 
-    levels (2, H, W): from `join_levels`.
+    levels (2, H, W): the index of the first threshold at which each pixel joins its right neighbour
+        ([0]) and its lower neighbour ([1]), from `join_levels`.
     labels (H * W,): the finest regions, from `finest_regions`.
     n_levels: number of thresholds.
-
-    Returns three arrays: the first label of each pair and the second label of each pair, both
-    sorted by threshold, and the index of the first pair of each threshold, (n_levels + 1,). A pair
-    may occur several times.
     """
     flat_levels = levels.reshape(2, -1)
-    is_below, p = np.nonzero((flat_levels > 0) & (flat_levels < n_levels))
-    neighbour = p + np.where(is_below, levels.shape[2], 1)
-    a, b = labels[p], labels[neighbour]
-    level = flat_levels[is_below, p]
+    is_below, pixel = np.nonzero((flat_levels > 0) & (flat_levels < n_levels))
+    neighbour = pixel + np.where(is_below, levels.shape[2], 1)
+    a, b = labels[pixel], labels[neighbour]
+    level = flat_levels[is_below, pixel]
     order = np.argsort(level, kind="stable")
-    order = order[a[order] != b[order]]
-    return a[order], b[order], np.searchsorted(level[order], np.arange(n_levels + 1))
+    order = order[a[order] != b[order]]  # without pairs of pixels of one region
+    start = np.searchsorted(level[order], np.arange(n_levels + 1))
+    return LaterJoins(a[order], b[order], start)
 
 
-def join(parent: I4, roots: I4, a: I4, b: I4) -> tuple[I4, I4]:
+class JoinedRegions(NamedTuple):
+    """The regions that remain after some of R regions have joined."""
+
+    new_row: I4  # (R,), the number of the new region to which each earlier region belongs
+    roots: I4  # (new regions,), the finest region that is the root of each, ascending
+
+
+def join(parent: I4, roots: I4, a: I4, b: I4) -> JoinedRegions:
     """Join pairs a[e], b[e] of finest regions, and number the regions that remain.
 
-    parent (finest regions,): a disjoint-set forest of the finest regions, changed in place.
-    roots (R,): the finest region that is the root of each region before the joins, ascending.
-
-    Returns the new number of each of the R regions, and the root of each new region, ascending.
+    parent (finest regions,): a disjoint-set forest of the finest regions, changed in place. It
+        leads from each finest region to the root of the region that it belongs to.
+    roots (R,): the root of each of the R regions before the joins, ascending.
+    a, b (pairs,): the two finest regions of each pair.
     """
     new_row, new_roots = np.empty((2, roots.size), np.int32)
     row_of = np.empty_like(parent)
     n_regions = _join(parent, roots, a, b, row_of, new_row, new_roots)
-    return new_row, new_roots[:n_regions].copy()
+    return JoinedRegions(new_row, new_roots[:n_regions].copy())
 
 
 @kernel(_nrt=False)

@@ -432,7 +432,12 @@ class ContourMetric(LabelMetric[ContourOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: ContourOptions
     ) -> ScoreTree:
-        """Return the scores for S weightings of the images; arrays are (S,).
+        """Compute the scores for S data sets, as arrays (S,).
+
+        stack: the counts of N images, name -> (N, ...).
+        weights (S, N): how often each image occurs in each of S data sets.
+
+        Returns a dict with these entries:
 
         key of a measure : the mean over a class's pairs of masks, averaged over the classes; means
             over sequences are those of `_sequence_scores`

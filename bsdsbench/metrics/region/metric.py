@@ -92,14 +92,14 @@ def _mean_scores(
     first_best = np.argmax if highest else np.argmin
     deciding = values if deciding is None else deciding
     mean, deciding_mean = weighted_mean(weights, values), weighted_mean(weights, deciding)
-    best_step = first_best(deciding_mean, axis=1)  # (S,)
+    best_index = first_best(deciding_mean, axis=1)  # (S,)
     samples, images = np.arange(len(mean)), np.arange(len(values))
-    best_value = deciding_mean[samples, best_step]
+    best_value = deciding_mean[samples, best_index]
     is_at_end = (best_value == deciding_mean[:, 0]) | (best_value == deciding_mean[:, -1])
     best_of_images = values[images, first_best(deciding, axis=1)]
     return {
-        "ods": mean[samples, best_step],
-        "ods_threshold": thresholds[best_step],
+        "ods": mean[samples, best_index],
+        "ods_threshold": thresholds[best_index],
         "ois": weighted_mean(weights, best_of_images),
         "at_grid_end": is_at_end & (thresholds.size > 1),
         "curve": mean,
@@ -119,9 +119,9 @@ def _f_scores(weights: Weights, thresholds: F8, precision: F8, recall: F8) -> Sc
     `ods_precision`, (S,), and `curve`, the curve of the mean precision and recall.
     """
     images = np.arange(len(recall))
-    best_step = f_measure(precision, recall).argmax(axis=1)  # of each image
-    ois_precision = weighted_mean(weights, precision[images, best_step])
-    ois_recall = weighted_mean(weights, recall[images, best_step])
+    best_index = f_measure(precision, recall).argmax(axis=1)  # of each image
+    ois_precision = weighted_mean(weights, precision[images, best_index])
+    ois_recall = weighted_mean(weights, recall[images, best_index])
     curve = PRCurve(thresholds, weighted_mean(weights, precision), weighted_mean(weights, recall))
     ods = best(curve, "maximum")
     return {
@@ -136,7 +136,10 @@ def _f_scores(weights: Weights, thresholds: F8, precision: F8, recall: F8) -> Sc
 
 
 def _covering_scores(counts: Stack, weights: Weights) -> dict[str, F8]:
-    """Compute the official covering scores for S weightings (S, N) of the images.
+    """Compute the official covering scores of S data sets.
+
+    counts: the stacked counts of N images.
+    weights (S, N): how often each image occurs in each data set.
 
     Covering is the covered area of all annotated regions of all images, divided by their area. Of
     equally good thresholds, ODS takes the first and OIS the last, as the official program does.
@@ -151,13 +154,13 @@ def _covering_scores(counts: Stack, weights: Weights) -> dict[str, F8]:
     covered, total, thresholds = counts["covered_gt"], counts["total_gt"], counts["thresholds"]
     curve = ratio(weighted_sum(weights, covered), weighted_sum(weights, total))  # (S, T)
     samples, images = np.arange(len(weights)), np.arange(len(covered))
-    best_step = curve.argmax(axis=1)  # (S,), the first of the best
+    best_index = curve.argmax(axis=1)  # (S,), the first of the best
     from_last = ratio(covered, total)[:, ::-1]  # each image's covering, last threshold first
     last_best = thresholds.size - 1 - from_last.argmax(axis=1)  # (N,), the last of the best
     area = weighted_sum(weights, total[:, 0])  # the same at all thresholds
     return {
-        "ods": curve[samples, best_step],
-        "ods_threshold": thresholds[best_step],
+        "ods": curve[samples, best_index],
+        "ods_threshold": thresholds[best_index],
         "ois": ratio(weighted_sum(weights, covered[images, last_best]), area),
         "best": ratio(weighted_sum(weights, counts["best_covered_gt"]), area),
         "curve": curve,
@@ -253,7 +256,12 @@ class RegionMetric(Metric[None]):
         return {**sums, **means, "thresholds": np.ones(1), "n_pixels": counts[0]["n_pixels"]}
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: None) -> ScoreTree:
-        """Return the scores of S weighted data sets: measure -> its ODS, OIS and so on.
+        """Compute the ODS, OIS and other scores of each measure for S data sets.
+
+        stack: the counts of N images, name -> (N, ...).
+        weights (S, N): how often each image occurs in each of S data sets.
+
+        Returns nested dicts: the key of a measure -> the name of a score -> (S,).
 
         The two parts of VOI, `voi_split` and `voi_merge`, are taken at the thresholds that are best
         for VOI itself, so that they add up to it. At its own best threshold, each part would be
@@ -321,12 +329,12 @@ class RegionMetric(Metric[None]):
         images = np.arange(len(ids))
         covering_of_gt = ratio(stack["covered_gt"], stack["total_gt"])  # (N, T)
         covering_of_pred = ratio(stack["covered_pred"], stack["total_pred"])
-        best_step = covering_of_gt.argmax(axis=1)
+        best_index = covering_of_gt.argmax(axis=1)
         columns_of_images = [
             images + 1,
-            thresholds[best_step],
-            covering_of_gt[images, best_step],
-            covering_of_pred[images, best_step],
+            thresholds[best_index],
+            covering_of_gt[images, best_index],
+            covering_of_pred[images, best_index],
         ]
         pri_row = pri.ods_threshold, pri.ods, pri.ois
         voi_row = voi.ods_threshold, voi.ods, voi.ois
