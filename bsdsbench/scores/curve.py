@@ -332,10 +332,10 @@ def area(curve: PRCurve, rule: str = "bsds") -> F8:
             at_levels[:, k] = np.where(recall >= level, precision, 0.0).max(axis=1, initial=0.0)
         return np.mean(at_levels, axis=1).reshape(shape)
     is_first = np.diff(recall, prepend=-1) != 0  # the first of the points with the same recall
-    for k, kept in enumerate(is_first):
+    # Iterating over the rows of all arrays together is twice as fast as indexing with [k, kept]
+    for levels_of_curve, r, p, kept in zip(at_levels, recall, precision, is_first, strict=True):
         if np.count_nonzero(kept) > 1:
-            r, p = recall[k, kept], precision[k, kept]
-            at_levels[k] = np.interp(RECALL_LEVELS, r, p, left=0.0, right=0.0)
+            levels_of_curve[:] = np.interp(RECALL_LEVELS, r[kept], p[kept], left=0.0, right=0.0)
     return (at_levels.sum(axis=1) * 0.01).reshape(shape)
 
 
