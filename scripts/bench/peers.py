@@ -61,7 +61,7 @@ superpixels, ASA | table().overlaps.largest_of_rows.sum() / segs.size | = | scik
 AUC and AP, 1,000,000 scores | bb.curves.roc(labels, scores).auc + bb.curves.pr(labels, scores).ap \
 | = | scikit-learn | sk.roc_auc_score(labels, scores) + sk.average_precision_score(labels, scores)
 panoptic quality, 1024x2048 | panoptic() | ~ | torchmetrics \
-| tf.panoptic_quality(*pair(), things=set(range(19)), stuffs=set())
+| tf.panoptic_quality(*pair(), things=set(range(1, 20)), stuffs=set())
 """
 
 
@@ -91,7 +91,7 @@ segs, true = parts(2), parts(3)
 rng = np.random.default_rng(5)
 labels = rng.random(1_000_000) < 0.3
 scores = 0.7 * rng.random(labels.size) + 0.3 * labels
-classes = np.digitize(field((1024, 2048), 6, 40), np.linspace(0.2, 0.8, 18)).astype(np.int64)
+classes = 1 + np.digitize(field((1024, 2048), 6, 40), np.linspace(0.2, 0.8, 18)).astype(np.int64)
 instances = 1000 * classes + ndimage.label(field((1024, 2048), 7, 6) > 0.5)[0] % 1000
 moved = np.roll(instances, 3, 0)
 saliency_run = bb.StreamingEvaluator("saliency", metrics="saliency")
@@ -127,7 +127,7 @@ def sod():
 
 def panoptic():
     names = [f"class {k}" for k in range(19)]
-    options = {"classes": names, "first": 0, "divisor": 1000, "unit": "instance"}
+    options = {"classes": names, "first": 1, "divisor": 1000, "unit": "instance"}
     protocol = bb.Protocol.preset("masks").replace(options={"segmentation": options})
     run = bb.StreamingEvaluator(protocol, metrics="segmentation")
     run.update(bb.Prediction("a", classes=moved), bb.GroundTruth("a", labels=instances))
