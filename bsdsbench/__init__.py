@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from bsdsbench.plotting import DETCurveDisplay as DETCurveDisplay
     from bsdsbench.plotting import PRCurveDisplay as PRCurveDisplay
     from bsdsbench.plotting import ROCCurveDisplay as ROCCurveDisplay
-    from bsdsbench.protocol.protocol import NMSParams as NMSParams
+    from bsdsbench.protocol.nms_recipes import NMSParams as NMSParams
     from bsdsbench.protocol.protocol import Protocol as Protocol
     from bsdsbench.protocol.signature import Difference as Difference
     from bsdsbench.protocol.signature import Severity as Severity
@@ -114,7 +114,8 @@ _PACKAGES = {
     "transforms.maps": "nms thin",
     "metrics.pixel": "pixel_counts pixel_score",
     "plotting": "DETCurveDisplay PRCurveDisplay ROCCurveDisplay",
-    "protocol.protocol": "NMSParams Protocol",
+    "protocol.nms_recipes": "NMSParams",
+    "protocol.protocol": "Protocol",
     "protocol.signature": "Difference Severity",
     "protocol.tasks": "Task",
     "scores.counts": "Counts ImageRecord MatchCounts OperatingPoint Score",

@@ -1,4 +1,4 @@
-"""Helpers for messages of one line: escape, shorten and join names, and count things."""
+"""Helpers for messages of one line: escape, shorten and join names, and write numbers."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 LINE = 600  # the largest number of characters of a message
+NUMBER = r"[0-9]*\.?[0-9]+(?:e-?[0-9]+)?"  # the pattern of `number_text`
 
 
 def visible(text: str, spaces: bool = True) -> str:
@@ -53,6 +54,12 @@ def listed(names: Sequence[str], limit: int = 10) -> str:
 def counted(n: int, noun: str) -> str:
     """Return a number and its noun, with an s unless the number is 1: "1 image", "2 images"."""
     return f"{n} {noun}{'' if n == 1 else 's'}"
+
+
+def number_text(value: float) -> str:
+    """Format a number like `repr`, but without a leading zero (.5) or a trailing .0 (2)."""
+    text = repr(value).removesuffix(".0")
+    return text[1:] if text.startswith("0.") else text
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -106,7 +106,7 @@ class Command(click.Command):
         """
         if "--nms" in args:
             from bsdsbench.cli.options import USUAL
-            from bsdsbench.protocol.protocol import RECIPES
+            from bsdsbench.protocol.nms_recipes import RECIPES
 
             for k, argument in enumerate(args):
                 if argument == "--nms" and (k + 1 == len(args) or args[k + 1] not in RECIPES):

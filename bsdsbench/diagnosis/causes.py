@@ -23,7 +23,8 @@ from bsdsbench.metrics.base import Metric
 from bsdsbench.metrics.boundary import threshold_events, truth_maps, whole_image_counts
 from bsdsbench.metrics.optional import whole_curve
 from bsdsbench.protocol.fields import HOME_MADE, in_use
-from bsdsbench.protocol.protocol import RECIPES, NMSParams, Protocol
+from bsdsbench.protocol.nms_recipes import RECIPES, NMSParams
+from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.signature import Severity, Signature
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.score_names import score_name

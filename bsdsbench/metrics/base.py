@@ -25,8 +25,8 @@ from bsdsbench.arguments import F8
 from bsdsbench.errors import DataError, Fix, ProtocolError, describe_unexpected
 from bsdsbench.images import GroundTruth, Map, Prediction, same_shape
 from bsdsbench.loaders.reading import Kind, Readings, ReadOptions
-from bsdsbench.protocol.fields import IGNORE, captions, defaults_of, record_of
-from bsdsbench.protocol.protocol import READ, Protocol
+from bsdsbench.protocol.fields import IGNORE, defaults_of, record_of
+from bsdsbench.protocol.protocol import READ, Protocol, captions
 from bsdsbench.scores.counts import (
     ImageRecord,
     MatchCounts,

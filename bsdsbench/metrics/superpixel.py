@@ -32,8 +32,8 @@ from bsdsbench.metrics.label_maps import (
     number_pieces,
 )
 from bsdsbench.metrics.region.overlap_table import Annotators, OverlapTable, number_regions
-from bsdsbench.protocol.fields import captions, option
-from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.protocol.fields import option
+from bsdsbench.protocol.protocol import Protocol, captions
 from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.ratios import ratio
 from bsdsbench.text import listed

@@ -1,10 +1,10 @@
-"""Fields of protocols and of metrics' options: their declarations, checks and descriptions.
+"""Fields of protocols and of metrics' options: their declarations, conversion and checks.
 
 Protocols and options are attrs classes. The converter of a field converts what users write, its
 validator accepts or refuses the value, and its `metadata` holds
 
 - help: a sentence with the meaning of the field
-- caption: a short description of the value, in one of the forms that `captions` accepts
+- caption: a short description of the value, in one of the forms that `protocol.captions` accepts
 - others: value -> the programs that use it, for metrics that are not in in_use.toml
 - usual: the default in words, if it depends on earlier fields (an attrs.Factory)
 - signed: True for an option that always appears in signatures, even at its default
@@ -31,7 +31,6 @@ MAX_CLASSES = 65_536  # names of classes
 MAX_LIST = 64  # values in any other list
 MAX_SEVERAL = 16  # numbers where usually one is given, such as tolerances
 DEFAULT = "default"  # the value of an option that is not set
-NUMBER = r"[0-9]*\.?[0-9]+(?:e-?[0-9]+)?"  # the pattern of `number_text`
 
 Validator = Callable[[Any, Any, Any], None]
 _T = TypeVar("_T")
@@ -60,12 +59,6 @@ def tidy(value: object) -> Any:
     if isinstance(value, list | tuple):
         return [tidy(v) for v in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def number_text(value: float) -> str:
-    """Format a number like `repr`, but without a leading zero (.5) or a trailing .0 (2)."""
-    text = repr(value).removesuffix(".0")
-    return text[1:] if text.startswith("0.") else text
 
 
 def abbreviate(value: object) -> str:
@@ -233,7 +226,7 @@ IGNORE = option(
     "either side; -1 or none if there are no void pixels.",
     VOIDS,
     listed_values,
-    caption=lambda o: f"void: {', '.join(map(str, o.ignore))}" if o.ignore else "",
+    caption="void: {}",
 )
 
 
@@ -288,41 +281,10 @@ def in_use(kind: type, table: str) -> Iterator[tuple[str, Any, str]]:
             yield field.name, tuple(value) if isinstance(value, list) else value, programs
 
 
-def default_of(record: object, field: attrs.Attribute[Any]) -> object:
-    """Return the default of a field, which may depend on earlier fields of the attrs instance."""
-    default: Any = field.default
-    if not isinstance(default, attrs.Factory):  # type: ignore[arg-type]
-        return default
-    return default.factory(record) if default.takes_self else default.factory()
-
-
-def captions(record: Any) -> dict[str, str]:
-    """Describe the values of an attrs instance in words, as a dict from field name to caption.
-
-    Fields without a caption are left out. The metadata "caption" of a field is one of these:
-
-    - a function that takes the instance and returns the caption
-    - a mapping from values to captions; other values of the field have no caption
-    - a format string with {} for the value; the default value of the field has no caption
-    """
-    texts = {}
-    for field in attrs.fields(type(record)):
-        value = getattr(record, field.name)
-        caption = field.metadata.get("caption", "")
-        if callable(caption):
-            text = caption(record)
-        elif isinstance(caption, Mapping):
-            text = caption.get(value)
-        else:
-            text = caption.format(value) if value != default_of(record, field) else ""
-        if text:
-            texts[field.name] = text
-    return texts
-
-
 MAX_THRESHOLDS = 32_767  # the kernels number thresholds with 16-bit integers
 
 
+@cache
 def even_thresholds(count: int) -> tuple[float, ...]:
     """Return T = `count` thresholds from 1/(T+1) to 1 - 1/(T+1), like the official program."""
     return tuple(np.linspace(1 / (count + 1), 1 - 1 / (count + 1), count).tolist())
@@ -373,18 +335,3 @@ def parse_thresholds(value: Any) -> tuple[float, ...]:
         f"thresholds {clipped(value)}: expected a number of them, 1 to {MAX_THRESHOLDS}, values, "
         f"FROM..TO/N or one of {', '.join(GRIDS)}"
     )
-
-
-def format_thresholds(values: tuple[float, ...]) -> str:
-    """Return a short text that `parse_thresholds` converts to exactly these values."""
-    count = len(values)
-    if values == even_thresholds(count):
-        return str(count)
-    for name, grid in GRIDS.items():
-        if values == grid:
-            return name
-    if values[0] == 0 and count > 1:
-        return f"0+{format_thresholds(values[1:])}"
-    if count > 4 and values == tuple(np.linspace(values[0], values[-1], count).tolist()):
-        return f"{values[0]}..{values[-1]}/{count}"
-    return "at " + ",".join(map(number_text, values))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 from importlib import resources
@@ -14,25 +13,20 @@ from typing import Any
 import attrs
 import numpy as np
 from attr import asdict  # tuples become lists, unlike with attrs.asdict
-from attrs import evolve, field, frozen
+from attrs import evolve, frozen
 
 from bsdsbench.arguments import F8, kind_of_value
 from bsdsbench.errors import ProtocolError
 from bsdsbench.protocol.fields import (
     DEFAULT,
     MAX_THRESHOLDS,
-    NUMBER,
-    POSITIVE,
     TEXT,
     abbreviate,
     accepting,
-    captions,
     check_field_names,
     clipped,
-    default_of,
     even_thresholds,
     is_number,
-    number_text,
     one_of,
     one_or_several,
     option,
@@ -44,6 +38,7 @@ from bsdsbench.protocol.fields import (
     tidy,
     whole,
 )
+from bsdsbench.protocol.nms_recipes import NMSParams, nms_params
 from bsdsbench.scores.curve import AP_RULES, ODS_RULES
 from bsdsbench.tables.read_only import ReadOnlyDict
 from bsdsbench.text import did_you_mean, listed
@@ -62,85 +57,39 @@ MATCHING = ("max_dist", "max_dist_px", "thin", "clean", "gt_thin")
 MATCHED = (*MAPS, *ANNOTATED, *CURVE, *MATCHING)
 
 
-@frozen
-class NMSParams:
-    """The constants of edge non-maximum suppression (`bsdsbench.transforms.maps`).
+def default_of(record: object, field: attrs.Attribute[Any]) -> object:
+    """Return the default of a field, which may depend on earlier fields of the attrs instance."""
+    default: Any = field.default
+    if not isinstance(default, attrs.Factory):  # type: ignore[arg-type]
+        return default
+    return default.factory(record) if default.takes_self else default.factory()
 
-    Examples
-    --------
-    >>> nms_params("rcf").describe()
-    'rcf: 2, 5, 1.01 (8 bit, not smoothed)'
-    >>> str(NMSParams(radius=3))
-    '3,5,1.01,smooth,8'
+
+def captions(record: Any) -> dict[str, str]:
+    """Describe the values of an attrs instance in words, as a dict from field name to caption.
+
+    Fields without a caption are left out. The metadata "caption" of a field is one of these:
+
+    - a function that takes the instance and returns the caption
+    - a mapping from values to captions; other values of the field have no caption
+    - a format string with {} for the value, or for the values of a tuple; the default value of the
+      field has no caption
     """
-
-    radius: int = option(
-        1, "Pixels compared on each side along the normal.", whole(1, 99, "1 to 99 pixels")
-    )
-    border: int = option(5, "Pixels faded at the border.", whole(0, 9999, "0 to 9999 pixels"))
-    multiplier: float = option(
-        1.01, "A pixel survives if multiplier * value is not below its neighbours.", POSITIVE
-    )
-    smooth: bool = option(True, "The soft map is filtered once more before the comparison.")
-    bits: int = option(
-        8,
-        "8 or 16: the result is rounded as a PNG of that depth would; 0: kept in float32.",
-        one_of(0, 8, 16),
-    )
-
-    @property
-    def recipe_name(self) -> str | None:
-        """The name of the first recipe with these constants, or None."""
-        return next((name for name, recipe in RECIPES.items() if recipe == self), None)
-
-    def __str__(self) -> str:
-        """Return the name of the recipe, or else the constants. `nms_params` parses the text."""
-        constants = (self.radius, self.border, number_text(self.multiplier))
-        rounding = ("smooth" if self.smooth else "raw", self.bits)
-        return self.recipe_name or ",".join(map(str, constants + rounding))
-
-    def describe(self) -> str:
-        """Describe the constants, after the name of their recipe: "hed: 1, 5, 1.01 (8 bit)"."""
-        rounding = f"{self.bits} bit" if self.bits else "float"
-        smoothing = "" if self.smooth else ", not smoothed"
-        name = f"{self.recipe_name}: " if self.recipe_name else ""
-        return f"{name}{self.radius}, {self.border}, {self.multiplier:g} ({rounding}{smoothing})"
-
-
-def nms_params(value: object) -> Any:
-    """Convert a description of NMS to NMSParams.
-
-    A description is a mapping of fields, a text or list of the constants (3,5,1.01,smooth,8), or
-    the name of a recipe. Other types are left for the validator to accept or refuse. Raises
-    ProtocolError for an unknown recipe, and for wrong fields.
-    """
-    if isinstance(value, Mapping):
-        return record_of(NMSParams, value, "nms")
-    text = ",".join(map(str, value)) if isinstance(value, list | tuple) else value
-    if not isinstance(text, str):
-        return value
-    pattern = rf"(\d{{1,9}}),(\d{{1,9}}),({NUMBER}),(smooth|raw),(\d{{1,9}})"
-    if constants := re.fullmatch(pattern, text):
-        radius, border, multiplier, smoothing, bits = constants.groups()
-        return NMSParams(
-            radius=int(radius),
-            border=int(border),
-            multiplier=float(multiplier),
-            smooth=smoothing == "smooth",
-            bits=int(bits),
-        )
-    if text not in RECIPES:
-        raise ProtocolError(
-            f"NMS recipe {clipped(text)}: expected one of {', '.join(RECIPES)}, or the constants "
-            "radius,border,multiplier,smooth|raw,bits"
-        )
-    return RECIPES[text]
-
-
-# Several recipes may have the same constants; descriptions use the first name.
-RECIPES: dict[str, NMSParams] = {
-    name: nms_params(text) for name, text in read_packaged_toml("recipes.toml").items()
-}
+    texts = {}
+    for field in attrs.fields(type(record)):
+        value = getattr(record, field.name)
+        caption = field.metadata.get("caption", "")
+        if callable(caption):
+            text = caption(record)
+        elif isinstance(caption, Mapping):
+            text = caption.get(value)
+        elif value == default_of(record, field):
+            text = ""
+        else:
+            text = caption.format(", ".join(map(str, value)) if isinstance(value, tuple) else value)
+        if text:
+            texts[field.name] = text
+    return texts
 
 
 def _freeze_options(options: Any) -> Mapping[str, Mapping[str, Any]]:
@@ -313,7 +262,7 @@ class Protocol:
         one_of(*AP_RULES),
         caption=lambda p: f"AP rule {p.ap_rule}",
     )
-    options: Mapping[str, Any] = field(
+    options: Mapping[str, Any] = attrs.field(
         factory=dict,
         converter=_freeze_options,
         hash=False,

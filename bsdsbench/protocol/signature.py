@@ -18,6 +18,7 @@ from enum import Enum
 from operator import attrgetter
 from typing import Any
 
+import numpy as np
 from attrs import field, frozen
 
 from bsdsbench import __version__
@@ -25,15 +26,14 @@ from bsdsbench.errors import ProtocolError
 from bsdsbench.io import parse_toml
 from bsdsbench.protocol.fields import (
     DEFAULT,
-    NUMBER,
-    captions,
-    format_thresholds,
-    number_text,
+    GRIDS,
+    even_thresholds,
     read_packaged_toml,
     tidy,
 )
-from bsdsbench.protocol.protocol import UNSTATED, UNSTATED_GRID, Protocol, preset_names
+from bsdsbench.protocol.protocol import UNSTATED, UNSTATED_GRID, Protocol, captions, preset_names
 from bsdsbench.scores.curve import AP_RULES, ODS_RULES
+from bsdsbench.text import NUMBER, number_text
 
 UNKNOWN = "?"  # the text of a setting that is not known; it is never reported as a difference
 _BASE = "bsds500"
@@ -391,6 +391,21 @@ def _protocol_texts(protocol: Protocol) -> dict[str, str]:
     known = {} if protocol.name == UNSTATED_GRID else {"thr": texts["thr"]}
     unknown = {key: UNKNOWN for key, word in WORDS.items() if word.fields and not word.usual}
     return unknown | known
+
+
+def format_thresholds(values: tuple[float, ...]) -> str:
+    """Return a short text that `parse_thresholds` converts to exactly these values."""
+    count = len(values)
+    if values == even_thresholds(count):
+        return str(count)
+    for name, grid in GRIDS.items():
+        if values == grid:
+            return name
+    if values[0] == 0 and count > 1:
+        return f"0+{format_thresholds(values[1:])}"
+    if count > 4 and values == tuple(np.linspace(values[0], values[-1], count).tolist()):
+        return f"{values[0]}..{values[-1]}/{count}"
+    return "at " + ",".join(map(number_text, values))
 
 
 def _parse_protocol(texts: Mapping[str, str], settings: Iterable[str]) -> Protocol:

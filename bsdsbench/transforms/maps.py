@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 
 from bsdsbench.arguments import Bool
 from bsdsbench.images import Map, binary_map, check_soft_map, one_map, unit, without_void
-from bsdsbench.protocol.protocol import NMSParams, Protocol
+from bsdsbench.protocol.nms_recipes import NMSParams
+from bsdsbench.protocol.protocol import Protocol
 
 
 def nms(

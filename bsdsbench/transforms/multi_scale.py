@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from bsdsbench.arguments import F8
 from bsdsbench.errors import DataError
 from bsdsbench.images import check_soft_map, one_map, unit
-from bsdsbench.protocol.fields import is_number, number_text
+from bsdsbench.protocol.fields import is_number
+from bsdsbench.text import number_text
 from bsdsbench.transforms.resize import Resize, resample
 
 # Converts an (H, W, 3) uint8 image to soft maps or labels

@@ -8,8 +8,7 @@ import pytest
 from bsdsbench.errors import ProtocolError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.saliency import SaliencyOptions
-from bsdsbench.protocol.fields import default_of
-from bsdsbench.protocol.protocol import MATCHED, Protocol
+from bsdsbench.protocol.protocol import MATCHED, Protocol, default_of
 from bsdsbench.protocol.signature import parse_overrides, preset_names
 
 METRICS = [registry.get(name) for name in registry.BUILT_IN]

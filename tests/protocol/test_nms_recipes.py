@@ -6,7 +6,8 @@ from attrs import astuple
 from scipy import ndimage
 
 from bsdsbench.errors import ProtocolError
-from bsdsbench.protocol.protocol import RECIPES, Protocol
+from bsdsbench.protocol.nms_recipes import RECIPES
+from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.transforms.maps import prepare
 from tests.reference.nms import edge_nms
 

@@ -15,7 +15,8 @@ from bsdsbench.cli.shared import protocol_from
 from bsdsbench.errors import FileFormatError, ProtocolError
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.fields import even_thresholds, in_use
-from bsdsbench.protocol.protocol import NMSParams, Protocol, preset_names, preset_text
+from bsdsbench.protocol.nms_recipes import NMSParams
+from bsdsbench.protocol.protocol import Protocol, preset_names, preset_text
 from bsdsbench.protocol.signature import Signature, parse_overrides
 from bsdsbench.protocol.tasks import Task, tasks
 from tests.helpers.runs import call, refused

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bsdsbench.errors import ProtocolError
-from bsdsbench.protocol.protocol import RECIPES, Protocol, preset_names
+from bsdsbench.protocol.nms_recipes import RECIPES
+from bsdsbench.protocol.protocol import Protocol, preset_names
 from bsdsbench.protocol.signature import Severity, Signature
 from bsdsbench.scores.curve import AP_RULES
 from tests.helpers.runs import call
