@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import compress
 from typing import TYPE_CHECKING, NamedTuple
@@ -154,9 +154,7 @@ def usual_scores(run: Evaluation, known: Sequence[str], parts: bool = False) -> 
     return usual
 
 
-def full_name(
-    score: str, known: Collection[str], parse: Callable[[str], ScoreName | None] = score_name
-) -> str:
+def full_name(score: str, known: Collection[str]) -> str:
     """Return the known name, METRIC.SCORE or METRIC.PART.SCORE, that a short name stands for.
 
     The first rule that applies decides:
@@ -172,15 +170,26 @@ def full_name(
 
     score : the short name
     known : the full names among which to choose
-    parse : the function that parses a known name
     """
-    if score in known:
-        return score
-    score = _without_level(score)
+    return score if score in known else _full_name(score, _parsed(known))
+
+
+# The names among which to choose, and what they are; None if a name is of no metric
+_Known = Mapping[str, ScoreName | None]
+
+
+def _parsed(known: Collection[str]) -> _Known:
+    """Parse the full names among which to choose."""
+    return {name: score_name(name) for name in known}
+
+
+def _full_name(score: str, known: _Known) -> str:
+    """Return the known name that a short name stands for, as `full_name` does."""
+    score = score if score in known else _without_level(score)
     if score in known:
         return score
     of_default_metric = f"{registry.DEFAULT_METRICS[0]}.{score}"
-    alike = _scores_alike(score, known, parse)
+    alike = _scores_alike(score, known)
     if of_default_metric in alike:
         return of_default_metric
     if alike:
@@ -206,21 +215,17 @@ def _complete_key(start: str, keys: Iterable[str]) -> str:
     return start
 
 
-def _scores_alike(
-    name: str, known: Collection[str], parse: Callable[[str], ScoreName | None]
-) -> list[str]:
+def _scores_alike(name: str, known: _Known) -> list[str]:
     """Return the known scores that a name without a metric means.
 
     These are all known scores METRIC.NAME. If there are none, they are the scores whose HEADING or
     PART.HEADING equals the name, ignoring case.
-
-    parse : the function that parses a known name
     """
     if with_key := [score for score in known if score.partition(".")[2] == name]:
         return with_key
     with_heading = []
-    for score in known:
-        if parsed := parse(score):
+    for score, parsed in known.items():
+        if parsed:
             prefix = f"{parsed.part}." if parsed.part else ""
             if (prefix + parsed.column.heading).casefold() == name.casefold():
                 with_heading.append(score)
@@ -235,8 +240,9 @@ def chosen_scores(words: Sequence[str], known: Sequence[str]) -> tuple[str, ...]
     if "all" in words:
         return tuple(known)
     chosen = dict[str, None]()
+    parsed = _parsed(known)
     for word in words:
-        scores = _scores_meant(word, known)
+        scores = _scores_meant(word, parsed)
         if not scores:
             raise unknown_score(word, known)
         chosen |= dict.fromkeys(scores)
@@ -248,7 +254,8 @@ def names_meant(words: Sequence[str], known: Collection[str]) -> list[str]:
 
     A word that stands for no score is ignored, whereas `chosen_scores` raises an error.
     """
-    return list(dict.fromkeys(name for word in words for name in _scores_meant(word, known)))
+    parsed = _parsed(known)
+    return list(dict.fromkeys(name for word in words for name in _scores_meant(word, parsed)))
 
 
 def unknown_score(word: str | None, known: Iterable[str]) -> DataError:
@@ -256,9 +263,7 @@ def unknown_score(word: str | None, known: Iterable[str]) -> DataError:
     return DataError(f"score {word!r}: expected some of {', '.join(known) or 'none'}")
 
 
-def _scores_meant(
-    word: str, known: Collection[str], parse: Callable[[str], ScoreName | None] = score_name
-) -> list[str]:
+def _scores_meant(word: str, known: _Known) -> list[str]:
     """Return all known scores that a word given by the user stands for, or [] if there are none.
 
     First the word is completed to a full name by `full_name`, which prefers the default metric. The
@@ -271,15 +276,12 @@ def _scores_meant(
       for the scores of all these metrics.
     - Any other word stands for all scores with this key or heading, of any metric and part. Case is
       ignored.
-
-    known : the full names among which to choose
-    parse : the function that splits a full name into metric, part and column; None if it cannot
     """
     word = _without_level(word)
-    score = full_name(word, known, parse)
-    scores = [score] if score in known else _scores_alike(word, known, parse)
-    target = parse(score)
-    parsed_names = {name: parsed for name in known if (parsed := parse(name))}
+    score = _full_name(word, known)
+    scores = [score] if score in known else _scores_alike(word, known)
+    target = known.get(score)
+    parsed_names = {name: parsed for name, parsed in known.items() if parsed}
     if target is not None:
         if not target.part and not word.startswith(f"{target.metric}."):
             for name, parsed in parsed_names.items():
@@ -304,42 +306,35 @@ def select(tables: Sequence[Table], wanted: Sequence[str]) -> list[Table]:
     Raises DataError for a word that means no score of any table.
     """
     selected: list[Table] = []
-    known = dict[str, None]()
+    all_known = dict[str, None]()
     matched = set[str]()
     for table in tables:
-        columns = _score_columns(table)
-        parsed = {name: column.name for name, column in columns.items()}
-        known |= dict.fromkeys(columns)
+        known = _scores_in(table)
+        all_known |= dict.fromkeys(known)
         chosen = dict[str, None]()
         for word in wanted:
             # Keys in tables have "_" for "."; a word may have either, or a part before its last "."
             spellings = (word, word.replace(".", "_"), "_".join(word.rsplit(".", 1)))
             for spelling in spellings:
-                if names := _scores_meant(spelling, parsed, parsed.get):
+                if names := _scores_meant(spelling, known):
                     matched.add(word)
                     chosen |= dict.fromkeys(names)
                     break
         if not chosen:
             continue
-        chosen_parts = {columns[name].name.part for name in chosen}
+        chosen_parts = {known[name].part for name in chosen}
         is_chosen = [part in chosen_parts for part in _parts_of_rows(table)]
         rows = list(compress(table.rows, is_chosen))
         row_notes = list(compress(table.row_notes, is_chosen))
+        keys = [field.key for field in table.columns]
         texts = [k for k, field in enumerate(table.columns) if not field.format]
-        numbers = dict.fromkeys(columns[name].column for name in chosen)
+        numbers = dict.fromkeys(keys.index(known[name].column.key) for name in chosen)
         restricted = replace(table, rows=rows, row_notes=row_notes, asked=True)
         selected.append(restricted.only([*texts, *numbers]))
     for word in wanted:
         if word not in matched:
-            raise unknown_score(word, known)
+            raise unknown_score(word, all_known)
     return selected
-
-
-class _ScoreColumn(NamedTuple):
-    """A score in a table."""
-
-    name: ScoreName
-    column: int  # index of its column
 
 
 def _parts_of_rows(table: Table) -> list[str]:
@@ -348,18 +343,15 @@ def _parts_of_rows(table: Table) -> list[str]:
     return ["" if label is None else str(row[label] or "") for row in table.rows]
 
 
-def _score_columns(table: Table) -> dict[str, _ScoreColumn]:
+def _scores_in(table: Table) -> dict[str, ScoreName]:
     """Return the scores in a table, by names of the form METRIC.KEY or METRIC.PART.KEY.
 
     KEY is the key of the column in the table, which has "_" where the metric's key has ".".
     """
     metric = table.key.removesuffix("-parts")
-    parts = dict.fromkeys(_parts_of_rows(table) or [""])
-    columns = {}
-    for k, field in enumerate(table.columns):
-        if field.format:
-            for part in parts:
-                name = ".".join(filter(None, (metric, part, field.key)))
-                parsed = ScoreName(metric, part, Column(field.key, field.heading))
-                columns[name] = _ScoreColumn(parsed, k)
-    return columns
+    scores = {}
+    for field in table.columns:
+        for part in dict.fromkeys(_parts_of_rows(table) or [""]) if field.format else ():
+            name = ".".join(filter(None, (metric, part, field.key)))
+            scores[name] = ScoreName(metric, part, Column(field.key, field.heading))
+    return scores
