@@ -132,6 +132,12 @@ def coverage_lines(coverage: Mapping[str, str], scores: Sequence[str]) -> list[s
     ]
 
 
+def score_cells(compared: Comparison) -> dict[tuple[str, str], Estimate]:
+    """Return the cell of each run and each score that is shown, by their names."""
+    scores, runs = compared.scores_shown, compared.names
+    return {(run, score): _score_cell(compared, run, score) for score in scores for run in runs}
+
+
 def _score_cell(compared: Comparison, name: str, score: str) -> Estimate:
     """Return the score of a run with its interval and, if there are several runs, its letters."""
     interval = compared.interval_of(name, score)

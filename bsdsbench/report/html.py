@@ -21,6 +21,7 @@ from bsdsbench import __version__
 from bsdsbench.comparison.bootstrap import N_BOOT, SEED
 from bsdsbench.comparison.compare import compare
 from bsdsbench.comparison.comparison import Comparison
+from bsdsbench.comparison.comparison_tables import score_cells
 from bsdsbench.comparison.lost_scores import error_table, lost_scores, metric_with_errors
 from bsdsbench.comparison.published import (
     HUMAN_POINT,
@@ -38,14 +39,14 @@ from bsdsbench.report.image_table import build_image_table, image_groups
 from bsdsbench.report.overlays import COLORS, drawn_metric
 from bsdsbench.report.pictures import ImagePictures, by_interest, draw_pictures
 from bsdsbench.report.plot_data import curves_data, error_bars, slice_plot
-from bsdsbench.report.verdict import merge_intervals, verdict_lines
+from bsdsbench.report.verdict import add_interval_notes, verdict_lines
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.image_tables import summary_tables
 from bsdsbench.results.score_tables import score_tables
 from bsdsbench.runs.sources import Sources, fault_of, find_sources
 from bsdsbench.tables.forms import html_figures, to_csv
-from bsdsbench.tables.table import Table
+from bsdsbench.tables.table import Estimate, Table
 from bsdsbench.text import listed
 
 _SCRIPTS = ("1_base", "2_curves", "3_pairs", "4_table", "5_viewer", "6_start")
@@ -247,19 +248,24 @@ class Page:
         slices_by_column = {
             column: [slices_of(run, column, self.cluster) for run in runs] for column in self.by
         }
-        tables = score_tables(runs, extra=self.published_rows, notes=self.table_notes)
+        verdict: list[str] = []
+        intervals: Mapping[tuple[str, str], Estimate] = {}
+        compared_tables: dict[str, Table] = {}
+        try:
+            comparison = compared()
+            verdict = verdict_lines(comparison)
+            intervals = score_cells(comparison)
+            compared_tables = {table.key: table for table in comparison.tables()}
+        except DataError as error:
+            self.notes.append(f"no comparison: {error.problems[0]}")
+        tables = score_tables(runs, self.published_rows, self.table_notes, intervals=intervals)
+        add_interval_notes(tables, compared_tables)
         if losses:
             tables.append(error_table(with_classes, losses))
         tables += summary_tables(runs, aside=True)
         for column, slices in slices_by_column.items():
             tables += slice_tables(runs, [column], slices=slices)
-        verdict: list[str] = []
-        try:
-            comparison = compared()
-            verdict = verdict_lines(comparison)
-            tables = merge_intervals(tables, comparison.tables())
-        except DataError as error:
-            self.notes.append(f"no comparison: {error.problems[0]}")
+        tables += compared_tables.values()
         if served and self.sources:
             n_pictures = len(self.ids)  # the server can draw every image
         else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from bsdsbench.comparison.comparison import Comparison
 from bsdsbench.comparison.comparison_tables import heading
 from bsdsbench.results.score_names import lower_is_better
 from bsdsbench.scores.ratios import short
-from bsdsbench.tables.table import Cell, Note, Table
+from bsdsbench.tables.table import Estimate, Note, Table
 
 _MAX_COMPARED = 4  # how many runs the verdict compares with the best run
 
@@ -66,76 +65,26 @@ def _difference_line(comparison: Comparison, best: str, other: str, score: str) 
     return f"{abs(d.value):.3f} better than {other} ({basis}): {conclusion}."
 
 
-def merge_intervals(scores: Sequence[Table], compared: Sequence[Table]) -> list[Table]:
-    """Insert the confidence intervals of a comparison into tables of scores.
+def add_interval_notes(tables: Sequence[Table], compared: dict[str, Table]) -> None:
+    """Add the notes of a comparison to the tables of scores that show its intervals, in place.
 
-    scores : tables with the key METRIC (a row per run) or METRIC-parts (a row per class, or
-        whatever else the metric scores separately)
-    compared : the tables of the comparison. The table "scores" has the intervals for all METRIC
-        tables, in columns METRIC_COLUMN. The table METRIC-parts has those for the table with the
-        same key
-
-    Returns the tables of scores with intervals, then the remaining tables of the comparison. The
-    notes of "scores" are added to the last table that got intervals from it.
+    tables : tables of scores, with the key METRIC or METRIC-parts
+    compared : the tables of the comparison by key. Those whose scores `tables` show are removed:
+        "scores", whose notes go to the last table of overall scores with intervals, and those with
+        the key METRIC-parts, whose notes go to the table with this key
     """
-    compared_by_key = {table.key: table for table in compared}
-    merged = list[Table]()
-    last_changed = None  # index of the last table with intervals from "scores"
-    for table in scores:
-        if table.key.endswith("-parts") and table.key in compared_by_key:
-            intervals = compared_by_key.pop(table.key)
-            notes = [*table.notes, *(note for note in intervals.notes if isinstance(note, str))]
-            rows = _rows_with_intervals(table, intervals)
-            merged.append(replace(table, rows=rows, notes=list(dict.fromkeys(notes))))
-        elif "scores" in compared_by_key and not table.key.endswith("-parts"):
-            rows = _rows_with_intervals(table, compared_by_key["scores"], f"{table.key}_")
-            if rows != [list(row) for row in table.rows]:
-                last_changed = len(merged)
-            merged.append(replace(table, rows=rows))
-        else:
-            merged.append(table)
-    if last_changed is not None:
-        intervals = compared_by_key.pop("scores")
-        merged[last_changed] = _add_interval_notes(merged[last_changed], intervals)
-    return [*merged, *compared_by_key.values()]
+    last = None
+    for table in tables:
+        if table.key in compared:
+            _add_notes(table, compared.pop(table.key).notes)
+        elif any(isinstance(c, Estimate) and c.low is not None for row in table.rows for c in row):
+            last = table
+    if last is not None and "scores" in compared:
+        overall = compared.pop("scores")
+        _add_notes(last, [f"{overall.sentence}.", *overall.notes])
 
 
-def _add_interval_notes(table: Table, intervals: Table) -> Table:
-    """Return a table of scores, with the sentence and the notes of the table "scores" added.
-
-    A note can be about columns, which are called METRIC_COLUMN in `intervals` and COLUMN in
-    `table`. If `table` has none of these columns, the note is left out.
-
-    intervals : the table "scores" of a comparison
-    """
-    keys = {field.key for field in table.columns}
-    notes = [*table.notes, f"{intervals.sentence}."]
-    for note in intervals.notes:
-        if isinstance(note, str):
-            notes.append(note)
-            continue
-        columns = tuple(key.removeprefix(f"{table.key}_") for key in note.columns)
-        if not keys.isdisjoint(columns):
-            notes.append(Note(note.text, columns, note.names_columns, note.needed))
-    return replace(table, notes=list(dict.fromkeys(notes)))
-
-
-def _rows_with_intervals(table: Table, intervals: Table, prefix: str = "") -> list[list[Cell]]:
-    """Return the rows of `table`, with cells replaced by the corresponding cells of `intervals`.
-
-    Two cells correspond if the labels of their rows (the first `table.n_labels` cells) are equal,
-    and their columns are KEY in `table` and `prefix` + KEY in `intervals`. Cells without a
-    corresponding one stay as they are.
-    """
-    n_labels = table.n_labels
-    interval_keys = [field.key for field in intervals.columns]
-    cells = dict[tuple[Cell, ...], Cell]()  # (*labels, key) -> cell
-    for row in intervals.rows:
-        for key, cell in zip(interval_keys, row, strict=True):
-            cells[(*row[:n_labels], key)] = cell
-    keys = [prefix + field.key for field in table.columns]
-    rows = []
-    for row in table.rows:
-        labels = row[:n_labels]
-        rows.append([cells.get((*labels, k), cell) for k, cell in zip(keys, row, strict=True)])
-    return rows
+def _add_notes(table: Table, notes: Sequence[str | Note]) -> None:
+    """Add those notes to a table that are about no column: a table of scores has the others."""
+    added = [note for note in notes if isinstance(note, str)]
+    table.notes = list(dict.fromkeys([*table.notes, *added]))

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from operator import attrgetter
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from bsdsbench.metrics import registry
@@ -310,6 +311,7 @@ def score_tables(
     extra: Sequence[Row] = (),
     notes: Sequence[str] = (),
     columns: Sequence[str] | None = None,
+    intervals: Mapping[tuple[str, str], Estimate] = MappingProxyType({}),
 ) -> list[Table]:
     """Build a table of scores for each metric: a row per run, then rows of further results.
 
@@ -331,6 +333,9 @@ def score_tables(
     columns : sequence of str, optional
         The columns to show, by key or heading, or ["all"] for every column. By default the usual
         columns are shown.
+    intervals : mapping of (str, str) to Estimate, optional
+        (name of a run, METRIC.SCORE or METRIC.PART.SCORE) -> the score with its interval, which is
+        shown instead of the score alone.
 
     Returns
     -------
@@ -361,7 +366,8 @@ def score_tables(
         for label, by_metric, marks in extra:
             if name in by_metric:
                 rows.append(_ScoreRow((label,), by_metric[name], marks))
-        table = _score_table(metric, with_metric, [METHOD], rows, is_single, has_chosen)
+        shown = is_single, has_chosen, intervals
+        table = _score_table(metric, with_metric, [METHOD], rows, *shown)
         number_lines = _number_lines(metric, rows) if metric.numbers else []
         table.notes = [*table.notes, *number_lines, *common_notes]
         if has_detector:
@@ -369,7 +375,7 @@ def score_tables(
         of_metric = [table]
         if part_rows := _part_rows(metric, with_metric, is_single):
             labels = [PART] if is_single else [PART, METHOD]
-            table = _score_table(metric, with_metric, labels, part_rows, is_single, has_chosen)
+            table = _score_table(metric, with_metric, labels, part_rows, *shown)
             has_mark = any(row.marks for row in part_rows)
             table.notes = [*table.notes, *common_notes, *([AT_GRID_END] if has_mark else [])]
             of_metric.append(table)
@@ -416,6 +422,7 @@ def _score_table(
     rows: Sequence[_ScoreRow],
     is_single: bool,
     has_chosen: bool,
+    intervals: Mapping[tuple[str, str], Estimate],
 ) -> Table:
     """Make the table of a metric's overall scores, or of the scores of its parts.
 
@@ -430,6 +437,7 @@ def _score_table(
     is_single : True if the table of overall scores has a single row. It then has more columns, and
         scores have one more decimal.
     has_chosen : True if the user has chosen columns.
+    intervals : as in `score_tables`.
     """
     usual = metric.usual(metric.options_of(runs[0].protocol))
     kinds = ("always", "own" if is_single else "several")  # of `Column.shown`
@@ -457,6 +465,12 @@ def _score_table(
         notes_on_row = [] if is_published else undefined_notes(columns, cells)
         if "over" in row.scores:
             notes_on_row += _partial_mean_notes(row, columns)
+        if intervals:
+            part = f"{row.labels[0]}." if has_parts else ""
+            run_name = row.labels[-1] if METHOD in labels else runs[0].name
+            for key, column in columns.items():
+                name = run_name, f"{metric.name}.{part}{column.key}"
+                cells[key] = intervals.get(name, cells[key])
         cells_of_rows.append([*row.labels, *cells.values()])
         row_notes.append(notes_on_row)
     notes = []
