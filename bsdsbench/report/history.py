@@ -109,8 +109,9 @@ def plot_history(
         Runs in the order of `history_of`.
     columns : sequence of str, optional
         The scores to draw. By default the first score that tables show for the last run.
-    look : optional
-        See `bsdsbench.plotting.style.style`.
+    look : str, optional
+        The size of fonts and lines: "screen", "column" or "page" (of a paper), or "slide". By
+        default the look of the enclosing `plotting.style` block or, if there is none, "screen".
     path : path, optional
         Also write the figure to this .pdf, .svg or .png file.
 
@@ -149,9 +150,9 @@ def plot_history(
 
 
 def _label_runs(ax: Axes, runs: Sequence[Evaluation]) -> None:
-    """Label the x axis with the name and the date of each run.
+    """Label position k of the x axis with the name and the date of the run `runs[k]`.
 
-    If the labels do not fit side by side, they are turned by 45 degrees.
+    If the labels do not fit side by side, they are rotated by 45 degrees.
     """
     from bsdsbench.plotting.style import font_size
 
@@ -175,10 +176,12 @@ def history_page(runs: Sequence[Evaluation], columns: Sequence[str] | None = Non
 
 
 def _chosen_scores(runs: Sequence[Evaluation], columns: Sequence[str] | None) -> Sequence[str]:
-    """Resolve the requested scores to full names of the form "METRIC.SCORE".
+    """Return the full names, such as "boundary.ods", of the scores to show.
 
-    If `columns` is empty or None, the names are those of the scores that tables show by default
-    for the last run, restricted to scores that at least one run has.
+    If `columns` is given, it contains the requested scores, by key or heading, such as "ods". If it
+    is None or empty, the scores that tables show by default for the last run are returned.
+
+    Only scores that at least one of the runs has are returned.
 
     Raises DataError if `columns` names a score that no run has.
     """

@@ -138,10 +138,12 @@ def write_report(
         sampling = {"n_boot": n_boot, "seed": seed, "cluster": cluster}
         comparison = pool.apply_async(compare, [evaluations], sampling)
         if pictures:
-            named = page.find_files(folders, gt_dir, images_dir)
+            runs_with_folders = page.find_files(folders, gt_dir, images_dir)
             maker = ImagePictures(evaluations, page.sources, full=False)
-            order = by_interest(page.ids, page.table.main_scores)
-            drawing = draw_pictures(maker, named, page.notes, order, full_pictures, progress)
+            ids = by_interest(page.ids, page.table.main_scores)
+            drawing = draw_pictures(
+                maker, runs_with_folders, page.notes, ids, full_pictures, progress
+            )
             for image_id, pictures_of_image in drawing:
                 page.add_pictures(image_id, pictures_of_image)
         text = page.render(comparison.get, n_boot, seed)
@@ -153,15 +155,17 @@ class Page:
     """The content of a report: runs with their curves, tables and pictures.
 
     For a page with pictures, call `find_files`, then `add_pictures` for each image, then `render`.
-    The constructor takes arguments of `write_report`. Further attributes:
+    For a page without pictures, call `render` alone. The arguments of the constructor are those of
+    `write_report`. The page has these further attributes:
 
     published_rows, table_notes : rows of published results for tables, and notes on them
-    published_curves : published results with a stored curve
-    table    : the table of images. Its rows also have "thumb" and "paper" if the image has pictures
-    ids      : the images of all runs, beginning with the images of the first run
-    sources  : run name -> the files of the run, if they were found
-    notes    : a line for everything that the page lacks
-    pictures : position of an image in `ids` -> its pictures, see `add_pictures`
+    published_curves : the published results that have a stored curve
+    table : the table of images. The rows of images with pictures also have the key "thumb" and, if
+        the thumbnail needs a white background, "paper"
+    ids : the images of all runs, beginning with the images of the first run
+    sources : a dict from the name of a run to its files, if they were found
+    notes : a line for everything that the page lacks
+    pictures : a dict from the position of an image in `ids` to its pictures, see `add_pictures`
     """
 
     def __init__(
@@ -193,37 +197,38 @@ class Page:
         gt_dir: PathLike | None = None,
         images_dir: PathLike | None = None,
     ) -> set[str]:
-        """Look for the files of each run, and add those that exist to `sources`.
+        """Look for the files of each run, and add the files that are found to `sources`.
 
-        If no files are found for a run, a note is added. If the user gave a folder for this run,
-        DataError is raised instead.
+        If the files of a run are not found, a note is added. If the user gave a folder for this
+        run, DataError is raised instead.
 
         pred_folders : one folder of predictions per run, or None for a run's stored folder
-        gt_dir, images_dir : the folders of the ground truth and of the photos, for all runs
+        gt_dir, images_dir : the folders of the ground truth and of the photos of all runs, or None
+            for the stored folders
 
         Returns the names of the runs for which the user gave a folder.
         """
-        named = set()
+        runs_with_folders = set()
         for run, folder in zip(self.runs, pred_folders, strict=True):
             if run.reported:
                 line = f"{run.name}: official tables have no files of images"
                 self.notes.append(f"no pictures: {line}")
                 continue
             if folder or gt_dir or images_dir:
-                named.add(run.name)
+                runs_with_folders.add(run.name)
             try:
                 self.sources[run.name] = find_sources(run, folder, gt_dir, images_dir)
             except DataError as error:
-                if run.name in named:
+                if run.name in runs_with_folders:
                     raise
                 self.notes.append(f"no pictures: {fault_of(run, error)}")
-        return named
+        return runs_with_folders
 
     def add_pictures(self, image_id: str, pictures: dict[str, Any]) -> None:
-        """Add the pictures of an image, as `ImagePictures` makes them.
+        """Add the pictures of an image to the page.
 
-        The entries "thumb" and "paper" belong to the table of images. They are removed from
-        `pictures`, and put into the image's row of the table.
+        pictures : the pictures as a dict, see `MadePictures`. The entries "thumb" and "paper" are
+            moved from this dict to the image's row in the table of images
         """
         for name in ("thumb", "paper"):
             if name in pictures:
@@ -235,19 +240,19 @@ class Page:
     ) -> str:
         """Return the page as HTML.
 
-        compared     : a function that returns the comparison of the runs. If it raises DataError,
-            the page has a note instead of the verdict and the intervals
-        n_boot, seed : the number of bootstrap samples and the seed, for the intervals of error
-            classes
-        served       : True if a server delivers the pictures of an image when the image is opened.
-            False if the page itself contains the pictures
+        compared : a function that returns the comparison of the runs. If it raises DataError, the
+            page has a note instead of the verdict and the intervals
+        n_boot, seed : the number of bootstrap samples and the seed of their random numbers, for the
+            intervals of error classes
+        served : If True, a server delivers the pictures of an image when the image is opened. If
+            False, the page itself contains the pictures
         """
         runs = self.runs
         with_classes = [run for run in runs if metric_with_errors(run) is not None]
         losses = [lost_scores(run, n_boot, seed) for run in with_classes]
-        slices_by_column = {
-            column: [slices_of(run, column, self.cluster) for run in runs] for column in self.by
-        }
+        slices_by_column = {}  # column of groups -> the slices of each run
+        for column in self.by:
+            slices_by_column[column] = [slices_of(run, column, self.cluster) for run in runs]
         verdict: list[str] = []
         intervals: Mapping[tuple[str, str], Estimate] = {}
         compared_tables: dict[str, Table] = {}
@@ -289,19 +294,19 @@ class Page:
         )
 
     def _script_data(self, tables: Sequence[Table], served: bool) -> dict[str, object]:
-        """Return the data that the page's scripts draw, to be written as JSON.
+        """Return the data that the page's scripts draw, as a dict for JSON.
 
         The keys are:
 
-        runs, published : the curves of runs and of published results, see `curves_data`
-        human   : [recall, precision] of human agreement on BSDS500, or None if any run is of other
-            images
-        columns, images : the table of images, see `ImageTable` and `Page`
-        groups  : the groups by which the table can be filtered, see `image_groups`
-        csv     : table key -> the table as CSV
-        colors  : "#rrggbb" for each class of pixels, in the order of `overlays.COLORS`; class 0,
-            which is not drawn, has None
-        served  : as in `render`
+        - "runs", "published": the curves of runs and of published results, see `curves_data`.
+        - "human": [recall, precision] of human agreement on the test images of BSDS500. It is None
+          if any run is of other images.
+        - "columns", "images": the columns and the rows of the table of images, see `ImageTable`.
+        - "groups": the groups by which the table of images can be filtered, see `image_groups`.
+        - "csv": a dict from the key of a table to the table as CSV.
+        - "colors": "#rrggbb" for each class of pixels, in the order of `overlays.COLORS`. Class 0,
+          which is not drawn, has None.
+        - "served": True if a server delivers the pictures.
         """
         curves = curves_data(self.runs, self.published_curves)
         is_human_task = not any(why_not_beside(run, HUMAN_TASK) for run in self.runs)
@@ -319,7 +324,10 @@ class Page:
 
 
 def _fill_template(**content: object) -> str:
-    """Fill the template of the page with its content, style sheet, scripts and colours."""
+    """Return the page as HTML: its template, filled with the content, style sheet and scripts.
+
+    content : the values of the template's variables, except those that are the same on all pages
+    """
     import jinja2
 
     files = resources.files("bsdsbench.report").joinpath("page")
@@ -334,9 +342,13 @@ def _fill_template(**content: object) -> str:
 
 
 def _facts(runs: Sequence[Evaluation]) -> list[str]:
-    """Return three lines: the data sets, the date of the page (UTC), and the protocols."""
-    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")  # set by reproducible builds; else, it is today
-    seconds = int(epoch) if epoch.isdigit() else None
+    """Return three lines: the data sets of the runs, the date of the page, and the protocols.
+
+    The date is today's date in UTC, or that of SOURCE_DATE_EPOCH (in seconds), which reproducible
+    builds set.
+    """
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    seconds = int(epoch) if epoch.isdigit() else None  # None for now
     date = time.strftime("%Y-%m-%d", time.gmtime(seconds))
     data_sets = [
         run.identity.describe() if run.identity else f"{len(run.records)} images" for run in runs
@@ -346,9 +358,10 @@ def _facts(runs: Sequence[Evaluation]) -> list[str]:
 
 
 def _script_json(data: object) -> str:
-    r"""Convert data to JSON that is safe inside a script element of HTML.
+    r"""Convert data to JSON that can be put into a script element of HTML.
 
-    Characters that could end the element, or a line of the script, are written as \uXXXX.
+    Characters that could end the element or a line of the script are written as \uXXXX. Raises
+    ValueError if a number is NaN or infinite.
     """
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

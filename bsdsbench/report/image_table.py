@@ -13,7 +13,8 @@ from bsdsbench.metrics.base import Column
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.groups import group_columns, partition
 
-_MAX_CLASSES = 20  # runs with more classes get no column per class; counts the whole image as one
+# Runs with more classes get no column per class. The whole image, the class "", counts as one.
+_MAX_CLASSES = 20
 _MAX_GROUPS = 100  # the table cannot be filtered by a column with more groups
 _DIFFERENCE = -1  # stands for the difference of two runs where a run's number is expected
 
@@ -21,11 +22,12 @@ _DIFFERENCE = -1  # stands for the difference of two runs where a run's number i
 class ImageTable(NamedTuple):
     """The table of images, for the page's scripts.
 
-    columns : a dict for each column, with the keys "label", "run" (the number of the run, or -1 for
-        the difference of two runs), "main" (True if the column is shown on a phone) and "whole"
-        (True if the numbers are integers)
-    rows    : image id -> {"id": the image id, "values": a number or None for each column}
-    main_scores : for each run, image id -> its first score
+    columns : a dict for each column. Its keys are "label" (the heading), "run" (the number of the
+        run, or -1 for the difference of two runs), "main" (True if the column is shown on a phone)
+        and "whole" (True if the numbers are integers)
+    rows : a dict from an image id to its row, which is a dict with the keys "id" (the image id) and
+        "values" (a number or None for each column)
+    main_scores : for each run, a dict from an image id to the score in the run's first column
     """
 
     columns: list[dict[str, Any]]
@@ -36,15 +38,17 @@ class ImageTable(NamedTuple):
 def build_image_table(runs: Sequence[Evaluation]) -> ImageTable:
     """Build the table of the images of all runs, with columns run by run and metric by metric.
 
+    The main column of a run is the first column of its first metric. If there are two runs, a last
+    column has the differences between their main columns (first run minus second run).
+
     Numbers are rounded to five decimals. A column without any number is left out, unless it is the
-    first column of its metric. If there are two runs, the last column is the difference between
-    their main columns (first run minus second run).
+    first column of its metric.
     """
     columns: list[dict[str, Any]] = []
     numbers_of_columns = []  # for each column, image id -> number
     main_scores = []
-    ids = dict[str, None]()  # without values: a set that keeps the order
-    for number, run in enumerate(runs):
+    ids = dict[str, None]()  # used as a set that keeps its order
+    for run_number, run in enumerate(runs):
         ids |= dict.fromkeys(run.image_ids)
         for metric in run.metrics:
             scores = _usual_scores(run, metric) | _wrong_pixels(run, metric)
@@ -56,7 +60,7 @@ def build_image_table(runs: Sequence[Evaluation]) -> ImageTable:
                 is_main = metric == run.metrics[0] and k == 0
                 is_whole = column.digits == 0
                 columns.append(
-                    {"label": column.heading, "run": number, "main": is_main, "whole": is_whole}
+                    {"label": column.heading, "run": run_number, "main": is_main, "whole": is_whole}
                 )
                 numbers_of_columns.append(numbers)
                 if is_main:
@@ -71,38 +75,43 @@ def build_image_table(runs: Sequence[Evaluation]) -> ImageTable:
 
 
 def _usual_scores(run: Evaluation, metric: str) -> dict[Column, dict[str, float]]:
-    """Return the scores of a metric to show in the table, as column -> image id -> number.
+    """Return the scores of the images by a metric that the table shows.
 
-    These are the scores that tables show by default and, if the run has at most _MAX_CLASSES
-    classes, the first score of each class. If the metric shows all scores by default, or if the run
-    has no records because it was read from official result files, all scores are returned.
+    Returns a dict from a column to its numbers, which are a dict from image id to number.
+
+    The columns are those that tables show by default and, if the run has at most _MAX_CLASSES
+    classes, the first of these scores for each class. If the metric shows all scores by default, or
+    if the run has no records because it was read from official result files, all scores of whole
+    images are returned instead.
     """
     scorer = registry.get(metric)
-    usual = scorer.usual(scorer.options_of(run.protocol))
+    usual_keys = scorer.usual(scorer.options_of(run.protocol))  # None for all scores
     scores = run.image_scores(metric)  # image id -> key of a score -> number
     every_column = {
         column: {i: row[column.key] for i, row in scores.items() if column.key in row}
         for column in scorer.image_columns
     }
-    if usual is None or not run.records:
+    if usual_keys is None or not run.records:
         return every_column
-    columns = {column: every_column[column] for column in every_column if column.key in usual}
+    columns = {column: every_column[column] for column in every_column if column.key in usual_keys}
     values_by_class = run.image_values(metric)  # the class "" is the whole image
     if len(values_by_class) <= _MAX_CLASSES:
-        class_column = next(c for c in scorer.part_columns if c.key in usual)
-        for name, values in values_by_class.items():
-            if name and class_column.key in values:
-                heading = f"{name}: {class_column.heading}"
-                column = replace(class_column, key=f"{name}.{class_column.key}", heading=heading)
+        class_column = next(c for c in scorer.part_columns if c.key in usual_keys)
+        for class_name, values in values_by_class.items():
+            if class_name and class_column.key in values:
+                key = f"{class_name}.{class_column.key}"
+                heading = f"{class_name}: {class_column.heading}"
+                column = replace(class_column, key=key, heading=heading)
                 columns[column] = dict(zip(run.image_ids, values[class_column.key], strict=True))
     return columns
 
 
 def _wrong_pixels(run: Evaluation, metric: str) -> dict[Column, dict[str, float]]:
-    """Return the numbers of false and of missed pixels, as column -> image id -> number.
+    """Return how many pixels of each image are false, and how many are missed.
 
-    Pixels are counted at the threshold nearest to the ODS threshold. If the metric has no curve, or
-    if the records hold no matched pixels, the result is empty.
+    Returns a dict from a column to its numbers, which are a dict from image id to number. Pixels
+    are counted at the threshold nearest to the ODS threshold. If the metric has no precision-recall
+    curve, or if the run has not stored numbers of matched pixels, the dict is empty.
     """
     records = [r for r in run.records if "matches" in r.counts.get(metric, ())]
     if not records or metric not in run.with_curve:
@@ -111,8 +120,8 @@ def _wrong_pixels(run: Evaluation, metric: str) -> dict[Column, dict[str, float]
     false, missed = {}, {}
     for record in records:
         counts: Any = record.counts[metric]
-        k = int(np.abs(counts.thresholds - ods_threshold).argmin())
-        matched_gt, total_gt, matched_pred, total_pred = counts.matches[k].tolist()
+        nearest = int(np.abs(counts.thresholds - ods_threshold).argmin())
+        matched_gt, total_gt, matched_pred, total_pred = counts.matches[nearest].tolist()
         false[record.image_id] = total_pred - matched_pred
         missed[record.image_id] = total_gt - matched_gt
     return {
@@ -124,24 +133,26 @@ def _wrong_pixels(run: Evaluation, metric: str) -> dict[Column, dict[str, float]
 def image_groups(
     runs: Sequence[Evaluation], by: Sequence[str], image_ids: Collection[str]
 ) -> list[dict[str, Any]]:
-    """Return the groups by which the table can be filtered, as dicts with "label" and "ids".
+    """Return the groups of images by which the table can be filtered.
 
-    The columns of groups in `by` come first, followed by the other columns of the runs. A column
-    with more than _MAX_GROUPS groups is left out.
+    Each group is a dict with the keys "label", such as "scene: indoor", and "ids", the image ids.
+    The groups of the columns in `by` come first, followed by those of the other columns that the
+    images have. A column with more than _MAX_GROUPS groups is left out.
 
-    by : columns of groups, possibly with limits, as in "size=0,1024"
+    by : names of columns of groups. A name may be followed by the limits at which its numbers are
+        divided, as in "size=0,1024"
     image_ids : the images in the table
     """
     record_of = {r.image_id: r for run in runs for r in run.records if r.image_id in image_ids}
     records = list(record_of.values())
     groups = []
-    done = set[str]()  # names of columns
+    used_columns = set[str]()
     for column in (*by, *group_columns(records)):
-        parts = partition(records, column)
-        if parts.column in done or len(parts.names) > _MAX_GROUPS:
+        division = partition(records, column)
+        if division.column in used_columns or len(division.names) > _MAX_GROUPS:
             continue
-        done.add(parts.column)
-        for number, name in enumerate(parts.names):
-            ids = [records[i].image_id for i in parts.images_of(number)]
-            groups.append({"label": f"{parts.column}: {name}", "ids": ids})
+        used_columns.add(division.column)
+        for group, name in enumerate(division.names):
+            ids = [records[i].image_id for i in division.images_of(group)]
+            groups.append({"label": f"{division.column}: {name}", "ids": ids})
     return groups

@@ -71,8 +71,8 @@ def pixel_steps(
     metric has no thresholds, the steps are the classes of a label map, or whatever else the metric
     scores separately.
 
-    errors : True to distinguish classes of errors, which only metrics that match boundaries have.
-        False does not distinguish them. None distinguishes them if the run has counted them
+    errors : If True, classes of errors are distinguished, which only metrics that match boundaries
+        have. If False, they are not. If None, they are distinguished if the run has counted them.
     """
     metric: Any = drawn_metric(run)
     options = metric.options_of(run.protocol)
@@ -85,18 +85,23 @@ def pixel_steps(
 
 
 def chosen_threshold(run: Evaluation) -> float | None:
-    """Return the ODS threshold of the metric that is drawn for a run.
+    """Return the ODS threshold of the metric whose pixels are drawn for a run.
 
-    Returns 0 if the threshold is unknown, and None if no metric is drawn or if the metric has no
-    ODS.
+    The result is 0 if the metric has an ODS without a known threshold. It is None if the metric has
+    no ODS, or if no metric can be drawn.
     """
     metric = drawn_metric(run)
-    score = run.score(metric.name) if metric else {}
+    if metric is None:
+        return None
+    score = run.score(metric.name)
     return float(score["ods"]["threshold"] or 0.0) if "ods" in score else None
 
 
 def void_values(run: Evaluation) -> tuple[float, ...]:
-    """Return the ground-truth values that the metric drawn for a run leaves out of its counts."""
+    """Return the ground-truth values that mark void pixels, which a run's metric does not count.
+
+    The metric is the one whose pixels are drawn, see `drawn_metric`.
+    """
     metric = drawn_metric(run)
     if metric is None or not metric.void_option:
         return ()
@@ -104,10 +109,10 @@ def void_values(run: Evaluation) -> tuple[float, ...]:
 
 
 def void_pixels(gt: GroundTruth, run: Evaluation) -> Bool | None:
-    """Return which pixels are not counted, bool (H, W).
+    """Return a bool (H, W) array that is True at pixels that are not counted.
 
-    These pixels lie outside the valid map of the ground truth. If there is no valid map, they are
-    the pixels with a void value in the label map of the ground truth. Returns None if all pixels
+    If the ground truth has a valid map, these are the pixels outside it. Otherwise, they are the
+    pixels with a void value in the label map of the ground truth. The result is None if all pixels
     are counted.
     """
     valid = gt.parts.get("valid")
@@ -122,15 +127,17 @@ def _paint(
     opacity: float,
     mark: LargestError | None,
 ) -> NDArray[np.uint8]:
-    """Paint the classes of pixels in colours on white, or on a pale gray photo.
+    """Paint the classes of pixels in colours, and return the picture as a uint8 (H, W, 3) array.
 
-    classes : uint8 (H, W), indices into COLORS. Class 0 is transparent
-    photo   : uint8 (H, W, 3), or None for white
-    opacity : opacity of the colours over the photo, from 0 to 1
-    mark    : an error to mark with a ring, and with a line to the nearest pixel of the other
-        outline, or None. An error with the distance 0 is not marked
-
-    Returns the picture, uint8 (H, W, 3).
+    classes : uint8 (H, W) array
+        The class of each pixel, as an index into COLORS. Pixels of class 0 are not painted.
+    photo : uint8 (H, W, 3) array or None
+        The background, which is drawn as a pale gray photo. If it is None, the background is white.
+    opacity : float
+        The opacity of the colours over a photo, from 0 to 1.
+    mark : LargestError or None
+        An error to mark with a ring, and with a line to the nearest pixel of the other outline. An
+        error whose distance is 0 is not marked.
     """
     from skimage.draw import circle_perimeter, line
 
@@ -153,9 +160,11 @@ def _paint(
 
 
 class Painted(NamedTuple):
-    """An overlay, uint8 (H, W, 3), and its caption, such as "F 0.71".
+    """An overlay of one image.
 
-    `kind` is the end of its file name, such as "best" in ID_best.png.
+    kind : the end of the file's name, such as "best" in ID_best.png
+    pixels : the picture, a uint8 (H, W, 3) array
+    caption : the score at this step, such as "F 0.71"
     """
 
     kind: str
@@ -178,34 +187,43 @@ def overlay_path(out: str | os.PathLike[str], image_id: str) -> Path | None:
 def paint_image(
     pred: Prediction, gt: GroundTruth, run: Evaluation, photo: NDArray[np.uint8] | None
 ) -> Iterator[Painted]:
-    """Yield the overlays of an image. Each is painted when the iterator reaches it.
+    """Yield the overlays of an image, one for each step that `_steps_to_paint` selects.
 
-    - If the metric has thresholds, there is an overlay at the image's best threshold (BEST). If the
-      run has an ODS threshold, there is another one at the threshold nearest to it (AT_ODS).
-    - If the metric has parts (classes, or whatever it scores separately), there is an overlay with
-      all parts (PIXELS). If there are several parts, there is one for each part too (PIXELS_PART).
+    An overlay is not painted before the iterator reaches it. Void pixels are gray.
 
-    photo : the background, uint8 (H, W, 3), or None for white
+    photo : the background, a uint8 (H, W, 3) array, or None for white
     """
     steps = pixel_steps(pred, gt, run)
-    step_of_kind = {}
-    if steps.parts:  # the first step has all parts
-        step_of_kind[PIXELS] = 0
-        for k, part in enumerate(steps.parts[1:], 1):
-            step_of_kind[f"{PIXELS}_{safe_name(part)}"] = k
-    else:
-        step_of_kind[BEST] = steps.best
-        ods_threshold = chosen_threshold(run)
-        if ods_threshold is not None:
-            step_of_kind[AT_ODS] = int(np.abs(steps.thresholds - ods_threshold).argmin())
     void = void_pixels(gt, run)
     opacity = OPACITY if steps.areas else 1.0
-    for kind, k in step_of_kind.items():
-        classes, mark = steps.at(k), steps.marks[k] if steps.marks else None
+    for kind, k in _steps_to_paint(steps, chosen_threshold(run)).items():
+        classes = steps.at(k)
         if void is not None:
             classes = np.where(void & (classes == 0), np.uint8(VOID_CLASS), classes)
+        mark = steps.marks[k] if steps.marks else None
         pixels = _paint(classes, photo, opacity, mark)
         yield Painted(kind, pixels, f"{steps.measure} {short(steps.scores.f[k])}")
+
+
+def _steps_to_paint(steps: DrawnSteps, ods_threshold: float | None) -> dict[str, int]:
+    """Select the steps of an image that get an overlay.
+
+    Returns a dict from the kind of an overlay, which ends its file name, to the index of its step.
+
+    - If the steps are thresholds, the kinds are "best" (the image's best threshold) and "ods" (the
+      threshold nearest to `ods_threshold`). If `ods_threshold` is None, the second one is missing.
+    - If the steps are parts (classes, or whatever the metric scores separately), the kinds are
+      "pixels" (all parts together) and, if there are several parts, "pixels_PART" for each part.
+    """
+    if not steps.parts:
+        step_of_kind = {BEST: steps.best}
+        if ods_threshold is not None:
+            step_of_kind[AT_ODS] = int(np.abs(steps.thresholds - ods_threshold).argmin())
+        return step_of_kind
+    step_of_kind = {PIXELS: 0}  # the first step has all parts
+    for k, part in enumerate(steps.parts[1:], 1):
+        step_of_kind[f"{PIXELS}_{safe_name(part)}"] = k
+    return step_of_kind
 
 
 def write_overlays(

@@ -57,20 +57,35 @@ def _gt_pictures(
     side: int | None,
     void: Bool | None,
 ) -> dict[str, object]:
-    """Return the pictures of the ground truth of one image, as data URLs for JSON.
+    """Make the pictures of the ground truth and the photo of one image.
 
-    photo : uint8 (H, W) or (H, W, 3), or None
-    side  : the longer side to which the photo is reduced, or None for full size
-    void  : (H, W), True at pixels that are not counted, or None
+    Parameters
+    ----------
+    gt : GroundTruth
+        The annotations of the image.
+    photo : uint8 (H, W) or (H, W, 3) array, or None
+        The photo of the image, if there is one.
+    side : int or None
+        The length in pixels to which the longer side of the photo is reduced. If it is None, the
+        photo keeps its size.
+    void : bool (H, W) array or None
+        True at the pixels that are not counted. None means that all pixels are counted.
 
-    The keys are:
+    Returns
+    -------
+    dict
+        The pictures (as data URLs) and their descriptions, for JSON:
 
-    gt    : the annotated lines, darker where more annotators agree, on a transparent background
-    size  : [width, height] of the image
-    truth : a caption for "gt"
-    void, photo : the void pixels in gray, and the photo, if given
-    thumb : a small picture for the table of images: the photo, or "gt" if there is no photo
-    paper : True if "thumb" is "gt", which needs a white background; otherwise missing
+        - "gt": the annotated lines on a transparent background. A line is darker the more
+          annotators drew it.
+        - "truth": the caption of "gt".
+        - "size": [width, height] of the image.
+        - "void": the void pixels in gray. The key is missing if `void` is None.
+        - "photo": the photo. The key is missing if `photo` is None.
+        - "thumb": a small picture for the table of images. It shows the photo or, if there is none,
+          the annotated lines.
+        - "paper": True if "thumb" shows lines, which need a white background. Otherwise the key is
+          missing.
     """
     shares, caption = annotated_shares(gt)
     levels = np.ceil(shares * (_LEVELS - 1)).astype(np.uint8)
@@ -92,22 +107,27 @@ def _gt_pictures(
 
 
 class AnnotatedLines(NamedTuple):
-    """The fraction of annotators who drew each pixel.
+    """The annotated lines of an image.
 
-    lines : float64 (H, W), the fractions
-    words : a caption that describes them
+    lines : a float64 (H, W) array with the fraction of annotators who drew each pixel, from 0 to 1
+    caption : a description of the lines, such as "5 annotators"
     """
 
     lines: NDArray[np.float64]
-    words: str
+    caption: str
 
 
 def annotated_shares(gt: GroundTruth) -> AnnotatedLines:
     """Return the fraction of annotators who drew each pixel of a ground truth, with a caption.
 
-    If the ground truth has no boundaries by annotators, the fraction is 1 on the boundaries of any
-    class. If there are no such boundaries either, it is 1 on the outlines of the label map or,
-    without a label map, inside the mask. It is 0 elsewhere.
+    If the ground truth has no boundary maps of annotators, the fraction is 1 at some pixels and 0
+    at all others. The first of these that the ground truth has decides where it is 1:
+
+    1. the boundary maps of the classes: at a boundary of any class
+    2. the label map: at the outlines of the labels
+    3. the mask: inside the mask
+
+    If it has none of them, the fraction is 0 everywhere.
     """
     if gt.boundaries:
         caption = counted(len(gt.boundaries), "annotator")
@@ -115,7 +135,7 @@ def annotated_shares(gt: GroundTruth) -> AnnotatedLines:
     if "class_boundaries" in gt.parts:
         n_classes = int(gt.class_boundaries.any(axis=(1, 2)).sum())
         noun = "class" if n_classes == 1 else "classes"
-        is_drawn = gt.class_boundaries.any(axis=0)  # (classes, H, W) -> (H, W)
+        is_drawn = gt.class_boundaries.any(axis=0)  # (n_classes, H, W) -> (H, W)
         return AnnotatedLines(is_drawn.astype(float), f"boundaries of {n_classes} {noun}")
     if "labels" in gt.parts:
         return AnnotatedLines(seg2bdry(gt.labels).astype(float), "outlines")
@@ -125,10 +145,11 @@ def annotated_shares(gt: GroundTruth) -> AnnotatedLines:
 
 
 def _jpeg_url(pixels: NDArray[np.uint8], side: int | None) -> str:
-    """Return a picture, uint8 (H, W) or (H, W, 3), as the data URL of a JPEG file.
+    """Encode a picture as a JPEG file, and return it as a data URL.
 
-    side : the length in pixels to which the longer side is reduced. None keeps the size, and takes
-        a higher quality
+    pixels : a uint8 (H, W) array of grays, or a uint8 (H, W, 3) array of colours
+    side : the length in pixels to which the longer side is reduced. If it is None, the picture
+        keeps its size and is encoded with a higher quality
     """
     from PIL import Image
 
@@ -141,22 +162,23 @@ def _jpeg_url(pixels: NDArray[np.uint8], side: int | None) -> str:
 
 
 def _draw_prediction(pred: Prediction, run: Evaluation) -> NDArray[np.uint8]:
-    """Draw a prediction as dark lines on white, uint8 (H, W).
+    """Draw a prediction as dark lines on white, and return a uint8 (H, W) array.
 
-    If the prediction is a soft map, the values are drawn that the protocol compares with
-    thresholds, with black for 1. If it is a list of segmentations, an outline is darker the more
-    segmentations share it.
+    - For a list of segmentations, an outline is darker the more segmentations have it.
+    - For a label map, the outlines are black.
+    - For any other prediction, the map that the protocol compares with thresholds is drawn, with
+      black for 1 and white for 0.
     """
     from bsdsbench.images import unit
     from bsdsbench.transforms.maps import prepare
 
     if pred.kind == "segs":
-        soft: Any = np.mean([seg2bdry(s) for s in pred.segs], axis=0)
+        darkness: Any = np.mean([seg2bdry(labels) for labels in pred.segs], axis=0)
     elif pred.kind == "classes":
-        soft = seg2bdry(pred.classes)
+        darkness = seg2bdry(pred.classes)
     else:
-        soft = unit(prepare(pred.boundary_map(), run.protocol))
-    return np.asarray(np.rint(255 * (1 - np.clip(soft, 0, 1))), np.uint8)
+        darkness = unit(prepare(pred.boundary_map(), run.protocol))
+    return np.asarray(np.rint(255 * (1 - np.clip(darkness, 0, 1))), np.uint8)
 
 
 def data_url(kind: str, data: bytes) -> str:
@@ -164,34 +186,37 @@ def data_url(kind: str, data: bytes) -> str:
     return f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}"
 
 
-def by_interest(ids: Sequence[str], values: Sequence[Mapping[str, float]]) -> list[str]:
-    """Sort the images by how interesting they are to look at.
+def by_interest(ids: Sequence[str], scores_of_runs: Sequence[Mapping[str, float]]) -> list[str]:
+    """Sort the images of a report by how interesting they are to look at.
 
-    ids    : all images
-    values : for each run, image id -> main score
+    The images are ranked in several ways: for each run from the lowest to the highest score and
+    from the highest to the lowest, and for each pair of runs from the largest to the smallest
+    difference. The first image of every ranking comes first, then the second of every ranking, and
+    so on. Images without a score come last.
 
-    First come the worst and the best image of each run, and the image on which each pair of runs
-    differs most; then the images in second place, and so on. Images without a score come last.
+    ids : all images
+    scores_of_runs : for each run, a dict from image id to the main score
     """
-    rankings = []
-    for scores in values:
+    rankings: list[list[str]] = []
+    for scores in scores_of_runs:
         ascending = sorted(scores, key=lambda image_id: (scores[image_id], image_id))
         rankings += [ascending, ascending[::-1]]
-    for a, b in combinations(values, 2):
-        difference = {k: abs(a[k] - b[k]) for k in a.keys() & b.keys()}
-        rankings.append(sorted(difference, key=lambda k: (-difference[k], k)))
-    in_turn = []  # the first of each ranking, then the second of each, and so on
-    for turn in zip_longest(*rankings):
-        in_turn += [image_id for image_id in turn if image_id is not None]
-    return list(dict.fromkeys([*in_turn, *ids]))
+    for a, b in combinations(scores_of_runs, 2):
+        difference = {image_id: abs(a[image_id] - b[image_id]) for image_id in a if image_id in b}
+        rankings.append(sorted(difference, key=lambda image_id: (-difference[image_id], image_id)))
+    in_turn: list[str] = []
+    for images_at_rank in zip_longest(*rankings):  # None for a ranking that is shorter
+        in_turn += [image_id for image_id in images_at_rank if image_id is not None]
+    return list(dict.fromkeys([*in_turn, *ids]))  # without repeats
 
 
 class MadePictures(NamedTuple):
     """The pictures of an image, and the runs whose files could not be used.
 
-    pictures : a mapping for JSON. It has the keys of `_gt_pictures`, if the ground truth could be
-        loaded; "runs", which maps the number of a run, as text, to "pred" (a data URL) and the keys
-        of `_planes`; and "fault", a text, if any pictures are missing
+    pictures : a dict for JSON. It has the pictures of the ground truth and the photo (see
+        `_gt_pictures`), if the ground truth could be loaded. The key "runs" holds a dict from the
+        number of a run, as text, to its pictures: the prediction, "pred", as a data URL, and the
+        pixel classes (see `_planes`). If any pictures are missing, the key "fault" holds the reason
     failures : (run, error) for each run whose files could not be used
     """
 
@@ -200,16 +225,18 @@ class MadePictures(NamedTuple):
 
 
 class ImagePictures:
-    """A callable that makes the pictures of one image for all runs. Threads may share it."""
+    """A callable that makes the pictures of one image for all runs. Several threads may call it."""
 
     def __init__(
         self, runs: Sequence[Evaluation], sources: Mapping[str, Sources], full: bool
     ) -> None:
-        """Set how pictures are made.
+        """Set the runs, their files and the size of the pictures.
 
-        sources : run name -> its files. Runs that are missing here get no pictures
-        full    : True for photos and predictions in full size, and for classes of errors even of
-            runs that have not counted them
+        runs : all runs of the report. A run is numbered by its position in this sequence
+        sources : a dict from the name of a run to its files. Runs that are not in this dict get no
+            pictures
+        full : If True, photos and predictions keep their size, and classes of errors are drawn even
+            for runs that have not counted them. If False, pictures are reduced to THUMBNAIL pixels
         """
         self.sources = sources
         self.side = None if full else THUMBNAIL
@@ -223,9 +250,10 @@ class ImagePictures:
                 self.runs.append((str(number), run, records))
 
     def __call__(self, image_id: str) -> MadePictures:
-        """Make the pictures of an image, with the ground truth of the first run that can load it.
+        """Make the pictures of an image for all runs that have counted it.
 
-        A DataError about the files of a run is not raised but returned among the failures.
+        The ground truth and the photo are those of the first run whose files can be loaded. If the
+        files of a run cannot be used, its error is not raised but returned among the failures.
         """
         pictures: dict[str, Any] = {"runs": {}}
         failures = []
@@ -257,31 +285,35 @@ def _planes(steps: DrawnSteps, effort: int = EFFORT) -> dict[str, object]:
     A step is a threshold, or a part: a class, or whatever else the metric scores separately. The
     page decodes the classes and draws them on a canvas.
 
-    effort : the zlib level
+    effort : the zlib compression level
 
-    The keys are:
+    Returns a dict with these keys:
 
-    planes     : byte planes, joined, deflated and encoded in base64. They are the low bytes of
-        `steps.n_changes`, its high bytes, the low and the high bytes of `steps.steps`, and
-        `steps.classes`
-    n          : number of changes, the size of `steps.steps`
-    size       : (width, height)
-    thresholds : a number per step
-    matchedGt  : number of matched annotated pixels at each step
-    totalGt    : number of all annotated pixels; a list with a number per step if steps are parts
-    measure, beta2, best, areas : as in `DrawnSteps`, but best is 0 if steps are parts
-    classes    : True if any pixel has a class of errors
-    sums, annotators : only if there are several annotators. "sums" holds the numbers of matched and
-        of all predicted pixels, each a list over steps that is summed over annotators. "annotators"
-        is the number of annotators
-    parts, marks : only if steps are parts. "parts" holds their names, and "marks" the largest error
-        of each part, [row, col, to_row, to_col, distance], or None
+    - "planes": five arrays of bytes, which are concatenated, compressed with zlib and encoded in
+      base64. They are the low and the high bytes of `steps.n_changes`, the low and the high bytes
+      of `steps.steps`, and `steps.classes`.
+    - "n": the number of changes, which is the size of `steps.steps`.
+    - "size": (width, height) of the image.
+    - "thresholds": a list with the threshold (or the number of the part) of each step.
+    - "matchedGt": a list with the number of matched annotated pixels at each step.
+    - "totalGt": the number of all annotated pixels. If the steps are parts, it is a list with a
+      number for each step.
+    - "measure", "beta2", "areas": the fields of `DrawnSteps` with these names.
+    - "best": the index of the best step, or 0 if the steps are parts.
+    - "classes": True if any pixel has a class of errors.
+    - "annotators": the number of annotators, if there are several.
+    - "sums": two lists with the numbers of matched and of all predicted pixels at each step, which
+      are summed over the annotators. The key is missing if there is only one annotator.
+    - "parts": the names of the parts, if the steps are parts.
+    - "marks": the largest error of each part as [row, col, to_row, to_col, distance], or None. If
+      distances are not measured, it is None. The key is missing if the steps are no parts.
     """
     planes = []
-    for numbers in (steps.n_changes, steps.steps):
-        planes.append(numbers.astype(np.uint8).tobytes())  # keeps the low byte
-        planes.append((numbers >> 8).astype(np.uint8).tobytes())
-    packed = zlib.compress(b"".join([*planes, steps.classes.tobytes()]), effort)
+    for numbers in (steps.n_changes, steps.steps):  # 16-bit numbers, as two planes each
+        low_bytes, high_bytes = numbers & 255, numbers >> 8
+        planes += [low_bytes.astype(np.uint8).tobytes(), high_bytes.astype(np.uint8).tobytes()]
+    planes.append(steps.classes.tobytes())
+    packed = zlib.compress(b"".join(planes), effort)
     matched_gt, total_gt, *pred_sums = steps.matches.T.tolist()
     optional: dict[str, object] = {}
     if steps.n_annotators > 1:
@@ -314,15 +346,15 @@ def draw_pictures(
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Make the pictures of images in threads, and yield (image id, pictures) in the order of `ids`.
 
-    pictures : makes the pictures of one image
-    named    : names of the runs for which the user gave folders. If a file of such a run cannot be
+    pictures : the callable that makes the pictures of one image
+    named : the names of the runs for which the user gave folders. If a file of such a run cannot be
         used, DataError is raised
-    notes    : a list to which, at the end, a line is appended for each other run with an unusable
-        file
-    ids      : the images
-    full     : True to make the pictures of all images. Otherwise the generator stops after MOST
-        images, or earlier, when all pictures together would exceed BUDGET characters. It does not
-        stop before the first image
+    notes : an output list. At the end, a line is appended to it for every other run that has a file
+        which cannot be used
+    ids : the images, the most interesting ones first
+    full : If True, the pictures of all images are made. If False, the generator stops after MOST
+        images, or earlier if the pictures of the next image would bring the total above BUDGET
+        characters. The pictures of the first image are always made
     progress : called after each image with (images done, images to draw, image id)
     """
     n_characters = 0

@@ -19,10 +19,12 @@ from bsdsbench.scores.ratios import f_measure
 
 
 def error_bars(losses: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[tuple[str, float]]]]:
-    """Return the bars of the plot of error classes: for each run, (name, [(error class, width)]).
+    """Return the bars of the plot of error classes, one for each run.
 
-    The width of a class stands for the rise of ODS if the errors of this class alone were repaired.
-    It is a percentage of the length of the longest bar. An undefined rise has the width 0.
+    A bar is a pair of the name of the run and the segments of the bar, from left to right. A
+    segment is a pair of a class of errors and its width. The width stands for the rise of ODS if
+    the errors of this class alone were repaired, as a percentage of the length of the longest bar.
+    It is 0 if the rise is undefined.
 
     losses : the result of `lost_scores` for each run
     """
@@ -30,11 +32,13 @@ def error_bars(losses: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[tupl
     for lost in losses:
         rises = {}
         for side in ("missed", "false"):
-            for key, error_class in ERROR_SIDES[side][1].items():
+            _, class_of_key = ERROR_SIDES[side]
+            for key, error_class in class_of_key.items():
                 rises[error_class] = lost[side][key]["delta_ods"] or 0.0
         rises_of_runs.append(rises)
-    # If no error costs anything, any divisor will do: all widths are 0
-    longest = max((sum(rises.values()) for rises in rises_of_runs), default=0.0) or 1.0
+    longest = max((sum(rises.values()) for rises in rises_of_runs), default=0.0)
+    if longest == 0:
+        longest = 1.0  # any number will do, because all widths are 0
     bars = []
     for lost, rises in zip(losses, rises_of_runs, strict=True):
         widths = [(error_class, 100 * rise / longest) for error_class, rise in rises.items()]
@@ -50,9 +54,10 @@ class SlicePlot(NamedTuple):
 
 
 def slice_plot(runs: Sequence[Evaluation], slices: Sequence[Slices]) -> SlicePlot:
-    """Draw a score of the runs in each slice (group of images), see `plotting.plot_slices`.
+    """Draw a score of the runs in each slice (group of images), as `plotting.plot_slices` does.
 
-    `slices` has one entry for each run, all made from the same column of groups.
+    runs : the runs
+    slices : the slices of each run, all made from the same column of groups
     """
     from bsdsbench.plotting.comparison_plots import draw_slices
 
@@ -65,41 +70,45 @@ def slice_plot(runs: Sequence[Evaluation], slices: Sequence[Slices]) -> SlicePlo
 def curves_data(
     runs: Sequence[Evaluation], published: Sequence[PublishedResult]
 ) -> list[dict[str, object]]:
-    """Return the data of the plot of curves: a dict for each run, then for each published result.
+    """Return the data of the plot of precision-recall curves, as dicts for JSON.
 
-    The keys of a dict are:
+    There is a dict for each run, followed by one for each published result. Its keys are:
 
-    name, color : the text of the legend, and the color as "#rrggbb"
-    dash  : the lengths of dashes and gaps for SVG, or "" for a solid line
-    curve : the points [threshold, recall, precision, F], except those with a recall and precision
-        of 0
-    ods   : the best point of the curve, as a list of the same four numbers
-    level : the ODS threshold of the metric whose pixels are drawn for a run, if it has one
+    - "name": the text of the legend.
+    - "color": the color of the line as "#rrggbb".
+    - "dash": the lengths of dashes and gaps for SVG, or "" for a solid line.
+    - "curve": the points of the curve as lists [threshold, recall, precision, F]. Points with a
+      recall and precision of 0 are left out.
+    - "ods": the best point of the curve, as a list of the same four numbers.
+    - "level": the ODS threshold of the metric whose pixels are drawn for a run. The key is missing
+      for published results and for runs without such a threshold.
 
-    An unknown threshold is None. If there is no curve, "curve" and "ods" are missing.
+    A threshold that is not known is None. If there is no curve, the keys "curve" and "ods" are
+    missing.
     """
     names = [*(run.name for run in runs), *(row.label for row in published)]
     data: list[dict[str, object]] = []
     for name, line in zip(names, style.curve_lines(len(names)), strict=True):
-        dash = " ".join(f"{2 * length:g}" for length in line.dashes)  # the lines are 2 wide
+        # Lengths are in line widths, and the page draws lines that are 2 pixels wide
+        dash = " ".join(f"{2 * length:g}" for length in line.dashes)
         data.append({"name": name, "color": line.color, "dash": dash})
-    for run, mapping in zip(runs, data, strict=False):
+    for run, entry in zip(runs, data[: len(runs)], strict=True):
         if run.with_curve:
             score = run.score(run.with_curve[0])
-            mapping |= _points_of(score.curve, score.ods)
+            entry |= _points_of(score.curve, score.ods)
         threshold = chosen_threshold(run)
         if threshold is not None:
-            mapping["level"] = round(threshold, 5)
-    for row, mapping in zip(published, data[len(runs) :], strict=True):
-        if row.curve:
-            mapping |= _points_of(row.curve, row.curve.ods)
+            entry["level"] = round(threshold, 5)
+    for published_result, entry in zip(published, data[len(runs) :], strict=True):
+        if published_result.curve:
+            entry |= _points_of(published_result.curve, published_result.curve.ods)
     return data
 
 
 def _points_of(curve: PRCurve | PublishedCurve, best: OperatingPoint) -> dict[str, object]:
-    """Return the entries "curve" and "ods" of `curves_data` for one curve.
+    """Return the points of one curve, as a dict with the keys "curve" and "ods" of `curves_data`.
 
-    best : the best point of the curve, which becomes "ods"
+    best : the point with the best F on the curve, which becomes "ods"
     """
     thresholds = [None] * curve.recall.size if curve.thresholds is None else curve.thresholds
     f = f_measure(curve.precision, curve.recall)

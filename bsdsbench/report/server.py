@@ -37,13 +37,13 @@ _NOT_THERE = "not there"
 class ViewServer(ThreadingHTTPServer):
     """A server for the report page of runs, and for the pictures of their images in full size.
 
-    Maps and annotations are read from the folders stored in the runs. Port 0 takes any free port.
-    Attributes:
+    Maps and annotations are read from the folders stored in the runs. Attributes:
 
     address : the URL to open
     token   : the secret part of the URL
     hosts   : the accepted Host headers
-    ids     : image ids; a URL names an image by its position here
+    ids     : the image ids. A URL names an image by its position in this list
+    maker   : the callable that makes the pictures of an image
     notes   : a line for everything that the page lacks
     page    : the page in UTF-8
     """
@@ -51,7 +51,11 @@ class ViewServer(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(self, runs: Sequence[Evaluation | PathLike], port: int = 0) -> None:
-        """Build the page and bind the port. Nothing is answered before `serve_forever`."""
+        """Build the page and bind the port. Requests are not answered before `serve_forever`.
+
+        runs : runs, or their folders
+        port : the number of the port. If it is 0, any free port is taken
+        """
         evaluations = as_runs(runs)
         page = Page(evaluations)
         page.find_files([None] * len(evaluations))  # None: the folder stored in the run
@@ -67,9 +71,13 @@ class ViewServer(ThreadingHTTPServer):
         self.address = f"http://{LOOPBACK}:{port}/{self.token}/"
 
     def pictures(self, number: int) -> bytes:
-        """Return the pictures of the image `ids[number]` as JSON, see `MadePictures`."""
+        """Return the pictures of the image `ids[number]` as JSON, encoded in UTF-8.
+
+        The JSON object has the keys of `MadePictures.pictures`, except the two for the table of
+        images.
+        """
         pictures = self.maker(self.ids[number]).pictures
-        for key in ("thumb", "paper"):  # the pictures for the table of images
+        for key in ("thumb", "paper"):
             pictures.pop(key, None)
         return json.dumps(pictures, separators=(",", ":")).encode()
 
@@ -84,22 +92,23 @@ class _Handler(BaseHTTPRequestHandler):
     error_message_format, error_content_type = "%(code)d\n", "text/plain"
 
     def do_HEAD(self) -> None:
-        """Answer like GET, without the body."""
+        """Send the same status and headers as for GET, without a body."""
         self.do_GET()
 
     def do_GET(self) -> None:
-        """Send the page for /TOKEN/, and the pictures of an image for /TOKEN/pictures/NUMBER.
+        """Send the page for /TOKEN/, or the pictures of an image for /TOKEN/pictures/NUMBER.
 
-        The status is 403 unless there is exactly one Host header and it names this server. It is
-        404 for any other path, a wrong token, or a number that no image has.
+        The status is 403 unless the request has exactly one Host header and this header names the
+        server. It is 404 if the path has another form, the token is wrong, or no image has this
+        number.
         """
         hosts = self.headers.get_all("Host", [])
         if len(hosts) != 1 or hosts[0] not in self.server.hosts:
             return self.send_error(403, _NOT_THERE)
-        wanted = re.fullmatch(r"/([\w-]{1,64})/(?:pictures/([0-9]{1,9}))?", self.path, re.ASCII)
-        if wanted is None:
+        path = re.fullmatch(r"/([\w-]{1,64})/(?:pictures/([0-9]{1,9}))?", self.path, re.ASCII)
+        if path is None:
             return self.send_error(404, _NOT_THERE)
-        token, number = wanted.groups()  # number is None for the page
+        token, number = path.groups()  # number is None for the page
         # compare_digest takes equally long for all tokens of a length, so timing reveals nothing
         if not secrets.compare_digest(token, self.server.token):
             return self.send_error(404, _NOT_THERE)
@@ -110,9 +119,10 @@ class _Handler(BaseHTTPRequestHandler):
         return self._send("application/json", self.server.pictures(int(number)))
 
     def _send(self, kind: str, body: bytes) -> None:
-        """Send a response with status 200. The body is not sent in answer to a HEAD request.
+        """Send a response with status 200. A HEAD request gets the headers without the body.
 
-        kind : the content type
+        kind : the content type, such as "application/json"
+        body : the content in bytes
         """
         self.send_response(200)
         self.send_header("Content-Type", kind)

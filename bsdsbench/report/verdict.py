@@ -18,14 +18,15 @@ _MAX_COMPARED = 4  # how many runs the verdict compares with the best run
 def verdict_lines(comparison: Comparison) -> list[str]:
     """Say in sentences which run is best, by the first score that the comparison shows.
 
-    The next _MAX_COMPARED runs are compared with the best run, with a line for each. If there are
-    more runs, a last line gives their number. Runs with an undefined score are left out.
+    The first line names the best run. The next _MAX_COMPARED runs are compared with it in a line
+    each. If there are more runs, a last line gives their number. Runs whose score is undefined are
+    left out. If it is undefined for all runs, there are no lines.
     """
     score = comparison.scores_shown[0]
-    has_one_metric = len({s.partition(".")[0] for s in comparison.scores}) == 1
-    title = heading(score, score if has_one_metric else "")
+    metrics = {name.partition(".")[0] for name in comparison.scores}
+    title = heading(score, score if len(metrics) == 1 else "")  # names the metric among several
     ranked = [i for i in comparison.intervals if i.score == score and not np.isnan(i.value)]
-    ranked.sort(key=lambda i: i.value, reverse=not lower_is_better(score))
+    ranked.sort(key=lambda interval: interval.value, reverse=not lower_is_better(score))
     if not ranked:
         return []
     best, *worse = ranked
@@ -45,46 +46,57 @@ def verdict_lines(comparison: Comparison) -> list[str]:
 def _difference_line(comparison: Comparison, best: str, other: str, score: str) -> str:
     """Say in a sentence how much better the run `best` is than the run `other`.
 
-    The difference is printed as a positive number even if lower scores are better. Its interval is
-    printed from the end nearer to 0. This end is printed as a negative number if 0 lies in the
-    interval.
+    The difference is printed as a positive number even if lower scores are better. For example, if
+    it is -0.02 with an interval from -0.03 to 0.01, it is printed as 0.02 with an interval from
+    -0.01 to 0.03.
     """
-    d = comparison.difference_of(best, other, score)
-    low, high = sorted((abs(d.low), abs(d.high)))
-    contains_zero = (d.low < 0) != (d.high < 0)
-    span = f"{-low if contains_zero else low:.3f} to {high:.3f}"
-    p = "p < 0.001" if d.p_holm < 0.001 else f"p = {short(d.p_holm)}"
-    basis = f"{comparison.percent} interval {span}, {p} after Holm's correction"
-    if np.isnan(d.p_holm):
+    difference = comparison.difference_of(best, other, score)
+    if np.isnan(difference.p_holm):
         basis = "no p-value"
         conclusion = "it is unknown whether this is real"
-    elif d.significant(comparison.level):
-        conclusion = "this is real"
     else:
-        conclusion = "this may be due to chance"
-    return f"{abs(d.value):.3f} better than {other} ({basis}): {conclusion}."
+        low, high = sorted((abs(difference.low), abs(difference.high)))
+        if (difference.low < 0) != (difference.high < 0):  # 0 is inside the interval
+            low = -low
+        p = "p < 0.001" if difference.p_holm < 0.001 else f"p = {short(difference.p_holm)}"
+        interval = f"{comparison.percent} interval {low:.3f} to {high:.3f}"
+        basis = f"{interval}, {p} after Holm's correction"
+        is_real = difference.significant(comparison.level)
+        conclusion = "this is real" if is_real else "this may be due to chance"
+    return f"{abs(difference.value):.3f} better than {other} ({basis}): {conclusion}."
 
 
 def add_interval_notes(tables: Sequence[Table], compared: dict[str, Table]) -> None:
     """Add the notes of a comparison to the tables of scores that show its intervals, in place.
 
-    tables : tables of scores, with the key METRIC or METRIC-parts
-    compared : the tables of the comparison by key. Those whose scores `tables` show are removed:
-        "scores", whose notes go to the last table of overall scores with intervals, and those with
-        the key METRIC-parts, whose notes go to the table with this key
+    tables : tables of scores. The key of a table is METRIC if it has a row per run. It is
+        METRIC-parts if it has a row per class, or whatever else the metric scores separately
+    compared : the tables of the comparison by key. The notes of a table METRIC-parts are added to
+        the table of scores with the same key. The caption and the notes of the table "scores" are
+        added to the last table METRIC that has intervals. A table whose notes have been added is
+        removed from this dict
     """
-    last = None
+    last_with_intervals = None
     for table in tables:
         if table.key in compared:
             _add_notes(table, compared.pop(table.key).notes)
-        elif any(isinstance(c, Estimate) and c.low is not None for row in table.rows for c in row):
-            last = table
-    if last is not None and "scores" in compared:
+        elif _has_intervals(table):
+            last_with_intervals = table
+    if last_with_intervals is not None and "scores" in compared:
         overall = compared.pop("scores")
-        _add_notes(last, [f"{overall.sentence}.", *overall.notes])
+        _add_notes(last_with_intervals, [f"{overall.sentence}.", *overall.notes])
+
+
+def _has_intervals(table: Table) -> bool:
+    """Return True if any cell of the table is a number with an interval."""
+    cells = [cell for row in table.rows for cell in row]
+    return any(isinstance(cell, Estimate) and cell.low is not None for cell in cells)
 
 
 def _add_notes(table: Table, notes: Sequence[str | Note]) -> None:
-    """Add those notes to a table that are about no column: a table of scores has the others."""
+    """Add the notes that concern a whole table to `table`, in place and without repeats.
+
+    Notes about single columns are not added, because the table of scores has these notes already.
+    """
     added = [note for note in notes if isinstance(note, str)]
     table.notes = list(dict.fromkeys([*table.notes, *added]))

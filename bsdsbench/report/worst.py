@@ -38,13 +38,14 @@ def worst_figure(
 ) -> None:
     """Write a figure with a row per image: photo, ground truth, and an overlay for each run.
 
-    Overlays are drawn at the image's best threshold. Photos and ground truth are those of the first
-    run. A missing photo is white. If all photos are missing, there is no column of photos.
+    Overlays show the pixels at the image's best threshold. Photos and ground truth are those of the
+    first run. If a photo is missing, its place is white. If all photos are missing, there is no
+    column of photos.
 
-    runs      : the runs, in the order of their columns
+    runs : the runs, in the order of their columns
     image_ids : the images, in the order of the rows
-    path      : the .pdf, .svg or .png file
-    look      : the width of the figure, "page" or "column"
+    path : the .pdf, .svg or .png file
+    look : the width of the figure, "page" or "column"
 
     Raises DataError if `image_ids` is empty, if files of a run are missing, or if a run has no
     metric that can be drawn.
@@ -82,17 +83,20 @@ def worst_figure(
 def _values_of_images(
     run: Evaluation, metric: str, columns: Sequence[str] | None
 ) -> dict[Field, dict[str, float | None]]:
-    """Return the chosen scores of a run's images: column -> image id -> number, None if undefined.
+    """Return the chosen scores of a run's images.
 
-    If a score is of one class, the heading of its column begins with the name of the class.
+    Returns a dict from a table column to its numbers, which are a dict from image id to number (or
+    None if the score is undefined). If a score is that of a single class, the heading of its column
+    begins with the name of the class.
 
     columns : keys or headings of scores, which may name a class ("tumour.dice"), or "all" for every
-        score. By default the first score of the metric, and the score at the ODS threshold
+        score. By default, these are the first score of the metric and the score at the ODS
+        threshold
     """
     table = run.per_image(metric)
-    keys = [c.key for c in registry.get(metric).image_columns]
-    wanted = columns or [key for key in keys if key in (keys[0], AT_ODS)]
-    tables = [table] if "all" in wanted else [select([table], [name])[0] for name in wanted]
+    keys = [column.key for column in registry.get(metric).image_columns]
+    chosen = columns or [key for key in keys if key in (keys[0], AT_ODS)]
+    tables = [table] if "all" in chosen else [select([table], [name])[0] for name in chosen]
     values: dict[Field, dict[str, float | None]] = {}
     for table_of_score in tables:
         cells = table_of_score.plain()  # key of a column -> a cell per row
@@ -103,7 +107,7 @@ def _values_of_images(
             if not field.format:  # a column of text
                 continue
             column = replace(field, heading=prefix + field.heading)
-            if column in values:  # the same score under another name
+            if column in values:  # the user named the same score twice
                 continue
             values[column] = {}
             for image_id, number in zip(cells["image"], cells[field.key], strict=True):
@@ -113,7 +117,11 @@ def _values_of_images(
 
 
 class _Column(NamedTuple):
-    """A column of the table: its description, and image id -> cell."""
+    """A column of the table of worst images.
+
+    field : the description of the column
+    cells : a dict from image id to cell
+    """
 
     field: Field
     cells: Mapping[str, Any]
@@ -239,14 +247,15 @@ def _group_columns(
 ) -> list[_Column]:
     """Return a table column for each column of groups that the images of `run` have.
 
-    of_each  : None, or the column by which the table is grouped, as NAME or NAME=LIMITS
-    group_of : image id -> group in that column, which replaces the stored value
+    of_each : the column by which the table is grouped, as NAME or NAME=LIMITS, or None
+    group_of : a dict from image id to the group in that column. The cells of that column show these
+        groups instead of the stored values
     """
-    divided_column = (of_each or "").partition("=")[0]
+    grouping_column = (of_each or "").partition("=")[0]
     columns = []
     for k, name in enumerate(group_columns(run.records)):
         cells = {r.image_id: text_of(r.groups.get(name)) for r in run.records}
-        if name == divided_column:
+        if name == grouping_column:
             cells |= group_of
         columns.append(_Column(Field(f"group_{k}", name), cells))
     return columns
@@ -259,17 +268,19 @@ def _score_columns(
     image_ids: Sequence[str],
     spread: Spread,
 ) -> list[_Column]:
-    """Return a column for each score of each method, method by method.
+    """Return a table column for each score of each method (set of runs), method by method.
 
     If a method has several runs, a cell is the mean over the runs. It is None if the score is
-    undefined in any of them. The key of a column ends with the number of the method, as in "ods_1".
-    If two scores have the same key because they are of different classes, the key of the second
-    gets its position too, as in "ods_2_1".
+    undefined in any of them.
 
-    values_of_runs : for each run of each method, field -> image id -> number or None
-    fields         : the scores that all runs have
-    image_ids      : the images, one cell per image
-    spread         : the kind of spread that is shown beside a mean
+    The key of a column is the key of the score and the number of the method, as in "ods_1". Two
+    scores can have the same key because they are those of different classes. The key of the second
+    one then also gets its position among the scores, as in "ods_2_1".
+
+    values_of_runs : the scores of each run, method by method, as `_values_of_images` returns them
+    fields : the scores that all runs have
+    image_ids : the images
+    spread : the kind of spread that is shown beside a mean
     """
     remaining = iter(values_of_runs)
     columns = []
@@ -297,27 +308,28 @@ def _score_columns(
 def _overlay_columns(
     methods: Sequence[Method], folders: Sequence[Path], listed: Sequence[str]
 ) -> list[_Column]:
-    """Return a column for each method, with the paths of the overlays of its first run.
+    """Return a table column for each method, with the paths of the overlays of its first run.
 
-    If an overlay is missing, its cell is "".
+    If an image has no overlay, its cell is "".
 
     folders : the folders of all runs, method by method
-    listed  : the images
+    listed : the images in the table
     """
     columns = []
-    position = 0  # of the method's first run among all runs
+    first = 0  # index of the method's first run in `folders`
     for number, method in enumerate(methods, 1):
-        folder = folders[position] / "overlays"
+        folder = folders[first] / "overlays"
         cells = {image_id: str(overlay_path(folder, image_id) or "") for image_id in listed}
         columns.append(_Column(Field(f"overlay_{number}", "Overlay"), cells))
-        position += method.n_runs
+        first += method.n_runs
     return columns
 
 
 def _as_methods(runs: Sequence[Evaluation | Method]) -> list[Method]:
     """Convert one or two runs or methods to methods. A run becomes a method with one run.
 
-    Raises DataError for any other number of them, and if the runs of a method are not comparable.
+    Raises DataError if there are more than two or none, or if the runs of a method are not
+    comparable.
     """
     if not 1 <= len(runs) <= 2:
         raise DataError(f"worst: {len(runs)} runs, expected one, or two to compare")
@@ -329,39 +341,50 @@ def _as_methods(runs: Sequence[Evaluation | Method]) -> list[Method]:
 
 
 def _score_differences(columns: Sequence[_Column]) -> dict[str, float]:
-    """Return the values by which the images are ranked, by image id.
+    """Return a dict from image id to the number by which the image is ranked.
 
-    For one column, the value is the score itself. For two columns, it is the first score minus the
-    second. If a cell is a mean with its spread, the mean is used. Images with an undefined score
-    are left out.
+    columns : one or two columns of scores. For one column, the number is the score itself. For two
+        columns, it is the first score minus the second
+
+    If a cell is a mean with its spread, the mean is used. Images with an undefined score are left
+    out.
     """
     differences = {}
     for image_id in columns[0].cells:
         cells = [column.cells[image_id] for column in columns]
         numbers = [cell.value if isinstance(cell, Estimate) else cell for cell in cells]
         defined = [number for number in numbers if isinstance(number, int | float)]
-        if len(defined) == len(numbers):
+        if len(defined) == len(columns):
+            # The sum is the second score, or 0 if there is none
             differences[image_id] = defined[0] - sum(defined[1:])
     return differences
 
 
 def _first_of_each_group(ranked: Sequence[str], run: Evaluation, by: str, n: int) -> dict[str, str]:
-    """Return the first `n` images of each group, as image id -> group, group by group.
+    """Return the first `n` images of each group, as a dict from image id to the group's name.
+
+    The dict has the images group by group, and in the order of `ranked` within a group.
 
     ranked : the images in order
-    by     : a column of groups of `run`, possibly with limits, as in "size=0,1024"
+    by : a column of groups of `run`. Its name may be followed by the limits at which its numbers
+        are divided, as in "size=0,1024"
     """
-    parts = partition(run.records, by)
-    group_of = {i: parts.names[k] for i, k in zip(run.image_ids, parts.members, strict=True)}
+    division = partition(run.records, by)
+    group_of = {}
+    for image_id, group_number in zip(run.image_ids, division.members, strict=True):
+        group_of[image_id] = division.names[group_number]
     listed: dict[str, str] = {}
-    for group in parts.names:
+    for group in division.names:
         members = [image_id for image_id in ranked if group_of[image_id] == group]
         listed |= dict.fromkeys(members[:n], group)
     return listed
 
 
 def _overlay_note(runs: Sequence[Evaluation], is_drawn: bool) -> str:
-    """Explain the colours of overlays or, if any overlay is missing, how to draw them."""
+    """Return a note that explains the colours of overlays.
+
+    is_drawn : True if all overlays exist. If it is False, the note says how to draw them instead
+    """
     if not is_drawn:
         return "No overlays yet: draw them with --overlays."
     note = "Overlays: green is matched, orange false, blue missed."

@@ -152,7 +152,7 @@ def test_the_page_and_the_grid_show_masks(tmp_path):
     ],
 )
 def test_words_of_the_ground_truth(truth, words):
-    assert annotated_shares(bb.GroundTruth("a", **truth)).words == words
+    assert annotated_shares(bb.GroundTruth("a", **truth)).caption == words
 
 
 def test_a_mask_cut_from_a_soft_map_is_drawn(tmp_path):
