@@ -220,8 +220,10 @@ def pair(
             problems.append(f"{show(folder)}: {fault.format(examples)}")
     if problems:
         raise PairingError("", problems)
-    chosen = gts if missing == "zero" else shared
-    return [Pair(i, tuple(preds.get(i, ())), tuple(gts[i])) for i in sorted(chosen)]
+    pairs = []
+    for image_id in sorted(gts if missing == "zero" else shared):
+        pairs.append(Pair(image_id, tuple(preds.get(image_id, ())), tuple(gts[image_id])))
+    return pairs
 
 
 def ground_truths(gt_dir: PathLike, split: Split = None) -> list[Pair]:
@@ -271,8 +273,7 @@ def group_files(
     pred_several, gt_several = pred_kind == "labels", gt_kind == "annotators"
     is_path = isinstance(split, str | os.PathLike)
     lines = _read_lines(split) if isinstance(split, str | os.PathLike) else split
-    both_several = pred_several and gt_several
-    depth = _find_depth(pred_files, gt_files, lines, both_several, sequences)
+    depth = _find_depth(pred_files, gt_files, lines, pred_several and gt_several, sequences)
     if depth > 1:  # the id is the path SEQUENCE/FRAME, and each frame has one file
         pred_several = gt_several = False
         pred_files = [file._replace(parts=(file.end(depth),)) for file in pred_files]

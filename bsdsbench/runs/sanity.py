@@ -111,19 +111,23 @@ def first_look(
     - protocol: the protocol of the run
     - unused: the names of the protocol's fields on which no score of the run depends
     """
-    looks = [look for look in looks if look.measured]
+    comparable, dark_ids = list[Look](), list[str]()
+    for look in looks:
+        if look.measured:
+            comparable.append(look)
+            if has_dark_boundaries(look.soft, look.truth):
+                dark_ids.append(look.pred.image_id)
     ids_by_finding: dict[_Finding, list[str]] = {}
-    dark_ids = [look.pred.image_id for look in looks if has_dark_boundaries(look.soft, look.truth)]
-    if 2 * len(dark_ids) > len(looks):
+    if 2 * len(dark_ids) > len(comparable):
         ids_by_finding[DARKER, Setting("invert", not protocol.invert)] = dark_ids
     else:
-        ids_by_finding = _find_misplaced_maps(looks)
+        ids_by_finding = _find_misplaced_maps(comparable)
     needs_thin_lines = protocol.thin and not protocol.nms and not {"nms", "max_dist"} & set(unused)
     if not ids_by_finding and needs_thin_lines:
-        ids_by_finding = _find_thick_maps(looks)
+        ids_by_finding = _find_thick_maps(comparable)
     warnings = []
     for (description, fix), ids in ids_by_finding.items():
-        line = f"{len(ids)} of {len(looks)} maps looked at {description} [{listed(ids, 3)}]"
+        line = f"{len(ids)} of {len(comparable)} maps looked at {description} [{listed(ids, 3)}]"
         warnings.append(InputWarning(line, fix=fix or ()))
     return warnings
 
@@ -167,7 +171,10 @@ def _find_thick_maps(looks: Sequence[Look]) -> dict[_Finding, list[str]]:
             if thickness(look.soft) > _BROAD:
                 reason = FILLED if thickness(look.truth) > _BROAD else RAW
                 ids_by_reason[reason].append(look.pred.image_id)
-    return {reason: ids for reason, ids in ids_by_reason.items() if 2 * len(ids) > n_soft}
+    for reason in (FILLED, RAW):
+        if 2 * len(ids_by_reason[reason]) <= n_soft:
+            del ids_by_reason[reason]
+    return ids_by_reason
 
 
 def _sample_lines(values: Map) -> Map:

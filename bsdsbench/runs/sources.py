@@ -226,7 +226,9 @@ def list_items(
             photos = pairing.find_photos(folder, [p.image_id for p in pairs])
     views = {} if plan.valid_dir is None else _fields_of_view(plan.valid_dir, pairs)
     n_maps = readers.count_placeholder_maps(pairs) if kind == "labels" else 1
-    items = [_item_of(p, kind, alike, photos, views, n_maps) for p in pairs]
+    items = []
+    for image in pairs:
+        items.append(_item_of(image, kind, alike, photos, views, n_maps))
     return PairedFolders(items, absent)
 
 
