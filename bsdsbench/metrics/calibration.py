@@ -99,7 +99,8 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
     ) -> Arrays:
         """Count the pixels of one image in each of B bins, once for each annotator.
 
-        All counts are sums over annotators. The value of a pixel is called p.
+        Returns a dict with these arrays, which are sums over annotators. The value of a pixel is
+        called p.
 
         pixels : int64 (B,), the number of pixels in each bin
         marked : int64 (B,), the number of these pixels that the annotator marked

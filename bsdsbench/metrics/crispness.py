@@ -58,6 +58,8 @@ class CrispnessMetric(CurveMetric[VoidOptions]):
     ) -> Arrays:
         """Match boundaries with and without NMS, and sum the map after and before NMS.
 
+        Returns a dict with these arrays:
+
         thresholds : float64 (T,)
         seval, ceval : int64 (T, 4), the `matches` of `boundary_counts` with NMS and thinning, and
             with neither

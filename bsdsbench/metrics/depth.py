@@ -288,7 +288,8 @@ class DepthMetric(ValuesMetric[DepthOptions]):
     ) -> Arrays:
         """Count the edge pairs, edge distances and matched edges of one image.
 
-        Only the arrays of the measures in `opt.measures` are returned. R is the number of ratios.
+        Returns a dict with the arrays of those measures that `opt.measures` names. R is the number
+        of ratios.
 
         si : int64 (R, 4, 3), pairs of neighbouring pixels whose inverse depths differ by more than
             the ratio. Axis 1 is the position of the nearer pixel in the pair (left, top, right,

@@ -161,8 +161,10 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None
         gt_rows = _count_by_size(is_found, table.gt_pixels, opt.sizes)
         pred_rows = _count_by_size(is_correct, table.pred_pixels, opt.sizes)
         by_size["by_size"] = np.stack([gt_rows, pred_rows], axis=1)
+    jaccard_sums = _jaccard_sums(table, one_to_one)
     return Counts(
-        **_jaccard_sums(table, one_to_one),
+        inside=[sums.inside for sums in jaccard_sums],
+        joined=[sums.joined for sums in jaccard_sums],
         objects=[[is_found.sum(), is_found.size], [is_correct.sum(), is_correct.size]],
         sorted_ap=_sorted_ap(table.iou[one_to_one], sum(table.iou.shape)),
         **by_size,
@@ -204,39 +206,53 @@ def _rank_objects(values: I8) -> I8:
     return ranks[:-1]
 
 
-def _jaccard_sums(table: _OverlapTable, one_to_one: tuple[I8, I8]) -> dict[str, list[np.int64]]:
+class _JaccardSums(NamedTuple):
+    """The numbers of pixels of which an aggregated Jaccard index is the ratio."""
+
+    inside: np.int64  # the sum of the intersections of pairs of objects
+    joined: np.int64  # the sum of their unions, and of the pixels of unpaired objects
+
+
+def _jaccard_sums(table: _OverlapTable, one_to_one: tuple[I8, I8]) -> list[_JaccardSums]:
     """Sum the intersections and the unions of pairs of objects, for each index in JACCARD.
 
     - aji pairs each annotated object with the predicted object with which it has the largest IoU.
     - aji_plus takes the pairs in `one_to_one`: indices of annotated objects and of their partners.
-    - aji_union, the index of cellpose, makes as many one-to-one pairs with an IoU of at least 0.5
-      as possible. Its union is the number of pixels that belong to an object in either map.
-
-    For aji and aji_plus, pairs without a common pixel are left out, and the pixels of unpaired
-    objects are added to the unions.
-
-    Returns a dict with the summed intersections ("inside") and unions ("joined"), each a list in
-    the order of JACCARD.
+    - aji_union is the index of cellpose, see `_cellpose_sums`.
     """
-    shared, union, iou, gt_pixels, pred_pixels = table
     best_pairs = one_to_one
-    if iou.size:
-        best_pairs = np.arange(len(gt_pixels)), iou.argmax(axis=1)
-    inside, joined = [], []
-    for pairs in (best_pairs, one_to_one):
-        is_pair = np.zeros(iou.shape, bool)
-        is_pair[pairs] = shared[pairs] > 0
-        unpaired_gt = gt_pixels[~is_pair.any(axis=1)].sum()
-        unpaired_pred = pred_pixels[~is_pair.any(axis=0)].sum()
-        inside.append(shared[is_pair].sum())
-        joined.append(union[is_pair].sum() + unpaired_gt + unpaired_pred)
-    # The assignment makes as many pairs with an IoU of at least 0.5 as possible: the other terms of
-    # the benefit add up to 1/2 at most, so they only decide between equal numbers of such pairs
-    most_pairs = max(min(iou.shape), 1)
-    benefit = (iou >= _CELLPOSE_IOU) + iou / (2 * most_pairs)
-    inside.append(shared[_assignment()(benefit, maximize=True)].sum())
-    joined.append(gt_pixels.sum() + pred_pixels.sum() - shared.sum())
-    return {"inside": inside, "joined": joined}
+    if table.iou.size:
+        best_pairs = np.arange(len(table.iou)), table.iou.argmax(axis=1)
+    return [_sum_pairs(table, best_pairs), _sum_pairs(table, one_to_one), _cellpose_sums(table)]
+
+
+def _sum_pairs(table: _OverlapTable, pairs: tuple[I8, I8]) -> _JaccardSums:
+    """Sum the intersections and the unions of pairs of objects, as AJI and AJI+ do.
+
+    pairs: the indices of the annotated and of the predicted object of each pair. Pairs without a
+        common pixel are left out.
+    """
+    is_pair = np.zeros(table.iou.shape, bool)
+    is_pair[pairs] = table.shared[pairs] > 0
+    unpaired_gt = table.gt_pixels[~is_pair.any(axis=1)].sum()
+    unpaired_pred = table.pred_pixels[~is_pair.any(axis=0)].sum()
+    joined = table.union[is_pair].sum() + unpaired_gt + unpaired_pred
+    return _JaccardSums(table.shared[is_pair].sum(), joined)
+
+
+def _cellpose_sums(table: _OverlapTable) -> _JaccardSums:
+    """Sum the intersections of pairs of objects, and count the pixels of all objects, as cellpose.
+
+    As many one-to-one pairs with an IoU of at least 0.5 as possible are made. Pixels that belong to
+    an object in both maps are counted once.
+    """
+    # The other terms of the benefit add up to 1/2 at most, so they only decide between equal
+    # numbers of pairs with such an IoU
+    most_pairs = max(min(table.iou.shape), 1)
+    benefit = (table.iou >= _CELLPOSE_IOU) + table.iou / (2 * most_pairs)
+    pairs = _assignment()(benefit, maximize=True)
+    joined = table.gt_pixels.sum() + table.pred_pixels.sum() - table.shared.sum()
+    return _JaccardSums(table.shared[pairs].sum(), joined)
 
 
 def _pair_by_rule(table: _OverlapTable, opt: InstancesOptions) -> Bool:

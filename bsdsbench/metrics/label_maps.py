@@ -76,10 +76,10 @@ def void_of(gt: ArrayLike, ignored: Sequence[float] = ()) -> Bool | None:
 
 
 def as_label_map(labels: ArrayLike, what: str = "labels") -> Map:
-    """Return a label map (H, W) of integers; a bool map becomes uint8.
+    """Check that an array is a label map (H, W) of integers, and return it.
 
-    Raises DataError if the array has another type or shape or no pixels. `what` names the array in
-    the message.
+    A bool map becomes uint8. Raises DataError if the array has another type or shape, or no pixels.
+    `what` names the array in the message.
     """
     array = given_array(labels, what)
     if array.dtype.kind == "b":

@@ -54,7 +54,8 @@ def _count_right_pairs(
     """
     from bsdsbench.kernels.matching.matching import match_maps
 
-    is_matched, right = np.zeros((2, bmap.size), bool)  # for each pixel of the prediction
+    # For each predicted pixel: whether it is in any pair, and whether it is in a right one
+    is_matched, is_right = np.zeros((2, bmap.size), bool)
     matched_gt = right_gt = 0
     for annotator, (gt_map, gt_angle) in enumerate(zip(gt_maps, gt_angles, strict=True)):
         pred_at, gt_at = match_maps(bmap, gt_map, radius, annotator)
@@ -62,11 +63,11 @@ def _count_right_pairs(
         turn = np.mod(difference, 2 * np.pi)
         agrees = (turn <= np.pi / 2) | (turn >= 3 * np.pi / 2)  # at most a quarter turn apart
         is_matched[pred_at] = True
-        right[pred_at[agrees]] = True
+        is_right[pred_at[agrees]] = True
         matched_gt += pred_at.size
         right_gt += int(agrees.sum())
-    totals = np.count_nonzero(gt_maps), is_matched.sum(), bmap.sum()
-    return np.array([matched_gt, *totals, right_gt, right.sum()])
+    total_gt, matched_pred, total_pred = np.count_nonzero(gt_maps), is_matched.sum(), bmap.sum()
+    return np.array([matched_gt, total_gt, matched_pred, total_pred, right_gt, is_right.sum()])
 
 
 class OcclusionMetric(CurveMetric[None]):
@@ -100,6 +101,8 @@ class OcclusionMetric(CurveMetric[None]):
         counter: Counter | None = None,
     ) -> Arrays:
         """Count the matched pixels, and those in pairs whose angles agree, at each threshold.
+
+        Returns a dict with these arrays:
 
         thresholds, matches : float64 (T,), int64 (T, 4), as in `boundary_counts`
         right_gt : int64 (T,), annotated pixels in a right pair, summed over annotators. The

@@ -166,6 +166,8 @@ class SaliencyMetric(Metric[SaliencyOptions]):
     ) -> Arrays:
         """Count one image's pixels that are on at each threshold, and compute its other measures.
 
+        Returns a dict with these arrays:
+
         tp, fp : int64 (257,), the number of pixels inside (tp) and outside (fp) the mask that are
             on at each of the 256 levels and, in the last column, at the image's adaptive threshold
         half_tp, half_fp : int64 (), the number of pixels inside and outside the mask whose value is

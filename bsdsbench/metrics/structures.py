@@ -196,6 +196,8 @@ class TopologyMetric(ValuesMetric[TopologyOptions]):
     ) -> Arrays:
         """Count the topological errors and the skeleton pixels of one image.
 
+        Returns a dict with these arrays:
+
         errors : int64 (3,), the absolute differences of b0, b1 and the Euler characteristic between
             the two masks, summed over patches. Patches of void pixels only are left out.
         patches : int (), number of patches with at least one pixel that is not void
@@ -328,7 +330,8 @@ class CcqMetric(ValuesMetric[CcqOptions]):
     ) -> Arrays:
         """Count the matched and the total pixels of the predicted and of the annotated lines.
 
-        Both arrays hold the number for the predicted lines first, then for the annotated lines.
+        Returns a dict with two arrays. Both hold the number for the predicted lines first, then for
+        the annotated lines.
 
         matched : int (2,), line pixels that lie within the buffer around the lines of the other map
         total : int (2,), all line pixels

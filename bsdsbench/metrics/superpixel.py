@@ -173,10 +173,11 @@ def compactness(labels: ArrayLike) -> float:
     label_map = as_label_map(labels)
     flat, area, _ = number_regions(label_map)
     padded = np.pad(flat.reshape(label_map.shape), 1, constant_values=-1)
-    sides = np.zeros(padded.shape, np.int64)  # sides of each pixel on the border of its superpixel
-    for axis, step in ((0, 1), (0, -1), (1, 1), (1, -1)):
-        sides += padded != np.roll(padded, step, axis)
-    perimeter = np.bincount(flat, np.ravel(sides[1:-1, 1:-1]))
+    # Count the sides of each pixel that lie on the border of its superpixel
+    n_sides = np.zeros(padded.shape, np.int64)
+    for axis, offset in ((0, 1), (0, -1), (1, 1), (1, -1)):  # of the four neighbours
+        n_sides += padded != np.roll(padded, offset, axis)
+    perimeter = np.bincount(flat, np.ravel(n_sides[1:-1, 1:-1]))
     return float((area * (4 * np.pi * area / perimeter**2)).sum() / flat.size)
 
 

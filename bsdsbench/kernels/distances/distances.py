@@ -124,23 +124,27 @@ def _find_corners(padded, window, label, rows, cols, code):
     return count
 
 
-def _sort_by_label(sites: I4, n: int) -> tuple[I8, I4]:
+class _SortedSites(NamedTuple):
+    """Outline points (sites) sorted by label."""
+
+    start: I8  # (n + 1,): label k has the sites start[k] : start[k + 1]
+    numbers: I4  # (K, sites), the numbers of each site, such as its row and column
+
+
+def _sort_by_label(sites: I4, n: int) -> _SortedSites:
     """Sort outline points (sites) by label, keeping the order of sites with the same label.
 
     sites (1 + K, sites): one column for each site. Row 0 has its label, 0 .. n - 1, and the other
         rows have K more numbers, for example its row and column in the image.
-
-    Returns two arrays: the start of each label's sites after sorting, (n + 1,), and the other rows
-    of `sites`, sorted, (K, sites).
     """
-    label = sites[0]
+    label, numbers = sites[0], sites[1:]
     if n == 1:
-        return np.array([0, label.size]), sites[1:].copy()
+        return _SortedSites(np.array([0, label.size]), numbers.copy())
     start = np.zeros(n + 1, np.int64)
     order = np.empty(label.size, np.int64)
     np.cumsum(np.bincount(label, minlength=n), out=start[1:])
     _sort(label, start[:-1].copy(), order)
-    return start, sites[1:].take(order, axis=1)
+    return _SortedSites(start, numbers.take(order, axis=1))
 
 
 @kernel(_nrt=False)

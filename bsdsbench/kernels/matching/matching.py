@@ -289,18 +289,8 @@ def count_partners(truth: Truth) -> I8:
         pred, gt = sides[i]._replace(factor=graph.PRED), sides[j]
         geometry = graph.new_geometry(truth.shape, truth.disk, gt.pixel.size, 0)
         # The smaller map enters as the ground truth, because fewer of its pixels find no mate
-        larger, smaller = (pred, gt) if pred.pixel.size > gt.pixel.size else (gt, pred)
-        _match(
-            one_step,
-            larger,
-            smaller,
-            geometry,
-            work,
-            ordering,
-            n_matched,
-            sorts=False,
-            keeps_gt=False,
-        )
+        both = (pred, gt) if pred.pixel.size > gt.pixel.size else (gt, pred)
+        _match(one_step, *both, geometry, work, ordering, n_matched, sorts=False, keeps_gt=False)
         n_partners[annotators[i]] += pred.node["mate"] != NO_VERTEX
         n_partners[annotators[j]] += gt.node["mate"] != NO_VERTEX
     return n_partners

@@ -36,8 +36,8 @@ def enter_vertices(entering, begin, end, side, opposite, geometry, work, step):
 
     entering: the vertices entering[begin:end] of `side` are added. Vertices that have a mate
         already are skipped.
-    side, opposite: the two vertex sets, each a Side. Their mates, duals and edges are changed in
-        place.
+    side, opposite: the two vertex sets, each a Side. Their mates, edges and duals (numbers that
+        prove the matching optimal) are changed in place.
     geometry: which vertices have an edge between them, and how edges are weighted.
     work: scratch arrays.
     step: the number of the current step (threshold). It is stored in each vertex that gets a mate,
@@ -215,10 +215,13 @@ def _remove_from_front(place, n_front, front, front_dist, front_place):
 
 @inner
 def _flip(last, nodes, opposite_nodes, bits, step):
-    """Exchange matched and unmatched edges along the path that ends at the opposite vertex `last`.
+    """Exchange matched and unmatched edges along an alternating path.
 
-    From `last`, the fields `parent` and `mate` of the vertices lead back to the start of the path,
-    the vertex that enters the matching at this step.
+    last: the vertex of the other side at which the path ends. From it, the fields `parent` and
+        `mate` of the vertices lead back to the start of the path, the vertex that enters the
+        matching at this step.
+    nodes, opposite_nodes NODE_DTYPE: the vertices of both sides; their mates are changed in place.
+    bits, step: as in `record_matched_steps`.
 
     Returns how many pairs are gained. If `last` was free, this is 1. If `last` had a mate, this is
     0: the mate becomes free, and the steps during which it was matched are recorded in `bits`.

@@ -187,7 +187,7 @@ def _rows_with_bits(bits: U8, n_steps: int, kind: I8 | None = None, n_kinds: int
 def _record_active_steps(events, near, backwards, row_of, bits, n_on):
     """Record the steps after which each pixel is on, and count the pixels of two sets that are on.
 
-    events: the changes of the predicted map at n steps.
+    events: the pixels that enter or leave the predicted map at each of n steps (thresholds).
     near uint64 (2, H, words): the two sets of pixels, from `bits.pack`.
     backwards: if True, step s is bit n - 1 - s of `bits`, otherwise bit s.
     row_of int32 (H, W): -1 on entry; receives the row of `bits` for each pixel that ever changes.

@@ -393,7 +393,8 @@ def fop_sums(
 def _classify(table, pred, gt):
     """Classify the regions of two segmentations by their overlaps, as objects, parts or neither.
 
-    table: its rows are the regions of `pred`, its columns the regions of `gt`.
+    table: the Cells of the table of overlaps. Its rows are the regions of `pred`, its columns the
+        regions of `gt`.
     pred, gt: _Regions. Their arrays `classes` and `covered`, 0 on entry, receive the results.
 
     A region lies almost entirely in another if at least GAMMA_OBJECT of its area does. Two
@@ -450,7 +451,11 @@ class _Columns(NamedTuple):
 def largest_total(table: Cells, col_start: I8) -> int:
     """Return the largest total intersection, in pixels, of one-to-one pairs of regions.
 
-    The rows are paired with the columns of each annotator in turn, and the totals are summed.
+    The predicted regions are paired with the regions of each annotator in turn, and the totals are
+    summed over annotators.
+
+    table: a row for each predicted region, a column for each region of each annotator.
+    col_start (A + 1,): annotator k has the columns col_start[k] to col_start[k + 1] - 1.
     """
     n_rows, n_cols = table.indptr.size - 1, int(col_start[-1])
     row_of_cell = np.repeat(np.arange(n_rows, dtype=np.int32), np.diff(table.indptr))

@@ -221,14 +221,12 @@ def _columns() -> Iterator[Column]:
     for radius in (1, 2, 3, 5, 9, 12):
         yield Column(f"f@{radius}", f"F {radius} px", quantity="f@")
     yield Column("bf", "BF")
-    distances = [("hd", "")]
+    yield _distance_column("hd")
     for percent in PERCENTS:
-        distances += [(f"hd{percent:g}", form) for form in ("-pooled", "-directed", "-area")]
-    distances += [("assd", "-pooled"), ("assd", "-directed")]
-    undefined = "no pair has two outlines, or a distance is infinite (contour.empty)"
-    for name, form in distances:
-        key, heading = name + form, name.upper() + form.replace("-", " ")
-        yield Column(key, heading, lower=True, digits=3, undefined=undefined, quantity=name)
+        for form in ("pooled", "directed", "area"):
+            yield _distance_column(f"hd{percent:g}", form)
+    for form in ("pooled", "directed"):
+        yield _distance_column("assd", form)
     for t in (0.5, 1, 2, 3, 5, 10):
         for form in ("area", "counts", "mean"):
             yield Column(_key_at(f"nsd-{form}", t), f"NSD {form} {t}", quantity=f"nsd@{t}")
@@ -236,6 +234,15 @@ def _columns() -> Iterator[Column]:
     for width in (1, 2, 3, 5, 10, 20):
         yield Column(f"trimap@{width}", f"trimap IoU {width} px")
     yield Column("cldice", "clDice")
+
+
+def _distance_column(name: str, form: str = "") -> Column:
+    """Return the column of a distance between outlines, such as "hd95" in the form "pooled"."""
+    key, heading = name, name.upper()
+    if form:
+        key, heading = f"{name}-{form}", f"{name.upper()} {form}"
+    undefined = "no pair has two outlines, or a distance is infinite (contour.empty)"
+    return Column(key, heading, lower=True, digits=3, undefined=undefined, quantity=name)
 
 
 _COLUMNS = tuple(_columns())

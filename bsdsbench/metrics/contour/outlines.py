@@ -102,8 +102,10 @@ class Compared:
     def shells(self, size: float) -> I8:
         """Count the pixels of each label's inner boundary in both maps, in pred and in gt.
 
-        The inner boundary is what repeated erosion with a 3 x 3 square removes. The number of
-        erosions is `_shell_width` of `size`.
+        The inner boundary is what repeated erosion with a 3 x 3 square removes.
+
+        size: the number of erosions, which is the width of the boundary in pixels. If it is below
+            1, it is a fraction of the image diagonal.
 
         Returns int64 (n, 3). A pixel is counted as in both maps if it is in both inner boundaries.
         """
@@ -119,7 +121,7 @@ class Compared:
     def outlines(self, kind: str, steps: Spacing) -> BothOutlines:
         """Return the outlines of pred and of gt, with the distance of each point to the other one.
 
-        kind: "rim", "side" or "corner", see the top of this module.
+        kind: "rim", "side" or "corner", as in `_find_outlines`.
         steps: the distances between rows and between columns, in the unit of the result.
         """
         if (kind, steps) not in self._outlines:
@@ -143,7 +145,7 @@ class Compared:
         return distances.to_other_label(self.pair.gt.astype(np.int32), *PIXELS)
 
     def find(self, what: str, size: float) -> Any:
-        """Return the counts or outlines that a measure of `TABLE` compares.
+        """Return the counts or outlines that a measure compares.
 
         `what` is one of these names:
 
@@ -171,7 +173,9 @@ class Compared:
 def _find_outlines(pair: LabelPair, kind: str, steps: Spacing) -> BothOutlines:
     """Find the outlines of both maps, and the distance of each point to the other map's outline.
 
-    kind: "rim", "side" or "corner", see the top of this module.
+    kind: the kind of outline. "rim": the pixels of a label with one of four neighbours outside it.
+        "side": the pixels that differ from the one to the right, below or below-right. "corner":
+        the corners of pixels at which a label meets another.
     steps: the distances between rows and between columns.
     """
     pred, gt = _trace(pair.pred, pair.n, kind), _trace(pair.gt, pair.n, kind)
@@ -188,8 +192,12 @@ def _find_outlines(pair: LabelPair, kind: str, steps: Spacing) -> BothOutlines:
 def _trace(labels: Labels, n_labels: int, kind: str) -> distances.Outlines:
     """Find the points of the outline of each label in a map (H, W) with the labels 0 .. n - 1.
 
-    kind: "rim", "side" or "corner", see the top of this module. For "rim" and "corner", everything
-        beyond the image is outside all labels. For "side", the last row and column are repeated.
+    kind: the kind of outline. "rim": the pixels of a label with one of four neighbours outside it.
+        "side": the pixels that differ from the one to the right, below or below-right. "corner":
+        the corners of pixels at which a label meets another.
+
+    For "rim" and "corner", everything beyond the image is outside all labels. For "side", the last
+    row and column are repeated.
     """
     labels = labels.astype(np.int32)
     if kind == "side":

@@ -366,13 +366,15 @@ def _class_of_value(values: I8, opt: MapContents) -> I8:
 
 
 def _number_regions(values: I8, opt: MapContents, what: str) -> Regions:
-    """Number the regions of one map from the values (overlaps,) that its overlaps have.
+    """Number the regions of one of two instance maps in ascending order of their values.
 
+    values (overlaps,): the value in this map of each overlap, which is a pair of values that the
+        two maps have at a common pixel.
     what: the entry of SIDES that says which of the two maps it is.
 
-    If there is a divisor, values of ignored classes are void, and `_without_class` says which other
-    values are not regions. If there is none, each value above 0 is a region, and ignored values of
-    the ground truth are void. VOID is always void.
+    Void values (pixels that are not judged) belong to no region. They are VOID and, if there is a
+    divisor, values of ignored classes. If there is none, they are VOID and ignored values of the
+    ground truth.
 
     Raises DataError if a value cannot be an instance.
     """
@@ -380,19 +382,28 @@ def _number_regions(values: I8, opt: MapContents, what: str) -> Regions:
         void = (values == VOID) | np.isin(values // opt.divisor, opt.ignored)
         is_none = _without_class(values, void, opt, what)
     else:
-        if values[values != VOID].min(initial=0) < -1:
-            raise DataError(
-                f"{what}: value {values.min()}, expected 0 or -1 for nothing and the numbers of "
-                "instances (16-bit numbers read as signed?)"
-            )
         ignored = opt.ignored if what == SIDES[1] else ()
         void = (values == VOID) | np.isin(values, ignored)
-        is_none = void | (values <= 0)
+        is_none = _without_number(values, void, what)
     region_values = np.where(is_none, -1, values)
     ids, region = np.unique(region_values, return_inverse=True)
     if is_none.any():  # the first id is -1: number it -1, and the regions from 0
         ids, region = ids[1:], region - 1
     return Regions(ids, _class_of_value(ids, opt), region, void)
+
+
+def _without_number(values: I8, void: Bool, what: str) -> Bool:
+    """Return which values of a map without classes belong to no instance, bool (overlaps,).
+
+    These are values that are `void`, 0 and -1. Raises DataError if a value is below -1. `what`, an
+    entry of SIDES, names the map in the message.
+    """
+    if values[values != VOID].min(initial=0) < -1:
+        raise DataError(
+            f"{what}: value {values.min()}, expected 0 or -1 for nothing and the numbers of "
+            "instances (16-bit numbers read as signed?)"
+        )
+    return void | (values <= 0)
 
 
 def _without_class(values: I8, void: Bool, opt: MapContents, what: str) -> Bool:

@@ -272,8 +272,9 @@ def _tables_of_ucm(ucm2: F8, gts: Annotators, thresholds: F8) -> Iterator[_Table
 def _measure_official(table: OverlapTable) -> dict[str, float | F8]:
     """Compute the official program's measures, and others from the same regions.
 
-    Measures without further words are means over the annotators. n, a, b and N are explained at the
-    top of this module.
+    Measures without further words are means over the annotators. In the formulas, n(i,j) is the
+    number of pixels in region i of the segmentation and region j of an annotator, a_i and b_j are
+    the areas of these regions, and N is the number of pixels.
 
     best_gt : float64 (G,), the best IoU of each annotated region, n(i,j) / (a_i + b_j - n(i,j))
     covered_gt : sum of b_j times this IoU over the regions of all annotators; divided by the sum of
@@ -305,7 +306,10 @@ def _measure_official(table: OverlapTable) -> dict[str, float | F8]:
 
 
 def _measure_seism(table: OverlapTable) -> dict[str, float]:
-    """Compute SEISM's measures from n(i,j), the areas a and b, and the number of pixels N.
+    """Compute the measures of the program SEISM.
+
+    In the formulas, n is the number of pixels in a region of the segmentation and one of an
+    annotator, a and b are the areas of these regions, and N is the number of pixels.
 
     Distances in pixels are sums over annotators, `fop` values compare the segmentation with all
     annotators together, and all other values are means over annotators.
