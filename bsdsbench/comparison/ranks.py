@@ -114,17 +114,7 @@ def indistinguishable_groups(compared: ComparedScores, score: str) -> list[tuple
     method of the group in the ranking. Groups of a single method, and groups within a larger group,
     are left out.
     """
-    different = set[frozenset[str]]()  # the pairs of methods that differ significantly
-    for d in compared.differences:
-        if d.score != score:
-            continue
-        # Without a usable p-value, because it is NaN or because there are too few seeds for a
-        # significant one, the interval of the difference decides
-        is_testable = not math.isnan(d.p) and (d.a, d.b) not in compared.untestable
-        excludes_0 = d.low > 0 or d.high < 0
-        differ = d.significant(compared.level) if is_testable else excludes_0
-        if differ:
-            different.add(frozenset((d.a, d.b)))
+    different = _different_pairs(compared, score)
     names = compared.ranks[score].names
     groups = list[tuple[int, int]]()
     previous_last = 0
@@ -141,6 +131,24 @@ def indistinguishable_groups(compared: ComparedScores, score: str) -> list[tuple
             groups.append((first, last))
             previous_last = last
     return groups
+
+
+def _different_pairs(compared: ComparedScores, score: str) -> set[frozenset[str]]:
+    """Return the pairs of methods that differ significantly by a score, METRIC.SCORE.
+
+    If there is no usable p-value, because it is NaN or because there are too few seeds for a
+    significant one, the pair differs if the interval of the difference excludes 0.
+    """
+    different = set[frozenset[str]]()
+    for d in compared.differences:
+        if d.score != score:
+            continue
+        is_testable = not math.isnan(d.p) and (d.a, d.b) not in compared.untestable
+        excludes_0 = d.low > 0 or d.high < 0
+        differ = d.significant(compared.level) if is_testable else excludes_0
+        if differ:
+            different.add(frozenset((d.a, d.b)))
+    return different
 
 
 def rank_tables(comparisons: Mapping[str, ComparedScores], by: str = "") -> list[Table]:

@@ -478,7 +478,8 @@ def _both_limits(line: _Polyline, grid: F8) -> F8:
     last = np.searchsorted(line.x, grid, side="right") - 1
     from_left = np.where(line.x[first] == grid, line.y[first], interpolated)
     from_right = np.where(line.x[last] == grid, line.y[last], interpolated)
-    return np.ravel(np.c_[from_left, from_right])[1:-1]
+    both = np.ravel(np.c_[from_left, from_right])  # left and right of each position in turn
+    return both[1:-1]  # not left of the first position, and not right of the last
 
 
 def _roc_polyline(curve: Curve) -> _Polyline:

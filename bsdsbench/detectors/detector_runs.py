@@ -287,7 +287,8 @@ def _evaluate(
         **record.detector(),
         "taken_over": detected.kept,
     }
-    shard = None if plan.shard == (1, 1) else f"{plan.shard[0]}/{plan.shard[1]}"
+    shard_number, n_shards = plan.shard
+    shard = None if n_shards == 1 else f"{shard_number}/{n_shards}"
     header = folder_header(all_items, plan, pred=detected.maps, gt=gt)
     header = header.with_provenance(detector=ReadOnlyDict(provenance), shard=shard)
     header = attrs.evolve(header, failed=detected.failed)

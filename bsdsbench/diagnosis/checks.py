@@ -227,14 +227,14 @@ class Examination(ExaminedInputs):
         change : a function that takes each soft map (H, W) and returns the map to count instead.
             By default the maps are counted as they are.
         """
-        metric, few = self.metric, protocol.replace(thresholds=TRIAL)
+        metric, protocol = self.metric, protocol.replace(thresholds=TRIAL)
         counts = []
         for maps in measured:
             pred = maps.pred
             if change:
                 pred = Prediction(pred.image_id, soft=change(pred.boundary_map()))
-            counts.append(metric.count(pred, maps.gt, few, metric.options_of(few)))
-        return float(metric.score_of(metric.stack(counts), few)["ods"]["f"])
+            counts.append(metric.count(pred, maps.gt, protocol, metric.options_of(protocol)))
+        return float(metric.score_of(metric.stack(counts), protocol)["ods"]["f"])
 
     def report_remedy(
         self,
@@ -304,7 +304,8 @@ def check_doubled_files(examination: Examination) -> None:
         files: list[str] = []
         for ids in ids_by_lower_case.values():
             if len(ids) > 1 or ids[0] in doubled:
-                files += [str(path) for image_id in ids for path in files_of[image_id]]
+                for image_id in ids:
+                    files += map(str, files_of[image_id])
         if files:
             examination.report("doubled", files, what=what)
 
@@ -315,9 +316,13 @@ def _find_affixes(missing: Sequence[str], extra: Sequence[str]) -> str:
     Returns "PREFIX*SUFFIX" if `extra` has the name PREFIX + id + SUFFIX for every missing id.
     Returns "" if there is no such prefix and suffix.
     """
+    first_id = missing[0]
     for name in extra:
-        prefix, image_id, suffix = name.partition(missing[0])
-        if image_id and {prefix + i + suffix for i in missing} <= {*extra}:
+        if first_id not in name:
+            continue
+        prefix, _, suffix = name.partition(first_id)
+        expected_names = {prefix + image_id + suffix for image_id in missing}
+        if expected_names <= set(extra):
             return f"{prefix}*{suffix}"
     return ""
 
@@ -369,46 +374,71 @@ def check_values(examination: Examination) -> None:
 def check_fit(examination: Examination) -> None:
     """Report maps that are inverted, mirrored, or exchanged with the map of another image.
 
-    - "inverted": maps that are bright but much darker on the ground truth than off it, if inverting
-      them raises F.
-    - "mirrored": maps that fit the ground truth far better when they are flipped or rotated. There
-      is one finding for each orientation.
-    - "exchanged": pairs of maps, each of which fits the ground truth of the other image better
+    A map with one of the first two problems is not tested for the next ones.
     """
-    protocol = examination.protocol
-    dark = [i for i, maps in examination.measured if has_dark_boundaries(maps.soft, maps.truth)]
-    fix = Setting("invert", not protocol.invert)
-    inverted_protocol = protocol.replace(invert=fix.value)
-    examination.report_remedy("inverted", dark, inverted_protocol, fix=(fix,))
+    _check_inverted(examination)
     comparable = [image for image in examination.sound if image.thumbnails]
-    for orientation in sorted({image.orientation for image in comparable} - {""}):
-        turned = [image for image in comparable if image.orientation == orientation]
+    _check_turned(examination, comparable)
+    _check_exchanged(examination, comparable)
+
+
+def _check_inverted(examination: Examination) -> None:
+    """Report maps as "inverted" if they seem to be dark on bright, and inverting them raises F.
+
+    Such maps are bright, but much darker on the ground truth than off it.
+    """
+    dark = [i for i, maps in examination.measured if has_dark_boundaries(maps.soft, maps.truth)]
+    fix = Setting("invert", not examination.protocol.invert)
+    inverted_protocol = examination.protocol.replace(invert=fix.value)
+    examination.report_remedy("inverted", dark, inverted_protocol, fix=(fix,))
+
+
+def _check_turned(examination: Examination, images: Sequence[ExaminedImage]) -> None:
+    """Report images whose map fits the ground truth far better when it is flipped or rotated.
+
+    They are reported as "mirrored", in one finding for each orientation.
+    """
+    for orientation in sorted({image.orientation for image in images} - {""}):
+        turned = [image for image in images if image.orientation == orientation]
         examination.report_images("mirrored", turned, way=orientation)
-    by_id = {image.image_id: image for image in comparable}
-    thumbnails = [(i.image_id, *i.thumbnails) for i in comparable if i.thumbnails]
-    if swapped := dict(find_swaps(thumbnails)):
-        first_id, other_id = next(iter(swapped.items()))
-        images = [by_id[image_id] for image_id in swapped]
-        examination.report_images("exchanged", images, a=first_id, b=other_id)
+
+
+def _check_exchanged(examination: Examination, images: Sequence[ExaminedImage]) -> None:
+    """Report pairs of images as "exchanged" if the map of each fits the truth of the other better.
+
+    The finding names one such pair.
+    """
+    by_id = {image.image_id: image for image in images}
+    thumbnails = [(image.image_id, *image.thumbnails) for image in images if image.thumbnails]
+    other_of_image = dict(find_swaps(thumbnails))
+    if other_of_image:
+        first_id, other_id = next(iter(other_of_image.items()))
+        exchanged = [by_id[image_id] for image_id in other_of_image]
+        examination.report_images("exchanged", exchanged, a=first_id, b=other_id)
 
 
 def check_lines(examination: Examination) -> None:
-    """Report lines that are too thick or too thin, odd values, and displaced maps.
-
-    Displacement is reported only if all maps together are displaced by about a pixel or more. If
-    the displacements of their quarters differ by more than SCALED pixels, it is reported as
-    "scaled". Otherwise, it is reported as a "shift" if moving the maps back raises F.
-    """
+    """Report lines that are too thick or too thin, odd values, and displaced maps."""
     raw_protocol = examination.protocol.replace(nms=True)
     examination.report_remedy("raw", examination.with_code("raw"), raw_protocol)
     for code in ("thinned", "grid-values", "jpeg"):
         examination.report_images(code, examination.with_code(code))
-    measured = examination.measured
-    maps = [(m.soft, m.truth) for _, m in measured]
+    _check_displacement(examination)
+
+
+def _check_displacement(examination: Examination) -> None:
+    """Report maps that are displaced from the ground truth by about a pixel or more, all together.
+
+    If the displacements of their quarters differ by more than SCALED pixels, this is reported as
+    "scaled". Otherwise, it is reported as a "shift" if moving the maps back raises F.
+    """
+    images, maps = [], []
+    for image, measured in examination.measured:
+        images.append(image)
+        maps.append((measured.soft, measured.truth))
     moved = examined_images.find_displacement(maps, CORRELATED) if maps else None
     if not moved or (round(moved.rows), round(moved.columns)) == (0, 0):
         return
-    images = [image for image, _ in measured]
     quarters = examined_images.find_quarter_displacements(maps, CORRELATED)
     # The ranges of rows and of columns need all quarters, and some may not fit the ground truth
     if len(quarters) == 4 and np.ptp(quarters, axis=0).max() > SCALED:

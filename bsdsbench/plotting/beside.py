@@ -49,6 +49,7 @@ def plots_beside(out: str | None) -> Iterator[Callable[[], None]]:
         child_stdin: Any = child.stdin
 
         def start_drawing() -> None:
+            """Tell the child the folder of the run, which it waits for."""
             with suppress(BrokenPipeError), child_stdin:
                 child_stdin.write(os.fsencode(out))
 

@@ -166,22 +166,21 @@ def _draw_ranks(
     # are in points.
     rank_width = figure_width() * 72 * 0.7 / (n + 0.4 * len(groups))
     max_area = (0.9 * min(_ROW_HEIGHT * row_scale * font_size(), rank_width)) ** 2
-    for k, shares in enumerate(ranks.shares):
-        reached = np.flatnonzero(shares)  # rank - 1 of each rank that occurs
-        areas = max_area * np.asarray(shares)[reached]
+    for row, shares in enumerate(ranks.shares):
+        occurring = np.flatnonzero(shares)  # rank - 1 of each rank that occurs
+        areas = max_area * np.asarray(shares)[occurring]
         dots: Any = {"color": PALETTE[0], "alpha": 0.35, "linewidths": 0}
-        ax.scatter(reached + 1, np.full(reached.size, k), areas, **dots)
-        ax.plot([ranks.low[k], ranks.high[k]], [k, k], color="black", linewidth=1)
-        ax.plot([ranks.median[k]], [k], "x", color="black", markersize=0.6 * font_size())
+        ax.scatter(occurring + 1, np.full(occurring.size, row), areas, **dots)
+        ax.plot([ranks.low[row], ranks.high[row]], [row, row], color="black", linewidth=1)
+        ax.plot([ranks.median[row]], [row], "x", color="black", markersize=0.6 * font_size())
     for k, (top_row, bottom_row) in enumerate(groups):
         x = n + 0.7 + 0.4 * k
         ax.plot([x, x], [top_row - 0.25, bottom_row + 0.25], color="black", linewidth=2)
     value_of = {i.run: i.value for i in comparison.intervals if i.score == score}
     letters = letters_in(_MAX_LABEL_WIDTH * figure_width())
-    labels = [
-        textwrap.fill(f"{rank}  {name} {short(value_of[name])}", letters)
-        for rank, name in zip(ranks.rank, ranks.names, strict=True)
-    ]
+    labels = []
+    for rank, name in zip(ranks.rank, ranks.names, strict=True):
+        labels.append(textwrap.fill(f"{rank}  {name} {short(value_of[name])}", letters))
     max_lines = 1 + max(label.count("\n") for label in labels)
     label_size = font_size() * min(1, 2 * row_scale / max_lines)  # a row has room for two lines
     ax.set_yticks(range(n), labels, parse_math=False, fontsize=label_size)
@@ -233,10 +232,10 @@ def draw_slices(slices_of_runs: Sequence[Slices], drawn_score: str) -> Figure:
     entries = []  # the dots of each run, for the legend
     for slices, offset, line in zip(slices_of_runs, offsets, curve_lines(n_runs), strict=True):
         rows = [row_of[name] + offset for name in slices.parts.names]
-        scores = [scored.score for scored in slices.scores[drawn_score]]
-        for y, (_, low, high) in zip(rows, scores, strict=True):
-            ax.plot([low, high], [y, y], "-", color=line.color, linewidth=1.2)
-        values = [value for value, _, _ in scores]
+        scores = [slice_score.score for slice_score in slices.scores[drawn_score]]
+        for y, score in zip(rows, scores, strict=True):
+            ax.plot([score.low, score.high], [y, y], "-", color=line.color, linewidth=1.2)
+        values = [score.value for score in scores]
         entries += ax.plot(values, rows, "o", color=line.color, markersize=4.5, label=slices.name)
         ax.axvline(slices.whole[drawn_score], color=line.color, linewidth=0.9, linestyle=":")
     n_images_of = dict(zip(slices_of_runs[0].parts.names, slices_of_runs[0].sizes, strict=True))

@@ -258,7 +258,8 @@ class CurveDisplay:
             elif ax.figure.figure.get_layout_engine() is None and ax.get_subplotspec() is not None:
                 ax.figure.figure.set_layout_engine("constrained")  # room for labels and legends
             # Limits that the user has set turn autoscale off
-            is_empty = not ax.has_data() and ax.get_autoscalex_on() and ax.get_autoscaley_on()
+            has_free_limits = ax.get_autoscalex_on() and ax.get_autoscaley_on()
+            is_empty = not ax.has_data() and has_free_limits
             ax.set_xlabel(ax.get_xlabel() or self.axes[0], parse_math=False)
             ax.set_ylabel(ax.get_ylabel() or self.axes[1], parse_math=False)
             if is_empty:
@@ -290,7 +291,7 @@ class CurveDisplay:
             dots = drawing.dots or (drawing.x, drawing.y)
             ax.plot(*dots, color=color, linestyle="none", zorder=3, **_DOT)
         if drawing.point:
-            shape = self.marker_style if self.best is None else _DOT
-            marker: Any = {"color": color, "linestyle": "none", "zorder": 3, **shape}
+            marker_style = self.marker_style if self.best is None else _DOT
+            marker: Any = {"color": color, "linestyle": "none", "zorder": 3, **marker_style}
             marker["markersize"] *= marker_scale()
             (self.point_,) = ax.plot(*drawing.point, **marker)

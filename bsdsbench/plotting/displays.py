@@ -25,10 +25,12 @@ from bsdsbench.scores.counts import OperatingPoint, Score
 from bsdsbench.scores.curve import PRCurve
 from bsdsbench.scores.ratios import f_beta, ratio
 
+# Arguments of `Axes.plot` for a ring that marks a ranking whose highest scores are negatives
 _RING: dict[str, Any] = {"marker": "o", "markersize": 7, "markerfacecolor": "none"}
 _RING |= {"clip_on": False, "label": "negatives ranked first"}
 # With as many positives, straight lines between points at whole TPs look like a smooth curve
 _SMOOTH_POSITIVES = 500
+_LEAST_RATE = 1e-9  # DET axes never begin below this rate
 # Ticks of normal-deviate axes
 _RATE_TICKS = (1e-4, 0.001, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99)
 
@@ -143,15 +145,19 @@ class PRCurveDisplay(CurveDisplay):
         """
         recall, precision, best = self.recall, self.precision, self.best
         if best is not None:
-            matched = (precision > 0) | (recall > 0)  # no pixel matches at (0, 0)
+            is_matched = (precision > 0) | (recall > 0)
             point = best.recall, best.precision
-            return Drawing(recall[matched], precision[matched], point=point)
+            return Drawing(recall[is_matched], precision[is_matched], point=point)
         if self.chance is None:
             return Drawing(recall, precision)
-        starts_at_zero = recall.size > 0 and recall[0] == precision[0] == 0
-        ring = (0.0, 0.0) if starts_at_zero else None
-        chance_line = (0, 1), (self.chance, self.chance)
-        return Drawing(recall, precision, chance_line, ring, self.original_points)
+        starts_with_negatives = recall.size > 0 and recall[0] == precision[0] == 0
+        return Drawing(
+            recall,
+            precision,
+            chance=((0, 1), (self.chance, self.chance)),
+            point=(0.0, 0.0) if starts_with_negatives else None,
+            dots=self.original_points,
+        )
 
     def _prepare(self, ax: Axes) -> None:
         """Set the limits of `ax`, which is empty, and draw the lines of equal F."""
@@ -170,18 +176,21 @@ def _ranking_fields(curve: PRResult) -> dict[str, object]:
     the curve is not that of its counts, because it is an envelope or was computed for another
     share of positives.
     """
-    predicted = curve.tp + curve.fp
-    precision = ratio(curve.tp, predicted)
-    is_of_counts = np.allclose(curve.precision[predicted > 0], precision[predicted > 0])
+    n_predicted = curve.tp + curve.fp
+    precision = ratio(curve.tp, n_predicted)
+    has_predictions = n_predicted > 0
+    is_of_counts = np.allclose(curve.precision[has_predictions], precision[has_predictions])
+    fields: dict[str, object] = {}
     if curve.positives and is_of_counts:
-        points = interpolate_pr(curve.tp, curve.fp, curve.positives)._asdict()
-        rule = "counts interpolated"
-        area = davis_goadrich_area(curve.tp, curve.fp, curve.positives)
+        fields |= interpolate_pr(curve.tp, curve.fp, curve.positives)._asdict()
+        auc_name = "AUC (counts interpolated)"
+        auc = davis_goadrich_area(curve.tp, curve.fp, curve.positives)
     else:
-        points, rule, area = {}, "trapezoids", curve.auc
-    areas = {"AP": curve.ap, f"AUC ({rule})": area, "AP11": curve.ap_11}
-    texts = [f"{k} -" if np.isnan(v) else f"{k} {100 * v:.1f} %" for k, v in areas.items()]
-    return {**points, "title": ", ".join(texts)}
+        auc_name, auc = "AUC (trapezoids)", curve.auc
+    texts = []
+    for name, area in (("AP", curve.ap), (auc_name, auc), ("AP11", curve.ap_11)):
+        texts.append(f"{name} -" if np.isnan(area) else f"{name} {100 * area:.1f} %")
+    return {**fields, "title": ", ".join(texts)}
 
 
 @dataclass(eq=False, repr=False)
@@ -348,16 +357,17 @@ class DETCurveDisplay(CurveDisplay):
 
         `lowest` is the largest power of ten such that all rates of the curve, except 0 and 1, lie
         between `lowest` and 1 - `lowest`. It is never below 1e-9. If all rates are 0 or 1, it is
-        0.1.
+        0.1. Raises DataError if the scale is unknown, or if the arrays have different lengths.
         """
         self.kind = given_word(self.scale, "scale", ("normal", "log"))
         percent = ", %" if self.scale == "normal" else ""
         self.axes = f"False alarm rate (FPR){percent}", f"Miss rate (FNR){percent}"
         super().__post_init__()  # checks the arrays
         rates = np.r_[self.fpr, self.fnr]
-        inner = rates[(rates > 0) & (rates < 1)]
-        smallest = min(inner.min(), 1 - inner.max()) if inner.size else 0.1
-        self.lowest = float(max(10.0 ** np.floor(np.log10(smallest)), 1e-9))
+        rates = rates[(rates > 0) & (rates < 1)]
+        distance_to_ends = min(rates.min(), 1 - rates.max()) if rates.size else 0.1
+        power_of_ten = 10.0 ** np.floor(np.log10(distance_to_ends))
+        self.lowest = float(max(power_of_ten, _LEAST_RATE))
 
     def _drawing(self) -> Drawing:
         """Return the curve, the chance line FNR = 1 - FPR, and the equal error rate.
@@ -367,7 +377,7 @@ class DETCurveDisplay(CurveDisplay):
         """
         from scipy.special import ndtr
 
-        low = self.lowest / 4
+        low = self.lowest / 4  # outside the axes, which begin at `lowest`
         chance = ndtr(np.linspace(_deviate(low), -_deviate(low), 300))
         star = (self.eer, self.eer) if self.eer is not None and 0 < self.eer < 1 else None
         x = np.clip(self.fpr, low, 1 - low)
@@ -535,12 +545,12 @@ def metric_with_curve(run: Evaluation, metric: str | None = None) -> str:
     alphabetical order. Raises DataError if `metric` has no curve, or if no metric of the run has
     one.
     """
-    candidates = list(run.with_curve)
+    with_curve = list(run.with_curve)
     for name in sorted(run.metrics):
-        if name not in candidates and isinstance(run.score(name).get("curve"), PRCurve):
-            candidates.append(name)
-    if not candidates or (metric and metric not in candidates):
+        if name not in with_curve and isinstance(run.score(name).get("curve"), PRCurve):
+            with_curve.append(name)
+    if not with_curve or (metric and metric not in with_curve):
         wanted = metric or ", ".join(run.metrics)
-        expected = ", ".join(candidates) or "a metric with a precision-recall curve"
+        expected = ", ".join(with_curve) or "a metric with a precision-recall curve"
         raise DataError(f"{run.name}: {wanted!r} has no curve, expected {expected}")
-    return metric or candidates[0]
+    return metric or with_curve[0]

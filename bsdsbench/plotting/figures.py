@@ -63,6 +63,7 @@ from bsdsbench.scores.curve import AP_RULES
 from bsdsbench.scores.ratios import short
 
 _BOX = "box"
+_GOLDEN_RATIO = 0.618034
 Runs = Sequence[Evaluation | str | Path]
 # The display class of each kind of `plot_runs` that draws curves
 DISPLAYS: dict[str, Any] = {
@@ -190,12 +191,11 @@ def plot_spaces(
             displays = [make_display(curve, name, **options) for name, curve in curves.items()]
             plot_curves(displays, ax=ax, chance=chance)
             if hull:
-                kind_of_hull = "achievable" if space == "pr" else "hull"
                 for display, curve in zip(displays, curves.values(), strict=True):
-                    name = f"{display.name}: {kind_of_hull}"
-                    dashed: Any = {"color": display.line_.get_color(), "linestyle": (0, (5, 2))}
+                    name = f"{display.name}: {'achievable' if space == 'pr' else 'hull'}"
                     hull_display = make_display(points_of(curve).hull(), name, **options)
-                    hull_display.plot(ax, chance=False, **dashed)
+                    color = display.line_.get_color()
+                    hull_display.plot(ax, chance=False, color=color, linestyle=(0, (5, 2)))
             if crossed:
                 _mark_crossings(ax, list(curves.values()), space, plot)
             if hull or crossed:
@@ -384,7 +384,8 @@ def _published_displays(
     ap        : show a published AP in the legend, provided that all runs use its AP rule. If there
         are no runs, all published results whose rule is known must have the same rule.
     """
-    shown_rules = ap_rules or {str(entry.ap_rule) for entry in published} & set(AP_RULES)
+    known_rules = {str(entry.ap_rule) for entry in published} & set(AP_RULES)
+    shown_rules = ap_rules or known_rules
     displays = []
     for entry in published:
         display = PRCurveDisplay.from_published(entry)
@@ -472,8 +473,9 @@ def _draw_boxes(ax: Axes, names: Sequence[str], values_of_runs: Sequence[F8]) ->
     """Draw a box for each run, with a dot for each of its values and its name below."""
     lines = curve_lines(len(names))
     for position, (values, line) in enumerate(zip(values_of_runs, lines, strict=True), 1):
-        # Offsets by the golden ratio spread the dots evenly, and the same each time
-        offsets = (np.arange(values.size) * 0.618034 % 1 - 0.5) * 0.5
+        # Fractions of multiples of the golden ratio spread the dots evenly, and the same each time
+        fractions = np.arange(values.size) * _GOLDEN_RATIO % 1
+        offsets = (fractions - 0.5) * 0.5  # from -0.25 to 0.25
         dots: Any = {"markersize": 2.5, "alpha": 0.45, "markeredgewidth": 0}
         ax.plot(position + offsets, values, "o", color=line.color, zorder=1.5, **dots)
         box: Any = {"color": line.color, "linewidth": 1.4}
@@ -502,11 +504,13 @@ def _image_values(run: Evaluation, metric: str) -> Mapping[str, Sequence[float]]
     Returns a dict from METRIC.SCORE to a value per image, NaN if the score is undefined there. The
     scores of a part, such as a class, have the name METRIC.PART.SCORE.
     """
+    values_by_score: dict[str, Sequence[float]] = {}
     if not run.records:  # the run was read from official result files, which have these values
-        rows = run.image_scores(metric).values()
-        keys = dict.fromkeys(key for row in rows for key in row)
-        return {f"{metric}.{key}": [row.get(key, np.nan) for row in rows] for key in keys}
-    values_by_score = {}
+        scores_of_images = run.image_scores(metric).values()
+        keys = dict.fromkeys(key for scores in scores_of_images for key in scores)
+        for key in keys:
+            values_by_score[f"{metric}.{key}"] = [s.get(key, np.nan) for s in scores_of_images]
+        return values_by_score
     for part, values_by_key in run.image_values(metric).items():
         for key, values in values_by_key.items():
             score = f"{metric}.{part}.{key}" if part else f"{metric}.{key}"
@@ -535,11 +539,11 @@ def published_curves_of(
     """
     published = [entry for entry in find_published(keys, labels) if entry.key != "human"]
     expected = ", ".join(published_curves())
-    errors = [
-        DataError(f"published {entry.key!r}: no curve is stored, expected {expected}")
-        for entry in published
-        if entry.curve is None
-    ]
+    errors = []
+    for entry in published:
+        if entry.curve is None:
+            error = DataError(f"published {entry.key!r}: no curve is stored, expected {expected}")
+            errors.append(error)
     if errors:
         raise DataError.collect(errors)
     return published

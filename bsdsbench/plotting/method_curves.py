@@ -49,8 +49,8 @@ class MethodCurve(NamedTuple):
     def f(self) -> float:
         """The mean over runs of the F at each run's best point, or 0 if no curve has one."""
         displays = self.run_displays or [self.display]
-        best = [display.best.f for display in displays if display.best is not None]
-        return sum(best) / len(best) if best else 0.0
+        best_fs = [display.best.f for display in displays if display.best is not None]
+        return sum(best_fs) / len(best_fs) if best_fs else 0.0
 
     def draw_runs(self) -> None:
         """Add the band or the other runs' curves to the axes on which `display` has been drawn.
@@ -194,6 +194,8 @@ def _points(display: CurveDisplay) -> _Points:
 
     Points at (0, 0) are left out: there no pixel matches, so the curve has no value there.
     """
-    x, y = (np.asarray(getattr(display, name), np.float64) for name in display.arrays)
-    matched = (x > 0) | (y > 0)
-    return _Points(x[matched], y[matched])
+    x_name, y_name = display.arrays
+    x = np.asarray(getattr(display, x_name), np.float64)
+    y = np.asarray(getattr(display, y_name), np.float64)
+    has_matches = (x > 0) | (y > 0)
+    return _Points(x[has_matches], y[has_matches])

@@ -19,6 +19,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from bsdsbench.arguments import F8
 from bsdsbench.errors import DataError
 from bsdsbench.io import write_atomic
 
@@ -75,7 +76,7 @@ class CurveLine(NamedTuple):
 
 
 class _Sizes(NamedTuple):
-    """The sizes of a look, which is a style for one use of figures, such as a column of a paper."""
+    """The sizes of a look: a style for one use of figures, such as a column of a paper."""
 
     width: float | None  # of all figures in inches, or None if each kind has its own
     font: float  # in points
@@ -136,10 +137,12 @@ def curve_lines(n_curves: int, n_colors: int = len(PALETTE)) -> list[CurveLine]:
     n_colors : how many colours of the palette are used. After so many curves, the colours repeat
         with the next kind of dashes.
     """
-    return [
-        CurveLine(PALETTE[k % n_colors], DASHES[k // n_colors % len(DASHES)])
-        for k in range(n_curves)
-    ]
+    lines = []
+    for k in range(n_curves):
+        color = PALETTE[k % n_colors]
+        n_repeats = k // n_colors  # how often all colours have been used before
+        lines.append(CurveLine(color, DASHES[n_repeats % len(DASHES)]))
+    return lines
 
 
 @contextmanager
@@ -169,7 +172,8 @@ def style(look: str | None = None, file: bool = False) -> Iterator[None]:
     }
     token = _STYLE.set(_Style(inner_look, file or outer.for_file, True))
     try:
-        if outer.settings_made and inner_look == outer.look:  # making them again takes 5 ms
+        has_settings = outer.settings_made and inner_look == outer.look
+        if has_settings:  # making them again takes 5 ms
             yield
         else:
             with mpl.rc_context():
@@ -265,13 +269,18 @@ def add_title(ax: Axes, name: str, title: str) -> None:
     With a single curve, the text is the title of the curve. With several curves, it has a line
     "NAME: TITLE" for each of them.
     """
-    earlier, text = _titles.get(ax, ([], ""))
-    if ax.get_title() not in ("", text):
-        return  # the user's title
-    curves = [*earlier, (name, title)]
-    lines = [f"{n}: {t}" if n and earlier else t for n, t in curves]
+    earlier_curves, own_title = _titles.get(ax, ([], ""))
+    is_users_title = ax.get_title() not in ("", own_title)
+    if is_users_title:
+        return
+    curves = [*earlier_curves, (name, title)]
     letters = max(letters_in(ax.get_window_extent().width / ax.figure.figure.dpi), 16)
-    ax.set_title("\n".join(textwrap.fill(line, letters) for line in lines), parse_math=False)
+    lines = []
+    for curve_name, curve_title in curves:
+        has_name = curve_name and len(curves) > 1
+        line = f"{curve_name}: {curve_title}" if has_name else curve_title
+        lines.append(textwrap.fill(line, letters))
+    ax.set_title("\n".join(lines), parse_math=False)
     _titles[ax] = curves, ax.get_title()
 
 
@@ -383,17 +392,18 @@ def _draw_outside_legend(
     arguments: Any = {"handles": entries.values(), "labels": entries, "frameon": False}
     arguments["loc"] = "outside lower left" if look == "column" else "outside right upper"
     drawn_legend = _wrap_texts(figure.legend(**arguments))
-    # Height of the legend relative to the room for it; 4 % of the figure is margin
-    excess = drawn_legend.get_window_extent().height / (0.96 * size[1] * figure.dpi)
+    width, height = size
+    room = 0.96 * height * figure.dpi  # for the legend; 4 % of the figure is margin
+    excess = drawn_legend.get_window_extent().height / room
     if look != "column" and excess > 1:
         drawn_legend.remove()
         smaller = (font_size() - 1) / excess
         drawn_legend = _wrap_texts(figure.legend(**arguments, fontsize=smaller))
     extent = drawn_legend.get_window_extent()
     if look == "column":
-        figure.set_size_inches(size[0], size[1] + extent.height / figure.dpi)
+        figure.set_size_inches(width, height + extent.height / figure.dpi)
     elif look == "screen":  # leave the axes as much room as without a legend
-        figure.set_size_inches(1.15 * size[1] + extent.width / figure.dpi, size[1])
+        figure.set_size_inches(1.15 * height + extent.width / figure.dpi, height)
 
 
 def _wrap_texts(legend: Legend, letters: int = 0) -> Legend:
@@ -420,23 +430,33 @@ def _free_location(ax: Axes, legend: Legend) -> Any:
     size = np.add(legend.get_window_extent().size, margin) / ax.get_window_extent().size
     if size[0] > 0.95 or size[1] > 0.75:
         return None
-    # Points on the lines, (points, 2), in coordinates in which the axes are the unit square
+    points = _points_on_lines(ax)
+    clearance = 0.02  # between the legend and the nearest point, as a fraction of the axes
+    for location, free_share in _LOCATIONS.items():
+        lower_left = np.array(free_share) * (1 - size)
+        upper_right = lower_left + size
+        # For each point, whether x and y are within the range of the legend, (points, 2)
+        is_within = (points > lower_left - clearance) & (points < upper_right + clearance)
+        is_covered = is_within.all(axis=1)
+        if not is_covered.any():
+            return location
+    return None
+
+
+def _points_on_lines(ax: Axes) -> F8:
+    """Return the vertices of all lines of `ax`, and 33 points on each segment between two of them.
+
+    The result is a float64 array (points, 2). Its coordinates x and y are those in which the axes
+    are the unit square.
+    """
     points = [np.zeros((0, 2))]
     weights = np.linspace(0, 1, 33)[:, None, None]  # (33, 1, 1), of points along each segment
     for line in ax.lines:
         path = line.get_transform().transform_path(line.get_path())
         vertices = ax.transAxes.inverted().transform(path.vertices)
-        points.append(vertices)
-        points.append((vertices[:-1] * (1 - weights) + vertices[1:] * weights).reshape(-1, 2))
-    points_on_lines = np.concatenate(points)
-    clearance = 0.02  # between the legend and the nearest point, as a fraction of the axes
-    for location, free_share in _LOCATIONS.items():
-        lower_left = np.array(free_share) * (1 - size)
-        above = points_on_lines > lower_left - clearance
-        below = points_on_lines < lower_left + size + clearance
-        if not (above & below).all(axis=1).any():
-            return location
-    return None
+        between = vertices[:-1] * (1 - weights) + vertices[1:] * weights  # (33, segments, 2)
+        points += [vertices, between.reshape(-1, 2)]
+    return np.concatenate(points)
 
 
 def save(fig: Figure, path: str | Path | None) -> Figure:

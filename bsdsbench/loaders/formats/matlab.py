@@ -100,10 +100,11 @@ class _Reader:
         if start > n_bytes:
             raise FaultError(TOO_SHORT)
         kind, size = struct.unpack_from(self.order + "II", self.data, self.position)
-        if kind >> 16:  # the small form
+        is_small = kind >> 16 != 0
+        if is_small:
             kind, size = kind & 0xFFFF, kind >> 16
             next_position = start
-            start -= 4
+            start -= 4  # the data are the second word of the tag
             if size > 4:
                 raise FaultError(f"damaged element, {EXPECTED_INTACT}")
         else:
