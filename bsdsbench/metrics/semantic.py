@@ -5,12 +5,13 @@ that occur in the ground truth.
 
 Conventions. Label maps and instance maps are (H, W) integers; 0 in an instance map is no instance.
 Boundaries of all classes are (C, H, W), bool in the ground truth and soft or bool in a prediction.
-They are prepared as the published programs do it, in this order: scale the labels, draw the
-boundaries, thin and scale them, resize predictions to the ground truth, crop both. The tolerance is
-a fraction of the diagonal of the prepared maps.
+They are prepared as the published programs do it, in this order: overwrite the border with an
+ignored label, scale the labels, draw the boundaries, thin and scale them, resize predictions to the
+ground truth, crop both. The tolerance is a fraction of the diagonal of the prepared maps.
 
 Source. Hariharan et al., "Semantic contours from inverse detectors", ICCV 2011 (SBD); Yu et al.,
-"Simultaneous Edge Alignment and Learning" (SEAL), ECCV 2018; the programs of SBD, SEAL and SEISM.
+"Simultaneous Edge Alignment and Learning" (SEAL), ECCV 2018; the programs of SBD, SEAL, SEISM and
+py-edge-eval.
 """
 
 from __future__ import annotations
@@ -89,6 +90,14 @@ class SemanticOptions:
         whole(0, 99, "0 to 99"),
         caption="radius {}",
     )
+    ignored_rule: str = option(
+        "drop",
+        'Ignored pixels if `radius` is above 0. "drop": they are never boundary, and there is no '
+        'boundary between them and a class. "span": a thin strip of them is boundary, as '
+        "py-edge-eval draws it.",
+        one_of("drop", "span"),
+        caption="ignored labels {}",
+    )
     interior: str = option(
         "keep",
         "Predictions inside a region of their class, further from its boundary than the tolerance: "
@@ -117,10 +126,16 @@ class SemanticOptions:
     )
     border: int = option(
         0,
-        "Width in pixels of the image border that is cut off both maps; the tolerance is that of "
-        "the smaller size.",
+        "Width in pixels of the image border that is excluded.",
         whole(0, 9999, "0 to 9999 pixels"),
-        caption=lambda o: f"border of {o.border} cropped" if o.border else "",
+        caption=lambda o: f"border of {o.border} {o.border_rule}" if o.border else "",
+    )
+    border_rule: str = option(
+        "crop",
+        '"crop" cuts the border off both maps, and the tolerance is that of the smaller size; '
+        '"ignore" gives the border of label maps the ignored label and sets predictions there to '
+        "0, and the tolerance is that of the full size.",
+        one_of("crop", "ignore"),
     )
     scale: float = option(
         1.0,
@@ -136,10 +151,15 @@ class SemanticOptions:
     resize: str = option(
         "refuse",
         'Predictions whose size differs from the ground truth: "refuse" them, or resize them by '
-        '"bicubic" as in MATLAB\'s imresize.',
-        one_of("refuse", "bicubic"),
+        '"nearest" as in Pillow or by "bicubic" as in MATLAB\'s imresize.',
+        one_of("refuse", "nearest", "bicubic"),
         caption="resized {}",
     )
+
+    @property
+    def frame(self) -> int:
+        """The width in pixels of the border that is overwritten with an ignored label, or 0."""
+        return self.border if self.border_rule == "ignore" else 0
 
     @property
     def class_labels(self) -> tuple[int, ...]:
@@ -152,34 +172,42 @@ class SemanticOptions:
         return listed_values(self.ignore)
 
 
-def class_boundaries(labels: Map, params: SemanticOptions, instances: Map | None = None) -> Bool:
+def class_boundaries(
+    labels: Map, params: SemanticOptions, instances: Map | None = None, framed: Map | None = None
+) -> Bool:
     """Draw the boundaries of each class in a label map.
 
     With radius 0, a pixel lies on the boundary of a class if some, but not all, pixels in the block
     of the pixel and its right, lower and lower-right neighbours belong to the class, as in
     seg2bdry. With radius r, a pixel does if the other side of the outline is at most r away.
-    Ignored pixels are on neither side and never on a boundary.
+    Ignored pixels are on neither side and never on a boundary. With `ignored_rule` "span" and a
+    radius above 0, however, boundaries run across thin strips of ignored pixels.
 
     labels: integers (H, W). Each is the label of a class, 0, or an ignored label.
     instances: integers (H, W), like `labels`. If given, the boundary of each instance whose number
         is at least `params.instance_from` is drawn too.
+    framed: `labels` with its border set to the ignored label. If given, classes are drawn from this
+        map, but instances from `labels`, as in py-edge-eval. It matters only for "span".
 
     Returns bool (C, H, W), with the classes in the order of `params.classes`.
 
     Raises DataError or ShapeError if `labels` is not a label map, or has a label of no class.
     """
-    label_map = as_label_map(labels, "label map")
-    valid = ~np.isin(label_map, params.ignored)
-    present = set(np.unique(label_map[valid]).tolist())
+    unframed = as_label_map(labels, "label map")
+    drawn_labels = unframed if framed is None else framed
+    valid = ~np.isin(drawn_labels, params.ignored)
+    present = set(np.unique(drawn_labels[valid]).tolist())
     _check_labels(present, params)
+    spans = params.radius > 0 and params.ignored_rule == "span"
+    draw = _draw_spanning_boundary if spans else _draw_boundary
     margin = 2 * params.radius + 1  # pixels further from a region do not change its boundary
-    boundaries = np.zeros((len(params.classes), *label_map.shape), bool)
+    boundaries = np.zeros((len(params.classes), *drawn_labels.shape), bool)
     for k, label in enumerate(params.class_labels):
         if label not in present:
             continue
-        region = label_map == label
-        masks = [region]
+        masks = [drawn_labels == label]
         if instances is not None:
+            region = unframed == label
             numbers = np.unique(instances[region])
             masks += [region & (instances == n) for n in numbers[numbers >= params.instance_from]]
         for mask in masks:
@@ -188,7 +216,7 @@ def class_boundaries(labels: Map, params: SemanticOptions, instances: Map | None
                 max(rows[0] - margin, 0) : rows[-1] + margin + 1,
                 max(cols[0] - margin, 0) : cols[-1] + margin + 1,
             ]
-            boundaries[k][box] |= _draw_boundary(mask[box], valid[box], params.radius)
+            boundaries[k][box] |= draw(mask[box], valid[box], params.radius)
     return boundaries
 
 
@@ -218,6 +246,22 @@ def _draw_boundary(mask: Bool, valid: Bool, radius: int) -> Bool:
         return seg2bdry(mask, valid)
     inside, outside = mask & valid, ~mask & valid
     return inside & _dilate(outside, radius) | outside & _dilate(inside, radius)
+
+
+def _draw_spanning_boundary(mask: Bool, valid: Bool, radius: int) -> Bool:
+    """Draw the boundary of a mask as py-edge-eval does; all maps are bool (H, W).
+
+    A pixel is on the boundary if its distance to the outside of the mask plus its distance to the
+    mask is at most `radius`. Pixels that are not `valid` are inside for the first distance and
+    outside for the second, so that the boundary spans thin strips of them. If nothing is outside,
+    there is no boundary.
+    """
+    from scipy.ndimage import distance_transform_edt
+
+    inside = mask | ~valid
+    if inside.all():
+        return np.zeros(mask.shape, bool)
+    return np.asarray(distance_transform_edt(inside) + distance_transform_edt(~mask) <= radius)
 
 
 def _dilate(mask: Bool, radius: float) -> Bool:
@@ -259,20 +303,20 @@ def _prepare_classes(pred: Map, gt: GroundTruth, params: SemanticOptions) -> Pre
         gt_scale = drawn_scale
     else:
         _check_class_axis(annotated, params, "class boundaries")
-        boundaries = annotated != 0
+        boundaries = _overwrite_border(annotated != 0, params)
         gt_scale = params.scale
     if params.thin_gt:
         boundaries = thin_each(boundaries)
     boundaries = _scale_to_nearest(boundaries, gt_scale)
     if labels is not None:
-        labels = _scale_to_nearest(labels, params.scale)
+        labels = _scale_to_nearest(_overwrite_border(labels, params), params.scale)
     maps = pred
     if pred.ndim == 2:
         maps = _scale_to_nearest(_draw_from_labels(pred, params, None), drawn_scale)
     _check_class_axis(maps, params, "class maps")
     maps = _resize(maps, boundaries.shape[1:], params.resize)
-    if not params.border:
-        return PreparedClasses(maps, boundaries, labels)
+    if params.frame or not params.border:
+        return PreparedClasses(_overwrite_border(maps, params), boundaries, labels)
     if min(boundaries.shape[1:]) <= 2 * params.border:
         raise ShapeError(
             f"ground truth {boundaries.shape[1:]}, expected more than the border of "
@@ -287,13 +331,14 @@ def _prepare_classes(pred: Map, gt: GroundTruth, params: SemanticOptions) -> Pre
 
 
 def _draw_from_labels(labels: Map, params: SemanticOptions, instances: Map | None) -> Bool:
-    """Draw the boundaries of every class, bool (C, H', W').
+    """Draw the boundaries of every class, bool (C, H', W'), after overwriting the border.
 
     If `params.scaled` is "labels", the labels and instances are scaled to H' x W' before drawing.
     """
     scale = params.scale if params.scaled == "labels" else 1
     scaled_instances = None if instances is None else _scale_to_nearest(instances, scale)
-    return class_boundaries(_scale_to_nearest(labels, scale), params, scaled_instances)
+    framed = _scale_to_nearest(_overwrite_border(labels, params), scale)
+    return class_boundaries(_scale_to_nearest(labels, scale), params, scaled_instances, framed)
 
 
 def _check_class_axis(array: Map, params: SemanticOptions, what: str) -> None:
@@ -308,6 +353,21 @@ def _check_class_axis(array: Map, params: SemanticOptions, what: str) -> None:
         raise ShapeError(f"{what}: shape {array.shape}, expected {expected}", fix=fix)
 
 
+def _overwrite_border(maps: Map, params: SemanticOptions) -> Map:
+    """Overwrite the outermost `params.frame` rows and columns of a map.
+
+    Maps of classes (C, H, W) get the value 0 there. A label map (H, W) gets the first ignored
+    label; if no label is ignored, it is returned unchanged.
+    """
+    border, values = params.frame, params.ignored if maps.ndim == 2 else (0,)
+    if not border or not values:
+        return maps
+    framed = np.full(maps.shape, values[0], np.result_type(maps, np.min_scalar_type(values[0])))
+    rows, cols = (slice(border, max(n - border, border)) for n in maps.shape[-2:])
+    framed[..., rows, cols] = maps[..., rows, cols]
+    return framed
+
+
 def _resize(maps: Map, shape: tuple[int, ...], rule: str) -> Map:
     """Resize maps (C, H, W) to `shape` by a rule of `SemanticOptions.resize`.
 
@@ -317,7 +377,17 @@ def _resize(maps: Map, shape: tuple[int, ...], rule: str) -> Map:
         return maps
     if rule == "refuse":
         raise ShapeError(f"prediction {maps.shape[1:]}, expected the size {tuple(shape)}")
-    return np.stack([bicubic(m, (shape[0], shape[1])) for m in maps])
+    if rule == "bicubic":
+        return np.stack([bicubic(m, (shape[0], shape[1])) for m in maps])
+    from PIL import Image
+
+    # Let Pillow resize the numbers of the rows, and those of the columns. The result tells which
+    # rows and columns it samples.
+    sampled = []
+    for size, new_size in zip(maps.shape[1:], shape, strict=True):
+        numbers = Image.fromarray(np.arange(size, dtype=np.int32)[None])
+        sampled.append(np.asarray(numbers.resize((new_size, 1), Image.Resampling.NEAREST))[0])
+    return np.ascontiguousarray(maps[:, sampled[0]][:, :, sampled[1]])
 
 
 def _scale_to_nearest(array: Map, scale: float) -> Map:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from PIL import Image
 from scipy import ndimage
 
 import bsdsbench as bb
@@ -184,6 +185,14 @@ def test_half_resolution_of_odd_sizes():
             assert found.tolist() == expected, (size, scale)
 
 
+def test_predictions_are_resized_to_the_nearest_as_pillow_does():
+    values = np.random.default_rng(4).integers(0, 256, (23, 31)).astype(np.uint8)
+    for wanted in ((7, 50), (1, 1), (46, 30)):
+        found = semantic._resize(values[None], wanted, "nearest")[0]
+        picture = Image.fromarray(values).resize(wanted[::-1], Image.Resampling.NEAREST)
+        assert np.array_equal(found, np.asarray(picture)), wanted
+
+
 def test_missing_instances_are_said():
     labels = regions(2, (30, 40))
     params = SemanticOptions(TWO.classes, 1, instances=True)
@@ -191,23 +200,41 @@ def test_missing_instances_are_said():
 
 
 @pytest.mark.parametrize("radius", [1, 2, 3])
-def test_ignored_pixels_are_never_boundary(radius):
+@pytest.mark.slow
+def test_ignored_pixels_as_py_edge_eval_draws_them(radius):
+    """Distances by loops: out of class or ignored, and to the class; kept if 0 < sum <= radius."""
     rng = np.random.default_rng(radius)
     labels = np.repeat(np.repeat(rng.integers(0, 3, (4, 5)), 4, 0), 3, 1).astype(np.uint8)
     labels[:, 8:10] = labels[9, :] = 255
+    params = SemanticOptions(TWO.classes, 1, radius=radius, ignored_rule="span")
+    drawn = class_boundaries(labels, params)
+    places = np.argwhere(np.ones(labels.shape))
+    for k, label in enumerate(params.class_labels):
+        inside = (labels == label) | (labels == 255)
+
+        def distance(y, x, zero):
+            if zero[y, x]:
+                return 0.0
+            return min(np.hypot(y - v, x - u) for v, u in places if zero[v, u])
+
+        for y, x in places:
+            total = distance(y, x, ~inside) + distance(y, x, labels == label)
+            assert drawn[k, y, x] == (0 < total <= radius), (y, x)
     plain = class_boundaries(labels, SemanticOptions(TWO.classes, 1, radius=radius))
     assert not plain[:, labels == 255].any()
 
 
-def test_boundaries_of_classes_have_the_border_of_their_labels():
-    """Drawn boundaries, thin or not, and labels beside them are cut."""
+@pytest.mark.parametrize("rule", ["crop", "ignore"])
+def test_boundaries_of_classes_have_the_border_of_their_labels(rule):
+    """Drawn boundaries, thin or not, and labels beside them: cut, or cleared along the frame."""
     labels = regions(5, (20, 27))
-    params = SemanticOptions(TWO.classes, 1, border=3)
+    params = SemanticOptions(TWO.classes, 1, border=3, border_rule=rule)
     drawn = np.ones((2, 20, 27), np.uint8)
     maps, truth, left = prepared(drawn, params, class_boundaries=drawn, labels=labels)
-    assert maps.shape[1:] == truth.shape[1:] == left.shape == (14, 21)
+    size = (14, 21) if rule == "crop" else (20, 27)
+    assert maps.shape[1:] == truth.shape[1:] == left.shape == size
     assert truth.sum() == maps.sum() == 2 * 14 * 21
-    assert (left == 255).sum() == 0
+    assert (left == 255).sum() == np.prod(size) - 14 * 21
 
 
 def test_more_than_the_border_must_be_left():

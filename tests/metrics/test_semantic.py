@@ -3,6 +3,7 @@
 import imageio.v3 as iio
 import numpy as np
 import pytest
+from attrs import evolve
 from scipy.io import savemat
 
 import bsdsbench as bb
@@ -132,6 +133,17 @@ def test_instances_from_files(tmp_path):
     assert cat.matched_gt[0].tolist() == cat.total_gt[0].tolist() == [int(drawn[0].sum())] * 3
 
 
+def test_with_a_frame_the_framed_labels_are_drawn():
+    """Without instances a framed map is drawn as if it were the map; spans do not leave it."""
+    params = evolve(PARAMS, radius=2, ignored_rule="span")
+    whole = labels()
+    framed = whole.copy()
+    framed[:5] = framed[:, :4] = 255
+    drawn = class_boundaries(whole, params, None, framed)
+    assert np.array_equal(drawn, class_boundaries(framed, params))
+    assert not np.array_equal(drawn, class_boundaries(whole, params))
+
+
 @pytest.fixture
 def sbd(tmp_path):
     """A cat of two instances; a pixel that is a boundary of the class and of no instance."""
@@ -221,13 +233,14 @@ def test_thin_ground_truth_of_sbd_by_its_definition(seed, tmp_path):
         assert np.array_equal(found[k], thinning.thin(union))
 
 
-def test_maps_of_another_size_are_resized_where_the_protocol_says_how(folders):
+@pytest.mark.parametrize("how", ["nearest", "bicubic"])
+def test_maps_of_another_size_are_resized_where_the_protocol_says_how(folders, how):
     pred, gt = folders
     for path in sorted(pred.glob("*.npy")):
         np.save(path, np.kron(np.load(path), np.ones((1, 2, 2), np.float32)))
     with pytest.raises(DataError, match=r"shape \(48, 60\), expected \(24, 30\)"):
         evaluated(pred, gt)
-    found = evaluated(pred, gt, PROTO.replace(options={"semantic": {"resize": "bicubic"}}))
+    found = evaluated(pred, gt, PROTO.replace(options={"semantic": {"resize": how}}))
     assert found.score("semantic").ods_mean > 0.6
 
 
