@@ -30,12 +30,11 @@ from bsdsbench.loaders.labels import (
     id_evidence,
     label_evidence,
     refuse_white,
-    seg2bdry,
-    train_id_options,
 )
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, Counter, FilesRead, ScoreTree, over
 from bsdsbench.metrics.boundary import CurveMetric, boundary_counts
-from bsdsbench.metrics.label_maps import as_label_map, name_file_in_errors
+from bsdsbench.metrics.class_boundaries import class_boundaries, dilate
+from bsdsbench.metrics.label_maps import name_file_in_errors
 from bsdsbench.metrics.label_metric import refuse_other_numbering
 from bsdsbench.protocol.fields import (
     CLASS_NAMES,
@@ -170,106 +169,6 @@ class SemanticOptions:
     def ignored(self) -> tuple[int, ...]:
         """The labels of ignored pixels, () if `ignore` is -1."""
         return listed_values(self.ignore)
-
-
-def class_boundaries(
-    labels: Map, params: SemanticOptions, instances: Map | None = None, framed: Map | None = None
-) -> Bool:
-    """Draw the boundaries of each class in a label map.
-
-    With radius 0, a pixel lies on the boundary of a class if some, but not all, pixels in the block
-    of the pixel and its right, lower and lower-right neighbours belong to the class, as in
-    seg2bdry. With radius r, a pixel does if the other side of the outline is at most r away.
-    Ignored pixels are on neither side and never on a boundary. With `ignored_rule` "span" and a
-    radius above 0, however, boundaries run across thin strips of ignored pixels.
-
-    labels: integers (H, W). Each is the label of a class, 0, or an ignored label.
-    instances: integers (H, W), like `labels`. If given, the boundary of each instance whose number
-        is at least `params.instance_from` is drawn too.
-    framed: `labels` with its border set to the ignored label. If given, classes are drawn from this
-        map, but instances from `labels`, as in py-edge-eval. It matters only for "span".
-
-    Returns bool (C, H, W), with the classes in the order of `params.classes`.
-
-    Raises DataError or ShapeError if `labels` is not a label map, or has a label of no class.
-    """
-    unframed = as_label_map(labels, "label map")
-    drawn_labels = unframed if framed is None else framed
-    valid = ~np.isin(drawn_labels, params.ignored)
-    present = set(np.unique(drawn_labels[valid]).tolist())
-    _check_labels(present, params)
-    spans = params.radius > 0 and params.ignored_rule == "span"
-    draw = _draw_spanning_boundary if spans else _draw_boundary
-    margin = 2 * params.radius + 1  # pixels further from a region do not change its boundary
-    boundaries = np.zeros((len(params.classes), *drawn_labels.shape), bool)
-    for k, label in enumerate(params.class_labels):
-        if label not in present:
-            continue
-        masks = [drawn_labels == label]
-        if instances is not None:
-            region = unframed == label
-            numbers = np.unique(instances[region])
-            masks += [region & (instances == n) for n in numbers[numbers >= params.instance_from]]
-        for mask in masks:
-            rows, cols = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
-            box = np.s_[
-                max(rows[0] - margin, 0) : rows[-1] + margin + 1,
-                max(cols[0] - margin, 0) : cols[-1] + margin + 1,
-            ]
-            boundaries[k][box] |= draw(mask[box], valid[box], params.radius)
-    return boundaries
-
-
-def _check_labels(present: set[int], params: SemanticOptions) -> None:
-    """Raise DataError if a label that is present belongs to no class and is not 0.
-
-    If the labels of the classes have gaps (`ids`), all labels below the largest are accepted.
-    """
-    known = params.class_labels
-    others = range(max(known)) if params.ids else ()
-    strange = present - {0, *known, *others}
-    if strange:
-        ignored = ", ".join(map(str, params.ignored)) or "none"
-        raise DataError(
-            f"label map: label {min(strange)}, expected {min(known)} .. {max(known)}, 0 or "
-            f"{ignored} (ignored)",
-            fix=train_id_options("semantic") if params.ids else (),
-        )
-
-
-def _draw_boundary(mask: Bool, valid: Bool, radius: int) -> Bool:
-    """Draw the boundary of a mask among the valid pixels, by the rule of `class_boundaries`.
-
-    All maps are bool (H, W).
-    """
-    if not radius:
-        return seg2bdry(mask, valid)
-    inside, outside = mask & valid, ~mask & valid
-    return inside & _dilate(outside, radius) | outside & _dilate(inside, radius)
-
-
-def _draw_spanning_boundary(mask: Bool, valid: Bool, radius: int) -> Bool:
-    """Draw the boundary of a mask as py-edge-eval does; all maps are bool (H, W).
-
-    A pixel is on the boundary if its distance to the outside of the mask plus its distance to the
-    mask is at most `radius`. Pixels that are not `valid` are inside for the first distance and
-    outside for the second, so that the boundary spans thin strips of them. If nothing is outside,
-    there is no boundary.
-    """
-    from scipy.ndimage import distance_transform_edt
-
-    inside = mask | ~valid
-    if inside.all():
-        return np.zeros(mask.shape, bool)
-    return np.asarray(distance_transform_edt(inside) + distance_transform_edt(~mask) <= radius)
-
-
-def _dilate(mask: Bool, radius: float) -> Bool:
-    """Return which pixels (H, W) are at most `radius` pixels away from a pixel of the mask."""
-    from bsdsbench.kernels.matching.graph import disk, within_reach
-
-    dilated: Bool = within_reach(np.ascontiguousarray(mask), disk(radius, mask.shape).half)
-    return dilated
 
 
 class PreparedClasses(NamedTuple):
@@ -499,7 +398,7 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
                 continue
             soft, drawn, dropped = maps[k], boundaries[k], None
             if labels is not None and opt.interior != "keep" and drawn.any():
-                interior = np.equal(labels, label) & ~_dilate(drawn, protocol.radius(shape))
+                interior = np.equal(labels, label) & ~dilate(drawn, protocol.radius(shape))
                 if opt.interior == "kill_first":
                     soft = np.where(interior, soft.dtype.type(0), soft)
                 else:

@@ -8,7 +8,8 @@ from scipy import ndimage
 import bsdsbench as bb
 from bsdsbench.errors import DataError, ShapeError
 from bsdsbench.metrics import semantic
-from bsdsbench.metrics.semantic import SemanticOptions, _prepare_classes, class_boundaries
+from bsdsbench.metrics.class_boundaries import class_boundaries
+from bsdsbench.metrics.semantic import SemanticOptions, _prepare_classes
 from bsdsbench.protocol.protocol import Protocol
 from tests.helpers.counting import counts_of
 from tests.helpers.runs import refused
@@ -241,3 +242,9 @@ def test_more_than_the_border_must_be_left():
     drawn, params = np.ones((2, 40, 10), bool), SemanticOptions(TWO.classes, 1, border=5)
     words = r"^ground truth \(40, 10\), expected more than the border of 5 pixels"
     refused(words, prepared, drawn, params, class_boundaries=drawn, error=ShapeError)
+
+
+def test_instances_of_another_size_are_refused():
+    labels = np.ones((16, 24), np.uint8)
+    with pytest.raises(ShapeError, match=r"instances: shape \(16, 23\), expected \(16, 24\)"):
+        class_boundaries(labels, TWO, labels[:, 1:])

@@ -10,11 +10,11 @@ import bsdsbench as bb
 from bsdsbench.errors import DataError, PairingError
 from bsdsbench.loaders.pairing import Pair
 from bsdsbench.loaders.readers import read_truth
+from bsdsbench.metrics.class_boundaries import class_boundaries
 from bsdsbench.metrics.semantic import (
     SemanticMetric,
     SemanticOptions,
     _prepare_classes,
-    class_boundaries,
 )
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import MatchCounts, value_at
