@@ -513,8 +513,14 @@ def show_tables(
     elif output_format != "table":
         print(render(tables, output_format).rstrip("\n"))
     else:
-        print_tables([table for table in tables if not table.aside], sys.stdout)
-        aside_titles = [table.title for table in tables if table.aside]
+        shown: list[Table] = []
+        aside_titles: list[str] = []
+        for table in tables:
+            if table.aside:
+                aside_titles.append(table.title)
+            else:
+                shown.append(table)
+        print_tables(shown, sys.stdout)
         if aside_titles:
             print(f"\nIn a file (-o) and other formats also: {', '.join(aside_titles)}")
 

@@ -219,7 +219,10 @@ def list_items(
         absent = tuple(p.image_id for p in pairs if not p.pred_paths)
         pairs = [p for p in pairs if p.pred_paths]
     photos: dict[str, Path] = {}
-    if any(registry.get(name).photo for name in plan.metrics):
+    uses_photos = False
+    for metric in map(registry.get, plan.metrics):
+        uses_photos |= metric.photo
+    if uses_photos:
         images_dir = plan.images_dir or pairing.find_photo_folder(gt_dir)
         if images_dir:
             folder = os.path.abspath(images_dir) if plan.on_dask else images_dir
