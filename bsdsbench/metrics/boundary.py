@@ -212,12 +212,13 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
         If the protocol has several tolerances, each score in `tolerance_scores` is also returned at
         every tolerance ("ods@0_00375") and as the mean over all tolerances ("ods@mean").
         """
-        scores: dict[str, Any] = {**super().scores(stack, weights, protocol, opt)}
+        thresholds = stack["thresholds"]
+        scores = curve_scores(thresholds, stack["matches"], weights, protocol, r50=True)
         if OTHER_MATCHES not in stack:
             return scores
         per_tolerance = [scores]
         for matches in np.moveaxis(stack[OTHER_MATCHES], 1, 0):  # from (N, tolerances, T, 4)
-            per_tolerance.append(curve_scores(stack["thresholds"], matches, weights, protocol))
+            per_tolerance.append(curve_scores(thresholds, matches, weights, protocol))
         for key in self.tolerance_scores:
             values = [value_at(at_one, key) for at_one in per_tolerance]  # "ods" is a point: its F
             for name, at_one in zip(protocol.tolerance_names, per_tolerance, strict=True):

@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
@@ -392,12 +391,14 @@ def _describe_contents(runs: Sequence[Evaluation], n_rows: int) -> str:
     """Describe what tables with `n_rows` rows show: "3 methods on 200 images, protocol bsds500"."""
     contents = "scores" if n_rows == 1 else f"{n_rows} methods"
     if runs[0].records:
-        sizes = sorted(set(map(len, map(attrgetter("records"), runs))))
+        fewest = most = len(runs[0].records)
+        for run in runs:
+            fewest, most = min(fewest, len(run.records)), max(most, len(run.records))
         images = runs[0].set_line
-        if len(sizes) > 1:
-            images = f"{sizes[0]} to {sizes[-1]} images"
+        if fewest < most:
+            images = f"{fewest} to {most} images"
         elif runs[0].signature.set.startswith("set:"):  # a set without a name
-            images = counted(sizes[0], "image")
+            images = counted(most, "image")
         contents += f" on {images}"
     return f"{contents}, protocol {runs[0].protocol.name}"
 
