@@ -50,14 +50,19 @@ _LATEX = str.maketrans(
 _MAX_ROW_CHARACTERS = 52  # in a table that fits one column of a page with two columns
 _MAX_NOTES = 4  # short notes that are printed below a table
 _MAX_NOTE_CHARACTERS = 115  # in a short note
+_N_MAIN_SCORES = 3  # scores that are printed even if they are undefined in some rows
 _INFINITE = (math.inf, -math.inf)  # numbers that JSON cannot hold
 
 
 def _latex_text(text: str) -> str:
-    """Escape text for LaTeX, and put numbers with a sign, such as -0.5, into math mode."""
+    """Escape text for LaTeX.
+
+    Numbers with a sign, such as -0.5, are put into math mode, so that the sign is printed as a
+    minus and not as a hyphen.
+    """
     text = text.translate(_LATEX)
     text = re.sub("-(?=-)", "-{}", text)  # two hyphens would become a dash
-    return re.sub(r"(?<![\w.-])[+-][0-9.]+", r"$\g<0>$", text)  # a minus, not a hyphen
+    return re.sub(r"(?<![\w.-])[+-][0-9.]+", r"$\g<0>$", text)
 
 
 _ESCAPES: dict[str, Callable[[str], str]] = {
@@ -93,7 +98,7 @@ def _template(form: str) -> jinja2.Template:
 
 
 def to_markdown(tables: Sequence[Table]) -> str:
-    """Convert tables to Markdown. The best value of a column is bold, and marks are raised."""
+    """Convert tables to Markdown. Best values are bold, and marks after numbers are superscripts."""
     return "\n".join(_template("markdown").render(table=table.for_people) for table in tables)
 
 
@@ -110,7 +115,10 @@ def html_figures(tables: Sequence[Table]) -> list[str]:
 
 
 def html_page(tables: Sequence[Table], picture: str = "") -> str:
-    """Return an HTML page with a plot (the SVG source `picture`) and tables below it."""
+    """Return an HTML page of tables, whose title is the title of the first table.
+
+    picture : the SVG source of a plot to show above the tables, or "" for none
+    """
     start = '<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n'
     start += f"<title>{escape(tables[0].title)}</title>\n{picture}"
     return f"{start}{to_html(tables)}\n</html>\n"
@@ -124,17 +132,18 @@ def to_latex(tables: Sequence[Table]) -> str:
 def _latex(table: Table) -> str:
     """Convert one table to a LaTeX float.
 
-    Below the table are the first _MAX_NOTES short notes, and all notes marked `needed`. Other lines
-    become comments. If the table is too wide for one column of a page with two columns, it becomes
-    a `table*`, which spans both columns.
+    The first _MAX_NOTES short notes, and all notes marked `needed`, are printed below the table.
+    All other lines below the table become LaTeX comments. If the table is too wide for one column
+    of a page with two columns, it becomes a `table*`, which spans both columns.
     """
     paper_table = table.only(_paper_columns(table))
     headings = [paper_table.heading(k, short=True) for k in range(len(paper_table.columns))]
     row_widths: list[float] = [sum(map(len, headings))]
     for row in paper_table.printed_cells:
-        # The interval under a number is printed in a smaller font
+        # The interval is printed under the number, in a font of 0.8 of the size
         row_widths.append(sum(max(len(c.text + c.mark), 0.8 * len(c.span)) for c in row))
-    is_wide = max(row_widths) + 2 * len(headings) > _MAX_ROW_CHARACTERS
+    gaps = 2 * len(headings)
+    is_wide = max(row_widths) + gaps > _MAX_ROW_CHARACTERS
     short_notes = [line for line in paper_table.note_lines if len(line) <= _MAX_NOTE_CHARACTERS]
     needed_notes = [
         paper_table.line_of(note)
@@ -156,25 +165,30 @@ def _latex(table: Table) -> str:
 def _paper_columns(table: Table) -> list[int]:
     """Return the indices of the columns that LaTeX prints.
 
-    These are the columns marked `paper`, with one exception. From the fourth score on, a score (a
-    column in which one direction is better) is left out if it is undefined in any row.
+    These are the columns marked `paper`, except some scores. A column is a score if higher or lower
+    values in it are better. The first _N_MAIN_SCORES scores are always printed, and a later one
+    only if it is defined in every row.
     """
     columns = []
     n_scores = 0
     for k, field in enumerate(table.columns):
-        has_gaps = None in [row[k].value for row in table.printed_cells]
-        is_score = field.paper and field.higher_is_better is not None
+        if not field.paper:
+            continue
+        is_score = field.higher_is_better is not None
         n_scores += is_score
-        if field.paper and not (is_score and n_scores > 3 and has_gaps):
-            columns.append(k)
+        is_undefined = None in [row[k].value for row in table.printed_cells]
+        if is_score and n_scores > _N_MAIN_SCORES and is_undefined:
+            continue
+        columns.append(k)
     return columns
 
 
 def to_mappings(tables: Sequence[Table]) -> list[dict[str, Any]]:
     """Convert each table to a dict for JSON.
 
-    The rows of a table are dicts with the keys of `Table.plain`. Undefined and infinite numbers
-    become None. The notes include the signatures.
+    The keys of the dict are "key", "title", "caption", "reading" (how the files were interpreted,
+    if it is known), "notes" (which end with the signatures), "columns" and "rows". Each row is a
+    dict with the keys of `Table.plain`. Undefined and infinite numbers become None.
     """
     mappings = []
     for table in tables:
@@ -236,15 +250,16 @@ _SUFFIXES = {
 
 
 def form_of(out: str | Path | None, form: str | None) -> str:
-    """Return the form in which to write tables, a key of FORMS.
+    """Return the form (format) in which to write tables, a key of FORMS.
 
-    If the user chose a form, it is returned. Otherwise the suffix of the file decides. On standard
-    output the default is "table".
+    For a file, the suffix decides. If the file has no suffix, the user must have chosen a form. For
+    standard output, the form is the one that the user chose, or "table" by default.
 
     out : the file, or None for standard output
     form : the form that the user chose, or None
 
-    Raises DataError if the suffix is unknown, or contradicts the chosen form.
+    Raises DataError if the suffix is unknown, if it contradicts the chosen form, or if there is
+    neither a suffix nor a chosen form.
     """
     suffix = Path(out or "").suffix.lower()
     if not suffix and (out is None or form):
@@ -275,8 +290,8 @@ def render(tables: Sequence[Table], form: str) -> str:
 def write_tables(tables: Sequence[Table], out: str | Path, form: str) -> list[Path]:
     """Write tables to the file `out`, and return the paths of all files that were written.
 
-    Several tables in CSV are written to one file each, with the names NAME-KEY.csv if `out` is
-    NAME.csv and KEY is the key of the table.
+    If there are several tables, and `form` is "csv", each table is written to a file of its own. If
+    `out` is NAME.csv, the file of a table with the key KEY is called NAME-KEY.csv.
 
     form : the format, a key of FORMS
     """

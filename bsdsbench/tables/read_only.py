@@ -22,7 +22,10 @@ class ReadOnly:
 
 
 def _rebuild(kind: Callable[..., object], *values: object) -> object:
-    """Construct an object of class `kind` from the values of its fields, with read-only arrays."""
+    """Construct an object of class `kind` from the values of its fields.
+
+    Arrays among the values are made read-only first, in place.
+    """
     for value in values:
         if isinstance(value, np.ndarray):
             value.flags.writeable = False

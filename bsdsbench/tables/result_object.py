@@ -23,26 +23,30 @@ class TabularResult:
     __slots__ = ()
 
     def numbers(self) -> dict[str, float]:
-        """Return the defined numbers in the first table by name.
+        """Return the defined numbers in the first table, as a dict from name to number.
 
-        The name of a number is LABEL.COLUMN: the labels of its row, joined by dots, and the key of
-        its column. Without a table the result is empty.
+        The name of a number consists of the labels of its row and the key of its column, joined by
+        dots. If there is no table, the dict is empty.
         """
+        tables = self.tables()
+        if not tables:
+            return {}
+        table = tables[0]
+        columns = table.plain()  # key of a column -> a value per row
+        label_keys = [column.key for column in table.columns[: table.n_labels]]
         numbers: dict[str, float] = {}
-        for table in self.tables()[:1]:
-            columns = table.plain()
-            label_keys = [c.key for c in table.columns[: table.n_labels]]
-            for k in range(len(table.rows)):
-                row = ".".join(str(columns[key][k]) for key in label_keys)
-                for key, column in columns.items():
-                    if isinstance(column[k], int | float) and key not in label_keys:
-                        numbers[f"{row}.{key}"] = column[k]
+        for k in range(len(table.rows)):
+            row_name = ".".join(str(columns[key][k]) for key in label_keys)
+            for key, values in columns.items():
+                if isinstance(values[k], int | float) and key not in label_keys:
+                    numbers[f"{row_name}.{key}"] = values[k]
         return numbers
 
     def __repr__(self) -> str:
-        """Return one line, such as "Name(ods=0.78, ap=0.8)", with at most ten numbers.
+        """Return one line, such as "Name(ods=0.78, ap=0.8)", with the first ten numbers.
 
-        Of the numbers of a point, such as ods.f and ods.recall, only F is printed.
+        A number whose name contains a dot, such as ods.recall, is left out. The exception is an F,
+        such as ods.f, which is printed under the name ods.
         """
         texts = []
         for key, value in self.numbers().items():
@@ -52,7 +56,7 @@ class TabularResult:
         return f"{type(self).__name__}({', '.join(texts[:10])})"
 
     def tables(self) -> list[Table]:
-        """Return the tables of the result, by default one table of all numbers."""
+        """Return the tables of the result. By default, there is one table with all numbers."""
         columns = [Field("number", "Number"), Field("value", "Value", "", ".6g")]
         return [Table("numbers", type(self).__name__, columns, list(self.numbers().items()))]
 

@@ -71,7 +71,7 @@ class Field:
 
     @property
     def arrow(self) -> str:
-        """Return the arrow to print after the heading: " ↑" if higher is better, " ↓", or ""."""
+        """Return " ↑" if higher is better, " ↓" if lower is better, and "" otherwise."""
         return {True: " ↑", False: " ↓", None: ""}[self.higher_is_better]
 
     def text(self, value: float | None) -> str:
@@ -156,9 +156,9 @@ class Table:
         return f"- under {headings}: {note.text}" if note.names_columns else note.text
 
     def only(self, numbers: Sequence[int]) -> Table:
-        """Return a table with only some columns, in the given order.
+        """Return a copy of the table with only some columns, in the given order.
 
-        A note that is about other columns only is left out.
+        If a note is about columns, and none of them is kept, the note is left out.
 
         numbers : the indices of the columns to keep
         """
@@ -253,14 +253,16 @@ class Table:
         return widths
 
     def heading(self, column: int, short: bool) -> str:
-        """Return the heading of a column.
+        """Return the long or the short heading of a column.
 
         column : the index of the column
-        short : True to return the short heading, if there is one and the long one is wider than the
-            cells
+        short : If False, the long heading is returned. If True, the short heading is returned,
+            unless there is none, or the long heading is no wider than the cells of the column
         """
         field = self.columns[column]
-        width = len(field.heading) + (2 if field.higher_is_better is False else 0)  # 2: the arrow
+        width = len(field.heading)
+        if field.higher_is_better is False:
+            width += 2  # a blank and the arrow
         is_short = short and field.short and width > self.widths[column]
         return show(field.short if is_short else field.heading)
 
@@ -328,9 +330,11 @@ def _python_number(value: Any) -> float | None:
 def lines_below_tables(tables: Sequence[Table]) -> list[list[str]]:
     """Return, for each table, the lines to print below it.
 
-    If several tables share a line, it is printed only below the last of them, after the lines that
-    this table does not share. Tables marked `aside` may be folded away on a page, so they share
-    lines only with each other.
+    If several tables have the same line, it is printed only below the last of them. There, it
+    follows the lines that only this table has.
+
+    Tables marked `aside` and other tables are treated separately: a line that both have is printed
+    for both. The reason is that tables marked `aside` may be folded away on a page.
     """
     first: dict[tuple[bool, str], int] = {}  # (aside, line) -> index of the first table with it
     last: dict[tuple[bool, str], int] = {}  # likewise for the last table
@@ -404,9 +408,9 @@ class _Layout(NamedTuple):
 def _print_block(
     table: Table, layout: _Layout, block: Sequence[int], width: int, console: Console
 ) -> None:
-    """Print some columns of a table, and fold text so that the lines fit.
+    """Print some columns of a table. Text that is too long for its column is continued below.
 
-    Numbers are never folded, so lines may be longer than `width`.
+    Numbers are never broken, so lines may be longer than `width`.
 
     block : the indices of the columns
     width : the number of characters per line
@@ -427,8 +431,10 @@ def _print_block(
             no_wrap=is_number,
             overflow="fold",
         )
-        foldable_width = layout.widths[c] if is_number else _MIN_TEXT_WIDTH + layout.gap
-        min_width += min(layout.widths[c], foldable_width)
+        min_column_width = layout.widths[c]
+        if not is_number:
+            min_column_width = min(min_column_width, _MIN_TEXT_WIDTH + layout.gap)
+        min_width += min_column_width
     for row in table.printed_cells:
         rich_table.add_row(*[Text(row[c].line, "bold" if row[c].best else "") for c in block])
     console.width = max(width, min_width)
