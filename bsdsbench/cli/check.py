@@ -119,29 +119,29 @@ def _write_check(checked: GateResult, args: _CheckArguments) -> None:
 
 
 def _parse_tolerances(texts: tuple[str, ...], scores: Collection[str]) -> dict[str, float | str]:
-    """Parse the values of --tolerance to a mapping of scores to tolerances.
+    """Parse the values of --tolerance, and return a dict from the name of a score to its tolerance.
 
-    A number becomes a float. Any other text, such as "5%", is kept as it is: `gate` parses or
-    refuses it.
-
-    texts: "0.002" or "5%" is the tolerance of all `scores`. "ods=0.002" or "ods=5%" is that of one
-        score, and overrides a tolerance for all.
+    texts: the values. "0.002" or "5%" is the tolerance of all scores. "ods=0.002" or "ods=5%" is
+        the tolerance of one score, which overrides a tolerance of all scores.
     scores: the names of all scores.
+
+    Numbers become floats. Any other text, such as "5%", is kept as a text, which `gate` parses or
+    refuses.
     """
     from bsdsbench.results.score_names import full_name
 
-    default = {}
-    tolerances = {}
+    tolerance_of_all: dict[str, float | str] = {}
+    tolerance_of_single: dict[str, float | str] = {}
     for text in texts:
-        score, _, limit = text.rpartition("=")
-        value: float | str = limit
+        score, _, limit = text.rpartition("=")  # the score is "" if there is no "="
+        tolerance: float | str = limit
         with suppress(ValueError):
-            value = float(limit)
+            tolerance = float(limit)
         if score:
-            tolerances[full_name(score, scores)] = value
+            tolerance_of_single[full_name(score, scores)] = tolerance
         else:
-            default = dict.fromkeys(scores, value)
-    return default | tolerances
+            tolerance_of_all = dict.fromkeys(scores, tolerance)
+    return tolerance_of_all | tolerance_of_single
 
 
 @click.group("data", no_args_is_help=False)

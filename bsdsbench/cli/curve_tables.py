@@ -60,8 +60,9 @@ class NamedCurve(NamedTuple):
     """A curve to print or draw.
 
     name: the unique name of the curve in tables and figures.
-    by_axes: "pr", "roc" or "det" -> the curve on these axes, for all axes of the --kind. It is a
-        PR, ROC or DET curve of labels and scores, or the points of a curve.
+    by_axes: a dict from the name of axes ("pr", "roc" or "det") to the curve on these axes, for all
+        axes of the --kind. It is a PR, ROC or DET curve of labels and scores, or the points of a
+        curve.
     points: all points of the curve. With --between they include points that `by_axes` lacks.
     is_given: True if the user gave the points (--points, --counts).
     sample: the labels and scores. It is None if the user gave the points, and with --quantiles.

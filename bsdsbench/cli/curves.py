@@ -314,8 +314,12 @@ def _check_options(args: _CurvesArguments) -> None:
 def _rename_curves(curves: Sequence[NamedCurve], names: Sequence[str] | None) -> list[NamedCurve]:
     """Return the curves with the names in --names or, if it is not given, with their own names.
 
-    If an earlier curve has the same name, the position of the curve is added: if the second curve
-    is another x, it becomes "x (2)". Raises UsageError if there are not as many names as curves.
+    If a name is used before, the position of the curve is added to it. For example, the names x and
+    x become "x" and "x (2)".
+
+    names: the value of --names, or None.
+
+    Raises UsageError if the number of names is not the number of curves.
     """
     names = [*names] if names else [curve.name for curve in curves]
     if len(names) != len(curves):
@@ -354,11 +358,13 @@ def _curves_of_files(args: _CurvesArguments) -> list[NamedCurve]:
 
 
 def _curve_of_sample(name: str, sample: LabelsAndScores, args: _CurvesArguments) -> NamedCurve:
-    """Compute the curve of labels and scores on all axes that --kind asks for.
+    """Compute the curve of labels and scores on the axes (PR, ROC or DET) that --kind asks for.
 
-    With --quantiles, the same curve is used on all axes.
+    With --quantiles, there is one curve with points at quantiles of the scores, and it is used on
+    all axes.
 
     name: the name of the curve in tables and figures.
+    sample: the labels and scores.
     """
     from bsdsbench import curves
     from bsdsbench.curves.points import points_of
@@ -401,10 +407,10 @@ def _quantile_curve(sample: LabelsAndScores, args: _CurvesArguments) -> CurvePoi
 
 
 def _curves_of_points(args: _CurvesArguments) -> list[NamedCurve]:
-    """Make a curve from each --points, then from each --counts. A curve is the same on all axes.
+    """Make a curve from the points of each --points, and then from those of each --counts.
 
-    The numbers of positives and negatives of --points are --num-positives and --num-negatives.
-    Those of --counts follow from the counts.
+    The same curve is used on all axes (PR, ROC or DET). For --points, the numbers of positives and
+    negatives are --num-positives and --num-negatives. For --counts, they follow from the counts.
 
     Raises UsageError if the points of one --counts have different numbers of positives or
     negatives. Raises DataError if a PR curve is asked for and these numbers are unknown.
@@ -463,13 +469,13 @@ def _write_file(target: str, curves: Sequence[NamedCurve], args: _CurvesArgument
 def _write_csv(path: Path, curve: NamedCurve, kind: str, between: bool) -> None:
     """Write the points of a curve to a CSV file, with a row per point.
 
-    The columns are the threshold, the rates that belong to the kind (_RATES), and the numbers of
-    true and false positives. If all thresholds are NaN, their column is left out.
+    The columns are the threshold, the rates that belong to the kind (see _RATES), and the numbers
+    of true and false positives. If all thresholds are NaN, their column is left out.
 
     kind: the value of --kind.
-    between: True if --between added points, which only `curve.points` has. All columns are then
-        taken from `curve.points`. Otherwise, each column is taken from the first curve in
-        `curve.by_axes` that has it. If none has it, it is taken from `curve.points`.
+    between: If True, --between has added points that only `curve.points` has, so all columns are
+        taken from `curve.points`. If False, a column is taken from the first curve in
+        `curve.by_axes` that has it or, if none has it, from `curve.points`.
     """
     from bsdsbench.io import write_atomic
 

@@ -110,10 +110,14 @@ def report_command(args: _ReportArguments = opt.options_of(_ReportArguments)) ->
 
 
 def _show_run_tables(runs: Sequence[Evaluation], args: _ReportArguments) -> None:
-    """Show the tables of scores, error classes, slices (groups of images) and single images.
+    """Print the tables of runs, or write them to the file given with -o.
 
-    Error classes are shown for the runs that counted them, unless --columns is given. In CSV, the
-    tables of runs get a last column of the images that were left out.
+    There are tables of scores, of error classes, of slices (groups of images, with --by) and of the
+    scores of single images (with --summary). Error classes are shown for the runs that counted
+    them, unless --columns is given. In CSV, the tables of runs get a last column with the images
+    that were left out.
+
+    Raises UsageError if the user gave an option that only a page takes, or --cluster without --by.
     """
     from bsdsbench.comparison.lost_scores import error_table, lost_scores, metric_with_errors
     from bsdsbench.comparison.published import published_beside
@@ -138,12 +142,16 @@ def _show_run_tables(runs: Sequence[Evaluation], args: _ReportArguments) -> None
 
 
 def _write_page(runs: Sequence[Evaluation], out: str, args: _ReportArguments) -> None:
-    """Write the page of runs, which already have their labels, to the file `out`."""
+    """Write an HTML report of the runs to the file `out`, and print the path of the file.
+
+    The runs must have been renamed to their labels already. Raises UsageError if the user gave an
+    option that does not apply to a page.
+    """
     from bsdsbench.report import write_report
 
     refuse_given(("columns", "summary"), "a page (-o FILE.html), which has all of them")
     options = keywords_of(args, (*_PAGE_OPTIONS, "gt_dir", "published", "force", "by", "cluster"))
-    # Only the labels of published results: the runs have been renamed already
+    # The runs are already renamed, so only the labels of published results are passed on
     published_keys = {key.lower() for key in args.published}
     options["labels"] = {key: args.labels[key] for key in args.labels if key in published_keys}
     with progress("report") as report:
@@ -154,9 +162,12 @@ def _write_page(runs: Sequence[Evaluation], out: str, args: _ReportArguments) ->
 
 
 def _show_methods(args: _ReportArguments) -> None:
-    """Show the mean scores of methods (sets of runs), then their mean scores in each group of --by.
+    """Print the mean scores of methods (sets of runs), or write them to the file given with -o.
 
-    In CSV, the tables get a last column of the images that were left out.
+    For each column in --by, a further table has the mean scores in each group of images. In CSV,
+    the tables get a last column with the images that were left out.
+
+    Raises UsageError if the user gave an option that does not apply to methods.
     """
     from bsdsbench.comparison.method import Spread, methods_of, runs_of, with_runs
     from bsdsbench.comparison.methods import means_table
@@ -168,7 +179,7 @@ def _show_methods(args: _ReportArguments) -> None:
     methods = methods_of(args.methods.method)
     methods = with_runs(methods, as_runs(runs_of(methods), **keywords_of(args.grouping)))
     published, labels, columns = args.published, args.labels, args.tables.columns
-    # Methods are not renamed: this only checks that each label's key is that of a published result
+    # Methods have no labels. This call only checks that every label is for a published result
     labelled_runs((), (), labels, published)
     published_rows, notes = published_beside(published, runs_of(methods), args.force, labels)
     spread = Spread(args.methods.spread)
@@ -181,9 +192,12 @@ def _show_methods(args: _ReportArguments) -> None:
 def _show_history(args: _ReportArguments) -> None:
     """Show how scores changed over the runs of --history, and over any runs given as arguments.
 
-    If the file given with -o is an image, a figure is drawn. If the format, which --format or else
-    the suffix of this file decides, is HTML, a page is written to the file. In all other cases a
-    table is written to the file, or printed if there is no -o.
+    - If the file given with -o is a .pdf, .svg or .png file, a figure is drawn.
+    - If it is an HTML file, a page with the figure and a table is written.
+    - If it is any other file, a table is written to it.
+    - Without -o, a table is printed.
+
+    Raises UsageError if the user gave an option that does not apply to a history.
     """
     from bsdsbench.io import write_atomic
     from bsdsbench.report.history import history_of, history_page, history_table, plot_history

@@ -172,10 +172,12 @@ def evaluate_command(args: _EvaluateArguments = opt.options_of(_EvaluateArgument
 
 
 def _evaluate(args: _EvaluateArguments) -> Evaluation:
-    """Evaluate two folders, two COCO files (.json) or, with --humans, the annotators of --gt.
+    """Score predictions against the ground truth, or annotators against each other with --humans.
 
-    The kernels are compiled first if they are needed and were never compiled. Raises UsageError if
-    the user gave an option that this kind of input does not take.
+    Predictions and ground truth are two folders, or two COCO files (.json). Kernels that are needed
+    and were never compiled are compiled first.
+
+    Raises UsageError if the user gave an option that does not apply to these inputs.
     """
     import bsdsbench as bb
     from bsdsbench.runs.keywords import HumanOptions, ItemOptions, RunOptions
@@ -211,9 +213,9 @@ def _evaluate(args: _EvaluateArguments) -> Evaluation:
 
 
 def _per_image_tables(run: Evaluation, column: str | None) -> list[Table]:
-    """Return a table of scores for each metric, with a row per image.
+    """Return a table of scores for each metric, with a row per image or per group of images.
 
-    column: a column of groups, as given by --per. The tables then have a row per group instead.
+    column: the column of groups given with --per. If it is None, there is a row per image.
     """
     if not column:
         return [run.per_image(metric) for metric in run.metrics]
@@ -225,9 +227,11 @@ def _per_image_tables(run: Evaluation, column: str | None) -> list[Table]:
 def _print_evaluation(
     run: Evaluation, threshold_run: Evaluation | None, args: _EvaluateArguments
 ) -> None:
-    """Print a run as tables or JSON, with the tables of --summary, --threshold-from and --by.
+    """Print the scores of a run as tables or JSON.
 
-    threshold_run: the run of --threshold-from, or None.
+    The tables of --summary, --threshold-from and --by follow if these options are given.
+
+    threshold_run: the run whose best threshold is used for --threshold-from, or None.
     """
     from bsdsbench.results.at_threshold import at_threshold_of
 
@@ -261,9 +265,10 @@ def _slice_tables(
 
 
 def _as_json(tables_by_key: Mapping[str, Sequence[Table]]) -> dict[str, Any]:
-    """Convert lists of tables for JSON: key of the list -> {key of a table: its values}.
+    """Convert lists of tables to a dict for JSON, from the key of a list to its tables.
 
-    Empty lists are left out.
+    The tables of a list are a dict from the key of a table to its columns, see `Table.plain`. Empty
+    lists are left out.
     """
     return {
         key: {table.key: table.plain() for table in tables}
@@ -362,10 +367,10 @@ def _detector_inputs(args: _RunArguments) -> RunInputs:
 
 
 def _print_detector_run(run: DetectorRun, args: _RunArguments) -> None:
-    """Print a detector run: its scores and slices if it was scored, its speed and folder of maps.
+    """Print the scores of a detector run, if it was scored, and its speed and folder of maps.
 
-    If an earlier call has made maps that were kept, their number is reported last, on standard
-    error.
+    The tables of --by follow the scores. With --format json, everything is printed as JSON. If maps
+    of an earlier call were kept, their number is printed last, on standard error.
     """
     slices: list[Table] = []
     if run.evaluation and args.slicing.by:
@@ -382,7 +387,7 @@ def _print_detector_run(run: DetectorRun, args: _RunArguments) -> None:
         print(f"time     {speed}, one at a time, warm-up left out; {run.machine})")
         print(f"maps     {run.maps}")
     if run.kept:
-        n_maps = len(run.milliseconds) or run.kept  # without any time, all maps were reused
+        n_maps = len(run.milliseconds) or run.kept  # if no map was timed, all maps were kept
         say(f"{run.kept} of {n_maps} maps are of an earlier call")
 
 

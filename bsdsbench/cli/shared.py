@@ -360,10 +360,12 @@ def resolve_inputs(
 def compile_first(
     metrics: Iterable[str] = registry.DEFAULT_METRICS, *folders: str | os.PathLike[str] | None
 ) -> None:
-    """Compile the kernels, and say so, if none was ever compiled and they are needed.
+    """Compile the kernels if they were never compiled and any of the metrics matches pixels.
 
-    Kernels are needed if a metric matches pixels.
+    A message tells the user to wait. Compiling takes about ten seconds, which would otherwise look
+    like a slow first image.
 
+    metrics: the names of the metrics.
     folders: the folders of the inputs. If one of them does not exist, nothing is compiled, so that
         the user gets the error about the folder at once. None is ignored.
     """
@@ -397,10 +399,11 @@ def say(line: str, progress: bool = False) -> None:
 
 @contextmanager
 def progress(title: str, unit: str = "images") -> Iterator[Callable[[int, int, str], None] | None]:
-    """Show the progress of the work in the `with` block.
+    """Show the progress of the work in the `with` block, on standard error.
 
-    A terminal shows a bar. Without a terminal, a line is printed every PLAIN_SECONDS (less often in
-    a long run), and at the end if the work took more than BRIEF seconds.
+    A terminal shows a bar. Without a terminal, a line is printed every PLAIN_SECONDS, or less often
+    if the work takes long. A last line is printed when the work is done, unless the previous line
+    (or the start) was less than BRIEF seconds ago.
 
     title: the name of the work.
     unit: the plural of what is counted.
@@ -472,7 +475,7 @@ def print_run(run: Evaluation, out: str | None, columns: Sequence[str] | None = 
 
 
 def report_left_out(failed: Mapping[str, str], run: Evaluation | None) -> int:
-    """Print which images failed, and which ones the protocol left out, to standard error.
+    """Print the images that failed, and those that the protocol left out, to standard error.
 
     failed: image id -> the reason why the image failed.
     run: the run, or None if nothing was scored.
@@ -495,12 +498,12 @@ def show_tables(
 ) -> None:
     """Print tables in a format, or write them to a file.
 
-    Of tables marked `aside`, only the titles are printed in plain text.
+    If the tables are printed as plain text, only the titles of tables marked `aside` are printed.
 
     out: the file, or None for standard output.
     output_format: the format, a key of `forms.FORMS`.
-    left_out: name of a run -> {id of an image that the run left out: reason}. They become a last
-        column of the tables of runs in CSV, which has no notes.
+    left_out: for each run, by its name, the images that it left out, as a dict from image id to
+        reason. In CSV, which has no notes, they become a last column of the tables of runs.
     """
     from bsdsbench.results.score_tables import with_left_out
     from bsdsbench.tables.forms import render, write_tables
@@ -526,13 +529,16 @@ def show_tables(
 
 
 def as_flag(setting: Setting, command_name: str) -> str:
-    """Write a setting, as the user must type it to change it for a command.
+    """Return the text that a user must type on the command line to use a setting.
 
-    - If the command has an option with the name of the setting, the text is "--nms", "without
-      --nms" (if the value is False) or "--flag VALUE".
+    - If the command has an option with the name of the setting, the text is "--flag VALUE". For a
+      bool, it is "--flag" if the value is True, and "without --flag" if it is False.
     - If the setting is a field of the protocol or an option of a metric, and the command has --set,
       the text is "--set FIELD=VALUE".
     - Otherwise, the text is "name=value", as in Python.
+
+    setting: the name of a parameter and its value.
+    command_name: the command for which the text is meant, such as "evaluate".
     """
     from bsdsbench.protocol.protocol import Protocol
 

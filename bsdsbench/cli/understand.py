@@ -166,13 +166,14 @@ def _compare(
 ) -> _Compared:
     """Compare the runs, or the methods of --method, on all images and in each slice of --by.
 
-    If all methods have one run each, they are compared as runs.
+    A method is a set of runs, such as seeds. If every method has only one run, the methods are
+    compared as runs.
 
-    options: keywords of both `bb.compare` and `bb.compare_methods`.
-    test: the test for p-values, which only `bb.compare` takes.
+    options: keywords that both `bb.compare` and `bb.compare_methods` accept.
+    test: the test for p-values, which only `bb.compare` accepts.
 
-    Raises UsageError if the user gave both runs and --method, or neither. Raises UsageError too if
-    --names is given for methods, or if --test is given for methods with several runs.
+    Raises UsageError if the user gave both runs and --method, or neither of them. Raises UsageError
+    too if --names is given for methods, or --test for methods with several runs.
     """
     import bsdsbench as bb
     from bsdsbench.comparison.method import methods_of, runs_of, with_runs
@@ -327,9 +328,10 @@ def worst_command(
 
 
 def _with_error_class(runs: list[Evaluation], score: str) -> list[Evaluation]:
-    """Return the runs, with classes of errors counted if `score` belongs to such a class.
+    """Count the classes of errors of the runs, if the user sorts by the score of such a class.
 
-    Raises DataError if `score` begins with "error." but names no class of errors.
+    If `score` is any other score, the runs are returned unchanged. Raises DataError if `score`
+    begins with "error." but names no class of errors.
     """
     from bsdsbench.comparison.lost_scores import with_errors
     from bsdsbench.metrics.base import ERROR_COLUMNS
@@ -419,13 +421,18 @@ def _print_explanation(
     evaluation: Evaluation,
     output_format: str,
 ) -> None:
-    """Print an explanation: published results, the target, the trials, and the answer in words.
+    """Print which settings give the published scores, as text or JSON.
 
-    A trial is a setting and its scores. Only trials for which all images were counted are printed:
-    the first _MAX_TRIALS, all others that reach the target, and the run as it is. A trial that
-    reaches the target has the sign "=" if a known program uses its setting, and "~" otherwise.
+    The text has the published results, the target, the trials, and the answer in words. A trial is
+    a setting and the scores that it gives. Only trials for which all images were counted are
+    printed: the first _MAX_TRIALS of them, all others that reach the target, and the run as it is.
+    A trial that reaches the target is marked with "=" if a known program uses its setting, and with
+    "~" otherwise.
 
-    target_values: score of the metric -> its target, as the user wrote it.
+    target_values: a dict from a score of the metric, such as "ods", to its target, as the user
+        wrote it.
+    evaluation: the run whose score is explained.
+    output_format: "table" or "json".
     """
     from bsdsbench.diagnosis.explanation import capitalise
     from bsdsbench.metrics.registry import describe
@@ -468,10 +475,12 @@ def _print_explanation(
 
 
 def _print_differences(between: tuple[str, str]) -> int:
-    """Print the differences between two signatures that matter. Returns 1 if there are any, else 0.
+    """Print the differences between two signatures that can change a score.
 
-    between: two texts. Each is a signature, or a run that has one: an existing path, a URL, or
-        ref:NAME. A text that contains "|" is always taken as a signature.
+    between: two texts. A text that contains "|" is a signature. Any other text is a run (an
+        existing path, a URL, or ref:NAME), whose signature is used.
+
+    Returns the exit status: 1 if there are any differences, and 0 otherwise.
     """
     import bsdsbench as bb
     from bsdsbench.protocol.signature import Severity, Signature

@@ -52,9 +52,10 @@ def clipped(value: object) -> str:
 
 
 def tidy(value: object) -> Any:
-    """Convert whole floats to integers, so that 2.0 is written as 2. Tuples become lists.
+    """Convert a float without a fraction to an integer, so that 2.0 is written as 2.
 
-    Lists and tuples are converted item by item; any other value is returned unchanged.
+    Lists and tuples become lists, whose items are converted in the same way. Any other value is
+    returned unchanged.
     """
     if isinstance(value, list | tuple):
         return [tidy(v) for v in value]
@@ -62,7 +63,11 @@ def tidy(value: object) -> Any:
 
 
 def abbreviate(value: object) -> str:
-    """Return a value as a short text; a list of more than 4 values as "99 of 0.01 .. 0.99"."""
+    """Return a value as a short text.
+
+    For a list or tuple of more than four values, the text has their number, the first and the last
+    value, such as "99 of 0.01 .. 0.99".
+    """
     if isinstance(value, list | tuple) and len(value) > 4:
         ends = [f"{v:g}" if is_number(v) else str(v) for v in (value[0], value[-1])]
         return f"{len(value)} of {ends[0]} .. {ends[1]}"
@@ -75,16 +80,22 @@ def read_packaged_toml(name: str) -> dict[str, Any]:
 
 
 def read_toml(path: PathLike, what: str) -> dict[str, Any]:
-    """Return the content of a TOML file. Raises FileFormatError that calls the file `what`."""
+    """Return the content of a TOML file.
+
+    what : a description of the file for error messages, such as "a protocol in TOML"
+
+    Raises FileFormatError if the file is not valid TOML.
+    """
     data = read_bytes(path, MAX_TOML_BYTES)
     with errors_naming(path, what):
         return parse_toml(data)
 
 
 def accepting(accepts: Callable[[Any], bool], expected: str) -> Validator:
-    """Return an attrs validator for values for which `accepts` returns True.
+    """Return an attrs validator that raises ProtocolError for values that are not accepted.
 
-    It raises ProtocolError for other values. `expected` describes the accepted values.
+    accepts : a function that returns True for an accepted value
+    expected : a description of the accepted values, for the error message
     """
 
     def validate(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
@@ -95,7 +106,10 @@ def accepting(accepts: Callable[[Any], bool], expected: str) -> Validator:
 
 
 def whole(low: int, high: float, expected: str) -> Validator:
-    """Return a validator for integers from `low` to `high`, both included."""
+    """Return a validator for integers from `low` to `high`, both included.
+
+    expected : a description of the accepted values, for the error message
+    """
     return accepting(lambda v: is_int(v) and low <= v <= high, expected)
 
 
@@ -109,7 +123,11 @@ def one_of(*choices: str | int) -> Validator:
 
 
 def each(accepts: Callable[[Any], bool], least: int, most: int, expected: str) -> Validator:
-    """Return a validator for tuples of `least` to `most` values for which `accepts` is True."""
+    """Return a validator for tuples of `least` to `most` values, all of which are accepted.
+
+    accepts : a function that returns True for an accepted value
+    expected : a description of the accepted tuples, for the error message
+    """
     return accepting(
         lambda v: isinstance(v, tuple) and least <= len(v) <= most and all(map(accepts, v)),
         expected,
@@ -117,7 +135,7 @@ def each(accepts: Callable[[Any], bool], least: int, most: int, expected: str) -
 
 
 def some_of(*choices: str, least: int = 0) -> Validator:
-    """Return a validator for tuples of at least `least` values, all of them among the choices."""
+    """Return a validator for tuples of at least `least` of the choices."""
     return each(choices.__contains__, least, MAX_LIST, f"some of {', '.join(choices)}")
 
 
@@ -215,7 +233,10 @@ def option(
 
 
 def listed_values(values: object) -> tuple[Any, ...]:
-    """Convert a value or a list of values to a tuple. A single -1 stands for no value: ()."""
+    """Convert a value or a list of values to a tuple.
+
+    A single -1 stands for no values, so it becomes the empty tuple.
+    """
     items = tuple(values) if isinstance(values, list | tuple) else (values,)
     return () if items == (-1,) else items
 

@@ -93,11 +93,16 @@ def captions(record: Any) -> dict[str, str]:
 
 
 def _freeze_options(options: Any) -> Mapping[str, Mapping[str, Any]]:
-    """Convert the options of metrics to read-only tables: metric -> name of an option -> value.
+    """Convert the options of metrics to read-only dicts, and leave out what is not set.
 
-    `options` maps the name of a metric to a table (a mapping) or to an instance of the metric's
-    options class. Options that are not set (None or DEFAULT in a table, the default in an instance)
-    and metrics without others are left out. Raises ProtocolError if `options` has another form.
+    options : a mapping from the name of a metric to its options. These are a mapping from the name
+        of an option to its value, or an instance of the metric's options class
+
+    Returns a dict from the name of a metric to a dict from the name of an option to its value. An
+    option is left out if its value in a mapping is None or DEFAULT, or if its value in an instance
+    is the default. A metric without any remaining option is left out too. Lists become tuples.
+
+    Raises ProtocolError if `options` has another form.
     """
 
     def as_tuples(value: object) -> object:
@@ -275,9 +280,11 @@ class Protocol:
     def __attrs_post_init__(self) -> None:
         """Check that a protocol named after a preset has the fields of that preset.
 
-        A star at the end of the name marks a changed preset. The fields in NOT_OF_PRESETS, and
-        tolerances after the first one, may differ without a star. A star that is not needed is
-        removed. Raises ProtocolError if another field differs and the name has no star.
+        A star at the end of the name marks a changed preset. Without a star, only the fields in
+        NOT_OF_PRESETS and the tolerances after the first one may differ from the preset. If nothing
+        else differs, a star is removed.
+
+        Raises ProtocolError if any other field differs and the name has no star.
         """
         plain_name = self.name.removesuffix("*")
         if plain_name not in preset_names():
@@ -301,7 +308,11 @@ class Protocol:
 
     @property
     def stated(self) -> bool:
-        """False if nothing or only the thresholds are known, as for results of other programs."""
+        """True if the protocol is known.
+
+        It is False for results of other programs, for which only the thresholds or not even these
+        are known.
+        """
         return self.name not in (UNSTATED, UNSTATED_GRID)
 
     @property
@@ -377,11 +388,11 @@ class Protocol:
     def replace(self, **changes: Any) -> Protocol:
         """Return a copy of the protocol in which the given fields are changed.
 
-        A mapping given for nms_params, or for a metric in options, changes only the entries that
-        the mapping has. The value None restores the default of an option.
+        If the value of nms_params, or of a metric in options, is a mapping, only the entries in
+        this mapping are changed. The value None restores the default of an option.
 
-        The name of the copy gets a star, which marks a changed protocol. It gets none if `changes`
-        has a new name, or if a preset is changed only in the fields NOT_OF_PRESETS.
+        The name of the copy ends in a star, which marks a changed protocol. There is no star if
+        `changes` has a new name, or if only fields in NOT_OF_PRESETS of a preset are changed.
 
         Raises ProtocolError if a field is unknown or a value is wrong.
         """
@@ -408,9 +419,10 @@ class Protocol:
     def changed(self, other: Protocol) -> dict[str, tuple[Any, Any]]:
         """Return the settings that differ between two protocols.
 
-        Returns a dict from the name of a setting to its value in this protocol and its value in
-        `other`. The settings are those of `leaves`, except name and version. If only one of the
-        protocols sets an option of a metric, the value in the other one is DEFAULT.
+        Returns a dict from the name of a setting to a pair: its value in this protocol, and its
+        value in `other`. The names are those of `leaves`, such as "nms_params.radius". The fields
+        name and version are not compared. If only one of the protocols sets an option of a metric,
+        the value of the other one is DEFAULT.
         """
         if self == other:
             return {}
@@ -423,7 +435,11 @@ class Protocol:
         return differing
 
     def leaves(self) -> dict[str, object]:
-        """Return a flat dict of all settings, with names such as "nms_params.radius" in tables."""
+        """Return all settings as a flat dict from name to value.
+
+        An entry of nms_params has a name such as "nms_params.radius". An option of a metric has a
+        name such as "depth.crop".
+        """
         settings = asdict(self)
         tables = {"nms_params": settings.pop("nms_params"), **settings.pop("options")}
         for name, table in tables.items():
@@ -437,10 +453,12 @@ class Protocol:
 
         Parameters
         ----------
-        used : names of fields, optional
-            The fields to list. None lists all fields and the options of all metrics.
-        more : texts
-            Descriptions of further settings of metrics; ignored if `used` is None.
+        used : collection of str, optional
+            The names of the fields to describe. By default all fields and the options of all
+            metrics are described.
+        more : iterable of str
+            Descriptions of further settings, which are added at the end. They are ignored if `used`
+            is None.
         """
         if self.name == UNSTATED_GRID:
             return "protocol and thresholds not stated"
@@ -458,20 +476,21 @@ class Protocol:
         return f"{self.name} v{self.version}: {'; '.join(settings)}"
 
     def threshold_array(self) -> F8:
-        """Return the thresholds as float64 (T,)."""
+        """Return the T thresholds as a float64 (T,) array."""
         return np.array(self.thresholds, np.float64)
 
     def cuts(self) -> F8:
-        """Return, for each of the T thresholds, the smallest value of a boundary pixel.
+        """Return, for each of the T thresholds, the smallest value that makes a boundary pixel.
 
-        The result is a float64 array (T,). It differs from the thresholds if the operator is ">".
+        The result is a float64 (T,) array. If the operator is ">=", it equals the thresholds. If it
+        is ">", the values are the next larger float64 numbers.
         """
         thresholds = np.array(self.thresholds)
         return thresholds if self.operator == ">=" else np.nextafter(thresholds, np.inf)
 
     @property
     def tolerances(self) -> tuple[float, ...]:
-        """The match tolerances, in pixels or as fractions of the image diagonal."""
+        """The match tolerances: max_dist_px in pixels or, if it is None, max_dist as fractions."""
         values = self.max_dist if self.max_dist_px is None else self.max_dist_px
         return values if isinstance(values, tuple) else (values,)
 
@@ -482,12 +501,18 @@ class Protocol:
         return tuple(f"{tidy(v)}{unit}" for v in self.tolerances)
 
     def radii(self, shape: tuple[int, ...]) -> tuple[float, ...]:
-        """Return all match tolerances in pixels for an image of shape (rows, columns)."""
+        """Return all match tolerances in pixels for an image.
+
+        shape : the size of the image, (rows, columns)
+        """
         scale = math.hypot(*shape) if self.max_dist_px is None else 1.0
         return tuple((scale * np.array(self.tolerances)).tolist())
 
     def radius(self, shape: tuple[int, ...]) -> float:
-        """Return the first match tolerance in pixels for an image of shape (rows, columns)."""
+        """Return the first match tolerance in pixels for an image.
+
+        shape : the size of the image, (rows, columns)
+        """
         return self.radii(shape)[0]
 
 
@@ -499,7 +524,10 @@ def preset_names() -> tuple[str, ...]:
 
 
 def preset_text(name: str) -> str:
-    """Return the TOML text of a preset, with its comments, or raise ProtocolError if unknown."""
+    """Return the TOML text of a preset with its comments.
+
+    Raises ProtocolError if there is no preset of this name.
+    """
     Protocol.preset(name)  # raises if it is unknown
     folder = resources.files("bsdsbench.protocol.presets")
     return folder.joinpath(f"{name}.toml").read_text("utf-8")
@@ -507,9 +535,10 @@ def preset_text(name: str) -> str:
 
 @cache
 def _unnamed_preset(name: str) -> Protocol:
-    """Return a preset under the name "preset".
+    """Return a preset as a protocol with the name "preset".
 
-    Building it under its own name would compare it with itself, without end.
+    A protocol with the name of a preset is compared with this protocol when it is made. If this
+    protocol had that name too, it would have to be compared with itself, without end.
     """
     return Protocol.from_mapping({**read_packaged_toml(f"presets/{name}.toml"), "name": "preset"})
 

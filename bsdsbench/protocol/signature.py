@@ -159,7 +159,10 @@ class Signature:
         return texts
 
     def _all_texts(self) -> dict[str, str]:
-        """Return the texts of all words by key, including words that the line leaves out."""
+        """Return a dict from the key of a word to its text, for all words that have a text.
+
+        It includes the words that the line leaves out.
+        """
         run_texts = dict(zip(NO_FIELDS, attrgetter(*NO_FIELDS)(self), strict=True))
         return run_texts | _protocol_texts(self.protocol)
 
@@ -251,7 +254,11 @@ class Signature:
         return list(zip(self.words(), meanings, strict=True))
 
     def _meaning(self, key: str, text: str) -> str:
-        """Explain a word or another setting in a sentence. `key` is its key or name."""
+        """Explain a word of the line, or a setting without a word, in a sentence.
+
+        key : the key of the word, such as "tol", or the name of the setting
+        text : the text of the word, or the value of the setting
+        """
         if key in self.named:
             return f"The option {key} is {json.loads(text)}."
         if key not in WORDS:
@@ -281,7 +288,8 @@ class Signature:
     def sentence(self) -> str:
         """Return the settings as a sentence for a paper: "Scores were computed with ...".
 
-        It names the version, the images, the protocol and the words of the line.
+        The sentence names the version of the package, the images and the protocol, and describes
+        the settings that the line lists.
         """
         caption_of = captions(self.protocol)
         phrases = []
@@ -360,17 +368,24 @@ def _base_of(protocol: Protocol) -> Protocol:
 
 
 def _format_value(value: object) -> str:
-    """Write a value as JSON. Whole floats are written as integers, and None as "none"."""
-    if value in (None, DEFAULT):  # DEFAULT is the text "default", without quotes
-        return str(value or "none")
+    """Write the value of a setting as JSON, except for None and DEFAULT.
+
+    None is written as none, and DEFAULT (an option that is not set) as default, both without
+    quotes. Floats without a fraction are written as integers.
+    """
+    if value is None:
+        return "none"
+    if value == DEFAULT:
+        return DEFAULT
     return json.dumps(tidy(value), ensure_ascii=False)
 
 
 def _protocol_texts(protocol: Protocol) -> dict[str, str]:
-    """Return a dict from key to text for the words that stand for fields of a protocol.
+    """Return the texts of the words that stand for fields of a protocol, by the keys of the words.
 
-    If nothing but the thresholds is known of the protocol (`Protocol.stated` is False), words that
-    have a usual text are left out, and the text of every other word is UNKNOWN.
+    If only the thresholds or not even these are known (`Protocol.stated` is False), words that have
+    a usual text (see `Word`) are left out. All other words have the text UNKNOWN, except "thr" if
+    the thresholds are known.
     """
     base = _base_of(protocol)
     preset = f"{base.name}.{base.version}"
@@ -425,10 +440,13 @@ def _parse_protocol(texts: Mapping[str, str], settings: Iterable[str]) -> Protoc
 
 
 def _parse_text(key: str, text: str) -> dict[str, object]:
-    """Return the fields of the protocol that a word with this text sets, as a dict of values.
+    """Return the fields of the protocol that one word of a signature sets, as a dict of values.
 
-    The word "proto" names the preset, which is returned as the field "base". If the text is
-    UNKNOWN, the name of the protocol is set to UNSTATED.
+    The word "proto" names the preset, which is returned under the key "base". If the text is
+    UNKNOWN, the result is the name UNSTATED, which marks a protocol that is not known.
+
+    key : the key of the word, such as "tol"
+    text : the text of the word, such as ".0075d"
 
     Raises ProtocolError if the text names another version of the preset, or if tolerances are not
     written like ".0075d" or "2px,4px".

@@ -98,7 +98,7 @@ def _template(form: str) -> jinja2.Template:
 
 
 def to_markdown(tables: Sequence[Table]) -> str:
-    """Convert tables to Markdown. Best values are bold, and marks after numbers are superscripts."""
+    """Convert tables to Markdown. Best values are bold, and marks are printed as superscripts."""
     return "\n".join(_template("markdown").render(table=table.for_people) for table in tables)
 
 
