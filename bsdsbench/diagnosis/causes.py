@@ -338,38 +338,53 @@ def counting_changes(metric: Metric) -> Iterator[CountingChange]:
 
     A run may already count in some of these ways; `CountingChange.differs` tells which.
     """
-    options_in_use = in_use(metric.options, metric.name) if metric.options else ()
-    for name, value, who in options_in_use:
-        text = ", ".join(map(str, value)) if isinstance(value, tuple) else value
-        key = f"{metric.name}.{name}"
-        chosen = {"options": {metric.name: {name: value}}}
-        yield CountingChange(key, f"{key} {text}", who, (chosen,))
+    yield from _option_changes(metric)
     if metric.name == registry.DEFAULT_METRICS[0]:
         who = f"{HOME_MADE} with a distance transform"
         yield CountingChange("matching", "many-to-one matching", who, many_to_one=True)
         label = "many-to-one matching of unthinned maps"
         yield CountingChange("matching", label, who, ({"thin": False},), many_to_one=True)
-    for name, value, who in in_use(Protocol, "protocol"):
-        if name in metric.uses:
-            changes = {name: value}
-            if name == "max_dist":  # a fixed tolerance in pixels would take precedence
-                changes["max_dist_px"] = None
-            yield CountingChange(name, f"{name} {value}", who, (changes,))
+    yield from _protocol_changes(metric)
     if "nms" in metric.uses:
-        who = "maps that had it already, or never"
-        yield CountingChange("nms", "no NMS", who, ({"nms": False},))
-        names_of_recipe: dict[NMSParams, list[str]] = {}
-        for name, recipe in RECIPES.items():
-            names_of_recipe.setdefault(recipe, []).append(name)
-        for recipe, names in names_of_recipe.items():
-            label = f"NMS {names[0]} ({recipe.describe().partition(': ')[2]})"
-            changes = {"nms": True, "nms_params": names[0]}
-            yield CountingChange("nms", label, ", ".join(names), (changes,))
+        yield from _nms_changes()
     if metric.reads == "annotators":
         who = "scripts that read one annotation"
         yield CountingChange("annotators", "the first annotator alone", who, annotators="first")
         label = "all annotators drawn into one map"
         yield CountingChange("annotators", label, who, annotators="union")
+
+
+def _option_changes(metric: Metric) -> Iterator[CountingChange]:
+    """Yield the other values of the metric's own options that programs use."""
+    options_in_use = in_use(metric.options, metric.name) if metric.options else ()
+    for name, value, who in options_in_use:
+        text = ", ".join(map(str, value)) if isinstance(value, tuple) else value
+        key = f"{metric.name}.{name}"
+        change = {"options": {metric.name: {name: value}}}
+        yield CountingChange(key, f"{key} {text}", who, (change,))
+
+
+def _protocol_changes(metric: Metric) -> Iterator[CountingChange]:
+    """Yield other values, as programs use them, of the protocol fields that a metric uses."""
+    for name, value, who in in_use(Protocol, "protocol"):
+        if name in metric.uses:
+            change = {name: value}
+            if name == "max_dist":  # a fixed tolerance in pixels would take precedence
+                change["max_dist_px"] = None
+            yield CountingChange(name, f"{name} {value}", who, (change,))
+
+
+def _nms_changes() -> Iterator[CountingChange]:
+    """Yield counting without NMS, and with the NMS of every known program, equal ones once."""
+    who = "maps that had it already, or never"
+    yield CountingChange("nms", "no NMS", who, ({"nms": False},))
+    names_of_recipe: dict[NMSParams, list[str]] = {}
+    for name, recipe in RECIPES.items():
+        names_of_recipe.setdefault(recipe, []).append(name)
+    for recipe, names in names_of_recipe.items():
+        label = f"NMS {names[0]} ({recipe.describe().partition(': ')[2]})"
+        change = {"nms": True, "nms_params": names[0]}
+        yield CountingChange("nms", label, ", ".join(names), (change,))
 
 
 def many_to_one_counts(

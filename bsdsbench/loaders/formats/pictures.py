@@ -406,17 +406,10 @@ def refuse_channels(maps: Sequence[Map], what: str, expected: str) -> None:
         at_first_pixel += float(channel[0, 0])
     if at_first_pixel == 0:  # as in most maps of annotators
         return
-    are_integers = True
-    largest = 0
-    for channel in maps:
-        if channel.dtype.kind == "f":
-            are_integers = False
-        else:
-            largest = max(largest, int(channel.max(initial=0)))
     white: float = 1
     rounding = 0.02  # by how much a sum may differ from white
-    if are_integers:
-        white = white_above(largest)
+    if not any(channel.dtype.kind == "f" for channel in maps):
+        white = white_above(max(int(channel.max(initial=0)) for channel in maps))
         rounding = n if white > 1 else 0  # each map is rounded
     # Many maps fail at the first pixel or row already, which saves adding up all pixels
     first_pixel, first_row, whole_map = np.s_[:1, :1], np.s_[:1], np.s_[:]

@@ -69,6 +69,8 @@ def read_scores(
 def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsAndScores:
     """Parse a table of labels and scores, as `read_scores` describes it, from UTF-8 text.
 
+    count, cluster: names of the columns of counts and of groups; None if there is no such column.
+
     The numbers of each row are appended to an array at once, because a list of all rows would take
     many times as much memory as the text.
     """
@@ -93,8 +95,9 @@ def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsA
             raise FaultError(f"{fault}, expected {len(names)}")
         if cluster_column is not None:
             clusters.append(row[cluster_column].strip())
-        label = row[columns[0]]
-        row[columns[0]] = _LABEL_WORDS.get(label.strip().lower(), label)
+        label_column = columns[0]
+        label = row[label_column]
+        row[label_column] = _LABEL_WORDS.get(label.strip().lower(), label)  # "true" becomes "1"
         try:
             values.extend([float(row[k]) for k in columns])
         except ValueError:
