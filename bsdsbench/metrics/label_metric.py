@@ -56,22 +56,22 @@ def label_maps(pred: Prediction, gt: GroundTruth, opt: MapContents) -> MapPair:
     valid = gt.parts.get("valid")
     if "mask" in gt.parts:
         pred_map = without_void(pred_map, valid)
-    if opt.components:
+    if opt.components:  # masks, whose components are numbered without the ignored pixels
         ignored = void_of(gt_map, opt.ignored)
         if ignored is not None:
             valid = ~ignored if valid is None else valid & ~ignored
         pred_map = number_components(without_void(pred_map, valid), opt.components, SIDES[0])
         gt_map = number_components(without_void(gt_map, valid), opt.components, SIDES[1])
-    elif opt.unit != "class":
+    elif opt.unit != "class":  # numbers of instances
         _refuse_cut_numbers(pred_map, gt_map, opt.unit)
         _refuse_reused_numbers(pred_map, SIDES[0])
         _refuse_reused_numbers(gt_map, SIDES[1])
-    elif opt.classes:
+    elif opt.classes:  # labels of classes
         refuse_white(pred_map, gt_map, opt.labels, SIDES[0])
         _refuse_cut_numbers(pred_map, gt_map, opt.unit)
         no_class = {0} if opt.first > 0 else set()
         refuse_other_numbering(pred_map, gt_map, opt.labels, {*opt.ignored, *no_class})
-    if valid is not None:
+    if valid is not None:  # int64, as VOID is no value of a smaller type
         gt_map = np.where(valid, gt_map.astype(np.int64), VOID)
     return MapPair(pred_map, gt_map)
 

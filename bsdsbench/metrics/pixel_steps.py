@@ -60,9 +60,11 @@ class DrawnSteps(NamedTuple):
     marks: tuple[LargestError | None, ...] = ()  # one for each part, if distances are measured
 
     def at(self, k: int) -> NDArray[np.uint8]:
-        """Return the class of each pixel at step `k`, uint8 (H, W), where 0 means no class."""
-        # The changes with the indices starts .. ends - 1 belong to one pixel. Pixels are in flat
-        # (row-major) order.
+        """Return the class of each pixel at step `k`, uint8 (H, W), where 0 means no class.
+
+        It is the class of the pixel's last change up to this step, or 0 if there is none.
+        """
+        # The changes starts[p] .. ends[p] - 1 belong to pixel p, in flat (row-major) order
         ends = np.cumsum(self.n_changes, dtype=np.int64)
         starts = ends - self.n_changes.ravel()
         n_before = np.concatenate([[0], np.cumsum(self.steps <= k)])  # changes made up to step k

@@ -146,12 +146,12 @@ def classify_steps(
     """
     steps = match_by_pixel(events, truth, surroundings)
     n_steps = size.size
-    is_reached = steps.is_reached
-    # Kinds of vertices: not reached or reached, times the four values of agreement
+    is_reached = steps.is_reached  # annotated pixels that are matched after the last step
+    # Kinds of annotated pixels: not reached or reached, times the four values of agreement
     kind = 4 * is_reached + (agreement - NO_CLASS)
     matched_pred = _rows_with_bits(steps.matched, n_steps)[0]
     near_false = _rows_with_bits(steps.near_false, n_steps)[0]
-    # Matched vertices: [0] not reached, [1] reached; by agreement from NO_CLASS on; by step
+    # Matched annotated pixels: [0] not reached, [1] reached; by agreement from NO_CLASS on; by step
     by_kind = _rows_with_bits(steps.gt_matched, n_steps, kind, 8).reshape(2, 4, n_steps)
     matched_gt = steps.matched_gt
     if steps.backwards:

@@ -257,7 +257,7 @@ def _contour_counts(pred: ArrayLike, gt: ArrayLike, opt: ContourOptions) -> Coun
 
     pred, gt (H, W): masks, label maps or instance maps, as `opt` says.
 
-    Returns, for C classes and the M measures of `opt.measures()`:
+    Returns these counts, for C classes and the M measures of `opt.measures()`:
 
     value_sum, value_count (C, M): the sum of each measure over the pairs of masks (or instances)
         for which it is defined, and the number of these pairs

@@ -274,6 +274,10 @@ def measure(
 ) -> float | F8:
     """Compute a measure of two masks, or of every label of two label maps.
 
+    Three kinds of outline are compared. The "rim" of a mask is its pixels with one of the four
+    neighbours outside it. The "side" outline is the pixels that differ from the one to the right,
+    below or below-right. The contour runs between pixels, and has a length.
+
     The measures, with the meaning and default of `size`:
 
     - "iou", "dice": intersection over union, Dice. No size.

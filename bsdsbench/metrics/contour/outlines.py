@@ -252,7 +252,7 @@ def _shell_width(shape: tuple[int, ...], size: float) -> int:
 def skeleton_pixels(pred: Map, gt: Map, n_labels: int) -> I8:
     """Count the skeleton pixels of every label in two label maps (H, W); -1 is no label.
 
-    The skeleton of a label is that of its mask, one pixel wide.
+    The skeleton of a label is its centre line, one pixel wide.
 
     Returns int64 (n_labels, 2, 2). The second axis is the map, pred or gt. The third axis holds two
     numbers: the skeleton pixels that have the same label in the other map, and all of them.

@@ -459,7 +459,12 @@ class _RegionPairs(NamedTuple):
 
 
 def _find_pairs(instances: Instances, by_number: bool) -> _RegionPairs:
-    """Find the pairs of regions that `match_regions` gives a common number, in any order."""
+    """Find the pairs of an annotated and a predicted region that stand for the same instance.
+
+    If `by_number` is True, the two regions of a pair have the same number, even if they do not
+    overlap. Otherwise they have the same class and an IoU above 0.5. The pairs are in no particular
+    order.
+    """
     pred, gt, pixels = instances.pred, instances.gt, instances.overlaps.pixels
     n_pred = pred.count_pixels(pixels) + instances.on_crowd
     n_gt = gt.count_pixels(pixels)
