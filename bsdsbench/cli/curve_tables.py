@@ -226,7 +226,7 @@ def _areas_tables(curves: Sequence[NamedCurve], reading: LabelReading) -> list[T
     There is one table for curves with a sample (labels and scores), and another for curves without
     one, because they have different variants.
 
-    reading: the meaning of labels.
+    reading: the meaning of labels, a value of --labels.
 
     Raises DataError if, for a curve without a sample, the numbers of positives and negatives are
     unknown.
@@ -256,9 +256,10 @@ def _areas_tables(curves: Sequence[NamedCurve], reading: LabelReading) -> list[T
 def _table_of_areas(key: str, areas: dict[str, Sequence[Any]], columns: Sequence[str]) -> Table:
     """Return a table with a row for each variant of the area, and a column of values per curve.
 
-    areas: name of a curve -> its areas, with all curves in the same order of variants. An area has
-        the attributes `name` and `value`, and those in `columns`.
-    columns: attributes that all curves share, for the last columns of the table.
+    areas: a dict from the name of a curve to its areas. An area has the attributes `name` (that of
+        the variant), `value`, and those in `columns`. All curves have the same variants in the same
+        order.
+    columns: the attributes that are shown in the last columns. They are equal for all curves.
     """
     from bsdsbench.tables.table import Field, Table
 
@@ -275,14 +276,17 @@ def _table_of_areas(key: str, areas: dict[str, Sequence[Any]], columns: Sequence
 
 
 def _roc_tables(samples: dict[str, LabelsAndScores], reading: LabelReading) -> list[Table]:
-    """Return the areas under ROC curves with 95 % intervals, and DeLong's test for each pair.
+    """Return a table of the areas under ROC curves, and a table that compares each pair of them.
 
-    The test needs curves of the same samples. If the labels or the clusters of two curves differ,
-    or are in another order, the pair is not tested, but named on standard error. If an interval
-    cannot be computed, the reason is printed and [] is returned.
+    The first table has 95 % intervals of the areas. The second one has the differences with their
+    95 % intervals and the p-values of DeLong's test, which needs curves of the same samples. If the
+    labels or the clusters of two curves differ, or are in another order, the pair is not tested,
+    and a message on standard error names it. If no pair is tested, there is no second table.
 
-    samples: name of a curve -> its labels and scores.
-    reading: the meaning of labels.
+    If an interval cannot be computed, the reason is printed and an empty list is returned.
+
+    samples: a dict from the name of a curve to its labels and scores.
+    reading: the meaning of labels, a value of --labels.
     """
     from bsdsbench.curves import delong
     from bsdsbench.errors import DataError

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @pytest.hookimpl
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the flag --bsdsbench-update (a hook that pytest calls)."""
+    """Add the flag --bsdsbench-update to the options of pytest, which calls this hook."""
     parser.getgroup("bsdsbench").addoption(
         "--bsdsbench-update",
         action="store_true",
@@ -36,10 +36,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(name="assert_scores")
 def _assert_scores_fixture(request: pytest.FixtureRequest) -> Callable[..., Any]:
-    """Provide `comparison.gate.assert_scores` to tests, which compares a run with a baseline.
+    """Provide the function `assert_scores` to tests, which fails if a score is below its baseline.
 
-    A relative path of the baseline is resolved against the folder of the test's file. With the flag
-    --bsdsbench-update the baseline is written instead, and nothing is compared.
+    It takes the arguments of `comparison.gate.assert_scores`. If the path of the baseline is
+    relative, it is resolved against the folder of the test's file. With the flag --bsdsbench-update
+    the baseline is written from the run, and nothing is compared.
     """
     from bsdsbench.comparison import gate
 

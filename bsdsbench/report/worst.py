@@ -191,9 +191,10 @@ def worst_table(
     if is_pair:
         badness = {image_id: abs(difference) for image_id, difference in differences.items()}
     elif fields[0].higher_is_better is False:
-        badness = differences
+        badness = differences  # a high score is bad
     else:
         badness = {image_id: -score for image_id, score in differences.items()}
+    # The worst image first; images that are equally bad by their ids
     ranked = sorted(differences, key=lambda image_id: (-badness[image_id], image_id))
     group_of = {}
     listed = ranked[:n]

@@ -213,10 +213,10 @@ class Table:
     def printed_cells(self) -> list[list[PrintedCell]]:
         """Return the formatted cells of each row, with `best` set for the best of each column.
 
-        A column has a best value only if one direction is better. Undefined cells, and cells that
-        are not comparable, do not compete. If `ranked_within` is set, rows compete only if they
-        have the same cell in that column. Several equal best values are all marked. A value without
-        competitors is not.
+        A column has a best value only if higher or lower values are better in it. Undefined cells,
+        and cells that are not comparable, are ignored. If `ranked_within` is the key of a column,
+        there is a best value for each group of rows that have the same cell in that column. Equal
+        best values are all marked. A value is not marked if there is no other value in its group.
         """
         printed = []
         for row in self.rows:
