@@ -71,10 +71,10 @@ def seg2bdry(labels: NDArray[Any], valid: Bool | None = None) -> Bool:
 
 
 def label_evidence(labels: Map, known: Collection[int]) -> Values:
-    """Tell whether a label map may actually be a mask (WHITE_LABELS) or not (LABELS).
+    """Tell whether an (H, W) label map may actually be a mask of 0 and 255.
 
-    The map may be a mask if it has the value 255, no other value except 0, and 255 is not the label
-    of a class. `known` are the labels of the classes.
+    Returns WHITE_LABELS if it may be a mask: it has the value 255, no other value except 0, and 255
+    is not the label of a class. Returns LABELS otherwise. `known` are the labels of the classes.
 
     One such image proves little, because 255 may be an ignored label. But if all images of a set
     are like this, they are masks.
@@ -109,6 +109,8 @@ def refuse_white(pred: Map, gt: Map, known: Collection[int], what: str) -> None:
 def number_evidence(numbers: Map, void: Collection[float], by_number: bool = False) -> Evidence:
     """Return evidence on whether a map gives each object (instance) a number of its own.
 
+    If all maps of a set have a single number for many objects, the objects were not numbered.
+
     - numbers: (H, W) map of object numbers
     - void: the values of void pixels. All other values above 0 are object numbers.
     - by_number: True if objects are identified by their numbers. An object may then consist of
@@ -121,7 +123,7 @@ def number_evidence(numbers: Map, void: Collection[float], by_number: bool = Fal
     - If there is one number, it is stored in `levels`. If its pixels form several connected pieces,
       the evidence is also PIECES, unless `by_number` is True.
     """
-    # Several numbers are often found in a sample of rows; the whole map decides if they are not
+    # Look at every 16th row first, which often has several numbers; then look at the whole map
     for rows in (numbers[::16], numbers):
         is_object = rows > 0
         for value in void:
@@ -143,25 +145,31 @@ def number_evidence(numbers: Map, void: Collection[float], by_number: bool = Fal
 def id_evidence(labels: Map, ids: Sequence[int], ignored: Collection[int]) -> Evidence:
     """Return evidence on which of the two numberings of Cityscapes a label map uses.
 
-    Label ids have gaps. Train ids number the same n classes from 0 to n - 1.
+    Label ids have gaps. Train ids number the same n classes from 0 to n - 1. A label of the map can
+    therefore only be a label id if it is n or larger, and only be a train id if it is below n and
+    not one of the label ids.
 
     - labels: (H, W) label map
     - ids: the n label ids of the classes
     - ignored: labels that are not considered; 0 is not considered either
 
-    Returns the evidence LABEL_IDS if some label is one of `ids` and at least n. If there is no such
-    label, returns TRAIN_IDS if some label is below n and not one of `ids`. Otherwise, returns no
-    evidence.
+    Returns LABEL_IDS if some label can only be a label id. If there is none, returns TRAIN_IDS if
+    some label can only be a train id. Otherwise, returns no evidence.
     """
     n_classes = len(ids)
     present = np.setdiff1d(labels, [0, *ignored])
-    if np.isin(present[present >= n_classes], ids).any():
+    is_small = present < n_classes
+    if np.isin(present[~is_small], ids).any():
         return Evidence(Values.LABEL_IDS)
-    small_labels = present[present < n_classes]
-    return Evidence(Values.TRAIN_IDS) if np.setdiff1d(small_labels, ids).size else NO_EVIDENCE
+    if not np.isin(present[is_small], ids).all():
+        return Evidence(Values.TRAIN_IDS)
+    return NO_EVIDENCE
 
 
 def train_id_options(metric: str) -> Setting:
-    """Return the options by which a metric reads train ids: METRIC.ids=[] and METRIC.ignore=255."""
+    """Return the options by which a metric reads train ids: METRIC.ids=[] and METRIC.ignore=255.
+
+    They are suggested in an error message. `metric` is the name of the metric.
+    """
     ignored = (Setting(f"{metric}.ignore", 255),)
     return Setting(f"{metric}.ids", [], "for train ids on both sides", ignored)

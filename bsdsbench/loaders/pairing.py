@@ -122,17 +122,8 @@ class Layout:
         if max(n_files, default=1) == 1:
             return cls(sequences=len(sequences))
         image_id = max(files, key=lambda i: len(files[i]))
-        examples = []
-        for path in (files[image_id][0], files[image_id][-1]):
-            name = id_of(path)
-            folder = show(path.parent.name)
-            if name == image_id:
-                examples.append(f"{folder}/ID")
-            elif folder == image_id:
-                examples.append(f"ID/{name}")
-            else:
-                examples.append(name.replace(image_id, "ID", 1))
-        return cls(min(n_files), max(n_files), examples[0], examples[1], len(sequences))
+        first, *_, last = (_name_with_placeholder(path, image_id) for path in files[image_id])
+        return cls(min(n_files), max(n_files), first, last, len(sequences))
 
     @classmethod
     def from_mapping(cls, values: object) -> Layout | None:
@@ -145,6 +136,14 @@ class Layout:
         stored: dict[str, Any] = {field.name: values.get(field.name) for field in fields(cls)}
         has_types = [isinstance(stored[f.name], type(f.default)) for f in fields(cls)]
         return cls(**stored) if all(has_types) else None
+
+
+def _name_with_placeholder(path: Path, image_id: str) -> str:
+    """Return a file's name with ID for the image id: "ID_1", "ID/NAME" or "FOLDER/ID"."""
+    name, folder = id_of(path), show(path.parent.name)
+    if name == image_id:
+        return f"{folder}/ID"
+    return f"ID/{name}" if folder == image_id else name.replace(image_id, "ID", 1)
 
 
 class FilesOfSide(NamedTuple):
@@ -227,7 +226,7 @@ def pair(
 
 
 def ground_truths(gt_dir: PathLike, split: Split = None) -> list[Pair]:
-    """Return a pair without a prediction for every image of a ground-truth folder, as `pair`."""
+    """List a ground-truth folder's images, or those of `split`, as pairs without a prediction."""
     return pair(None, gt_dir, split, "zero")
 
 
@@ -308,11 +307,12 @@ def group_files(
 
 
 def _ids_by_arrangement(files: Sequence[_File], several: bool) -> dict[Arrangement, set[str]]:
-    """Return the ids that the files have under each arrangement, or only ONE if not `several`."""
-    ids = {}
-    for arrangement in Arrangement if several else (Arrangement.ONE,):
-        ids[arrangement] = {arrangement.id_in(file.parts) for file in files}
-    return ids
+    """Return the image ids that the files would have under each arrangement of files.
+
+    If `several` is False, an image can have only one file, and ONE is the only arrangement.
+    """
+    possible = list(Arrangement) if several else [Arrangement.ONE]
+    return {rule: {rule.id_in(file.parts) for file in files} for rule in possible}
 
 
 def _find_class_folders(folder: Path, classes: Sequence[str]) -> list[Path]:
@@ -366,8 +366,8 @@ def _find_depth(
     ground truth has several folders.
     """
     names_repeat = _ends_repeat(pred, 1) or _ends_repeat(gt, 1)
-    deepest = max(len(file.parts) for file in (*pred, *gt))
-    for depth in range(2, deepest + 1) if names_repeat or sequences else ():
+    deepest = max(len(file.parts) for file in (*pred, *gt)) if names_repeat or sequences else 1
+    for depth in range(2, deepest + 1):
         if _ends_repeat(pred, depth) or _ends_repeat(gt, depth):
             continue
         pred_frames = {file.end(depth) for file in pred if len(file.parts) > 1}
@@ -525,7 +525,7 @@ class _Ending(NamedTuple):
 
 
 def _parse_ending(image_id: str, file: _File, arrangement: Arrangement) -> _Ending:
-    """Split the ending of a file name into a word and a number; the ending follows the image id."""
+    """Split what follows the image id in a file name into a word and a number: "_gt" and "1"."""
     name = file.parts[-1]
     if arrangement is Arrangement.FOLDERS and len(file.parts) > 1:
         return _Ending("", "", _FRAME_IN_FOLDER.search(name) is not None)
@@ -567,7 +567,7 @@ def find_files(folder: PathLike, suffixes: Collection[str]) -> list[Path]:
 
 
 def natural_sort_key(name: str) -> str:
-    """Return a sort key that orders names by the values of their numbers: ID_2 before ID_10."""
+    """Return a key for sorting names by the values of their numbers: ID_2 comes before ID_10."""
     return re.sub(r"\d+", lambda number: number[0].zfill(20), name)
 
 

@@ -377,8 +377,10 @@ def binarise_mask_parts(
 ) -> dict[str, object]:
     """Binarise a ground-truth mask, and return the keyword arguments of GroundTruth for it.
 
-    They are "mask", "valid" and "evidence". `file` is the name of the mask's file, and `what` names
-    the mask in error messages.
+    `array` is an (H, W) mask of any numbers, and `options` say how they are read. `file` is the
+    name of the mask's file, and `what` names the mask in error messages. The arguments are "mask",
+    a bool (H, W) map of the object; "valid", which is False at void pixels, or None; and
+    "evidence", what the values show about their meaning.
     """
     return options.mask(to_plane(array, what), what, file)._asdict()
 
@@ -497,8 +499,8 @@ def _iterate_annotations(path: Path, options: ReadOptions, read: ReadBytes) -> I
     - any other file: one array (H, W) or (A, H, W) of A annotators. It holds region labels in .seg
       files, and if `options` expect regions; otherwise boundaries.
     """
-    labelled = options.kind is Kind.REGIONS
-    arrays = read_arrays(path, indices=labelled, what="ground truth", read=read)
+    expects_regions = options.kind is Kind.REGIONS
+    arrays = read_arrays(path, indices=expects_regions, what="ground truth", read=read)
     suffix = path.suffix.lower()
     if suffix == ".mat" and "groundTruth" in arrays:
         mask = find_crack_mask(arrays)
@@ -509,14 +511,15 @@ def _iterate_annotations(path: Path, options: ReadOptions, read: ReadBytes) -> I
         for number, struct in enumerate(structs, 1):
             yield _parse_struct(struct, options, number, path.name, mask)
         return
-    array, *others = [*select_maps(arrays).values()] or [None]
-    if others or not isinstance(array, np.ndarray):
+    maps = list(select_maps(arrays).values())
+    if len(maps) != 1 or not isinstance(maps[0], np.ndarray):
         names = listed(sorted(arrays)) or "nothing"
         raise FaultError(f"has variables {names}, expected groundTruth or one numeric array")
+    array = maps[0]
     if array.ndim == 3:
         refuse_last_axis(array)
         array = one_channel(array)
-    has_regions = labelled or suffix == ".seg"
+    has_regions = expects_regions or suffix == ".seg"
     drawings = array if array.ndim == 3 else [array]
     for number, drawing in enumerate(drawings, 1):
         yield parse_annotation(drawing, options, f"annotation {number}", path.name, has_regions)
@@ -527,12 +530,15 @@ def _parse_struct(
 ) -> Annotation:
     """Convert the struct of an annotator in a BSDS .mat file to an annotation.
 
-    The struct has the fields Boundaries and Segmentation, which are arrays (H, W). One of them may
-    be missing. If Boundaries is missing, the boundaries are derived from Segmentation. If it has
-    only two values, every pixel that is not 0 is a boundary pixel, whatever `options.cut` is.
+    The struct has the fields Boundaries and Segmentation, which are (H, W) arrays. If Segmentation
+    is missing, the annotation has no regions. If Boundaries is missing, the boundaries are derived
+    from Segmentation. Raises FaultError if both are missing.
+
+    If Boundaries has only two values, every pixel that is not 0 is a boundary pixel, whatever
+    threshold `options` set for gray values. Other boundaries are binarised under `options`.
 
     `number` is the annotator's number from 1 on, and `file` the file name, for error messages.
-    `mask` is the (H, W) object mask of a crack set, or None.
+    `mask` is the (H, W) object mask of a crack set, which is added to the annotation, or None.
     """
     what = f"annotation {number}"
     fields = struct if isinstance(struct, dict) else {}

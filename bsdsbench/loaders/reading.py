@@ -123,7 +123,7 @@ class ReadOptions:
         return MaskRead(mask & valid, valid if self.truth else None, evidence)
 
     def _evidence_of(self, values: Map, file: str) -> Evidence:
-        """Return the properties of the values of an (H, W) mask before it is binarised.
+        """Record which kinds of values an (H, W) mask has, so that a whole set can be checked.
 
         - A bool mask, or one that is 0 everywhere, has no properties.
         - If `cut` is set, a mask is STRONG if a value reaches the cut or if it has only the values
@@ -132,7 +132,7 @@ class ReadOptions:
           floats and wide integers, however, a mask of two such values is STRONG.
         - Other masks are GRAY, unless they are FEW or have only two values, such as 0 and 200.
           Float masks are also STRONG if a value exceeds one half, and otherwise FAINT.
-        - A mask is also FEW if a third value has a meaning (see `_third_values`). This is not
+        - A mask is also FEW if a third value seems to have a meaning, such as void. This is not
           tested for a mask that is normalised, has a lossy file, or for which `cut` decides.
         """
         top = values.max(initial=0)
@@ -266,14 +266,15 @@ class ReadOptions:
     def describe(self, images: Sequence[Evidence], forms: Sequence[str] = ()) -> str:
         """Describe how the files are read, as in "boundaries, inverted, 4-7 annotators an image".
 
-        `images` is the evidence of each image; there must be at least one. `forms` are the forms of
-        the predictions, such as "soft8" (see `Prediction.form`), which only matter for soft maps.
+        `images` is the evidence found in each image's file; there must be at least one. `forms` are
+        the forms of the predictions, such as "soft8" for uint8, and are used only for soft maps.
         """
-        phrases = [self.kind.value]
+        content = self.kind.value
         if self.kind is Kind.SOFT:
-            phrases = [" and ".join([FORM_WORDS.get(form, form) for form in sorted(set(forms))])]
+            content = " and ".join([FORM_WORDS.get(form, form) for form in sorted(set(forms))])
         elif self.kind is Kind.MASK:
-            phrases = [self._describe_masks(reduce(or_, images, NO_EVIDENCE).values)]
+            content = self._describe_masks(reduce(or_, images, NO_EVIDENCE).values)
+        phrases = [content]
         if self.inverted and self.kind is not Kind.MASK:
             phrases.append("inverted")
         if self.void and self.truth:
@@ -287,11 +288,12 @@ class ReadOptions:
             phrases.append(f"{span} annotator{'' if span == '1' else 's'} an image")
         else:
             phrases.append(counted(len(images), "file"))
-        layout = self.layout.describe()
-        return ", ".join(phrases) + (f" ({layout})" if layout else "")
+        if layout := self.layout.describe():
+            phrases[-1] += f" ({layout})"
+        return ", ".join(phrases)
 
     def _describe_masks(self, values: Values) -> str:
-        """Describe masks, and tell which of the `values` that the files have are the object."""
+        """Return "masks" and, in brackets, which values are the object. `values`: of all masks."""
         verb = "is no object" if self.inverted else "is the object"
         if self.cut is not None:
             return f"masks (from {self.cut:g} of white on {verb})"
@@ -302,7 +304,7 @@ class ReadOptions:
 
 
 def _first_file_with(properties: Values, images: Sequence[Evidence]) -> Evidence:
-    """Return, of the evidence that has any of the properties, that of the first file by name."""
+    """Return the evidence of the alphabetically first file that has any of the properties."""
     matching = [evidence for evidence in images if evidence.values & properties]
     return min(matching, key=lambda evidence: evidence.file)
 
@@ -324,19 +326,16 @@ class Readings(NamedTuple):
     gt: ReadOptions
 
     def with_layouts(self, pred: Layout | None, gt: Layout | None) -> Readings:
-        """Return a copy of the options with these layouts of the files; None is an empty layout."""
-        none = Layout()
-        return Readings(evolve(self.pred, layout=pred or none), evolve(self.gt, layout=gt or none))
+        """Return a copy with the layouts (numbers and names of files) set; None: one per image."""
+        one = Layout()
+        return Readings(evolve(self.pred, layout=pred or one), evolve(self.gt, layout=gt or one))
 
     def check_values(self, records: Sequence[ImageRecord]) -> list[InputWarning]:
-        """Check the evidence of all images of a set together.
+        """Check whether the values of all files of a set, as recorded, have one consistent meaning.
 
         Returns a warning if every predicted map is zero everywhere, and one if most soft maps are
-        darker on the ground truth than off it.
-
-        Raises one DataError that lists all problems of both sides. These are the problems that the
-        methods `*_problems` yield. A further problem is that some soft map has values above 0, but
-        no value in any soft map is large enough to count.
+        darker on annotated boundaries than elsewhere. Raises one DataError that lists all problems
+        of both sides, for example that no value of any soft map is large enough to count.
         """
         preds, gts = list[Evidence](), list[Evidence]()
         for record in records:
@@ -362,9 +361,9 @@ class Readings(NamedTuple):
             raise DataError("", problems)
         if joined.values & Values.DARK:
             dark = [r.image_id for r in records if r.pred.values & Values.DARK]
-            n_light = sum(bool(r.pred.values & Values.LIGHT) for r in records)
-            if len(dark) > n_light:
-                has = f"{len(dark)} of {len(dark) + n_light} maps {DARKER} [{listed(dark, 3)}]"
+            light = [r.image_id for r in records if r.pred.values & Values.LIGHT]
+            if len(dark) > len(light):
+                has = f"{len(dark)} of {len(dark) + len(light)} maps {DARKER} [{listed(dark, 3)}]"
                 warnings.append(InputWarning(has, fix=Setting("invert", not self.pred.inverted)))
         return warnings
 
@@ -577,9 +576,9 @@ def _distinct_values(values: Map) -> tuple[float, ...]:
 
 
 def _is_any_of(values: Map, levels: Sequence[float]) -> Bool:
-    """Return a bool map that is True at the pixels of `values` that have one of the levels.
+    """Return an (H, W) bool map that is True at the pixels that have one of the given values.
 
-    If the map holds floats, the levels are first rounded to its precision.
+    If the map holds floats, the `levels` are first rounded to its precision.
     """
     dtype = values.dtype if values.dtype.kind == "f" else None
     return np.isin(values, np.array(levels, dtype))

@@ -54,7 +54,11 @@ class Identity:
         return f"a set without a name, {self.n_images} images{like}"
 
     def to_mapping(self) -> dict[str, object]:
-        """Return plain values for JSON. "of" is the number of images in the known set, or None."""
+        """Return the identity as plain values for JSON.
+
+        "set" is the name of the known set of which this is all or a part, and "of" the number of
+        images in the known set. Both are None if there is no such set.
+        """
         return {
             "set": self.name,
             "n_images": self.n_images,

@@ -79,6 +79,8 @@ def set_folder(split: str, kind: str = "splits") -> Path:
     """Return the folder of a downloaded set's ground truth or, with kind "images", of its photos.
 
     `split` is the name of a set of ground truths, such as "bsds500-test".
+
+    Raises DataError if the set has not been downloaded, or cannot be downloaded by name.
     """
     expected = "--gt FOLDER" if kind == "splits" else "the folder of images"
     for public in public_sets().values():
@@ -152,7 +154,10 @@ def _download(url: str, archive: Path, progress: Progress | None) -> None:
     """Download a URL to the file `archive`, unless the file exists.
 
     Bytes are first written to ARCHIVE.part. If the download fails, this file is kept, and the next
-    call continues it, or starts again if the server cannot send the rest of a file.
+    call continues it, or starts again if the server cannot send the rest of a file. `progress` is
+    called with (bytes done, all bytes, URL).
+
+    Raises DataError if the download fails or the file is empty.
     """
     if archive.exists():
         return
@@ -187,10 +192,14 @@ def _download(url: str, archive: Path, progress: Progress | None) -> None:
 
 
 def _iterate_members(archive: Path) -> Generator[tuple[str, bool, Callable[[], Any]], None, None]:
-    """Yield (path, is a plain file, function that opens it) for each member of a .zip or .tar.
+    """Iterate over the members of a .zip or .tar archive.
 
-    A plain file is no folder, link or device. It can only be opened before the next is yielded. A
-    .tar may unpack to 2 * MAX_SET bytes; for a .zip the caller must limit what it reads.
+    Yields a triple for each member: its path in the archive; True if it is a plain file and not a
+    folder, link or device; and a function that opens it. The function must be called before the
+    next member is yielded.
+
+    Raises DataError if a .tar unpacks to more than 2 * MAX_SET bytes. The sizes that a .zip states
+    are not checked, so the caller must limit what it reads.
     """
     if zipfile.is_zipfile(archive):
         with zipfile.ZipFile(archive) as packed:
@@ -211,9 +220,13 @@ def _iterate_members(archive: Path) -> Generator[tuple[str, bool, Callable[[], A
 def _unpack(archive: Path, source: str, public: PublicSet, folder: Path) -> None:
     """Unpack the needed files of an archive into `folder`.
 
-    A file is needed if `public.keep` matches the end of its path; it is written to this end, below
-    `folder`. `source` names the archive in errors. Raises DataError for a wrong sha256, a damaged
-    or too large archive, unsafe paths, links or duplicates, and without a needed file.
+    - archive: the path of the archive
+    - source: the URL or path that names the archive in error messages
+    - public: the description of the data set. A file is needed if the regular expression
+      `public.keep` matches the end of its path. It is written to this end, below `folder`.
+
+    Raises DataError if the archive has another sha256 than expected, is damaged, is too large, has
+    an unsafe path, has a needed file twice or as a link, or has no needed file.
     """
     keep = re.compile(f"(?:.*/)?({public.keep})")
     total = 0
@@ -251,10 +264,18 @@ def _unpack(archive: Path, source: str, public: PublicSet, folder: Path) -> None
 
 
 def _check(folder: Path, source: str, public: PublicSet, progress: Progress | None) -> None:
-    """Check the ground truth of all splits that `folder` has, at least one.
+    """Check that a downloaded folder holds the ground truth that its data set should have.
 
-    A split must be the known set of one of its names (`identify`). If `public.counts` has its
-    number of images, only that is checked. `source` names the archive in errors.
+    Every split (train, val, test) that is present is checked; `folder` must have at least one. If
+    `public.counts` has the number of images of the split, the number is compared. Otherwise, the
+    annotations must be those of the known set with the split's name, which is recognised by its
+    fingerprint.
+
+    - source: the URL or path that names the archive in error messages
+    - public: the description of the data set
+    - progress: called after each image with (images done, all images, image id)
+
+    Raises DataError if a split differs, cannot be read, or if there is none.
     """
     from bsdsbench.loaders.sets.identity import folder_fingerprints, identify
     from bsdsbench.protocol.protocol import Protocol
