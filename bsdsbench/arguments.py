@@ -25,7 +25,10 @@ MAX_GIVEN = 10**9  # numbers in an array; np.broadcast_to makes huge arrays of f
 
 
 def _refuse_mask(value: object, what: str) -> None:
-    """Raise DataError for a masked array, because its mask would be lost."""
+    """Raise DataError if a value is a masked array of numpy, because its mask would be ignored.
+
+    `what` names the value in the error message.
+    """
     if "numpy.ma" in sys.modules and isinstance(value, np.ma.MaskedArray):  # its import takes 10 ms
         raise DataError(f"{what}: a masked array, expected one without a mask: fill it first")
 
@@ -104,7 +107,10 @@ def given_number(value: object, what: str, low: float, high: float, whole: bool 
 
 
 def given_path(value: object, what: str) -> Path:
-    """Convert text or a path object to a Path, or raise DataError for any other value."""
+    """Convert a path, given as text or as a path object, to a Path.
+
+    `what` names the value in error messages. Raises DataError if it has any other type.
+    """
     path: Any = value
     try:
         return Path(path)
@@ -113,7 +119,10 @@ def given_path(value: object, what: str) -> Path:
 
 
 def given_word(value: object, what: str, words: Collection[str]) -> str:
-    """Return the value if it is one of the allowed `words`, or raise DataError if it is not."""
+    """Check that a value is one of the allowed `words`, and return it.
+
+    `what` names the value in error messages. Raises DataError if it is anything else.
+    """
     if not isinstance(value, str) or value not in words:
         raise DataError(f"{what} {kind_of_value(value)}: expected one of {', '.join(words)}")
     return value

@@ -15,7 +15,7 @@ from bsdsbench.text import clip, visible
 
 
 def _hashable(value: object) -> object:
-    """Convert a list to a tuple, so that a Setting can be hashed."""
+    """Convert a list to a tuple, which can be hashed; return any other value unchanged."""
     return tuple(value) if isinstance(value, list) else value
 
 
@@ -37,14 +37,15 @@ class Setting:
         return self.line(lambda setting: f"{setting.name}={setting.shown()}")
 
     def line(self, write: Callable[[Setting], str]) -> str:
-        """Return one line, such as "a=1 and b=2 for region labels".
+        """Return the option, with all that must be set with it, as one line.
 
-        `write` formats a single option, as Python or as the command line writes it.
+        An example is "a=1 and b=2 for region labels". `write` formats a single option, as Python or
+        as the command line writes it.
         """
         return f"{' and '.join(map(write, (self, *self.beside)))} {self.effect}".rstrip()
 
     def shown(self) -> str:
-        """Return the value as Python code, a tuple as a list, and `...` as "..."."""
+        """Return the value as Python code. A tuple is written as a list, and Ellipsis as "..."."""
         if isinstance(self.value, tuple):
             return repr(list(self.value))
         return "..." if self.value is ... else repr(self.value)
@@ -80,22 +81,28 @@ class Problem:
         return clip(visible(text, spaces=False))
 
     def fixes(self, write: Callable[[Setting], str] | None = None) -> str:
-        """Return the fixes, separated by semicolons. `write` formats options, as for `line`."""
+        """Return the suggested fixes as one line, separated by semicolons.
+
+        `write` formats the options among them; by default they are written as in Python.
+        """
         return "; ".join(
             fix.line(write) if write and isinstance(fix, Setting) else str(fix) for fix in self.fix
         )
 
     def of(self, file: str) -> Problem:
-        """Return the problem with `file` as its file, removed from the beginning of `has`.
+        """Return a copy of the problem that names `file` as the faulty file.
 
-        A problem that has a file, or names this file elsewhere, is not changed.
+        If the text `has` begins with the file's name, the name is removed from it. A problem that
+        already has a file, or mentions this one later in its text, is returned unchanged.
         """
         has = self.has.removeprefix(f"{file}: ")
-        return self if self.file or file in has else attrs.evolve(self, file=file, has=has)
+        if self.file or file in has:
+            return self
+        return attrs.evolve(self, file=file, has=has)
 
 
 def _to_problem(message: str | Problem, fix: Fix | Sequence[Fix] = ()) -> Problem:
-    """Convert a message with one or several fixes to a Problem. A Problem is not changed."""
+    """Convert a message and its suggested fixes to a Problem. A Problem is returned unchanged."""
     if isinstance(message, Problem):
         return message
     fixes = (fix,) if isinstance(fix, Setting | str) else tuple(fix)
@@ -133,7 +140,7 @@ class DataError(ValueError):
 
     @classmethod
     def collect(cls, errors: Iterable[DataError]) -> DataError:
-        """Join errors to one that lists every problem, in the given order."""
+        """Combine several errors into one that lists all their problems, in the same order."""
         return cls("", [problem for error in errors for problem in error.problems])
 
 
@@ -193,7 +200,7 @@ class InputWarning(UserWarning):
 
 def warn(warning: InputWarning) -> None:
     """Issue a warning at the line of the innermost caller that is outside of this package."""
-    level = 1  # of this function; each caller is one more
+    level = 1  # 1 is the line of this function itself, 2 that of its caller, and so on
     frame = sys._getframe()
     while frame.f_back and frame.f_globals.get("__name__", "").startswith("bsdsbench."):
         level += 1
@@ -233,8 +240,8 @@ def group_similar_problems(problems: Iterable[Problem]) -> list[list[Problem]]:
         file, colon, has = problem.has.partition(": ")
         if colon and not problem.file:
             problem = attrs.evolve(problem, file=file, has=has)
-        text = re.sub(r"[0-9][0-9.e+-]*", "#", f"{problem.has}, {problem.expected}")
-        key = text if problem.file else problem
+        text_without_numbers = re.sub(r"[0-9][0-9.e+-]*", "#", f"{problem.has}, {problem.expected}")
+        key = text_without_numbers if problem.file else problem
         groups.setdefault(key, []).append(problem)
     return list(groups.values())
 

@@ -65,7 +65,7 @@ class ImageParts:
     def __init__(
         self, image_id: str, path: Path | None, evidence: Evidence | None, **given: object
     ) -> None:
-        """Check the given parts, and keep those that are not None.
+        """Check the given parts (maps and lines by name), and keep those that are not None.
 
         All maps except the photo must have the size of the image; a ucm2 has (2H+1, 2W+1). Raises
         DataError, which names the part, for anything else.
@@ -127,7 +127,7 @@ class ImageParts:
 
     @property
     def where(self) -> str:
-        """The path, or the image id if there is no path. Used in error messages."""
+        """The name of the image in error messages: its path or, without a path, its image id."""
         return show(self.path or self.image_id)
 
     @property
@@ -258,7 +258,7 @@ class Prediction(ImageParts):
         return words.get(self.soft.dtype.name, "float")
 
     def boundary_map(self) -> Map:
-        """Return the boundary strengths (H, W): `soft`, or every second pixel of `ucm2`.
+        """Return the boundary strengths as an (H, W) map: `soft`, or every second pixel of `ucm2`.
 
         Raises
         ------
@@ -430,9 +430,9 @@ def _narrowest_dtype(array: Map) -> str:
 
 
 def one_map(values: object, what: str) -> Map:
-    """Convert a value that a user gave to an array of two axes, or raise ShapeError.
+    """Convert what a user passed as a map to an (H, W) array, or raise ShapeError.
 
-    `what` names the value in error messages.
+    `what` names the map in error messages.
     """
     array = given_array(values, what)
     if array.ndim != 2:
@@ -451,7 +451,7 @@ def one_channel(array: Map) -> Map:
 
 
 def suggest_one_map(shape: tuple[int, ...]) -> tuple[str, ...]:
-    """Return suggestions, for an error message, how to get one map from an array of C maps.
+    """Suggest, for an error message, two ways to get a single map from an array of C maps.
 
     The array is taken to be (H, W, C) if its last axis is shorter than its first, and otherwise
     (C, H, W). Returns () if it does not have three axes, or if an axis has length 1.
@@ -511,13 +511,13 @@ def without_void(maps: Map, valid: Bool | None) -> Map:
 
 
 def unit(soft: Map) -> F8:
-    """Convert a soft map to float64. uint8 is divided by 255, and uint16 by 65535."""
+    """Convert a soft map to float64 in [0, 1]: uint8 is divided by 255, and uint16 by 65535."""
     scale = np.iinfo(soft.dtype).max if soft.dtype.kind == "u" else 1
     return soft.astype(np.float64) / scale
 
 
 def describe_values(values: Map) -> str:
-    """Describe a map in an error: "uint8 with values from 0 to 7"; without values, the dtype."""
+    """Describe a map, as in "uint8 with values from 0 to 7". An empty map has only its dtype."""
     span = f" with values from {values.min()} to {values.max()}" if values.size else ""
     return f"{values.dtype}{span}"
 
@@ -534,7 +534,7 @@ def annotated_maps(gt: GroundTruth) -> Bool:
 
 
 def annotated_masks(gt: GroundTruth) -> Bool:
-    """Return the object mask as a bool (1, H, W) array or, without a mask, `annotated_maps`."""
+    """Return the object mask as a (1, H, W) array or, without a mask, as `annotated_maps` does."""
     return np.asarray(gt.mask[None]) if "mask" in gt.parts else annotated_maps(gt)
 
 
@@ -573,7 +573,7 @@ def white_above(top: float) -> int:
 
 
 def whole_labels(values: Map, what: str) -> Map:
-    """Return labels as integers.
+    """Convert a map of labels, which may be stored as floats, to integers.
 
     Integers are returned unchanged, and bool is returned as a uint8 view. Floats become int32 if
     all values fit, and otherwise int64. Raises DataError, which names the labels by `what`, if a

@@ -115,9 +115,10 @@ def read_bytes(path: PathLike, limit: int | None = None) -> bytes:
 
 
 class HeldFiles(dict[str, bytes]):
-    """A replacement for `read_bytes` that reads each file once and keeps its bytes, by path.
+    """A replacement for the function `read_bytes` that reads each file only once.
 
-    Thus the same bytes are hashed and decoded, even if the file changes in between.
+    It is a dict from the path of a file to its bytes. Thus the same bytes are hashed and decoded,
+    even if the file changes in between.
     """
 
     def __call__(self, path: PathLike, limit: int | None = None) -> bytes:
@@ -161,7 +162,7 @@ def parse_json(data: bytes) -> Any:
 
 
 def as_json(content: object) -> str:
-    """Serialise a value as the text of a JSON file, indented and with a final line break.
+    """Return a value as the text of a JSON file, indented and with a final line break.
 
     Raises ValueError if the value contains NaN or an infinite number.
     """
@@ -256,8 +257,9 @@ def entry(fields: Mapping[str, Any], name: str, kind: type[T]) -> T:
 def entries(fields: Mapping[str, Any], name: str, kind: type[T]) -> dict[str, T]:
     """Return the JSON object in the field `name`, after checking the type of all its values.
 
-    Raises FaultError if the field is not an object, or if one of the object's values does not have
-    the type `kind`.
+    `kind` is the expected type of the values: str, int, float, dict or list. `fields` is the JSON
+    object that has the field. Raises FaultError if the field is absent or is not an object, or if
+    one of its values has another type.
     """
     table = entry(fields, name, dict)
     return {key: entry(table, key, kind) for key in table}

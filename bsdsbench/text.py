@@ -28,7 +28,7 @@ def visible(text: str, spaces: bool = True) -> str:
 
 
 def show(name: object) -> str:
-    """Convert a name or a path to one printable line, with escapes if needed (see `visible`)."""
+    """Convert a name or a path to one printable line; other characters become Python escapes."""
     text = str(name)
     return text if text.isprintable() else visible(text)
 
@@ -46,7 +46,10 @@ def clip(text: str, limit: int = LINE) -> str:
 
 
 def listed(names: Sequence[str], limit: int = 10) -> str:
-    """Join up to `limit` names with commas, and add " and N more" if there are others."""
+    """Join names with commas; after the first `limit` names, " and N more" stands for the others.
+
+    Names are made printable, and long names are shortened.
+    """
     text = ", ".join(clip(show(name), 80) for name in names[:limit])
     return text + (f" and {len(names) - limit} more" if len(names) > limit else "")
 

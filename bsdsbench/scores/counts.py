@@ -74,7 +74,7 @@ class Counts(_Named[NDArray[Any]]):
     """
 
     def __init__(self, **arrays: object) -> None:
-        """Check the arrays and store read-only copies of them in C order."""
+        """Check that the arrays hold counts, and store read-only copies of them in C order."""
         counts = dict[str, NDArray[Any]]()
         for name, value in arrays.items():
             numbers = given_array(value, name)
@@ -137,7 +137,7 @@ class MatchCounts(Counts):
     total_pred: I8
 
     def __init__(self, thresholds: ArrayLike, matches: ArrayLike, **arrays: object) -> None:
-        """Store the arrays as `Counts` does, then check `matches`."""
+        """Store the arrays as `Counts` does, then check the shape and the values of `matches`."""
         grid = np.asarray(thresholds, np.float64)
         super().__init__(thresholds=grid, matches=matches, **arrays)
         pixels = self["matches"]
@@ -294,16 +294,21 @@ class Evidence:
     def row(self) -> list[float]:
         """Return the evidence as 3 + LEVELS numbers, from which `of_row` rebuilds it.
 
-        The numbers do not include the file name. They end with `levels`, padded with NaN.
+        They are the integer value of the flags in `values`, then `strongest` and `maps`, and then
+        `levels`, padded with NaN. The file name is not included.
         """
         padding = [math.nan] * (LEVELS - len(self.levels))
         return [self.values.value, self.strongest, self.maps, *self.levels, *padding]
 
     @classmethod
     def of_row(cls, row: Iterable[float], file: str) -> Evidence:
-        """Rebuild evidence from a file name and the numbers that `row()` returned.
+        """Rebuild the evidence of a file from its name and the numbers that `row()` returned.
 
-        Raises ValueError or TypeError if `row` is not a row of such numbers.
+        The numbers are the properties (the integer value of the flags), the largest value of a
+        faint map, the number of maps, and the levels. Levels that are NaN are padding and are
+        dropped.
+
+        Raises ValueError or TypeError if `row` does not have this form.
         """
         values, strongest, maps, *levels = map(float, row)
         known_levels = tuple(level for level in levels if not math.isnan(level))
@@ -373,14 +378,14 @@ class ImageRecord:
     others: Mapping[str, Sides] = field(default_factory=dict)
 
     def evidence_for(self, metric: str) -> Sides:
-        """Return the evidence for a metric.
+        """Return what the image's files show about the meaning of their values, for a metric.
 
         If the metric has no evidence of its own in `others`, that of the first metric is returned.
         """
         return self.others.get(metric, Sides(self.pred, self.gt))
 
     def __post_init__(self) -> None:
-        """Convert the counts to `Counts`, and make both mappings read-only."""
+        """Convert the counts of each metric to `Counts`, and make counts and groups read-only."""
         counts = dict[str, Counts]()
         for metric, arrays in self.counts.items():
             is_checked = isinstance(arrays, MatchCounts)

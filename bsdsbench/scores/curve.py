@@ -125,7 +125,10 @@ class PRCurve(TabularCurve):
             return self
 
         def with_first(value: ArrayLike, old: NDArray[Any]) -> NDArray[Any]:
-            """Insert a value before `old` (T,), or one value for each curve before (S, T)."""
+            """Return `old`, (T,) or (S, T), with a new first column.
+
+            `value` is a number, or an array (S,) with a number for each curve of a stack.
+            """
             first = np.broadcast_to(np.asarray(value)[..., None], (*old.shape[:-1], 1))
             return np.concatenate([first, old], axis=-1)
 
@@ -213,6 +216,7 @@ def best(curve: PRCurve, rule: str = "interpolated") -> OperatingPoint:
     """
     t = curve.thresholds
     f, precision, recall = map(np.atleast_2d, (curve.f, curve.precision, curve.recall))  # (S, T)
+    # The best point lies between the thresholds `start` and `end`, and `weight` of the way to `end`
     if rule == "maximum" or t.size == 1:
         start, weight = f.argmax(axis=1), np.zeros(len(f))
     else:
@@ -272,9 +276,10 @@ def _best_in_segments(f: F8, precision: F8, recall: F8) -> _Positions:
 
 
 def _operating_point(threshold: F8, recall: F8, precision: F8) -> OperatingPoint:
-    """Build a point, or S points, from arrays of shape () or (S,), and compute F.
+    """Build a point of a curve, or S points of a stack of curves, and compute its F.
 
-    The fields of a single point are Python numbers, and those of S points are arrays.
+    The arguments have the shape (), or (S,) for a stack. The fields of a single point are Python
+    numbers, and those of S points are arrays.
     """
     point = np.stack([threshold, recall, precision, harmonic_mean(precision, recall)])
     t, r, p, f = point if recall.ndim else point.tolist()
@@ -433,7 +438,9 @@ def _recall_between(p: F8, r: F8, low: I8, high: I8, level: F8, undefined: float
     """Interpolate recall linearly at a given precision, between two points of each of S curves.
 
     p, r (S, T): precision and recall of each curve at T thresholds.
-    low, high (S,): indices of the two points of each curve. The precision at `low` is the lower.
+    low, high (S,): for each curve, the indices of two thresholds. The precision at `low` is the
+        lower one; if both are equal, the recall at `low` is used, unless `high` has the wanted
+        precision exactly.
     level (S,): the precision at which the recall is wanted.
     undefined: the value for curves whose precision at `high` is below the level.
 

@@ -129,55 +129,57 @@ def weighted_sum(weights: Weights, values: NDArray[Any]) -> F8:
     """
     n = len(values)
     are_integers = values.dtype.kind in "iub"
-    flat = values.reshape(n, values[0].size)
+    rows = values.reshape(n, values[0].size)  # one row of K values for each image
     if n == 1:  # there is nothing to add; a weight of 0 leaves out even NaN
-        sums = np.zeros((len(weights), flat.shape[1]))
-        np.multiply(weights, flat, out=sums, where=weights != 0)
+        sums = np.zeros((len(weights), rows.shape[1]))
+        np.multiply(weights, rows, out=sums, where=weights != 0)
         sums += 0.0  # turns -0 into 0
     elif are_integers and (weights[:1] != 1).sum() < 2:
-        # The data set or a jackknife, judged by the first row: nearly all weights are 1. Sum all
+        # The data set or a jackknife, judged by the first sample: nearly all weights are 1. Sum all
         # images once, then correct each sample for its few other weights.
-        rows, images = np.divmod(np.flatnonzero(weights != 1), n)  # faster than np.nonzero
-        sums = np.zeros((len(weights), 1)) + flat.sum(axis=0)
-        np.add.at(sums, rows, (weights[rows, images] - 1.0)[:, None] * flat[images])
+        samples, images = np.divmod(np.flatnonzero(weights != 1), n)  # faster than np.nonzero
+        sums = np.zeros((len(weights), 1)) + rows.sum(axis=0)
+        corrections = (weights[samples, images] - 1.0)[:, None] * rows[images]
+        np.add.at(sums, samples, corrections)
     else:
-        sums = _multiply_in_blocks(weights, flat, are_integers)
+        sums = _multiply_in_blocks(weights, rows, are_integers)
     return sums.reshape(len(weights), *values.shape[1:])
 
 
-def _multiply_in_blocks(weights: Weights, flat: NDArray[Any], are_integers: bool) -> F8:
-    """Compute the matrix product of weights (S, N) and values (N, K), block by block.
+def _multiply_in_blocks(weights: Weights, values: NDArray[Any], are_integers: bool) -> F8:
+    """Multiply weights (S, N) by values (N, K) in blocks of images, and return the (S, K) product.
 
-    Integers are multiplied as float32, which takes half the time of float64. This is exact for
-    blocks of images so small that no sum exceeds 2^24. If fewer than 64 images fit such a block,
-    float32 is no faster, and float64 is used.
+    Integers are multiplied as float32, which takes half the time of float64. To keep the result
+    exact, each block has so few images that no sum can exceed 2^24. If that limit allows fewer than
+    64 images per block, float32 is no longer faster, and float64 is used instead.
 
-    For floats the weights become a sparse matrix. Its product adds the images in order, and skips
-    images with weight 0, even if their values are NaN.
+    For floats, the weights are converted to a sparse matrix. The product then adds the images in
+    order and skips those with weight 0, so NaN values of such images do not affect the result.
 
-    Returns float64 (S, K).
+    Returns float64. `are_integers` tells whether `values` holds integers or floats.
     """
-    n = len(flat)
+    n = len(values)
     dtype: type[np.floating[Any]] = np.float64
-    block = n
+    block_size = n  # number of images
     if are_integers:
-        span = float(flat.max(initial=0)) - float(flat.min(initial=0))
+        span = float(values.max(initial=0)) - float(values.min(initial=0))
         largest_product = max(1, span * float(weights.max(initial=1)))
         n_exact = min(n, int(2**24 // largest_product))
         if n_exact >= 64:
-            dtype, block = np.float32, n_exact
-    n_rows = max(1, _MAX_WEIGHTS // block)
-    sums = np.zeros((len(weights), flat.shape[1]))
-    for first in range(0, n, block):
-        values = np.ascontiguousarray(flat[first : first + block], dtype)
-        for row in range(0, len(weights), n_rows):
-            rows = slice(row, row + n_rows)
-            factors: Any = np.ascontiguousarray(weights[rows, first : first + block], dtype)
+            dtype, block_size = np.float32, n_exact
+    n_samples = max(1, _MAX_WEIGHTS // block_size)  # that are multiplied at a time
+    sums = np.zeros((len(weights), values.shape[1]))
+    for first in range(0, n, block_size):
+        images = slice(first, first + block_size)
+        value_block = np.ascontiguousarray(values[images], dtype)
+        for first_sample in range(0, len(weights), n_samples):
+            samples = slice(first_sample, first_sample + n_samples)
+            weight_block: Any = np.ascontiguousarray(weights[samples, images], dtype)
             if not are_integers:
                 from scipy.sparse import csr_array  # its import takes longer than most sums
 
-                factors = csr_array(factors)
-            sums[rows] += factors @ values
+                weight_block = csr_array(weight_block)
+            sums[samples] += weight_block @ value_block
     return sums
 
 
