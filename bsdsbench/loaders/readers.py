@@ -377,10 +377,9 @@ def binarise_mask_parts(
 ) -> dict[str, object]:
     """Binarise a ground-truth mask, and return the keyword arguments of GroundTruth for it.
 
-    `array` is an (H, W) mask of any numbers, and `options` say how they are read. `file` is the
-    name of the mask's file, and `what` names the mask in error messages. The arguments are "mask",
-    a bool (H, W) map of the object; "valid", which is False at void pixels, or None; and
-    "evidence", what the values show about their meaning.
+    They are "mask", a bool (H, W) map of the object; "valid", which is False at void pixels, or
+    None; and "evidence", what the values show about their meaning. `file` is the name of the mask's
+    file, and `what` names the mask in error messages.
     """
     return options.mask(to_plane(array, what), what, file)._asdict()
 
@@ -536,7 +535,6 @@ def _parse_struct(
 
     If Boundaries has only two values, every pixel that is not 0 is a boundary pixel, whatever
     threshold `options` set for gray values. Other boundaries are binarised under `options`.
-
     `number` is the annotator's number from 1 on, and `file` the file name, for error messages.
     `mask` is the (H, W) object mask of a crack set, which is added to the annotation, or None.
     """

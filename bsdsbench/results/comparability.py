@@ -98,9 +98,10 @@ def comparability(a: Evaluation, b: Evaluation | Task) -> list[Difference]:
 
 
 def changed_sources(a: Evaluation, b: Evaluation) -> list[str]:
-    """Return the metrics of other packages whose source files differ between two runs.
+    """Return the names of plug-in metrics whose source files differ between two runs.
 
-    A metric whose source file is unknown in one of the runs is not returned.
+    A plug-in metric is defined in another package, in a file that may have been changed between the
+    runs. A metric whose file is unknown in one of the runs is not returned.
     """
     sources_a, sources_b = (run.provenance.sources or {} for run in (a, b))
     return [name for name, source in sources_a.items() if source != sources_b.get(name, source)]

@@ -203,7 +203,10 @@ class Evaluation(TabularResult):
 
     @property
     def set_line(self) -> str:
-        """Return the ground-truth set in words, or "" if the set is unknown."""
+        """Return the ground-truth set in words, such as "bsds500-test, 200 of 200 images".
+
+        Returns "" if the fingerprint of an image's ground truth is unknown.
+        """
         return self.identity.describe() if self.identity else ""
 
     @cached_property
@@ -238,7 +241,10 @@ class Evaluation(TabularResult):
         return tuple(completed)
 
     def _readings_of_metrics(self) -> list[Readings]:
-        """Return how the run's files are interpreted, for each of the metrics that decide this."""
+        """Return the options by which the run's files are read, for each metric that reads files.
+
+        Several metrics may share the way in which the first of them reads the files.
+        """
         origin = self.provenance
         readings = []
         for metric in registry.readers(self.metrics):
@@ -252,10 +258,11 @@ class Evaluation(TabularResult):
         return describe_readings(self._readings_of_metrics(), self.records)
 
     def verdict(self) -> list[InputWarning]:
-        """Check all files of the run together, and return warnings. A shard is not checked.
+        """Check the values of all files of the run together, and return warnings.
 
-        Raises DataError if the files cannot be interpreted in one consistent way, or if a metric
-        of sequences is given none.
+        A shard is not checked, because it has only some of the files. Raises DataError if the files
+        cannot be interpreted in one consistent way, or if a metric finds that the set of images is
+        unsuitable, for example because it needs sequences of frames.
         """
         if self.provenance.shard or not self.records:
             return []
@@ -268,7 +275,7 @@ class Evaluation(TabularResult):
 
     @cached_property
     def reference(self) -> Reference | None:
-        """Return the description of a reference run, or None for any other run."""
+        """Return the description of a reference run (a published method), or None for any other."""
         return references().get(self.provenance.reference or "")
 
     @property
@@ -278,7 +285,7 @@ class Evaluation(TabularResult):
 
     @property
     def described(self) -> str:
-        """Describe the protocol and the rules by which scores are computed."""
+        """Return a line that names the protocol and the rules by which scores are computed."""
         return registry.describe(self.metrics, self.protocol)
 
     @property

@@ -70,10 +70,11 @@ def as_runs(
 
 
 def _distinguish_names(runs: list[Evaluation], places: Mapping[int, str]) -> None:
-    """Make equal names of runs distinct, in place, by adding the differing ends of their paths.
+    """Make the names of runs distinct by adding that part of their paths in which they differ.
 
-    Runs "hed" in out/a and out/b become "hed (a)" and "hed (b)". If one of the runs with the same
-    name came from a URL, the whole URLs or paths are added instead.
+    Runs named "hed" in out/a and out/b become "hed (a)" and "hed (b)". If one of the runs with the
+    same name came from a URL, the whole URLs or paths are added instead. The list `runs` is changed
+    in place.
 
     places : index of a loaded run in `runs` -> its URL or absolute path
     """

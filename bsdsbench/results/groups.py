@@ -286,12 +286,12 @@ def _check_distinct(names: Sequence[str], source: str) -> None:
 
 
 def group_value(raw_value: object, what: str) -> Value:
-    """Convert a cell of a table to the value of a group.
+    """Convert the raw value of an image in a table of groups to a float, a text or None.
 
     A number becomes a float, but a text of digits stays text. None, NaN and blank text become None,
     which stands for a missing value. Anything else, and True and False, becomes text.
 
-    what : the name of the cell in the error message.
+    what : the name of the value in the error message.
 
     Raises DataError if the number is infinite.
     """
@@ -476,7 +476,8 @@ def image_clusters(records: Sequence[ImageRecord], column: str) -> Partition:
             f"column {groups.column!r}: no value for {listed(lacking)}, expected one for each image"
         )
     order = list(dict.fromkeys(groups.members.tolist()))  # group numbers by first occurrence
-    members = np.argsort(order)[groups.members]  # the inverse of the permutation `order`
+    new_number = np.argsort(order)  # inverts the permutation: old group number -> position in it
+    members = new_number[groups.members]
     return Partition(groups.column, tuple(groups.names[k] for k in order), members)
 
 

@@ -41,7 +41,8 @@ def image_table(run: Evaluation) -> Table:
     """Return a table with one row per image: its id, size, scores for every metric, and groups.
 
     If the run has several metrics, the keys of scores begin with the metric, as in
-    "region_covering". The table is marked `aside`, because it is too long for a summary.
+    "region_covering". The table is marked `aside`, so that summaries of all tables, for which it is
+    too long, leave it out. Images without counts follow in the last rows, with the reason.
     """
     columns = [Field("image", "Image")]
     columns += [Field(key, key.capitalize(), "", "d") for key in ("rows", "columns")]
@@ -77,7 +78,12 @@ def _group_fields(records: Sequence[ImageRecord], others: Sequence[Field]) -> li
 
 
 def _group_cells(record: ImageRecord, fields: Sequence[Field]) -> list[Cell]:
-    """Return the values of an image in the columns that group it, as text in columns of text."""
+    """Return the values of an image in the columns by which images are grouped.
+
+    A number in a column that also has text is converted to text. A missing value is None.
+
+    fields : the columns, as returned by `_group_fields`
+    """
     cells: list[Cell] = []
     for field in fields:
         value = record.groups.get(field.heading)
@@ -86,7 +92,11 @@ def _group_cells(record: ImageRecord, fields: Sequence[Field]) -> list[Cell]:
 
 
 def _add_left_out(run: Evaluation, fields: list[Field], rows: list[list[Cell]]) -> None:
-    """Add a row for each image that was left out, and a column of reasons, in place."""
+    """Add a row to a table for each image that was left out, and a last column with the reasons.
+
+    `fields` (the columns) and `rows` are changed in place. Nothing changes if no image was left
+    out.
+    """
     if run.left_out:
         blank: list[Cell] = [None] * (len(fields) - 1)
         fields.append(Field("left_out", "Left out"))

@@ -185,10 +185,11 @@ def official_run(path: Path) -> RunArguments:
 
 
 def _even_grid(printed: F8) -> F8:
-    """Return the exact values of evenly spaced thresholds (T,) that were printed with six digits.
+    """Restore the exact values of evenly spaced thresholds that were printed with six digits.
 
-    A threshold 0 may come before the evenly spaced ones. If the thresholds are not evenly spaced,
-    they are returned as printed.
+    printed : (T,), the thresholds as printed. A threshold 0 may come before the evenly spaced ones.
+
+    Returns float64 (T,). Thresholds that are not evenly spaced are returned as printed.
     """
     n_zeros = 1 if printed.size > 1 and printed[0] == 0 else 0
     even = np.r_[[0.0] * n_zeros, even_thresholds(printed.size - n_zeros)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urldefrag, urlsplit
@@ -52,10 +53,11 @@ _LOCAL = ("pred", "gt", "photos", "valid", "split")  # folders of the author
 
 
 def _difference_axes(n_axes: int) -> range:
-    """Return the axes along which counts are stored as differences.
+    """Return the axes along which an array of counts is stored as differences of neighbours.
 
-    Counts with the axes (N, T) have differences along T. Counts with the axes (N, ..., T, 4) have
-    them along every axis but the first and the last.
+    n_axes : the number of axes of the array. Counts of N images at T thresholds have the shape
+        (N, T), and are stored as differences along T. Counts of the shape (N, ..., T, 4) are stored
+        as differences along every axis but the first and the last
     """
     return range(1, max(2, n_axes - 1))
 
@@ -93,11 +95,11 @@ def unpack_counts(planes: NDArray[np.uint8]) -> NDArray[np.int64]:
 
 
 def share_run(run: Evaluation, path: str | Path, licence: str, citation: str) -> Path:
-    """Write a run to an .npz file for others, and return its path.
+    """Save a run as an .npz file that can be published, and return its path.
 
-    The file has neither scores nor the author's folders. In the text "about", "steps" lists the
-    arrays that `_pack_counts` has packed. The archive ends in a mark and the hash of all bytes
-    before the mark.
+    The file contains the counts of every image, and a text in JSON that describes the run, in the
+    entry "about". The scores are left out, as they can be computed from the counts. The file ends
+    with a marker followed by a hash of everything before the marker.
 
     licence, citation : the terms of use and the text to cite, or "" for none
 
@@ -108,6 +110,27 @@ def share_run(run: Evaluation, path: str | Path, licence: str, citation: str) ->
     if target.suffix != ".npz":
         raise DataError(f"{show(target)}: expected a name that ends in .npz")
     arrays = arrays_of_records(run.records, {metric: run.stack(metric) for metric in run.metrics})
+    packed = [name for name, a in arrays.items() if a.dtype == np.int64 and a.ndim > 1 and a.size]
+    about = _public_description(run, packed, licence, citation)
+    text = json.dumps(about, ensure_ascii=False, allow_nan=False).encode()
+    stored = {"about": np.frombuffer(text, np.uint8), **arrays}
+    stored |= {name: _pack_counts(arrays[name]) for name in packed}
+    placeholder = _MARK + b"0" * 32  # as long as the marker and the hash, which replace it
+    data = npz_bytes(stored, level=9, comment=placeholder)[: -len(placeholder)]
+    write_atomic(target, data + _MARK + digest(data).encode())
+    return target
+
+
+def _public_description(
+    run: Evaluation, packed: Sequence[str], licence: str, citation: str
+) -> dict[str, Any]:
+    """Return the description of a run that is published with its counts, as plain values.
+
+    It does not name the author's local folders. Its entry "steps" lists the `packed` arrays, which
+    are stored in a compressed form and must be unpacked when the file is read.
+
+    licence, citation : the terms of use and the text to cite, or "" for none
+    """
     content: dict[str, Any] = run.to_mapping()
     origin = content["provenance"]
     provenance = {key: value for key, value in origin.items() if key not in _LOCAL}
@@ -115,27 +138,19 @@ def share_run(run: Evaluation, path: str | Path, licence: str, citation: str) ->
         provenance["licence"] = licence
     if citation:
         provenance["citation"] = citation
-    copied = ("bsdsbench", "name", "signature", "set", "read_as", "protocol", "n_images")
-    packed = [name for name, a in arrays.items() if a.dtype == np.int64 and a.ndim > 1 and a.size]
     failed = {}
     for image_id, reason in content["failed"].items():
         for folder in filter(None, map(origin.get, _LOCAL)):
             reason = reason.replace(f"{folder}/", "")
         failed[image_id] = reason
-    header = {
+    copied = ("bsdsbench", "name", "signature", "set", "read_as", "protocol", "n_images")
+    return {
         "schema": _SCHEMA,
         **{key: content[key] for key in copied},
         "failed": failed,
         "provenance": provenance,
-        "steps": packed,
+        "steps": list(packed),
     }
-    text = json.dumps(header, ensure_ascii=False, allow_nan=False).encode()
-    stored = {"about": np.frombuffer(text, np.uint8), **arrays}
-    stored |= {name: _pack_counts(arrays[name]) for name in packed}
-    placeholder = _MARK + b"0" * 32  # as long as the mark and the hash, which replace it
-    data = npz_bytes(stored, level=9, comment=placeholder)[: -len(placeholder)]
-    write_atomic(target, data + _MARK + digest(data).encode())
-    return target
 
 
 def read_shared_run(path: Path) -> RunArguments:
@@ -177,7 +192,7 @@ def is_address(run: object) -> bool:
 
 
 def download_shared_run(address: str) -> Path:
-    """Return the cached file of a shared run. It is downloaded first if it is not in the cache.
+    """Return the path of a shared run's file in the cache, after downloading it if necessary.
 
     The sha256 of the file is stored beside it, and later calls with the same URL must get the same
     file.

@@ -119,7 +119,10 @@ class Provenance:
     chosen: tuple[int, ...] = ()
 
     def to_mapping(self) -> dict[str, object]:
-        """Return the known values, ready for JSON. Default layouts are left out."""
+        """Return the known values as plain values for JSON, by the names of the fields.
+
+        Unknown values are left out, and so are layouts with one file per image.
+        """
         known = {}
         for name, value in attrs.asdict(self, recurse=False).items():
             if value in (None, (), Layout()):
@@ -133,7 +136,10 @@ class Provenance:
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, object]) -> Provenance:
-        """Rebuild a Provenance from `to_mapping`. Missing and malformed values become unknown."""
+        """Rebuild a Provenance from the values that `to_mapping` returned.
+
+        Values that are missing or malformed become unknown.
+        """
         known: dict[str, Any] = {}
         for field in attrs.fields(cls):
             value = values.get(field.name)
@@ -515,9 +521,10 @@ def unpack_records(path: Path, data: bytes) -> tuple[ImageRecord, ...]:
 
 
 def records_of_arrays(arrays: dict[str, NDArray[Any]]) -> tuple[ImageRecord, ...]:
-    """Rebuild the records from the arrays of `arrays_of_records`, removing some from `arrays`.
+    """Rebuild the records of N images from the arrays that `arrays_of_records` made of them.
 
-    Damaged arrays may raise any exception: call this within `errors_naming`, which reports them.
+    All arrays other than counts are removed from `arrays`. Damaged arrays may raise any exception:
+    call this within `errors_naming`, which reports them.
     """
     n_images = arrays["ids"].size
     if n_images > MAX_IMAGES:
