@@ -107,10 +107,10 @@ class Layout:
 
     @classmethod
     def of_files(cls, files: Mapping[str, Sequence[Path]]) -> Layout:
-        """Derive the layout from the files of each image.
+        """Find out how many files the images of one side have, and how these files are named.
 
-        `files` maps each image id to its files, which may be none. `first` and `last` are taken
-        from the image that has the most files.
+        `files` maps each image id to its files, which may be none. The names `first` and `last` are
+        those of the image that has the most files.
         """
         n_files = []
         sequences = set()

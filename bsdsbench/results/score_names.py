@@ -179,7 +179,10 @@ _Known = Mapping[str, ScoreName | None]
 
 
 def _parsed(known: Collection[str]) -> _Known:
-    """Parse the full names among which to choose."""
+    """Return a dict from each full name of a score to its metric, part and column.
+
+    The value is None for a name that belongs to no metric.
+    """
     return {name: score_name(name) for name in known}
 
 
@@ -255,11 +258,14 @@ def names_meant(words: Sequence[str], known: Collection[str]) -> list[str]:
     A word that stands for no score is ignored, whereas `chosen_scores` raises an error.
     """
     parsed = _parsed(known)
-    return list(dict.fromkeys(name for word in words for name in _scores_meant(word, parsed)))
+    names = dict[str, None]()
+    for word in words:
+        names |= dict.fromkeys(_scores_meant(word, parsed))
+    return list(names)
 
 
 def unknown_score(word: str | None, known: Iterable[str]) -> DataError:
-    """Return the error for a word that means no known score."""
+    """Return the error for a word that stands for none of the `known` scores, which it lists."""
     return DataError(f"score {word!r}: expected some of {', '.join(known) or 'none'}")
 
 

@@ -440,20 +440,22 @@ def _score_table(
     has_chosen : True if the user has chosen columns.
     intervals : as in `score_tables`.
     """
-    usual = metric.usual(metric.options_of(runs[0].protocol))
-    kinds = ("always", "own" if is_single else "several")  # of `Column.shown`
-    measured: dict[str, Any] = {}  # key -> its score in the last of the rows
+    usual_keys = metric.usual(metric.options_of(runs[0].protocol))  # None: no restriction
+    shown_kinds = ("always", "own" if is_single else "several")  # values of `Column.shown`
+    measured: dict[str, Any] = {}  # the scores that any of the rows has, by key
     for row in rows:
         measured |= row.scores
-    fewer = 0 if is_single else 1  # one decimal less when rows are compared
+    n_fewer_digits = 0 if is_single else 1  # one decimal less when rows are compared
     has_parts = PART in labels
     fields = [*labels]
     columns: dict[str, Column] = {}  # key in the table -> column of the metric
     area_keys = []
     for column in metric.part_columns if has_parts else metric.columns_of(measured):
-        is_usual = column.shown in kinds and (usual is None or column.key in usual)
-        if column.key.partition(".")[0] in measured and (has_chosen or is_usual):
-            field = table_column(column, max(0, column.digits - fewer))
+        is_measured = column.key.partition(".")[0] in measured
+        is_usual = usual_keys is None or column.key in usual_keys
+        is_shown = has_chosen or (is_usual and column.shown in shown_kinds)
+        if is_measured and is_shown:
+            field = table_column(column, max(0, column.digits - n_fewer_digits))
             fields.append(field)
             columns[field.key] = column
             if is_area(column.key):

@@ -141,9 +141,10 @@ class FileItem:
     valid: Path | None = None  # the field of view: a mask of the pixels to be scored
 
     def key(self, read: ReadBytes) -> bytes:
-        """Return a hash of the content of all files and of the kind of the prediction.
+        """Return a hash of the content of all files of the image and of the kind of the prediction.
 
-        `read` is a function that returns the bytes of a file.
+        If the hash is unchanged, the image need not be counted again. `read` is a function that
+        returns the bytes of a file.
         """
         digest = hashlib.blake2b(f"{self.kind} {self.n_maps}".encode(), digest_size=16)
         photos = () if self.photo is None else (self.photo,)
@@ -151,7 +152,7 @@ class FileItem:
         if self.valid is not None:
             groups.append((self.valid,))
         for group in groups:
-            digest.update(b"|")
+            digest.update(b"|")  # tells apart which group a file belongs to
             for path in group:
                 digest.update(hashlib.blake2b(read(path)).digest())
         return digest.digest()

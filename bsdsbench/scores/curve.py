@@ -345,20 +345,22 @@ def area(curve: PRCurve, rule: str = "bsds") -> F8:
 
 
 def _points_by_recall(curve: PRCurve, rule: str) -> F8:
-    """Return the points of S curves that an AP rule uses, sorted by ascending recall.
+    """Return the points of S curves from which an AP rule computes the area, by ascending recall.
 
-    Points with the same recall are sorted by ascending threshold. If the curve has a row for
-    threshold 0 (`whole_image`), this row is left out. Some rules differ:
+    Each threshold gives a point. Points with the same recall are sorted by ascending threshold. If
+    a curve starts at threshold 0, where every pixel is predicted (`whole_image`), that point is
+    left out. Some rules differ:
 
-    - edter and step keep the row of threshold 0
+    - edter and step keep the point of threshold 0
     - sbd and step sort points with the same recall by descending threshold
     - endpoints adds a point with recall 0 and precision 1, and one with recall 1 and precision 0
     - seism moves the points of thresholds without a detection to recall 0 and precision 1
 
     Returns float64 (2, S, points), recall first and then precision.
     """
-    start = int(curve.whole_image and rule not in _FROM_ROW_0)
-    recall = np.atleast_2d(curve.recall)[:, start:]
+    leaves_out_first = curve.whole_image and rule not in _FROM_ROW_0
+    start = 1 if leaves_out_first else 0  # index of the first threshold that is used
+    recall = np.atleast_2d(curve.recall)[:, start:]  # (S, thresholds)
     precision = np.atleast_2d(curve.precision)[:, start:]
     if rule in ("sbd", "step"):
         recall, precision = recall[:, ::-1], precision[:, ::-1]
@@ -374,11 +376,12 @@ def _points_by_recall(curve: PRCurve, rule: str) -> F8:
 
 
 def describe_late_starts(curves: Mapping[str, PRCurve], rule: str) -> str:
-    """Return a note about curves whose smallest recall is so large that it lowers their AP.
+    """Return a note about precision-recall curves that start at a recall far above 0.
 
-    The AP rules in NOTHING_BELOW count the precision below the smallest recall of a curve as 0. The
-    note names the curves whose smallest recall is above LATE_START. For each of them it gives this
-    recall, and the AP by the rule "endpoints" for comparison. Curves whose AP is NaN are left out.
+    Some AP rules (NOTHING_BELOW) count the precision below the smallest recall of a curve as 0, so
+    a late start lowers AP. The note names the curves whose smallest recall is above LATE_START. For
+    each of them it gives this recall, and for comparison the AP by the rule "endpoints", which has
+    no such gap. Curves whose AP is NaN are left out.
 
     curves: maps names to curves; the name "" is not printed.
     rule: the AP rule that was used, a key of AP_RULES.
