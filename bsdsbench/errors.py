@@ -223,7 +223,11 @@ def find_place_of_bug(error: BaseException, packages: Collection[str]) -> str:
 
 
 def describe_unexpected(error: BaseException, packages: Collection[str]) -> str:
-    """Describe an unexpected exception in one line: its type, message and place."""
+    """Describe an exception that only a bug can cause in one line: its type, message and place.
+
+    The place is the innermost line of the traceback in one of the `packages`, which are top-level
+    names such as "bsdsbench". It is left out if there is no such line.
+    """
     place = find_place_of_bug(error, packages)
     bug = f" (a bug in {place})" if place else ""
     return f"unexpected {type(error).__name__}: {error}{bug}"

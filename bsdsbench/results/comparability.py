@@ -203,7 +203,11 @@ def _truth_differences(
 
 
 def _same_totals(a: ImageRecord, b: ImageRecord) -> bool:
-    """Return True if an image has the same numbers of ground-truth pixels in both runs."""
+    """Return True if an image has the same numbers of ground-truth pixels in both runs.
+
+    a, b : the records of the image in the two runs. Counts of metrics that only one run has, or
+        that do not count such pixels, are ignored
+    """
     for metric in a.counts.keys() & b.counts.keys():
         totals = [np.unique(getattr(r.counts[metric], "total_gt", ())) for r in (a, b)]
         if not np.array_equal(totals[0], totals[1]):

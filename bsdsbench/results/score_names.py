@@ -187,7 +187,12 @@ def _parsed(known: Collection[str]) -> _Known:
 
 
 def _full_name(score: str, known: _Known) -> str:
-    """Return the known name that a short name stands for, as `full_name` does."""
+    """Return the known name of a score that a short name stands for.
+
+    The rules are those of `full_name`. If none applies, the short name is returned.
+
+    known : the full names among which to choose, with what they mean
+    """
     score = score if score in known else _without_level(score)
     if score in known:
         return score

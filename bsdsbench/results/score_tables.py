@@ -76,7 +76,12 @@ def table_footer(runs: Sequence[Evaluation]) -> TableFooter:
 
 
 def _group_names(names: Sequence[str], texts: Sequence[str]) -> dict[str, list[str]]:
-    """Return a dict from each text to the names with this text. Empty texts are left out."""
+    """Group names by a text that belongs to each of them.
+
+    names, texts : the names, and the text of each.
+
+    Returns a dict from each text to the names that have it. Names with an empty text are left out.
+    """
     names_by_text: dict[str, list[str]] = {}
     for name, text in zip(names, texts, strict=True):
         if text:
@@ -388,7 +393,13 @@ def score_tables(
 
 
 def _describe_contents(runs: Sequence[Evaluation], n_rows: int) -> str:
-    """Describe what tables with `n_rows` rows show: "3 methods on 200 images, protocol bsds500"."""
+    """Describe the contents of tables, as in "3 methods on 200 images, protocol bsds500".
+
+    The number of images is given as a range if it differs between runs, and left out if the runs
+    have no counts per image. A set of images that has a name is described by its name.
+
+    n_rows : the number of rows of a table. With a single row, the text begins with "scores".
+    """
     contents = "scores" if n_rows == 1 else f"{n_rows} methods"
     if runs[0].records:
         fewest = most = len(runs[0].records)
@@ -559,7 +570,10 @@ def _part_rows(metric: Metric, runs: Sequence[Evaluation], is_single: bool) -> l
 
 
 def _adds_scores(metric: Metric, path: Sequence[str]) -> bool:
-    """Return True if the part at this path of the scores has scores that are no overall columns."""
+    """Return True if a part of a metric has a score that is not in the metric's overall table.
+
+    path : the keys that lead to the scores of the part in the metric's scores.
+    """
     part_keys = [column.key for column in metric.part_columns if column.score]
     overall_keys = [column.key for column in metric.columns]
     return bool(part_keys) and ".".join((*path, part_keys[0])) not in overall_keys

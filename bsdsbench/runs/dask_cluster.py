@@ -27,7 +27,10 @@ NOISY = ("distributed", "distributed.client", "tornado", "tornado.application", 
 
 @contextmanager
 def silent() -> Iterator[None]:
-    """Silence the loggers of Dask, which write a traceback for each lost connection."""
+    """Silence the loggers of Dask while the body of the `with` statement runs.
+
+    Without this, they would write a traceback for each lost connection.
+    """
     loggers = list(map(logging.getLogger, NOISY))
     levels = [logger.level for logger in loggers]
     try:
@@ -118,7 +121,10 @@ class _WatchedExecutor(Executor):
         return future
 
     def watch(self, is_over: threading.Event) -> None:
-        """Until `is_over` is set, cancel all calls after PATIENCE seconds without a worker."""
+        """Cancel all calls when the cluster has had no worker for PATIENCE seconds.
+
+        This function runs in a thread of its own, and returns when the event `is_over` is set.
+        """
         last_seen = time.monotonic()
         while not is_over.wait(0.5):
             if self._client.status == "running" and self._client.scheduler_info()["workers"]:

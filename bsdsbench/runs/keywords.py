@@ -78,7 +78,10 @@ class _Check(NamedTuple):
 
 
 def _is_count(value: object, most: int) -> bool:
-    """Return True if the value is an integer from 1 to `most`, but not a bool."""
+    """Return True if the value is an integer from 1 to `most`.
+
+    Integers of numpy are accepted, but True and False are not.
+    """
     return isinstance(value, Integral) and not isinstance(value, bool) and 1 <= int(value) <= most
 
 

@@ -443,7 +443,10 @@ class Sources:
         return registry.group_by_reading([self.metric.name], protocol, self.pred_kind)[0]
 
     def _item(self, image_id: str, protocol: Protocol) -> FileItem:
-        """Return the item of an image, with photo and field of view if the metric uses them."""
+        """Return the item of an image: its files, and all that is needed to read them.
+
+        It has the photo of the image only if the metric uses photos.
+        """
         photos = self.photos if self.metric.photo else {}
         alike = self._read_alike(protocol)
         return _item_of(self.pairs[image_id], self.pred_kind, alike, photos, self.views)

@@ -442,7 +442,10 @@ class Score(TabularResult, _Named[Any]):
         super().__init__(scores)
 
     def numbers(self) -> dict[str, float]:
-        """Return every number, NaN included, as a dict from its dotted path, such as "ods.f"."""
+        """Return all numbers as a flat dict, whose keys are dotted paths such as "ods.f".
+
+        Undefined numbers (NaN) are included. Texts, arrays and curves are left out.
+        """
         numbers: dict[str, float] = {}
         for name, value in self.items():
             if isinstance(value, Score):
@@ -542,7 +545,10 @@ def sample_scores(tree: Mapping[str, Any], k: int = 0) -> dict[str, object]:
 
 
 def part_of(tree: object, path: Sequence[str]) -> Any:
-    """Return the value at a path of names in nested mappings, or None if the path is missing."""
+    """Return the value that a sequence of keys leads to in nested mappings.
+
+    Returns None if a key is missing, and `tree` itself if `path` is empty.
+    """
     for name in path:
         tree = tree.get(name) if isinstance(tree, Mapping) else None
     return tree

@@ -54,12 +54,18 @@ def divide(numerator: NDArray[Any], denominator: NDArray[Any]) -> F8:
 
 
 def defined_ratio(numerator: ArrayLike, denominator: ArrayLike) -> F8:
-    """Return numerator / denominator as float64, but NaN where the denominator is 0."""
+    """Return numerator / denominator as float64, and NaN where the denominator is not above 0.
+
+    The arguments are numbers or arrays of equal or broadcastable shapes.
+    """
     return np.where(np.asarray(denominator) > 0, ratio(numerator, denominator), np.nan)
 
 
 def defined_mean(values: F8, axis: int = -1) -> F8:
-    """Return the mean along an axis of the values that are not NaN, or NaN if all are NaN."""
+    """Return the mean of an array along an axis, leaving out NaN.
+
+    Where all values along the axis are NaN, the mean is NaN.
+    """
     is_defined = ~np.isnan(values)
     total = np.where(is_defined, values, 0.0).sum(axis=axis)
     return defined_ratio(total, is_defined.sum(axis=axis))
@@ -198,5 +204,5 @@ def weighted_mean(weights: Weights, values: NDArray[Any]) -> F8:
 
 
 def short(value: float, digits: int = 3) -> str:
-    """Format a score with a fixed number of decimals, for tables and sentences: 0.788, 1.000."""
+    """Format a score with a fixed number of decimals, such as "0.788" or "1.000"."""
     return f"{value:.{digits}f}"
