@@ -111,8 +111,8 @@ def share_run(run: Evaluation, path: str | Path, licence: str, citation: str) ->
         raise DataError(f"{show(target)}: expected a name that ends in .npz")
     arrays = arrays_of_records(run.records, {metric: run.stack(metric) for metric in run.metrics})
     packed = [name for name, a in arrays.items() if a.dtype == np.int64 and a.ndim > 1 and a.size]
-    about = _public_description(run, packed, licence, citation)
-    text = json.dumps(about, ensure_ascii=False, allow_nan=False).encode()
+    description = _public_description(run, packed, licence, citation)
+    text = json.dumps(description, ensure_ascii=False, allow_nan=False).encode()
     stored = {"about": np.frombuffer(text, np.uint8), **arrays}
     stored |= {name: _pack_counts(arrays[name]) for name in packed}
     placeholder = _MARK + b"0" * 32  # as long as the marker and the hash, which replace it
