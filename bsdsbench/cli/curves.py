@@ -388,8 +388,9 @@ def _curve_of_sample(name: str, sample: LabelsAndScores, args: _CurvesArguments)
 def _quantile_curve(sample: LabelsAndScores, args: _CurvesArguments) -> CurvePoints:
     """Compute the curve with points at quantiles of the scores.
 
-    With --instance-count, the label of a row is the number of positives in the row. Raises
-    DataError if one of these numbers is negative.
+    If `args.instance_count` is set, the label of a row is the number of positives in the row.
+    If it names a column, the sample holds the numbers of instances. Raises DataError if
+    `args.instance_count` is set and a label is negative.
     """
     from bsdsbench.curves import threshold_curve
     from bsdsbench.errors import DataError

@@ -225,17 +225,17 @@ def is_given(parameter: str) -> bool:
     return source is ParameterSource.COMMANDLINE
 
 
-def refuse_given(parameters: Collection[str], beside: str) -> None:
+def refuse_given(parameters: Collection[str], conflict: str) -> None:
     """Raise UsageError if the user gave any of these arguments or options.
 
-    parameters: the names of the parameters.
-    beside: what they cannot be combined with, for the message "FLAG: not with BESIDE".
+    parameters: the arguments and options, by their names in the command's function.
+    conflict: what they cannot be combined with, for the message "FLAG: not with CONFLICT".
     """
     params = click.get_current_context().command.params
     refused = [p for p in params if p.name in parameters and is_given(str(p.name))]
     if refused:
         flags = ", ".join(max(param.opts, key=len) for param in refused)
-        raise click.UsageError(f"{flags}: not with {beside}")
+        raise click.UsageError(f"{flags}: not with {conflict}")
 
 
 def require_runs_or_methods(runs: Sequence[str], methods: Sequence[str]) -> None:

@@ -290,7 +290,8 @@ def _difference_table(compared: Comparison, scores: Sequence[str], title: str) -
 
     compared : the runs and the differences between their scores
     scores : the names of the overall scores to show
-    title : the title of the metric if all scores belong to one metric, else ""; see `_only_metric`
+    title : the title of the metric that all scores belong to, which the headings then leave out, or
+        "", as `_only_metric` returns it
     """
     differences = [d for d in compared.differences if d.score in scores]
     rows: list[list[Cell]] = [

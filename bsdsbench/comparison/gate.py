@@ -326,9 +326,10 @@ def _tolerances_of(
 
     scores : the scores to check, as METRIC.SCORE
     baseline : the baseline, which may have tolerances of single scores
-    given : the parameter `tolerance` of `check`: a tolerance for all scores, or tolerances of
-        single scores. The latter are preferred to those of the baseline, and those of the baseline
-        to the former.
+    given : the parameter `tolerance` of `check`. One tolerance replaces TOLERANCE, the default. A
+        dict sets the tolerances of single scores, and overrides those of the baseline.
+
+    A tolerance of a single score is always preferred to the one for all scores.
     """
     tolerance_for_all: Tolerance = TOLERANCE
     tolerance_of_score = _by_full_name(baseline.tolerances, baseline.scores)

@@ -56,17 +56,17 @@ def _require_errors(run: Evaluation) -> Metric:
 def with_errors(
     run: Evaluation, workers: int | None = None, progress: Progress | None = None
 ) -> Evaluation:
-    """Return the run with an error class for every missed and every false pixel.
+    """Return the run with its missed and false pixels counted by error class.
 
-    A run that already stores the error classes is returned unchanged. Otherwise, its images are
-    read and counted again.
+    A run that already has these counts is returned unchanged. Otherwise, the maps of its images are
+    read and matched again, and a copy of the run with these counts is returned.
 
-    run : the run
+    run : the run to which the counts are added
     workers : number of threads, by default one per core
     progress : called with (images done, number of images, image id)
 
-    Raises DataError if the run has no maps, if none of its metrics matches pixels, or if the files
-    have changed since the run.
+    Raises DataError if the run was made from counts and has no maps, if none of its metrics matches
+    pixels, or if the files have changed since the run.
     """
     if metric_with_errors(run) is not None:
         return run

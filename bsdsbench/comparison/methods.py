@@ -134,7 +134,7 @@ class MethodComparison(ComparedScores):
         return Table("intervals", title, fields, rows, notes=notes, aside=True)
 
     def _table_of_differences(self, notes: Sequence[str | Note]) -> Table:
-        """Return the table of the differences between each pair of methods."""
+        """Return the table of the differences between methods, for the scores in `scores_shown`."""
         rows: list[list[Cell]] = []
         for d in self.differences:
             if d.score in self.scores_shown:

@@ -154,11 +154,13 @@ def _different_pairs(compared: ComparedScores, score: str) -> set[frozenset[str]
 def rank_tables(comparisons: Mapping[str, ComparedScores], by: str = "") -> list[Table]:
     """Return two tables with a row per score, slice and method: one of ranks, one of wins.
 
-    The second table has the probability that the method of a row beats the method of a column.
+    A cell of the second table is the probability that the method of the row beats the method of the
+    column.
 
-    comparisons : the comparison on the images of each slice, by the name of the slice. For all
-        images together it has a single entry, with the name "".
-    by : the column of groups that are the slices, or "" if there are no slices
+    comparisons : a dict from the name of each slice, a group of images, to the comparison on its
+        images. For all images together it has a single entry, with the name "".
+    by : the column by which images are put into slices, "COLUMN" or "COLUMN=...", or "" if there
+        are no slices
     """
     first = next(iter(comparisons.values()))
     slice_column = by.partition("=")[0]

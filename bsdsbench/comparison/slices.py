@@ -130,7 +130,7 @@ def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
     for number in range(len(groups.names)):
         images = groups.images_of(number)
         slice_units = np.unique(units[images])
-        slice_without = _scores_without_units(run, images, units)
+        slice_without = _leave_one_out_scores(run, images, units)
         for score, values in on_slices.items():
             value = float(values[number])
             # (slice_units,): how much the score on the slice changes without each of its units
@@ -160,15 +160,18 @@ def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
     return Slices(run.name, groups, on_all, scores, macro, cluster or "image")
 
 
-def _scores_without_units(run: Evaluation, images: I8, units: I8) -> dict[str, F8]:
-    """Score a run on some of its images, without each of the units that these images belong to.
+def _leave_one_out_scores(run: Evaluation, images: I8, units: I8) -> dict[str, F8]:
+    """Compute the leave-one-out (jackknife) scores of a run on some of its images.
+
+    A unit is an image or a cluster of images. Each unit of these images in turn is left out as a
+    whole, and the others are scored.
 
     images : (n,), the indices of the images among the N images of the run
-    units : (N,), the number of the unit of each image of the run. A unit, an image or a cluster of
-        images, is left out as a whole.
+    units : (N,), the number of the unit of each image of the run
 
-    Returns a dict from METRIC.SCORE to an array (k,) for the k units, in ascending order. It is
-    empty if there is only one unit, without which no image is left.
+    Returns a dict from METRIC.SCORE to an array (k,): the scores without each of the k units that
+    these images belong to, in ascending order of the units' numbers. The dict is empty if there is
+    only one unit, because no image is left without it.
     """
     own_units, unit_of_image = np.unique(units[images], return_inverse=True)
     if own_units.size == 1:

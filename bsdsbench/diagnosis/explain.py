@@ -395,10 +395,14 @@ class Search:
         counts: Sequence[Mapping[str, Any]],
         scores: Mapping[str, float],
     ) -> list[_OtherScores]:
-        """Compute ODS, OIS and AP by every rule in use; the parameters are those of the caller.
+        """Compute ODS, OIS and AP by every other rule that programs or papers use.
 
-        Returns one item for each rule, with a copy of `scores` in which the score that the rule is
-        for is replaced. Returns [] if the metric has no curve.
+        setting : the change under which the images were counted
+        counts : the counts of each image under this setting
+        scores : the scores that these counts give by the run's own rules
+
+        Returns one item for each rule, with a copy of `scores` in which the score that the rule
+        computes (ODS, OIS or AP) is replaced. Returns [] if the metric has no curve.
         """
         protocol = setting.on(self.run.protocol)
         opt = self.metric.options_of(protocol)

@@ -72,9 +72,10 @@ class _OptimisedOnce(JITCodeLibrary):
         ll_module.data_layout = self._codegen._data_layout
 
     def _optimize_final_module(self) -> None:
-        """Optimise the complete code of a kernel at level 2, without unrolling loops.
+        """Optimise the complete code of a kernel at LLVM's level 2.
 
         Linked functions become internal, so that LLVM may inline them and remove unused arguments.
+        With llvmlite 0.45 or later, loops are not unrolled, and SLP vectorisation is off.
         """
         module = self._final_module
         for function in module.functions:

@@ -103,9 +103,12 @@ def _ridge_normal(image: _Image) -> list[_Image]:
 
 @kernel(_nrt=False)
 def _write_normal(gxx, gxy, gyy, cos, sin):
-    """Write the cosine and the sine of the angle atan(Gyy sign(-Gxy) / (Gxx + 1e-5)).
+    """Write the cosine and the sine of the angle of the normal to a ridge, see `_ridge_normal`.
 
-    All arrays are float32 (H, W). The angle is 0 if Gxy or Gyy is 0.
+    The angle is atan(Gyy sign(-Gxy) / (Gxx + 1e-5)), or 0 if Gxy or Gyy is 0.
+
+    gxx, gxy, gyy float32 (H, W): second differences of the map.
+    cos, sin float32 (H, W): receive the results.
     """
     h, w = cos.shape
     for y in range(h):

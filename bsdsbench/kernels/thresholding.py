@@ -165,11 +165,16 @@ def _buckets(thresholds: bytes) -> _Buckets:
 def _float_levels(values, first, thresholds, halvings, n_buckets, reaching, levels):
     """Write the level of each value, the number of thresholds t with value >= t, into `levels`.
 
-    values float32 or float64 (N,). A value v in [0, 1] is in bucket floor(v * n_buckets), where
-        n_buckets is a power of two, as a float.
+    Buckets of equal width divide [0, 1]. The bucket of a value gives the first thresholds that may
+    exceed it, and a bisection among the thresholds of this bucket finds the level. Values below the
+    lowest threshold keep the level 0.
+
+    values float32 or float64 (N,): values outside [0, 1] are put into the first or last bucket.
     first int64 (n_buckets + 2,): bucket b has the thresholds first[b] to first[b + 1] - 1.
     thresholds float64: in ascending order, padded with NaN.
     halvings: number of comparisons that find a level within the fullest bucket.
+    n_buckets: a power of two, as a float. The bucket of a value v is floor(v * n_buckets), so that
+        v = 1 has one more bucket of its own.
     reaching int32 (N,): work space, the indices of the values that reach the lowest threshold.
     levels int16 (N,): 0 on entry.
     """

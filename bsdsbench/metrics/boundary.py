@@ -185,9 +185,10 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
         return {**count_boundaries(pred, gt, protocol), **counts}
 
     def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: VoidOptions) -> Arrays:
-        """Count each annotator's map as a prediction, with all other annotators as ground truth.
+        """Compare each annotator's map with the maps of all other annotators, and add the counts.
 
-        Returns the sums of these `boundary_counts` at the single threshold 0.5. Raises DataError if
+        Each map in turn takes the part of the prediction, at the single threshold 0.5. Returns the
+        sums of the `boundary_counts` over all annotators, and the threshold. Raises DataError if
         there are fewer than two annotators.
         """
         annotators = gt.boundaries

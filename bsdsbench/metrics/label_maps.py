@@ -64,8 +64,8 @@ def find_overlaps(pred: Map, gt: Map) -> Overlaps:
 def void_of(gt: ArrayLike, ignored: Sequence[float] = ()) -> Bool | None:
     """Return the void pixels of an annotated map, which are not to be judged, as bool (H, W).
 
-    A pixel is void if its value is one of `ignored` or, in a map of int64, VOID. Returns None if
-    there are no void pixels.
+    A pixel is void if its value is one of `ignored`. It is also void if its value is VOID, which
+    only maps of int64 can hold. Returns None if there are no void pixels.
     """
     array = np.asarray(gt)
     void_values = [*ignored, VOID] if array.dtype == np.int64 else [*ignored]

@@ -63,12 +63,12 @@ def label_maps(pred: Prediction, gt: GroundTruth, opt: MapContents) -> MapPair:
         pred_map = number_components(without_void(pred_map, valid), opt.components, SIDES[0])
         gt_map = number_components(without_void(gt_map, valid), opt.components, SIDES[1])
     elif opt.unit != "class":  # numbers of instances
-        _refuse_cut_numbers(pred_map, gt_map, opt.unit)
+        _refuse_truncated_numbers(pred_map, gt_map, opt.unit)
         _refuse_reused_numbers(pred_map, SIDES[0])
         _refuse_reused_numbers(gt_map, SIDES[1])
     elif opt.classes:  # labels of classes
         refuse_white(pred_map, gt_map, opt.labels, SIDES[0])
-        _refuse_cut_numbers(pred_map, gt_map, opt.unit)
+        _refuse_truncated_numbers(pred_map, gt_map, opt.unit)
         no_class = {0} if opt.first > 0 else set()
         refuse_other_numbering(pred_map, gt_map, opt.labels, {*opt.ignored, *no_class})
     if valid is not None:  # int64, as VOID is no value of a smaller type
@@ -298,14 +298,15 @@ def _numberings(values: I8, labels: I8) -> Iterator[tuple[I8, str]]:
     yield values + 1, "labels one below those of the truth"
 
 
-def _refuse_cut_numbers(pred: Map, gt: Map, unit: str) -> None:
-    """Raise DataError if one map (H, W) holds the other map's numbers modulo 256 (or 65536).
+def _refuse_truncated_numbers(pred: Map, gt: Map, unit: str) -> None:
+    """Raise DataError if one map (H, W) was truncated to 8 or 16 bits when it was saved.
 
-    A map is refused if it has an 8-bit (or 16-bit) type, the other map has numbers that do not fit
-    this type, and both maps agree in the low bits at over half of the pixels with such numbers.
+    A map counts as truncated if it has an 8-bit (or 16-bit) integer type, the other map has numbers
+    of 256 (or 65536) and more, and both maps agree in the low bits at over half of the pixels with
+    such numbers.
 
-    Maps of different shapes are accepted. Cut numbers do no harm, and are accepted, if `unit` is
-    "instance" (instances are not paired by number), all numbers still differ, and none became 0.
+    Maps of different shapes are not checked. If `unit` is "instance", a truncated map is accepted
+    if all numbers still differ and none became 0, because instances are not paired by number.
     """
     if pred.shape != gt.shape:
         return
@@ -314,15 +315,15 @@ def _refuse_cut_numbers(pred: Map, gt: Map, unit: str) -> None:
         if narrow.dtype.kind not in "iu" or n_values > 1 << 16 or other.max(initial=0) < n_values:
             continue
         numbers = np.unique(other[other > 0])
-        cut_numbers = np.unique(numbers & (n_values - 1))
-        still_differ = cut_numbers.size == numbers.size and cut_numbers[0] > 0
+        truncated_numbers = np.unique(numbers & (n_values - 1))
+        still_differ = truncated_numbers.size == numbers.size and truncated_numbers[0] > 0
         if unit == "instance" and still_differ:
             continue
-        is_cut = other >= n_values
+        is_too_large = other >= n_values
         unsigned = narrow.view(f"u{narrow.dtype.itemsize}")
         has_low_bits = unsigned == other & (n_values - 1)
-        n_agreeing = int(has_low_bits[is_cut].sum())
-        if 2 * n_agreeing > int(is_cut.sum()):
+        n_agreeing = int(has_low_bits[is_too_large].sum())
+        if 2 * n_agreeing > int(is_too_large.sum()):
             raise DataError(
                 f"{what}: {narrow.dtype} with the other side's numbers modulo {n_values} (up to "
                 f"{other.max()} there), expected all their bits: save 16 or 32 bits"

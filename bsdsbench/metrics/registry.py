@@ -128,7 +128,7 @@ def source_hashes(metrics: Iterable[str]) -> dict[str, str]:
 
 
 def check_names(wanted: str | Iterable[str]) -> tuple[str, ...]:
-    """Check one name of a metric or several, and return the names in the order of tables.
+    """Check one or more names of metrics, and return them in the order in which tables list them.
 
     A name that is given twice is returned once. Raises DataError if no name is given, or if a name
     is unknown.
@@ -141,7 +141,7 @@ def check_names(wanted: str | Iterable[str]) -> tuple[str, ...]:
         raise DataError("metrics: none given, expected at least one")
     for name in asked:
         if not isinstance(name, str) or name not in BUILT_IN:
-            given_word(name, "metrics", names())
+            given_word(name, "metrics", names())  # raises DataError
     return sort_names(asked)
 
 
@@ -159,7 +159,7 @@ def with_curve(metrics: Sequence[str], protocol: Protocol) -> tuple[str, ...]:
     """Return the names of the metrics that have a precision-recall curve under this protocol."""
     names_with_curve = []
     for metric in map(get, metrics):
-        # Nothing is used if the options turn the matching off, and with it the curve
+        # If the options switch the matching off, the metric has no curve, and `used` returns ()
         if metric.curved and metric.used(metric.options_of(protocol)):
             names_with_curve.append(metric.name)
     return tuple(names_with_curve)

@@ -367,7 +367,12 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
         return [InputWarning(message, fix=fix)]
 
     def values(self, counts: Stack, opt: SuperpixelOptions) -> dict[str, F8]:
-        """Return the measures of N images as arrays (N,), such as "ue.mean" and "ue.min"."""
+        """Return each measure of N images as an array (N,).
+
+        A measure in _MEASURES is computed against every annotator. It is returned once for each
+        summary over the annotators, as "ue.mean", "ue.min" and "ue.max". The others keep their
+        names.
+        """
         single = ("compactness", "variation", "n_superpixels", "n_pieces")
         values = {name: counts[name] for name in single}
         for name in _MEASURES:

@@ -150,8 +150,8 @@ class CurveDisplay:
         name : str, optional
             Text for the legend, by default the run's name.
         metric : str, optional
-            The metric whose curve is drawn, by default the run's first metric with a curve of this
-            kind.
+            The metric whose curve is drawn, by default the run's first metric with a curve of the
+            kind that this class draws.
         ax : Axes, optional
             The axes to draw on, by default those of a new figure.
         **line

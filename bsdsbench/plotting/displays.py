@@ -141,7 +141,8 @@ class PRCurveDisplay(CurveDisplay):
 
         If the display has a best point, it shows a run: the best point is marked, and points at
         (0, 0), where no pixel matches, are left out. If it has a chance level, it shows a ranking:
-        the chance line is drawn, and a ring at (0, 0) is drawn if the highest scores are negatives.
+        the chance line is drawn. If the ranking begins with negatives, its curve begins at (0, 0),
+        and this point is marked with a ring.
         """
         recall, precision, best = self.recall, self.precision, self.best
         if best is not None:

@@ -226,7 +226,7 @@ def new_row(n: int) -> list[Axes]:
     """Make a figure with `n` square axes side by side, and return them from left to right."""
     if n == 1:
         return [new_axes()]
-    width = _SIZES[_STYLE.get().look].width or n * 4.7
+    width = _SIZES[_STYLE.get().look].width or n * 4.7  # in inches
     row = _empty_figure((width, width / n - 0.05)).subplots(1, n)
     for ax in row:
         ax.set_box_aspect(1)
@@ -481,7 +481,10 @@ def save(fig: Figure, path: str | Path | None) -> Figure:
 
 
 def drawn_bytes(fig: Figure, kind: str) -> bytes:
-    """Return a figure as the bytes of a file. `kind` is "pdf", "svg" or "png"."""
+    """Return a figure as the bytes of a file. `kind` is "pdf", "svg" or "png".
+
+    The figure's text in `figure_notes`, if any, is written into the metadata.
+    """
     metadata, note_field = _FILES[kind]
     if figure_notes.get(fig):
         metadata = {**metadata, note_field: figure_notes[fig]}

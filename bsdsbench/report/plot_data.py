@@ -108,6 +108,8 @@ def curves_data(
 def _points_of(curve: PRCurve | PublishedCurve, best: OperatingPoint) -> dict[str, object]:
     """Return the points of one curve, as a dict with the keys "curve" and "ods" of `curves_data`.
 
+    Points with a recall and precision of 0 are left out.
+
     best : the point with the best F on the curve, which becomes "ods"
     """
     thresholds = [None] * curve.recall.size if curve.thresholds is None else curve.thresholds

@@ -83,15 +83,14 @@ def worst_figure(
 def _values_of_images(
     run: Evaluation, metric: str, columns: Sequence[str] | None
 ) -> dict[Field, dict[str, float | None]]:
-    """Return the chosen scores of a run's images.
+    """Return the chosen scores of a run's images, as {column: {image id: score}}.
 
-    Returns a dict from a table column to its numbers, which are a dict from image id to number (or
-    None if the score is undefined). If a score is that of a single class, the heading of its column
-    begins with the name of the class.
+    A score that is undefined is None. If a score is that of a single class, the heading of its
+    column begins with the name of the class.
 
     columns : keys or headings of scores, which may name a class ("tumour.dice"), or "all" for every
-        score. By default, these are the first score of the metric and the score at the ODS
-        threshold
+        score. By default, these are the first score of the metric and, if it has one, the score at
+        the ODS threshold
     """
     table = run.per_image(metric)
     keys = [column.key for column in registry.get(metric).image_columns]

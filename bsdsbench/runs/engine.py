@@ -291,8 +291,9 @@ def _count_all(
 def _list_calls(source: Iterable[Item], plan: Plan, stored: Records | None) -> Iterator[_Call]:
     """Yield the arguments with which a worker calls `count`, for each image of the source.
 
-    `stored` holds the records of earlier calls, or is None. Images whose hash is unchanged are not
-    counted again. The first few images are also checked for mistakes.
+    `stored` holds the records of earlier calls, or is None. Each call gets the hash that is stored
+    for its image, or "", so that the worker need not count an unchanged image again. The first
+    LOOKS images are also to be checked for mistakes.
     """
     # Workers get the plan without fields that they do not need or that cannot be pickled
     short_plan = attrs.evolve(plan, progress=None, executor=None, out=None, task=None, groups=None)

@@ -472,7 +472,8 @@ def curve_scores(
     thresholds (T,): in ascending order.
     matches int (N, T, 4): the counts of each image; the last axis has the columns MATCH_COLUMNS.
     weights int (S, N): number of copies of each image in each sample.
-    r50: if True, both values of `recall_at_half` are returned too.
+    protocol: has the operator and the rules for ODS and AP.
+    r50: if True, "r50" and "edges_r50" of `recall_at_half` are returned too.
     ap: function that computes the AP (S,) of a stack of S curves. If None, the protocol's AP rule
         is used.
 

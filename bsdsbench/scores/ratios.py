@@ -141,8 +141,9 @@ def weighted_sum(weights: Weights, values: NDArray[Any]) -> F8:
         np.multiply(weights, rows, out=sums, where=weights != 0)
         sums += 0.0  # turns -0 into 0
     elif are_integers and (weights[:1] != 1).sum() < 2:
-        # The data set or a jackknife, judged by the first sample: nearly all weights are 1. Sum all
-        # images once, then correct each sample for its few other weights.
+        # At most one weight of the first sample is not 1, so the samples are taken to be the data
+        # set itself or a jackknife, in which nearly all weights are 1. Sum all images once, then
+        # correct each sample for its few other weights.
         samples, images = np.divmod(np.flatnonzero(weights != 1), n)  # faster than np.nonzero
         sums = np.zeros((len(weights), 1)) + rows.sum(axis=0)
         corrections = (weights[samples, images] - 1.0)[:, None] * rows[images]

@@ -48,7 +48,8 @@ class MultiScale:
     ) -> MultiScale | None:
         """Build the settings from a user's options.
 
-        Returns None if the options ask for a single call at the scale 1, as without them.
+        Returns None if the options amount to the default: a single call at the scale 1, without the
+        mirrored image.
 
         scales: a number, several numbers, text such as ".5,1,1.5", a key of SCALES, or None for 1.
         flip: whether to call the detector on the mirrored image too.

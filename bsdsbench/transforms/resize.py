@@ -68,7 +68,7 @@ def _resize(
     scale: float | None = None,
     antialias: bool = True,
 ) -> F8:
-    """Resize a map (H, W), first its columns and then its rows of pixels.
+    """Resize a map (H, W), first along the vertical axis and then along the horizontal axis.
 
     shape: the new size (rows, columns).
     kernel, support, scale, antialias: as in `_resize_matrix`.

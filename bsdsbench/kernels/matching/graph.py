@@ -391,7 +391,9 @@ def write_vertices(bits, cols, tiles, ends, pixel):
 
 @inner
 def number_pixels(tile, cols, pixel):
-    """Number the set pixels of a bitmap in tile order, as vertices; return how many there are.
+    """Give each set pixel of a bitmap the number of a vertex, and return how many there are.
+
+    Pixels are numbered tile by tile, from 0.
 
     tile TILE_DTYPE (tiles + 1,): 8 x 8 pixels each, with the bitmap in the field `bits`; the last
         tile is empty. Each receives in `before` the number of vertices in earlier tiles, and in

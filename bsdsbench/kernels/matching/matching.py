@@ -119,13 +119,14 @@ def prepare_truth(gts: Bool, max_dist_px: float) -> Truth:
 
 
 def match_steps(events: Events, truth: Truth) -> MatchedPixels:
-    """Count the matched pixels at each of n thresholds, from the highest to the lowest.
+    """Count the annotated and the predicted pixels that are matched, at each of n thresholds.
 
     events: the pixels that enter or leave the predicted map from one threshold to the next.
     truth: the annotators' maps, from `prepare_truth`.
 
-    The counts are in the order of the events, even if they are computed in the opposite order.
+    Returns the counts in the order of the events, from the highest threshold to the lowest.
     """
+    # It may be faster to start at the lowest threshold; the counts are then reversed at the end
     backwards = should_start_at_lowest_threshold(events.added, truth)
     n_steps = events.start.size - 1
     matched_gt = np.zeros(n_steps, np.int64)

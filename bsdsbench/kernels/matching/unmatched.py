@@ -92,12 +92,16 @@ def agreement_of(truth: Truth) -> I8:
 
 
 def match_by_pixel(events: Events, truth: Truth, surroundings: Surroundings) -> PixelSteps:
-    """Match at each of n steps (thresholds), and record at which steps each pixel is matched.
+    """Match predicted with annotated pixels at every threshold, and record the result by pixel.
 
-    events: the changes of the predicted map. Changes of pixels farther than twice the tolerance
-        from the ground truth may be missing.
+    events: the pixels that enter or leave the predicted map at each of n steps, the thresholds.
+        Pixels farther than twice the tolerance from the ground truth may be missing.
     truth: the annotators' maps, from `prepare_truth`.
     surroundings: the pixels around the annotated ones, from `prepare_surroundings`.
+
+    Returns sets of bits, with one bit for each step: the steps at which a predicted pixel is
+    matched or false, and those at which an annotated pixel is matched, or is missed near a false
+    pixel; see `PixelSteps`.
     """
     n_steps = events.start.size - 1
     backwards = matching.should_start_at_lowest_threshold(events.added, truth)

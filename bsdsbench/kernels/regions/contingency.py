@@ -341,11 +341,10 @@ class _Regions(NamedTuple):
         return cls(area, is_candidate, np.zeros(area.size, np.int64), np.zeros(area.size))
 
     def credit(self) -> float:
-        """Return the total credit of the candidate regions.
+        """Return the total credit of the candidate regions, or 0.0 if there are none.
 
-        An object counts 1, a part counts BETA, and any other candidate counts the share of its area
-        that is covered. The credits are added in order, so that results are reproducible. Returns
-        0.0 if there is no candidate.
+        An object earns 1, a part earns BETA, and any other candidate earns the share of its area
+        that is covered. The credits are added in order, so that results are reproducible.
         """
         is_object, is_part = self.classes == _OBJECT, self.classes == _PART
         credits = np.where(is_object, 1.0, np.where(is_part, BETA, self.covered))

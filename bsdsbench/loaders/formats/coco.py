@@ -183,7 +183,9 @@ class CocoItems:
 
         The PNG is in the folder whose name is `path`, the JSON file, without its suffix. The
         segment id of a pixel is red + 256 green + 65536 blue. Pixels without a segment are ignored
-        if they are in the ground truth, and background (0) in a prediction.
+        if they are in the ground truth, and background (0) in a prediction. If a category has
+        several crowds, only the last one stays a crowd, as in panopticapi, and the pixels of the
+        others become plain ignored pixels.
         """
         png = path.with_suffix("") / Path(entry["file_name"]).name
         data = read_bytes(png)
@@ -205,8 +207,8 @@ class CocoItems:
             value = self._value_in_map(segment, number, is_truth)
             is_crowd = is_truth and value > no_segment
             if is_crowd:
-                # panopticapi knows one crowd per category, the last. Pixels of an earlier crowd get
-                # another instance number of the ignored class
+                # An earlier crowd of this category becomes another instance of the ignored class.
+                # Subtracting the number of categories gives a value that is no category's crowd
                 label_map[label_map == value] -= len(self.categories)
             label_map[ids == segment["id"]] = value
         return label_map

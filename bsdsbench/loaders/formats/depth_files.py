@@ -47,9 +47,10 @@ def parse_annotated_depth(arrays: Mapping[str, object], path: Path) -> dict[str,
 
     - boundaries: the map of one annotator, which is True where the variable `edges` is not 0; or ()
       if the file has no edges
-    - depth: the depth map, or None if the file has no depth but edges or a matte
+    - depth: the depth map. It is None if the file has no depth, which is allowed only if it has
+      `edges` or `matte`; otherwise, FaultError is raised
     - valid: True where none of the maps in _VALID_NAMES is 0, or None if there is no such map
-    - mask: True where the variable `matte` is above a tenth of white, or None without a matte
+    - mask: True where the variable `matte` is above a tenth of white, or None if there is none
 
     If the file has a struct `data`, as in iBims-1, its fields are used instead of the variables.
     `path` is unused; it is part of the common interface of the parsers.

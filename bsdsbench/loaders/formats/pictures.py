@@ -315,7 +315,7 @@ def is_numeric(value: object) -> TypeGuard[Map]:
 
 
 def to_plane(array: object, what: str) -> Map:
-    """Drop the axes of length 1 of an array of more than two axes, and check that it is (H, W).
+    """Check that an array is (H, W). If it has more than two axes, those of length 1 are dropped.
 
     `what` names the array in error messages. Raises FaultError if the array is not numeric, is
     empty, or does not have two axes.

@@ -300,19 +300,21 @@ def _contour_counts(pred: ArrayLike, gt: ArrayLike, opt: ContourOptions) -> Coun
 def _object_counts(
     ids: I8 | None, areas: I8, values: F8, opt: ContourOptions
 ) -> dict[str, NDArray[np.generic]]:
-    """Return the counts of single objects in a frame, from which means over sequences are taken.
+    """Return the results of single objects in a frame, from which means over sequences are taken.
 
     ids (n,): the number of each object in the files, or None if objects are not paired by number.
-    areas (n, 3): the number of pixels of each object in both maps, in pred, and in gt.
-    values (n, M): the measures of each object, as `opt.measures()` lists them.
+    areas (n, 3): the number of pixels of each object in both masks, in pred, and in gt. The first
+        is not used.
+    values (n, M): the measures of each object, in the order of `opt.measures()`.
 
     Returns a dict with these arrays:
 
     objects (n, 3 + M): for each object its number, its pixels in pred, its pixels in gt, and its
         measures
-    absent (M,): the measures of an object that neither map has
+    absent (M,): the measures that count for an object that is in neither map
 
-    Raises DataError unless the objects are paired by number and have no classes.
+    Raises DataError if the objects are not paired by number, or if they have classes, which are
+    named in `opt.classes` or encoded with `opt.divisor`.
     """
     if ids is None or opt.classes or opt.divisor:
         raise DataError(

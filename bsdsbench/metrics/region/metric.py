@@ -56,9 +56,13 @@ def _image_curves(counts: Stack) -> dict[str, F8]:
     """Compute the measures of each image that are later averaged over the data set.
 
     Returns a dict from the name of a measure to a float64 array (N, T), for N images and T
-    thresholds. The measures in MEANS are taken from the counts as they are. The Hamming, van Dongen
-    and bipartite graph matching (bgm) distances, which are sums over annotators, are divided by the
-    area of all annotators' maps. VOI is also divided by the logarithm of the image's area.
+    thresholds:
+
+    - The measures in MEANS are copied unchanged from `counts`.
+    - The two Hamming distances and the bipartite graph matching (bgm) distance are sums over
+      annotators, and are divided by the total area of the annotators' maps.
+    - The van Dongen distance is the sum of both Hamming distances, divided by twice that area.
+    - "voi_per_log_area" is VOI divided by the binary logarithm of the image's area.
     """
     curves = {name: counts[name] for name in MEANS}
     for name in ("bgm", "hamming_gt", "hamming_pred"):
@@ -311,13 +315,15 @@ class RegionMetric(Metric[None]):
     ) -> Texts:
         """Yield (file name, text) for each file of a run: five official tables and a CSV of curves.
 
-        The tables have the names and columns of those that the official program writes:
+        The tables have the names and columns of those that the official program writes. Those for
+        thresholds and images have a row for each of them, which begins with the threshold or the
+        number of the image:
 
         - eval_cover.txt: the ODS threshold, and ODS, OIS and the best covering
         - eval_cover_th.txt: covering at each threshold
-        - eval_cover_img.txt: for each image its number, its best threshold, and covering there, of
-          the ground truth by the prediction and of the prediction by the ground truth
-        - eval_RI_VOI.txt: the ODS threshold, ODS and OIS of PRI, and the same of VOI
+        - eval_cover_img.txt: the best threshold of each image and, at this threshold, how well the
+          prediction covers the ground truth and how well the ground truth covers the prediction
+        - eval_RI_VOI.txt: the ODS threshold, ODS and OIS of PRI, followed by those of VOI
         - eval_RI_VOI_thr.txt: PRI and VOI at each threshold
 
         region_curves.csv holds the curves of all measures.
