@@ -171,18 +171,18 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
     ) -> Arrays:
         """Count the matched boundary pixels of an image at every tolerance of the protocol.
 
-        By default, `count_boundaries` counts them. A `counter` may be given that records further
+        By default, `_count_boundaries` counts them. A `counter` may be given that records further
         arrays, such as errors by class. It counts at the first tolerance only, so if the protocol
-        has several, `count_boundaries` adds the counts at the others.
+        has several, `_count_boundaries` adds the counts at the others.
 
         `opt` is not used here: void pixels were marked when the files were read.
         """
         if counter is None:
-            return count_boundaries(pred, gt, protocol)
+            return _count_boundaries(pred, gt, protocol)
         counts = counter(pred, gt, protocol)
         if len(protocol.tolerances) == 1:
             return counts
-        return {**count_boundaries(pred, gt, protocol), **counts}
+        return {**_count_boundaries(pred, gt, protocol), **counts}
 
     def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: VoidOptions) -> Arrays:
         """Compare each annotator's map with the maps of all other annotators, and add the counts.
@@ -379,12 +379,12 @@ def boundary_counts(
     >>> int(counts.matched_pred[0]), int(counts.total_pred[0])
     (30, 30)
     """
-    return count_boundaries(
+    return _count_boundaries(
         Prediction.of(pred), GroundTruth.of(gts), Protocol.load(protocol), dropped
     )
 
 
-def count_boundaries(
+def _count_boundaries(
     pred: Prediction, gt: GroundTruth, protocol: Protocol, dropped: Bool | None = None
 ) -> MatchCounts:
     """Count the boundary pixels of one image as `boundary_counts` does.

@@ -57,7 +57,7 @@ MATCHING = ("max_dist", "max_dist_px", "thin", "clean", "gt_thin")
 MATCHED = (*MAPS, *ANNOTATED, *CURVE, *MATCHING)
 
 
-def default_of(record: object, field: attrs.Attribute[Any]) -> object:
+def _default_of(record: object, field: attrs.Attribute[Any]) -> object:
     """Return the default of a field, which may depend on earlier fields of the attrs instance."""
     default: Any = field.default
     if not isinstance(default, attrs.Factory):  # type: ignore[arg-type]
@@ -83,7 +83,7 @@ def captions(record: Any) -> dict[str, str]:
             text = caption(record)
         elif isinstance(caption, Mapping):
             text = caption.get(value)
-        elif value == default_of(record, field):
+        elif value == _default_of(record, field):
             text = ""
         else:
             text = caption.format(", ".join(map(str, value)) if isinstance(value, tuple) else value)
@@ -114,7 +114,7 @@ def _freeze_options(options: Any) -> Mapping[str, Mapping[str, Any]]:
         values = table
         if attrs.has(type(table)):
             fields = [(f, getattr(table, f.name)) for f in attrs.fields(type(table))]
-            values = {f.name: value for f, value in fields if value != default_of(table, f)}
+            values = {f.name: value for f, value in fields if value != _default_of(table, f)}
         if not isinstance(values, Mapping) or not all(isinstance(k, str) for k in (name, *values)):
             raise ProtocolError(f"options {clipped(options)}: expected a table for each metric")
         changed = {key: as_tuples(v) for key, v in values.items() if v not in (None, DEFAULT)}

@@ -393,7 +393,7 @@ def _protocol_texts(protocol: Protocol) -> dict[str, str]:
     tolerances = list(map(number_text, protocol.tolerances))
     texts = {
         "proto": preset if preset != f"{_BASE}.1" else "",
-        "thr": format_thresholds(protocol.thresholds),
+        "thr": _format_thresholds(protocol.thresholds),
         "tol": f"{unit},".join(tolerances) + unit,  # such as ".0075d,.01d"
         "nms": str(protocol.nms_params) if protocol.nms else "none",
         "thin": "thin" if protocol.thin else "unthinned",
@@ -408,7 +408,7 @@ def _protocol_texts(protocol: Protocol) -> dict[str, str]:
     return unknown | known
 
 
-def format_thresholds(values: tuple[float, ...]) -> str:
+def _format_thresholds(values: tuple[float, ...]) -> str:
     """Return a short text that `parse_thresholds` converts to exactly these values."""
     count = len(values)
     if values == even_thresholds(count):
@@ -417,7 +417,7 @@ def format_thresholds(values: tuple[float, ...]) -> str:
         if values == grid:
             return name
     if values[0] == 0 and count > 1:
-        return f"0+{format_thresholds(values[1:])}"
+        return f"0+{_format_thresholds(values[1:])}"
     if count > 4 and values == tuple(np.linspace(values[0], values[-1], count).tolist()):
         return f"{values[0]}..{values[-1]}/{count}"
     return "at " + ",".join(map(number_text, values))

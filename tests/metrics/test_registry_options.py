@@ -8,7 +8,7 @@ import pytest
 from bsdsbench.errors import ProtocolError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.saliency import SaliencyOptions
-from bsdsbench.protocol.protocol import MATCHED, Protocol, default_of
+from bsdsbench.protocol.protocol import MATCHED, Protocol, _default_of
 from bsdsbench.protocol.signature import parse_overrides, preset_names
 
 METRICS = [registry.get(name) for name in registry.BUILT_IN]
@@ -32,7 +32,7 @@ def test_every_option_is_explained_and_its_default_stands_for_itself(metric):
         return
     record = metric.options()
     for f in attrs.fields(metric.options):
-        assert getattr(record, f.name) == default_of(record, f)
+        assert getattr(record, f.name) == _default_of(record, f)
         assert f.metadata["help"].endswith("."), f.name
 
 
