@@ -126,7 +126,7 @@ class Evaluation(TabularResult):
     @property
     def image_ids(self) -> list[str]:
         """Return the ids of the images, in ascending order."""
-        return list(map(attrgetter("image_id"), self.records))
+        return [record.image_id for record in self.records]
 
     @property
     def left_out(self) -> dict[str, str]:
@@ -198,7 +198,7 @@ class Evaluation(TabularResult):
     @cached_property
     def identity(self) -> Identity | None:
         """Return the identity of the ground-truth set, or None if a record has no fingerprint."""
-        truths = dict(map(attrgetter("image_id", "truth"), self.records))
+        truths = {record.image_id: record.truth for record in self.records}
         return identify(truths) if truths and all(truths.values()) else None
 
     @property
@@ -374,15 +374,12 @@ class Evaluation(TabularResult):
         """
         if not self.records:
             return dict(self.reported[metric].get("images", ())) if metric in self.reported else {}
-        scores: dict[str, dict[str, float]] = {}
-        for record in self.records:
-            scores[record.image_id] = {}
         values = self.image_values(metric).get("", {})  # "": the overall scores of each image
-        for column in registry.get(metric).image_columns:
-            if column.key in values:
-                for row, value in zip(scores.values(), values[column.key], strict=True):
-                    row[column.key] = value
-        return scores
+        keys = [c.key for c in registry.get(metric).image_columns if c.key in values]
+        return {
+            record.image_id: {key: values[key][k] for key in keys}
+            for k, record in enumerate(self.records)
+        }
 
     def image_values(self, metric: str) -> dict[str, dict[str, list[Any]]]:
         """Return the scores of all images, as {part: {key of a score: [value of each image]}}.
@@ -398,7 +395,7 @@ class Evaluation(TabularResult):
         overall = self.score(metric)
         columns = [*definition.columns_of(overall), *definition.image_columns]
         columns += definition.part_columns
-        keys = dict.fromkeys(map(attrgetter("key"), columns))
+        keys = dict.fromkeys(column.key for column in columns)
         values: dict[str, dict[str, list[Any]]] = {}
         # The scores come in blocks of images: every leaf of the tree is an array with a value each
         for block in definition.image_scores(self.stack(metric), self.protocol):
@@ -406,7 +403,7 @@ class Evaluation(TabularResult):
                 scores = dict(part_of(block, path) or {})
                 ods_threshold = value_at(part_of(overall, path) or {}, "ods.threshold")
                 if ods_threshold is not None and isinstance(scores.get("curve"), PRCurve):
-                    scores[AT_ODS] = scores["curve"].at(ods_threshold)["f"]
+                    scores[AT_ODS] = scores["curve"].at(ods_threshold).f
                 for key in keys:
                     array = value_at(scores, key)
                     if array is not None:
@@ -551,7 +548,7 @@ class Evaluation(TabularResult):
             "signature": str(self.signature),
             "set": self.identity.to_mapping() if self.identity else None,
             "read_as": self.read_as,
-            "tasks": list(map(attrgetter("name"), self.tasks)),
+            "tasks": [task.name for task in self.tasks],
             "protocol": self.protocol.to_mapping(),
             "metrics": list(self.metrics),
             "scores": scores,
