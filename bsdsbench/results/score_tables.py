@@ -402,14 +402,12 @@ def _describe_contents(runs: Sequence[Evaluation], n_rows: int) -> str:
     """
     contents = "scores" if n_rows == 1 else f"{n_rows} methods"
     if runs[0].records:
-        fewest = most = len(runs[0].records)
-        for run in runs:
-            fewest, most = min(fewest, len(run.records)), max(most, len(run.records))
+        sizes = [len(run.records) for run in runs]
         images = runs[0].set_line
-        if fewest < most:
-            images = f"{fewest} to {most} images"
+        if min(sizes) < max(sizes):
+            images = f"{min(sizes)} to {max(sizes)} images"
         elif runs[0].signature.set.startswith("set:"):  # a set without a name
-            images = counted(most, "image")
+            images = counted(sizes[0], "image")
         contents += f" on {images}"
     return f"{contents}, protocol {runs[0].protocol.name}"
 
