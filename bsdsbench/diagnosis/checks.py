@@ -163,42 +163,48 @@ CHECKS = {
 
 @dataclass(slots=True)
 class Examination(ExaminedInputs):
-    """What was read and measured, and what the checks have found so far."""
+    """What was read and measured, and what the checks have found so far.
+
+    The checks of single images take the images that are sound, which means without an error so far,
+    and return those that still are.
+    """
 
     findings: Findings = field(default_factory=Findings)
-    faulty: set[str] = field(default_factory=set)  # ids with an error, which later checks leave out
 
-    @property
-    def sound(self) -> list[ExaminedImage]:
-        """The images without an error so far."""
-        return [image for image in self.images if image.image_id not in self.faulty]
+    def report_code(self, code: str, sound: list[ExaminedImage]) -> list[ExaminedImage]:
+        """Report the sound images in which the problem `code` was seen when they were read.
 
-    @property
-    def measured(self) -> list[tuple[ExaminedImage, MeasuredMaps]]:
-        """The images without an error that were measured further, with their maps."""
-        return [(image, image.maps) for image in self.sound if image.maps]
+        Returns the images that are still sound.
+        """
+        return self.report_images(code, [i for i in sound if code in i.codes], sound)
 
-    def with_code(self, code: str) -> list[ExaminedImage]:
-        """Return the images that have the problem `code`, and no error so far."""
-        return [image for image in self.sound if code in image.codes]
-
-    def report_images(self, code: str, images: Sequence[ExaminedImage], **details: object) -> None:
-        """Report a problem of these images; do nothing if there are none.
+    def report_images(
+        self,
+        code: str,
+        images: Sequence[ExaminedImage],
+        sound: list[ExaminedImage],
+        **details: object,
+    ) -> list[ExaminedImage]:
+        """Report a problem of some of the sound images; do nothing if there are none.
 
         code : the kind of problem, a key of CHECKS
         images : the images that have the problem
         details : values for the placeholders of the message; see `report`. The message may also
-            have the placeholders {first} (the first image) and {maps} (the number of images in
-            words, such as "2 maps").
+            have the placeholders {first} (the first image), {maps} (the number of images in words,
+            such as "2 maps") and {measured} (the number of sound images that were measured).
 
-        If the problem is an error, the images are no longer `sound`.
+        Returns the images that are still sound: without `images` if the problem is an error.
         """
         if not images:
-            return
-        details = {"first": images[0], "maps": counted(len(images), "map"), **details}
+            return sound
+        measured = sum(image.maps is not None for image in sound)
+        maps = counted(len(images), "map")
+        details = {"first": images[0], "maps": maps, "measured": measured, **details}
         self.report(code, [image.file for image in images], **details)
-        if CHECKS[code][0] == ERROR:
-            self.faulty.update(image.image_id for image in images)
+        if CHECKS[code][0] != ERROR:
+            return sound
+        faulty = {image.image_id for image in images}
+        return [image for image in sound if image.image_id not in faulty]
 
     def report(self, code: str, files: Sequence[str] = (), **details: Any) -> None:
         """Add a finding about some files, or about the whole set if `files` is empty.
@@ -206,12 +212,11 @@ class Examination(ExaminedInputs):
         code : the kind of problem, a key of CHECKS, which has its level, message and remedy
         files : the names of the files
         details : values for the placeholders of the message. The placeholders {n} (number of
-            files), {of} (number of all images) and {measured} (number of measured images) are
-            always available. The detail `fix`, a tuple, replaces the remedy.
+            files) and {of} (number of all images) are always available. The detail `fix`, a tuple,
+            replaces the remedy.
         """
         level, text, fix = CHECKS[code]
-        numbers = {"of": len(self.images), "n": len(files), "measured": len(self.measured)}
-        message = text.format(**{**numbers, **details})
+        message = text.format(**{"of": len(self.images), "n": len(files), **details})
         self.findings.append(Finding(code, level, message, (*files,), details.get("fix", fix)))
 
     def best_f(
@@ -240,28 +245,30 @@ class Examination(ExaminedInputs):
         self,
         code: str,
         images: Sequence[ExaminedImage],
+        sound: list[ExaminedImage],
         protocol: Protocol | None = None,
         change: Callable[[F8], F8] | None = None,
         **details: object,
-    ) -> None:
+    ) -> list[ExaminedImage]:
         """Report a problem of images only if its remedy raises their F by GAIN or more.
 
-        code, images, details : as for `report_images`. The message may also have the placeholder
-            {tried}, which says how F rises.
+        code, images, sound, details : as for `report_images`. The message may also have the
+            placeholder {tried}, which says how F rises.
         protocol : the remedy, if it is another protocol
         change : the remedy, if it is a change of each soft map; see `best_f`
 
         The remedy is tried on those of the images that were measured. If none were, nothing is
-        reported.
+        reported. Returns the images that are still sound.
         """
         measured = [image.maps for image in images if image.maps]
         if not measured:
-            return
+            return sound
         before = self.best_f(measured, self.protocol)
         after = self.best_f(measured, protocol or self.protocol, change)
         if after >= before + GAIN:
             tried = f"F rises from {before:.3f} to {after:.3f}"
-            self.report_images(code, images, tried=tried, **details)
+            return self.report_images(code, images, sound, tried=tried, **details)
+        return sound
 
 
 def check_image_names(examination: Examination) -> None:
@@ -347,20 +354,23 @@ def check_files(examination: Examination) -> None:
             examination.findings.append(Finding(code, WARNING, message, tuple(having), (remedy,)))
 
 
-def check_values(examination: Examination) -> None:
+def check_values(examination: Examination) -> list[ExaminedImage]:
     """Report problems with the sizes of maps, with the annotations, and with the values of maps.
 
     Two of these problems concern the whole set. "one-annotator" is reported if every image has a
     single annotator although the data set (MANY_ANNOTATORS) has several. "values" is reported if
     the values of the files have no single meaning. The other problems concern single images.
+
+    Returns the images without an error.
     """
+    sound = examination.images
     for code in ("annotators", "transposed", "resized"):
-        examination.report_images(code, examination.with_code(code))
+        sound = examination.report_code(code, sound)
     name = examination.protocol.name
     numbers_of_annotators = {image.annotators for image in examination.images}
     if name.rstrip("*") in MANY_ANNOTATORS and numbers_of_annotators == {1}:
         examination.report("one-annotator", name=name)
-    examination.report_images("gt-polarity", examination.with_code("gt-polarity"))
+    sound = examination.report_code("gt-polarity", sound)
     try:
         examination.readings.check_values(examination.records)
     except DataError as error:
@@ -368,74 +378,57 @@ def check_values(examination: Examination) -> None:
             fix = problem.fix or (AS_EXPECTED,)
             examination.report("values", words=attrs.evolve(problem, fix=()), fix=fix)
     for code in ("zero", "saturated", "few-values"):
-        examination.report_images(code, examination.with_code(code))
+        sound = examination.report_code(code, sound)
+    return sound
 
 
-def check_fit(examination: Examination) -> None:
-    """Report maps that are inverted, mirrored, or exchanged with the map of another image.
+def check_fit(examination: Examination, sound: list[ExaminedImage]) -> list[ExaminedImage]:
+    """Report sound maps that are inverted, mirrored, or exchanged with the map of another image.
 
-    A map with one of the first two problems is not tested for the next ones.
+    - "inverted": bright maps that are much darker on the ground truth than off it, if inverting
+      them raises F
+    - "mirrored": maps that fit the ground truth far better when they are flipped or rotated, in one
+      finding for each orientation
+    - "exchanged": pairs of images of which the map of each fits the truth of the other better; the
+      finding names one such pair
+
+    A map with one of these problems is not tested for the next ones. Returns the images that are
+    still sound.
     """
-    _check_inverted(examination)
-    comparable = [image for image in examination.sound if image.thumbnails]
-    _check_turned(examination, comparable)
-    _check_exchanged(examination, comparable)
-
-
-def _check_inverted(examination: Examination) -> None:
-    """Report maps as "inverted" if they seem to be dark on bright, and inverting them raises F.
-
-    Such maps are bright, but much darker on the ground truth than off it.
-    """
-    dark = [i for i, maps in examination.measured if has_dark_boundaries(maps.soft, maps.truth)]
+    dark = [i for i in sound if i.maps and has_dark_boundaries(i.maps.soft, i.maps.truth)]
     fix = Setting("invert", not examination.protocol.invert)
-    inverted_protocol = examination.protocol.replace(invert=fix.value)
-    examination.report_remedy("inverted", dark, inverted_protocol, fix=(fix,))
-
-
-def _check_turned(examination: Examination, images: Sequence[ExaminedImage]) -> None:
-    """Report images whose map fits the ground truth far better when it is flipped or rotated.
-
-    They are reported as "mirrored", in one finding for each orientation.
-    """
-    for orientation in sorted({image.orientation for image in images} - {""}):
-        turned = [image for image in images if image.orientation == orientation]
-        examination.report_images("mirrored", turned, way=orientation)
-
-
-def _check_exchanged(examination: Examination, images: Sequence[ExaminedImage]) -> None:
-    """Report pairs of images as "exchanged" if the map of each fits the truth of the other better.
-
-    The finding names one such pair.
-    """
-    by_id = {image.image_id: image for image in images}
-    thumbnails = [(image.image_id, *image.thumbnails) for image in images if image.thumbnails]
+    inverted = examination.protocol.replace(invert=fix.value)
+    sound = examination.report_remedy("inverted", dark, sound, inverted, fix=(fix,))
+    for orientation in sorted({image.orientation for image in sound} - {""}):
+        turned = [image for image in sound if image.orientation == orientation]
+        sound = examination.report_images("mirrored", turned, sound, way=orientation)
+    thumbnails = [(image.image_id, *image.thumbnails) for image in sound if image.thumbnails]
     other_of_image = dict(find_swaps(thumbnails))
-    if other_of_image:
-        first_id, other_id = next(iter(other_of_image.items()))
-        exchanged = [by_id[image_id] for image_id in other_of_image]
-        examination.report_images("exchanged", exchanged, a=first_id, b=other_id)
+    a, b = next(iter(other_of_image.items()), ("", ""))
+    exchanged = [image for image in sound if image.image_id in other_of_image]
+    return examination.report_images("exchanged", exchanged, sound, a=a, b=b)
 
 
-def check_lines(examination: Examination) -> None:
-    """Report lines that are too thick or too thin, odd values, and displaced maps."""
-    raw_protocol = examination.protocol.replace(nms=True)
-    examination.report_remedy("raw", examination.with_code("raw"), raw_protocol)
+def check_lines(examination: Examination, sound: list[ExaminedImage]) -> None:
+    """Report sound images with lines that are too thick or thin, odd values, or displaced maps."""
+    raw = [image for image in sound if "raw" in image.codes]
+    examination.report_remedy("raw", raw, sound, examination.protocol.replace(nms=True))
     for code in ("thinned", "grid-values", "jpeg"):
-        examination.report_images(code, examination.with_code(code))
-    _check_displacement(examination)
+        examination.report_code(code, sound)
+    _check_displacement(examination, sound)
 
 
-def _check_displacement(examination: Examination) -> None:
+def _check_displacement(examination: Examination, sound: list[ExaminedImage]) -> None:
     """Report maps that are displaced from the ground truth by about a pixel or more, all together.
 
     If the displacements of their quarters differ by more than SCALED pixels, this is reported as
     "scaled". Otherwise, it is reported as a "shift" if moving the maps back raises F.
     """
     images, maps = [], []
-    for image, measured in examination.measured:
-        images.append(image)
-        maps.append((measured.soft, measured.truth))
+    for image in sound:
+        if image.maps:
+            images.append(image)
+            maps.append((image.maps.soft, image.maps.truth))
     moved = examined_images.find_displacement(maps, CORRELATED) if maps else None
     if not moved or (round(moved.rows), round(moved.columns)) == (0, 0):
         return
@@ -444,9 +437,9 @@ def _check_displacement(examination: Examination) -> None:
     if len(quarters) == 4 and np.ptp(quarters, axis=0).max() > SCALED:
         first, last = quarters[0], quarters[-1]
         ends = {"dy": first.rows, "dx": first.columns, "dy2": last.rows, "dx2": last.columns}
-        examination.report_images("scaled", images, **ends)
+        examination.report_images("scaled", images, sound, **ends)
         return
     back = -round(moved.rows), -round(moved.columns)
     move_back = partial(np.roll, shift=back, axis=(0, 1))
     rows, columns = moved
-    examination.report_remedy("shift", images, change=move_back, dy=rows, dx=columns)
+    examination.report_remedy("shift", images, sound, change=move_back, dy=rows, dx=columns)

@@ -157,9 +157,9 @@ def _examine_metric(
     checks.check_image_names(examination)
     checks.check_doubled_files(examination)
     checks.check_files(examination)
-    checks.check_values(examination)
-    checks.check_fit(examination)
-    checks.check_lines(examination)
+    sound = checks.check_values(examination)
+    sound = checks.check_fit(examination, sound)
+    checks.check_lines(examination, sound)
     findings = examination.findings
     findings.n_images = len(ids)
     findings.n_measured = examination.n_measured
