@@ -54,14 +54,11 @@ class CalibrationOptions:
 
 
 def _find_bins(values: F8, dtype: np.dtype[Any], bins: int, closed: str) -> I8:
-    """Return the index of the bin into which each value falls.
+    """Return which of the `bins` of equal width from 0 to 1 holds each value in [0, 1].
 
-    values: numbers in [0, 1].
     dtype: dtype of the map that the values come from. A value that differs from the edge of a bin
         by no more than the rounding error of this dtype counts as being on the edge.
-    bins: number of bins of equal width from 0 to 1.
-    closed: the end that belongs to a bin. With "left", a value on the edge between two bins falls
-        into the upper one; with "right", into the lower one.
+    closed: the option of this name, which decides about values on the edge of two bins.
     """
     error = _FLOAT32 if dtype == np.float32 else RELATIVE_TOLERANCE
     edges = np.arange(1, bins) / bins
@@ -99,12 +96,8 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
     ) -> Arrays:
         """Count the pixels of one image in each of B bins, once for each annotator.
 
-        Returns a dict with these arrays, which are sums over annotators. The value of a pixel is
-        called p.
-
-        pixels : int64 (B,), the number of pixels in each bin
-        marked : int64 (B,), the number of these pixels that the annotator marked
-        value : float64 (B,), the sum of p over the pixels of each bin
+        Returns `pixels`, the number of pixels, and `marked`, the number of those that the annotator
+        marked, both int64 (B,); and `value` float64 (B,), the sum of the pixels' values in the map.
         """
         masks, valid = annotated_masks(gt), gt.parts.get("valid")
         soft = prepare(pred.soft, protocol, valid)
@@ -121,10 +114,7 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CalibrationOptions
     ) -> DrawnSteps:
-        """Classify the pixels as correct, false positive or missed at each edge between two bins.
-
-        If there is only one bin, the pixels are classified at 0.5.
-        """
+        """Classify the pixels at each edge between two bins, or at 0.5 if there is a single bin."""
         valid, bins = gt.parts.get("valid"), max(opt.bins, 2)
         soft = prepare(pred.soft, protocol, valid)
         n_reached = _find_bins(unit(soft), soft.dtype, bins, opt.closed)
@@ -133,9 +123,8 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
     def values(self, counts: Stack, opt: CalibrationOptions) -> dict[str, F8]:
         """Compute ECE, ACE and MCE from the counts (N, B) of N images in B bins.
 
-        Each error is an array (N,), which is NaN for images without pixels. It is returned under
-        two keys, such as `ece` and `ece_mean`: the columns of the first are computed from counts
-        that are summed over images, those of the second are means over images.
+        Each error is an array (N,), NaN for images without pixels. It has two keys, such as `ece`
+        for the column of summed counts, and `ece_mean` for the column of means over images.
         """
         n_pixels = counts["pixels"]
         difference = np.abs(counts["value"] - counts["marked"])
@@ -148,14 +137,7 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: CalibrationOptions
     ) -> ScoreTree:
-        """Compute the calibration errors and the reliability of each of B bins for S data sets.
-
-        stack: the counts of N images, name -> (N, ...).
-        weights (S, N): how often each image occurs in each of S data sets.
-
-        Returns a dict in which each error, such as `ece`, is an array (S,).
-        `reliability` maps "value", "marked" and "pixels" to arrays (S, B), see the class.
-        """
+        """Compute the calibration errors (S,), and the `reliability` of B bins in arrays (S, B)."""
         n = weighted_sum(weights, stack["pixels"])
         reliability = {
             "value": defined_ratio(weighted_sum(weights, stack["value"]), n),

@@ -62,10 +62,7 @@ class _PixelCounts(Metric[Opt]):
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Opt
     ) -> DrawnSteps:
-        """Classify the pixels as correct, false positive or missed at each threshold.
-
-        The thresholds are those of `pixel_counts`.
-        """
+        """Classify the pixels as correct, false or missed at each threshold of `pixel_counts`."""
         from bsdsbench.kernels.thresholding import levels
 
         masks, valid = annotated_masks(gt), gt.parts.get("valid")
@@ -96,9 +93,9 @@ class PixelMetric(_PixelCounts[PixelOptions]):
     curved = True
 
     def with_whole_image(self, curve: PRCurve, stack: Stack) -> PRCurve:
-        """Return the curve with a row added at which every pixel is predicted.
+        """Return the curve with a row added at which every pixel of the set is predicted.
 
-        Its precision is the share of annotated pixels in the whole set, summed over annotators.
+        stack: the counts of all images, with an array (N, T) of each of tp, fp, fn and tn.
         """
         tp, fp, fn, tn = (stack[name][:, 0].sum() for name in ("tp", "fp", "fn", "tn"))
         return curve.with_whole_image(ratio(tp + fn, tp + fp + fn + tn))
@@ -106,14 +103,10 @@ class PixelMetric(_PixelCounts[PixelOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: PixelOptions
     ) -> ScoreTree:
-        """Compute the scores of the precision-recall curve, AUC-ROC, EER and MAE for S data sets.
+        """Compute the scores of the precision-recall curve, AUC-ROC, EER and MAE, (S,) each.
 
-        stack: the counts of N images, name -> (N, ...).
-        weights (S, N): how often each image occurs in each of S data sets.
-
-        Returns a dict with the scores of the curve, and `auc_roc`, `eer` and `mae`, arrays (S,).
         If the AP rule is "step", a row at which every pixel is predicted is added to the curve
-        before AP is computed. AP is NaN if no pixel is annotated.
+        before AP is computed.
         """
         thresholds = stack["thresholds"]
         right, missed, false = stack["tp"], stack["fn"], stack["fp"]
@@ -131,15 +124,14 @@ class PixelMetric(_PixelCounts[PixelOptions]):
                 curve = curve.with_whole_image(annotated_share)
             return np.where(annotated_share > 0, average_precision(curve, opt.ap_rule), np.nan)
 
-        auc, eer = [], []
-        for k in range(len(weights)):
-            roc = roc_of_counts(thresholds, tp[k], fp[k], int(n_annotated[k]), int(n_other[k]))
-            auc.append(roc.auc)
-            eer.append(roc.eer)
+        rocs = [
+            roc_of_counts(thresholds, tp[k], fp[k], int(n_annotated[k]), int(n_other[k]))
+            for k in range(len(weights))
+        ]
         return {
             **curve_scores(thresholds, matches, weights, protocol, ap=ap),
-            "auc_roc": np.array(auc),
-            "eer": np.array(eer),
+            "auc_roc": np.array([roc.auc for roc in rocs]),
+            "eer": np.array([roc.eer for roc in rocs]),
             "mae": defined_ratio(weighted_sum(weights, stack["abs_error_sum"]), n_pixels),
         }
 
@@ -155,13 +147,9 @@ class AverageIoUMetric(_PixelCounts[VoidOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: VoidOptions
     ) -> ScoreTree:
-        """Compute the average IoU, `aiu`, for S data sets, as an array (S,).
+        """Average IoU over images at each threshold, then over thresholds, which gives AIU (S,).
 
-        stack: the counts of N images, name -> (N, ...).
-        weights (S, N): how often each image occurs in each of S data sets.
-
-        IoU is averaged over images at each threshold, then over thresholds. It is 0 for an image in
-        which both maps are empty. Images whose pixels are all void are left out.
+        IoU is 0 for an image in which both maps are empty. Images of void only are left out.
         """
         union = stack["tp"] + stack["fp"] + stack["fn"]  # (N, T)
         has_pixels = union + stack["tn"] > 0

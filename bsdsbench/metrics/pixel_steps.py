@@ -6,7 +6,6 @@ else the metric reports separately. Void pixels have no class.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -93,7 +92,7 @@ class DrawnSteps(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """The changes of class of all pixels. The fields of `DrawnSteps` explain them."""
+    """The changes of class of all pixels, as `DrawnSteps` stores them."""
 
     n_changes: NDArray[np.uint16]
     steps: NDArray[np.uint16]
@@ -126,14 +125,13 @@ def changes_of(
 def steps_of_soft(
     thresholds: F8, n_reached: Map, masks: Bool, valid: Bool | None = None, beta2: float = 1.0
 ) -> DrawnSteps:
-    """Classify the pixels of a soft map at each threshold, by the masks of A annotators.
+    """Classify the pixels of a soft map at each of T ascending thresholds.
 
     A predicted pixel is correct if at least one annotator marked it, and false if none did. A pixel
     that is not predicted is missed if at least one annotator marked it.
 
-    thresholds: float64 (T,), in ascending order.
     n_reached: integers (H, W), the number of thresholds that each pixel reaches.
-    masks: bool (A, H, W), the pixels that each annotator marked.
+    masks: bool (A, H, W), the pixels that each of A annotators marked.
     valid: bool (H, W), False at void pixels. None if no pixel is void.
     beta2: beta^2 of the F that is shown.
 
@@ -141,13 +139,6 @@ def steps_of_soft(
     """
     n_steps = thresholds.size
     masks, n_reached = without_void(masks, valid), without_void(n_reached, valid)
-
-    def count_on(mask: Bool) -> I8:
-        """Return the number of predicted pixels within `mask` at each threshold, (T,)."""
-        n_pixels = np.bincount(n_reached[mask], minlength=n_steps + 1)  # that reach k thresholds
-        n_reaching = n_pixels[::-1].cumsum()[::-1]  # that reach k or more
-        return n_reaching[1:]
-
     off_class, on_class = _possible_classes(masks)
     # A pixel is on at the first thresholds, as many as it reaches, so it changes at most twice
     first_class = np.where(n_reached > 0, on_class, off_class)
@@ -160,37 +151,35 @@ def steps_of_soft(
         steps=step_of_change[is_change].astype(np.uint16),
         classes=new_class[is_change],
     )
-    matches = _count_matches(count_on, masks, valid)
+    # The pixels that reach k thresholds, counted once for each annotator who marked them
+    n_marked = masks.sum(axis=0).ravel()
+    marked = np.bincount(n_reached.ravel(), n_marked, n_steps + 1).astype(np.int64)
+    pixels = np.bincount(n_reached.ravel(), minlength=n_steps + 1)
+    matched, predicted = (n[::-1].cumsum()[-2::-1] for n in (marked, pixels))  # k + 1 or more
+    matches = _matches_of(matched, predicted, masks)
     return DrawnSteps(thresholds, matches, *changes, n_annotators=len(masks), beta2=beta2)
 
 
 def steps_of_maps(thresholds: F8, maps: Bool, masks: Bool, valid: Bool | None = None) -> DrawnSteps:
-    """Classify the pixels of a binary map for each threshold, by the masks of A annotators.
+    """Classify the pixels of a binary map for each of T thresholds, as `steps_of_soft` does.
 
-    This is `steps_of_soft` for predictions that are not cut from a soft map, such as the boundaries
-    of several segmentations.
-
-    thresholds: float64 (T,), in ascending order.
-    maps: bool (T, H, W), the predicted pixels at each threshold.
+    maps: bool (T, H, W), the predicted pixels at each threshold, such as the boundaries of several
+        segmentations. A pixel may be on at a threshold and off at a lower one.
     masks, valid: as in `steps_of_soft`.
     """
     masks, maps = without_void(masks, valid), without_void(maps, valid)
-
-    def count_on(mask: Bool) -> I8:
-        """Return the number of predicted pixels within `mask` at each threshold, (T,)."""
-        return np.count_nonzero(maps & mask, axis=(1, 2))
-
     off_class, on_class = _possible_classes(masks)
     classes = np.where(maps, on_class, off_class).reshape(thresholds.size, -1).T
     changes = changes_of(classes, masks.shape[1:])
-    matches = _count_matches(count_on, masks, valid)
+    matched = (maps * masks.sum(axis=0)).sum(axis=(1, 2))
+    matches = _matches_of(matched, np.count_nonzero(maps, axis=(1, 2)), masks)
     return DrawnSteps(thresholds, matches, *changes, n_annotators=len(masks))
 
 
 def _possible_classes(masks: Bool) -> NDArray[np.uint8]:
     """Return the class of each pixel if it is not predicted ([0]), and if it is ([1]).
 
-    masks: bool (A, H, W), the pixels that each annotator marked.
+    masks: bool (A, H, W), the pixels that each of A annotators marked.
 
     Returns uint8 (2, H, W), in which 0 means no class.
     """
@@ -200,15 +189,11 @@ def _possible_classes(masks: Bool) -> NDArray[np.uint8]:
     return np.stack([off_class, on_class])
 
 
-def _count_matches(count_on: Callable[[Bool], I8], masks: Bool, valid: Bool | None) -> I8:
-    """Count matched and all pixels at each of T thresholds, as `DrawnSteps.matches` holds them.
+def _matches_of(matched: I8, predicted: I8, masks: Bool) -> I8:
+    """Return the field `DrawnSteps.matches` (T, 4), summed over the A annotators of `masks`.
 
-    count_on: returns the number of predicted pixels within a mask at each threshold, (T,).
-    masks: bool (A, H, W), the pixels that each annotator marked.
-    valid: bool (H, W), False at void pixels. None if no pixel is void.
+    matched (T,): predicted pixels that are marked, summed over annotators.
+    predicted (T,): predicted pixels, counted once.
     """
-    matched = np.sum([count_on(mask) for mask in masks], axis=0)
-    n_annotated = np.full_like(matched, np.count_nonzero(masks))
-    everywhere = np.ones(masks.shape[1:], bool) if valid is None else valid
-    n_predicted = len(masks) * count_on(everywhere)  # once for each annotator
-    return np.stack([matched, n_annotated, matched, n_predicted], axis=-1)
+    annotated = np.full_like(matched, np.count_nonzero(masks))
+    return np.stack([matched, annotated, matched, len(masks) * predicted], axis=-1)

@@ -88,9 +88,8 @@ class TopologyOptions:
 def _foregrounds(
     pred: Prediction, gt: GroundTruth, protocol: Protocol, threshold: float
 ) -> MapPair:
-    """Return the predicted and the annotated foreground as bool maps (H, W).
+    """Return the pixels with a value of at least `threshold`, and the annotated mask, as bool maps.
 
-    A pixel belongs to the predicted foreground if its value, from 0 to 1, is at least `threshold`.
     Void pixels belong to neither foreground.
     """
     valid = gt.parts.get("valid")
@@ -151,16 +150,11 @@ def betti_numbers(mask: Bool, connectivity: int = 8, patch: int = 0, stride: int
 
 
 def _euler_characteristics(masks: NDArray[np.uint8], connectivity: int) -> I8:
-    """Compute the Euler characteristic of each of N masks.
+    """Compute the Euler characteristic of each of N masks (N, H, W) of 0 and 1, as int64 (N,).
 
-    It is obtained by counting the squares of 2 x 2 pixels with one pixel on, with three pixels on,
-    and with two diagonally opposite pixels on (Gray, "Local properties of binary images in two
-    dimensions", 1971).
-
-    masks: (N, H, W) of 0 and 1; the outermost rows and columns must be 0.
-    connectivity: number of neighbours of a foreground pixel, 8 or 4.
-
-    Returns int64 (N,).
+    The squares of 2 x 2 pixels are counted that have one pixel on, three, or two that are
+    diagonally opposite (Gray, "Local properties of binary images in two dimensions", 1971). The
+    outermost rows and columns of the masks must be 0.
     """
     top_left, top_right = masks[:, :-1, :-1], masks[:, :-1, 1:]
     bottom_left, bottom_right = masks[:, 1:, :-1], masks[:, 1:, 1:]
@@ -196,14 +190,10 @@ class TopologyMetric(ValuesMetric[TopologyOptions]):
     ) -> Arrays:
         """Count the topological errors and the skeleton pixels of one image.
 
-        Returns a dict with these arrays:
-
         errors : int64 (3,), the absolute differences of b0, b1 and the Euler characteristic between
             the two masks, summed over patches. Patches of void pixels only are left out.
-        patches : int (), number of patches with at least one pixel that is not void
-        skeleton : int64 (2, 2), one row for the prediction and one for the ground truth. Column 0
-            is the number of its skeleton pixels that lie in the other mask, column 1 the number of
-            all its skeleton pixels.
+        patches : int (), the number of patches that are not left out
+        skeleton : int64 (2, 2), the counts of `skeleton_pixels`
         """
         masks = _foregrounds(pred, gt, protocol, opt.threshold)
         patches = {"connectivity": opt.connectivity, "patch": opt.patch, "stride": opt.stride}
@@ -222,11 +212,11 @@ class TopologyMetric(ValuesMetric[TopologyOptions]):
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: TopologyOptions
     ) -> DrawnSteps:
-        """Classify the pixels of the two foregrounds as correct, false positive or missed."""
+        """Classify the pixels of the two foregrounds as correct, false or missed."""
         return draw_masks(*_foregrounds(pred, gt, protocol, opt.threshold))
 
     def values(self, counts: Stack, opt: TopologyOptions) -> dict[str, F8]:
-        """Compute the errors per patch and clDice of N images; each is an array (N,).
+        """Compute the errors per patch and clDice of N images, (N,) each.
 
         The errors are NaN if the image has no patch, and clDice is NaN if both masks are empty.
         """
@@ -257,7 +247,7 @@ class CcqOptions:
 
 
 class _BufferedLines(NamedTuple):
-    """The centre lines of both maps, and the pixels within the buffer distance of each line."""
+    """The centre lines of both maps, and the pixels within the buffer around each line."""
 
     lines: MapPair
     near: MapPair
@@ -266,11 +256,7 @@ class _BufferedLines(NamedTuple):
 def _find_lines(
     pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CcqOptions
 ) -> _BufferedLines:
-    """Find the centre lines of both maps, and the pixels within the buffer distance of each line.
-
-    The centre lines are the skeletons of the foregrounds. If `opt.lines` is "given", the
-    foregrounds themselves are taken as centre lines.
-    """
+    """Thin both foregrounds to centre lines, unless these are given, and draw their buffers."""
     from skimage.morphology import skeletonize
 
     from bsdsbench.kernels.matching.graph import within_reach
@@ -286,16 +272,13 @@ def _find_lines(
 def _half_widths(
     radius: float, spacing: tuple[float, float], shape: tuple[int, ...]
 ) -> NDArray[np.int32]:
-    """Describe a disk of pixels by the half width of each of its rows.
+    """Return the half width in pixels of each row of a disk, from its top to its bottom.
 
-    Row k of the disk consists of its centre pixel and of half_width[k] pixels on each side of it.
-    For example, a radius of 1 with square pixels of size 1 gives [0, 1, 0].
+    A row consists of its centre pixel and of half_width pixels on each side. For example, a radius
+    of 1 with square pixels of size 1 gives [0, 1, 0].
 
-    radius: radius of the disk, in the unit of `spacing`.
-    spacing: height and width of a pixel.
+    radius: in the unit of `spacing`, the height and the width of a pixel.
     shape: rows and columns of the image. The disk is not made larger than the image needs.
-
-    Returns int32 (rows,), from the top row of the disk to the bottom row.
     """
     height, width = spacing
     n_rows = min(int(radius / height) + 1, shape[0])  # to one row (column) beyond the radius
@@ -328,13 +311,10 @@ class CcqMetric(ValuesMetric[CcqOptions]):
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CcqOptions
     ) -> Arrays:
-        """Count the matched and the total pixels of the predicted and of the annotated lines.
+        """Count the pixels of the predicted ([0]) and of the annotated ([1]) lines.
 
-        Returns a dict with two arrays. Both hold the number for the predicted lines first, then for
-        the annotated lines.
-
-        matched : int (2,), line pixels that lie within the buffer around the lines of the other map
-        total : int (2,), all line pixels
+        Returns `matched`, the pixels within the buffer around the other map's lines, and `total`,
+        all pixels; both are int (2,).
         """
         lines, near = _find_lines(pred, gt, protocol, opt)
         matched = [(lines.pred & near.gt).sum(), (lines.gt & near.pred).sum()]
@@ -343,12 +323,11 @@ class CcqMetric(ValuesMetric[CcqOptions]):
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CcqOptions
     ) -> DrawnSteps:
-        """Return the class of each pixel, as a single step named "lines".
+        """Classify the pixels of the lines and of their buffers, as a single step named "lines".
 
-        A predicted line pixel is right if it lies within the buffer of the annotated line, and
-        false otherwise. An annotated line pixel outside the buffer of the predicted line is missed.
-        All other pixels of the buffers are near both lines, near the predicted line, or near the
-        annotated line. If several classes apply to a pixel, the first in this order is taken.
+        A predicted line pixel is correct within the buffer of the annotated line, and false
+        elsewhere. An annotated line pixel outside the buffer of the predicted line is missed. Other
+        pixels are near both lines or near one. The first class that applies is taken.
         """
         lines, near = _find_lines(pred, gt, protocol, opt)
         matched_pred, matched_gt = lines.pred & near.gt, lines.gt & near.pred
@@ -363,10 +342,10 @@ class CcqMetric(ValuesMetric[CcqOptions]):
         return DrawnSteps(np.zeros(1), matches, *changes, areas=False, parts=("lines",))
 
     def values(self, counts: Stack, opt: CcqOptions) -> dict[str, F8]:
-        """Compute completeness, correctness, quality and F of N images from their counts.
+        """Compute completeness, correctness, quality and F of N images, (N,) each.
 
-        Each score is an array (N,). A ratio is NaN if its denominator is 0. F is NaN if nothing is
-        annotated or predicted, and 0 if only one of the maps has lines.
+        A ratio is NaN if its denominator is 0. F is NaN if nothing is annotated or predicted, and 0
+        if only one of the maps has lines.
         """
         matched, total = counts["matched"], counts["total"]
         shares = defined_ratio(matched, total)  # columns: correctness, completeness
