@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 import zlib
 from dataclasses import dataclass
@@ -48,7 +47,11 @@ def read_hdf5(data: bytes) -> dict[str, object]:
             "is a MATLAB 7.3 (HDF5) file, expected h5py to read it: pip install 'bsdsbench[hdf5]' "
             "(or save with -v7)"
         ) from None
-    with h5py.File(io.BytesIO(data), "r") as file:
+    try:  # given a Python file object, HDF5 crashes at exit if the file could not be opened
+        file_id = h5py.h5f.open_file_image(data)
+    except (OSError, ValueError):
+        raise FaultError("is damaged or cut short, expected a whole HDF5 file") from None
+    with h5py.File(file_id) as file:
         converter = _Converter(file, data.startswith(MATLAB_HEADER), Budget())
         converter.budget.spend(len(file) * _ITEM_COST)
         names = [name for name in file if not name.startswith("#")]
@@ -86,10 +89,7 @@ class _Converter:
         is_struct_array = len(lists) == len(fields) and len(lengths) == 1
         if not is_struct_array:
             return fields
-        structs = []
-        for values_of_struct in zip(*lists, strict=True):
-            structs.append(dict(zip(fields, values_of_struct, strict=True)))
-        return structs
+        return [dict(zip(fields, values, strict=True)) for values in zip(*lists, strict=True)]
 
     def convert(self, item: h5py.Dataset | h5py.Group, depth: int) -> object:
         """Convert a group or a data set of an HDF5 file, at the nesting level `depth`.
