@@ -118,12 +118,12 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None
     Counts
         With these arrays:
 
-        - `inside`, `joined`, int64 (3,): the summed intersections and the summed unions of which
-          AJI, AJI+ and the AJI of cellpose (in this order) are the ratios
+        - `inside`, `joined`, int64 (3,): the intersections and unions of which AJI, AJI+ and the
+          AJI of cellpose, in this order, are the ratios
         - `objects`, int64 (2, 2): [[annotated objects that were found, all annotated objects],
           [predicted objects that are correct, all predicted objects]]
         - `sorted_ap`, float64 (): the sorted AP, or NaN if neither map has an object
-        - `by_size`, int64 (B, 2, 2): `objects` for each of B size classes, only if `opt.sizes` is
+        - `by_size`, int64 (B, 2, 2): `objects` of each of B size classes, only if `opt.sizes` is
           set
 
     Raises
@@ -155,19 +155,16 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None
     table = _tabulate_overlaps(pred_map, gt_map)
     one_to_one = _assignment()(table.iou, maximize=True)
     is_pair = _pair_by_rule(table, opt)  # rows: annotated objects, columns: predicted objects
-    is_found, is_correct = np.any(is_pair, axis=1), np.any(is_pair, axis=0)
-    by_size: dict[str, ArrayLike] = {}
-    if opt.sizes:
-        gt_rows = _count_by_size(is_found, table.gt_pixels, opt.sizes)
-        pred_rows = _count_by_size(is_correct, table.pred_pixels, opt.sizes)
-        by_size["by_size"] = np.stack([gt_rows, pred_rows], axis=1)
+    gt_rows = _count_by_size(np.any(is_pair, axis=1), table.gt_pixels, opt.sizes)
+    pred_rows = _count_by_size(np.any(is_pair, axis=0), table.pred_pixels, opt.sizes)
+    by_size = np.stack([gt_rows, pred_rows], axis=1)  # a single class if there are no `sizes`
     jaccard_sums = _jaccard_sums(table, one_to_one)
     return Counts(
         inside=[sums.inside for sums in jaccard_sums],
         joined=[sums.joined for sums in jaccard_sums],
-        objects=[[is_found.sum(), is_found.size], [is_correct.sum(), is_correct.size]],
+        objects=by_size.sum(axis=0),
         sorted_ap=_sorted_ap(table.iou[one_to_one], sum(table.iou.shape)),
-        **by_size,
+        **({"by_size": by_size} if opt.sizes else {}),
     )
 
 
@@ -184,7 +181,7 @@ class _OverlapTable(NamedTuple):
 def _tabulate_overlaps(pred: Map, gt: Map) -> _OverlapTable:
     """Tabulate the overlaps of the objects in two label maps (H, W); 0 is no object.
 
-    The rows and columns of the table are in ascending order of the objects' numbers.
+    Rows and columns are in ascending order of the objects' numbers.
     """
     overlaps = find_overlaps(pred, gt)
     rows, cols = _rank_objects(overlaps.gt), _rank_objects(overlaps.pred)
@@ -197,13 +194,12 @@ def _tabulate_overlaps(pred: Map, gt: Map) -> _OverlapTable:
 
 
 def _rank_objects(values: I8) -> I8:
-    """Replace numbers of objects with 1, 2, ... in the same order; 0 (no object) stays 0.
+    """Replace numbers of objects with 1, 2, ..., such as [7, 0, 3, 7] with [2, 0, 1, 2].
 
-    For example, [7, 0, 3, 7] becomes [2, 0, 1, 2].
+    The number 0, no object, stays 0.
     """
     with_0 = np.append(values, 0)  # so that 0 gets the rank 0, even if it does not occur
-    ranks = np.unique(with_0, return_inverse=True)[1]
-    return ranks[:-1]
+    return np.unique(with_0, return_inverse=True)[1][:-1]
 
 
 class _JaccardSums(NamedTuple):
@@ -218,7 +214,7 @@ def _jaccard_sums(table: _OverlapTable, one_to_one: tuple[I8, I8]) -> list[_Jacc
 
     - aji pairs each annotated object with the predicted object with which it has the largest IoU.
     - aji_plus takes the pairs in `one_to_one`: indices of annotated objects and of their partners.
-    - aji_union is the index of cellpose, see `_cellpose_sums`.
+    - aji_union is computed by `_cellpose_sums`.
     """
     best_pairs = one_to_one
     if table.iou.size:
@@ -229,8 +225,8 @@ def _jaccard_sums(table: _OverlapTable, one_to_one: tuple[I8, I8]) -> list[_Jacc
 def _sum_pairs(table: _OverlapTable, pairs: tuple[I8, I8]) -> _JaccardSums:
     """Sum the intersections and the unions of pairs of objects, as AJI and AJI+ do.
 
-    pairs: the indices of the annotated and of the predicted object of each pair. Pairs without a
-        common pixel are left out.
+    pairs: indices of the annotated objects, and of their partners. Partners without a common pixel
+        are no pair.
     """
     is_pair = np.zeros(table.iou.shape, bool)
     is_pair[pairs] = table.shared[pairs] > 0
@@ -243,8 +239,7 @@ def _sum_pairs(table: _OverlapTable, pairs: tuple[I8, I8]) -> _JaccardSums:
 def _cellpose_sums(table: _OverlapTable) -> _JaccardSums:
     """Sum the intersections of pairs of objects, and count the pixels of all objects, as cellpose.
 
-    As many one-to-one pairs with an IoU of at least 0.5 as possible are made. Pixels that belong to
-    an object in both maps are counted once.
+    As many objects as possible are paired one to one with an IoU of at least 0.5.
     """
     # The other terms of the benefit add up to 1/2 at most, so they only decide between equal
     # numbers of pairs with such an IoU
@@ -258,14 +253,9 @@ def _cellpose_sums(table: _OverlapTable) -> _JaccardSums:
 def _pair_by_rule(table: _OverlapTable, opt: InstancesOptions) -> Bool:
     """Select the pairs that make an annotated object found and a predicted object correct.
 
-    The option `opt.overlap` is the rule:
-
-    - "any": all pairs that share a pixel
-    - "iou": all pairs with an IoU above `opt.iou`
-    - "one-to-one": as many of the pairs with an IoU above `opt.iou` as possible, such that each
-      object is in one pair only
-
-    Returns bool (G, P), True for the selected pairs.
+    Returns bool (G, P). The option `overlap` selects all pairs that share a pixel ("any"), those
+    with an IoU above `opt.iou` ("iou"), or as many of these as possible, such that each object is
+    in one pair only ("one-to-one").
     """
     if opt.overlap == "any":
         return table.shared > 0
@@ -282,14 +272,9 @@ def _pair_by_rule(table: _OverlapTable, opt: InstancesOptions) -> Bool:
 def _sorted_ap(pair_ious: F8, n_objects: int) -> float:
     """Compute sorted AP: the area under TP / (TP + FP + FN) as the required IoU grows from 0 to 1.
 
-    As the required IoU passes the IoU of a pair, this pair stops counting as a true positive (TP).
-    The curve joins its values at the IoUs of the pairs with straight lines, is constant before the
-    first, and ends at 0 for IoU 1.
-
-    pair_ious: the IoU of each one-to-one pair.
-    n_objects: the number of annotated objects plus the number of predicted objects.
-
-    Returns NaN if there are no objects, and 0 if no pair overlaps.
+    A one-to-one pair is a true positive (TP) up to its own IoU, one of `pair_ious`. Straight lines
+    join the values at these IoUs; the curve is constant before the first, and ends at 0 for IoU 1.
+    Sorted AP is NaN without any objects. `n_objects` counts the objects of both maps.
     """
     if not n_objects:
         return np.nan
@@ -304,13 +289,10 @@ def _sorted_ap(pair_ious: F8, n_objects: int) -> float:
 
 
 def _count_by_size(is_matched: Bool, pixels: I8, sizes: Sequence[int]) -> I8:
-    """Count the matched objects and all objects of one map in each of B size classes.
+    """Count the matched objects and all objects of one map in each of B size classes, (B, 2).
 
-    is_matched (objects,): True for the objects that are matched.
-    pixels (objects,): the number of pixels of each object.
+    is_matched, pixels (objects,): whether each object is matched, and its number of pixels.
     sizes (B - 1,): the numbers of pixels at which the second and all later classes begin.
-
-    Returns int64 (B, 2): the matched objects and all objects of each class.
     """
     size_class = np.searchsorted(sizes, pixels, side="right")
     n_classes = len(sizes) + 1
@@ -338,8 +320,7 @@ def _assignment() -> Callable[..., tuple[I8, I8]]:
 def _object_scores(objects: Map) -> dict[str, F8]:
     """Compute F, precision, recall and the numbers of found, missed and false objects.
 
-    objects (..., 2, 2): [[found, all annotated], [correct, all predicted]] in the last two axes, as
-        `instance_counts` returns it.
+    objects (..., 2, 2): [[found, all annotated], [correct, all predicted]] in the last two axes.
 
     Returns a dict with arrays (...). Recall is NaN if nothing is annotated, precision is NaN if
     nothing is predicted, and F is NaN if both are.
@@ -393,17 +374,14 @@ class InstancesMetric(LabelMetric[InstancesOptions], ValuesMetric[InstancesOptio
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: InstancesOptions
     ) -> DrawnSteps:
-        """Classify the pixels of an image as correct, false positive or missed, for an overlay.
+        """Classify the pixels as correct, false or missed, with objects paired by an IoU above 0.5.
 
-        Objects are paired if their IoU is above 0.5, whatever the options say.
+        The option `overlap` has no effect here.
         """
         return draw_regions(pred, gt, opt)
 
     def values(self, counts: Stack, opt: InstancesOptions) -> dict[str, F8]:
-        """Compute the value of each column from the counts of N images, or from N sums over images.
-
-        Returns key of the column -> (N,).
-        """
+        """Compute the value of each column, (N,), from the counts of N images or from N sums."""
         indices = defined_ratio(counts["inside"], counts["joined"])  # (N, 3)
         values = _object_scores(counts["objects"])
         for k, name in enumerate(JACCARD):
@@ -413,20 +391,14 @@ class InstancesMetric(LabelMetric[InstancesOptions], ValuesMetric[InstancesOptio
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: InstancesOptions
     ) -> ScoreTree:
-        """Compute the scores for S data sets, as arrays (S,).
-
-        stack: the counts of N images, name -> (N, ...).
-        weights (S, N): how often each image occurs in each of S data sets.
-
-        If the option `sizes` is set, "by_size" holds the scores of `_object_scores` by size class.
-        """
+        """Compute the scores, (S,) each. With `opt.sizes`, "by_size" holds those of each size."""
         scores = dict(super().scores(stack, weights, protocol, opt))
         if opt.sizes:
             by_size = _object_scores(weighted_sum(weights, stack["by_size"]))  # (S, B) each
-            scores_of_size = {}
-            for k, name in enumerate(opt.size_names):
-                scores_of_size[name] = {key: values[:, k] for key, values in by_size.items()}
-            scores["by_size"] = scores_of_size
+            scores["by_size"] = {
+                name: {key: values[:, k] for key, values in by_size.items()}
+                for k, name in enumerate(opt.size_names)
+            }
         return scores
 
     def parts(self, protocol: Protocol, opt: InstancesOptions) -> dict[str, tuple[str, ...]]:

@@ -62,10 +62,9 @@ def find_overlaps(pred: Map, gt: Map) -> Overlaps:
 
 
 def void_of(gt: ArrayLike, ignored: Sequence[float] = ()) -> Bool | None:
-    """Return the void pixels of an annotated map, which are not to be judged, as bool (H, W).
+    """Return the pixels of an annotated map that are not judged, bool (H, W), or None if all are.
 
-    A pixel is void if its value is one of `ignored`. It is also void if its value is VOID, which
-    only maps of int64 can hold. Returns None if there are no void pixels.
+    The values of these void pixels are `ignored` and, in maps of int64, VOID.
     """
     array = np.asarray(gt)
     void_values = [*ignored, VOID] if array.dtype == np.int64 else [*ignored]
@@ -76,10 +75,9 @@ def void_of(gt: ArrayLike, ignored: Sequence[float] = ()) -> Bool | None:
 
 
 def as_label_map(labels: ArrayLike, what: str = "labels") -> Map:
-    """Check that an array is a label map (H, W) of integers, and return it.
+    """Check that an array is a label map (H, W) of integers, and return it; bool becomes uint8.
 
-    A bool map becomes uint8. Raises DataError if the array has another type or shape, or no pixels.
-    `what` names the array in the message.
+    Raises DataError, which begins with `what`, for another type or shape, or no pixels.
     """
     array = given_array(labels, what)
     if array.dtype.kind == "b":
@@ -93,10 +91,7 @@ def as_label_map(labels: ArrayLike, what: str = "labels") -> Map:
 
 
 def as_label_maps(pred: ArrayLike, gt: ArrayLike) -> MapPair:
-    """Check two label maps with `as_label_map`, and return them.
-
-    Raises DataError if an array is not a label map, and ShapeError if the shapes differ.
-    """
+    """Check two maps by `as_label_map`, and raise ShapeError if their shapes differ."""
     maps = MapPair(as_label_map(pred, SIDES[0]), as_label_map(gt, SIDES[1]))
     same_shape(maps.pred.shape, maps.gt.shape)
     return maps
@@ -107,15 +102,14 @@ def name_file_in_errors(pred: Prediction, gt: GroundTruth) -> Iterator[None]:
     """Name the file of the map in a DataError that is raised inside the `with` block.
 
     The file name replaces "prediction: " or "ground truth: " at the beginning of the message. A
-    message with another beginning is taken to be about the prediction. An error that already names
-    a file is raised unchanged.
+    message with another beginning is taken to be about the prediction.
     """
     try:
         yield
     except DataError as error:
         problem = error.problems[0]
         side, _, message = problem.has.partition(": ")
-        if problem.file or side in (pred.where, gt.where):
+        if problem.file or side in (pred.where, gt.where):  # the error names the file already
             raise
         if side not in SIDES:
             message = problem.has
@@ -133,10 +127,9 @@ def _unit_words(options: LabelOptions) -> str:
 
 
 def _check_divisor(options: LabelOptions, _: object, divisor: int) -> None:
-    """Raise ProtocolError if `divisor` (label = class * divisor + number) does not fit the options.
+    """Raise ProtocolError if `divisor` (label = class x divisor + number) does not fit the options.
 
-    If `components` is set, `unit` must be "instance", and there may be no classes and no divisor.
-    If there are classes and `unit` is not "class", a divisor (a number above 0) is required.
+    Instances of classes need a divisor, and `components` are instances without classes or divisor.
     """
     if options.components and (options.unit != "instance" or options.classes or divisor):
         expected = 'unit "instance", no classes and no divisor'
@@ -149,7 +142,7 @@ def _check_divisor(options: LabelOptions, _: object, divisor: int) -> None:
 
 
 def _check_things(options: LabelOptions, _: object, named: Sequence[str] | None) -> None:
-    """Raise ProtocolError if a name in the option `things` is no class, or no label is ignored."""
+    """Raise ProtocolError if a name in `things` is no class, or if no label is ignored."""
     for name in named or ():
         if name not in options.classes or not options.ignored:
             expected = "names of classes, beside a label to ignore"
@@ -169,22 +162,16 @@ COMPONENTS = option(
 
 
 def number_components(mask: Map, neighbours: int, what: str) -> Map:
-    """Number the connected components of a mask (H, W) from 1; pixels outside it are 0.
+    """Number the 4- or 8-connected components of a mask (H, W) from 1; pixels outside it are 0.
 
-    neighbours: 4 joins pixels that share a side; 8 also joins pixels that share a corner.
-    what: the name of the map in errors.
-
-    A gray mask is binarised at one half. Raises DataError if the map is not a mask.
+    A gray mask is binarised at one half. Raises DataError, which begins with `what`, if the map is
+    not a mask.
     """
     return number_pieces(binarise(mask, None, what), neighbours, background=0)
 
 
 class MapContents:
-    """What label maps hold: masks, classes or instances. `LabelOptions` explains the fields.
-
-    The values here are those of metrics that compare instances without classes, whose options are
-    `components` and `ignore` only.
-    """
+    """What label maps hold, as `LabelOptions` explains; by default, instances without classes."""
 
     classes: tuple[str, ...] = ()
     first: int = 0
@@ -257,7 +244,7 @@ class LabelOptions(MapContents):
 
 
 def _as_two_steps(value: object) -> tuple[Any, ...]:
-    """Convert one number or two to a pair of floats; leave other values to the option's check."""
+    """Convert one number or two to a pair of floats. The option's check refuses anything else."""
     given = value if isinstance(value, list | tuple) else [value]
     steps = tuple(float(v) if is_number(v) else v for v in given)
     return steps * 2 if len(steps) == 1 else steps
@@ -276,9 +263,8 @@ SPACING = option(
 
 
 def number_pieces(labels: Map, neighbours: int, background: int | None = None) -> Map:
-    """Number the connected pieces of pixels with equal labels (H, W) from 1.
+    """Number the 4- or 8-connected pieces of pixels with equal labels (H, W) from 1.
 
-    neighbours: 4 joins pixels that share a side; 8 also joins pixels that share a corner.
     background: a label whose pixels get 0. If it is None, every pixel is in a piece.
     """
     try:  # `label` calls this for integers, but its import loads scipy.ndimage (0.35 s)

@@ -37,7 +37,19 @@ from bsdsbench.scores.counts import NO_EVIDENCE, Counts, Evidence
 _FEW_LABELS = 3
 
 
-def label_maps(pred: Prediction, gt: GroundTruth, opt: MapContents) -> MapPair:
+MapOptions = TypeVar("MapOptions", bound=MapContents)
+_evolve: Callable[..., Any] = attrs.evolve  # untyped, as MapContents itself is no attrs class
+
+
+class ReadMaps(NamedTuple, Generic[MapOptions]):
+    """Both label maps of an image, and the options that are still to be applied to them."""
+
+    pred: Map
+    gt: Map
+    opt: MapOptions
+
+
+def read_maps(pred: Prediction, gt: GroundTruth, opt: MapOptions) -> ReadMaps[MapOptions]:
     """Return both maps of an image as label maps (H, W) with the same numbering.
 
     The options say what the maps hold. The first of these conditions that holds decides:
@@ -47,7 +59,9 @@ def label_maps(pred: Prediction, gt: GroundTruth, opt: MapContents) -> MapPair:
     - `classes` are named: labels of classes
     - otherwise: masks
 
-    If `gt.valid` excludes pixels, the annotated map is int64, with VOID at these pixels.
+    If `gt.valid` excludes pixels, the annotated map is int64, with VOID at these pixels. In the
+    options that are returned, `components` and `ignore` have no effect where they were applied
+    here, or when the files were read.
 
     Raises DataError if a map is a stack of several maps, if labels or numbers were cut to fewer
     bits, or if the two maps number their classes differently.
@@ -56,12 +70,15 @@ def label_maps(pred: Prediction, gt: GroundTruth, opt: MapContents) -> MapPair:
     valid = gt.parts.get("valid")
     if "mask" in gt.parts:
         pred_map = without_void(pred_map, valid)
+        if opt.ignored and not opt.classes:  # the reader has marked these pixels in `valid`
+            opt = _evolve(opt, ignore=-1)
     if opt.components:  # masks, whose components are numbered without the ignored pixels
         ignored = void_of(gt_map, opt.ignored)
         if ignored is not None:
             valid = ~ignored if valid is None else valid & ~ignored
         pred_map = number_components(without_void(pred_map, valid), opt.components, SIDES[0])
         gt_map = number_components(without_void(gt_map, valid), opt.components, SIDES[1])
+        opt = _evolve(opt, components=0, ignore=-1)
     elif opt.unit != "class":  # numbers of instances
         _refuse_truncated_numbers(pred_map, gt_map, opt.unit)
         _refuse_reused_numbers(pred_map, SIDES[0])
@@ -73,15 +90,14 @@ def label_maps(pred: Prediction, gt: GroundTruth, opt: MapContents) -> MapPair:
         refuse_other_numbering(pred_map, gt_map, opt.labels, {*opt.ignored, *no_class})
     if valid is not None:  # int64, as VOID is no value of a smaller type
         gt_map = np.where(valid, gt_map.astype(np.int64), VOID)
-    return MapPair(pred_map, gt_map)
+    return ReadMaps(pred_map, gt_map, opt)
 
 
 def _stored_maps(pred: Prediction, gt: GroundTruth, opt: MapContents) -> MapPair:
     """Return the predicted and the annotated map of an image, (H, W) each, as they were read.
 
     If the ground truth has both a mask and labels, the labels are returned if `opt` names classes,
-    and otherwise the mask. A prediction that is a stack of maps without any object is returned as
-    one empty map.
+    and otherwise the mask. A stack of predicted maps without any object becomes one empty map.
 
     Raises DataError if a map is any other stack of several maps, and MissingPartError if nothing is
     annotated.
@@ -98,35 +114,6 @@ def _stored_maps(pred: Prediction, gt: GroundTruth, opt: MapContents) -> MapPair
     return MapPair(_single_map(pred_map, gt_map.shape, SIDES[0]), gt_map)
 
 
-MapOptions = TypeVar("MapOptions", bound=MapContents)
-_evolve: Callable[..., Any] = attrs.evolve  # untyped, as MapContents itself is no attrs class
-
-
-class ReadMaps(NamedTuple, Generic[MapOptions]):
-    """Both label maps of an image, and the options by which they are compared."""
-
-    pred: Map
-    gt: Map
-    opt: MapOptions
-
-
-def read_maps(pred: Prediction, gt: GroundTruth, opt: MapOptions) -> ReadMaps[MapOptions]:
-    """Return the `label_maps` of an image, and the options that are still to be applied to them.
-
-    Options that have been applied get the value that has no effect:
-
-    - `components`, once the components are numbered
-    - `ignore`, if its pixels are already void. This is so once components are numbered, and in
-      masks, whose void pixels are marked when the files are read.
-    """
-    if "mask" in gt.parts and not opt.classes and opt.ignored:
-        opt = _evolve(opt, ignore=-1)
-    maps = label_maps(pred, gt, opt)
-    if opt.components:
-        opt = _evolve(opt, components=0, ignore=-1)
-    return ReadMaps(maps.pred, maps.gt, opt)
-
-
 class LabelMetric(Metric[MapOptions]):
     """A metric that compares two label maps, masks or instance maps; its options say which."""
 
@@ -137,10 +124,7 @@ class LabelMetric(Metric[MapOptions]):
     counts_of: ClassVar[Callable[..., Counts]]  # (pred, gt, options) -> counts of one image
 
     def fits(self, pred: Prediction, gt: GroundTruth, opt: MapOptions) -> bool:
-        """Return True if the shapes are equal, or if either side is a stack of maps.
-
-        Stacks are let through because `label_maps` refuses them with a better message.
-        """
+        """Return True if the shapes are equal, or for stacks, which `read_maps` explains better."""
         is_stack = pred.classes.ndim == 3 or "class_boundaries" in gt.parts
         return is_stack or pred.shape == gt.shape
 
@@ -152,10 +136,7 @@ class LabelMetric(Metric[MapOptions]):
             return self.counts_of(*read_maps(pred, gt, opt))
 
     def files_read(self, opt: MapOptions) -> FilesRead:
-        """Return what the files hold: instances, classes or masks.
-
-        For masks, this includes the values that the reader is to mark as void.
-        """
+        """Return what the files hold: instances, classes or masks with their void values."""
         if opt.unit != "class" and not opt.components:
             return FilesRead(Kind.OBJECTS if opt.unit == "id" else Kind.INSTANCES)
         if opt.classes:
@@ -165,11 +146,9 @@ class LabelMetric(Metric[MapOptions]):
     def label_evidence(self, labels: Map, opt: MapOptions, truth: bool) -> Evidence:
         """Return what one label map (H, W) reveals about the meaning of the labels in its data set.
 
-        A map of objects reveals if its numbers tell objects apart, unless there is a divisor or
-        `components` is set. An annotated map of classes reveals if it may be a mask of 0 and 255.
-        Any other map reveals nothing (NO_EVIDENCE).
-
-        truth: True if the map is an annotated one.
+        A map of objects, without a divisor or `components`, reveals if its numbers tell objects
+        apart. An annotated map of classes reveals if it may be a mask of 0 and 255. `truth` is True
+        for annotated maps.
         """
         if opt.unit != "class" and opt.components is None and not opt.divisor:
             void = opt.ignored if truth else ()
@@ -189,7 +168,7 @@ class LabelMetric(Metric[MapOptions]):
         The signs are that no label is in both maps, and that a label to ignore is predicted but not
         annotated.
         """
-        pred_map, gt_map = label_maps(pred, gt, opt)
+        pred_map, gt_map, _ = read_maps(pred, gt, opt)
         if opt.unit != "instance" and np.intersect1d(pred_map, gt_map).size == 0:
             fix = "check the order of the classes and `first`"
             yield "classes", "no label is in both maps", fix
@@ -201,11 +180,8 @@ class LabelMetric(Metric[MapOptions]):
 def _single_map(maps: Map, shape: tuple[int, ...], what: str) -> Map:
     """Return a label map (H, W), or the only map of an integer stack (1, H, W).
 
-    Raises DataError for any other stack, (C, H, W) or (H, W, C).
-
-    shape: (..., rows, columns) of the map on the other side. It tells which axis of a stack holds
-        the classes, for the remedy in the message.
-    what: the name of the maps in the message.
+    Raises DataError for any other stack. `shape` (..., rows, columns), that of the map on the other
+    side, tells which axis of the stack holds the classes; `what` names the maps.
     """
     if maps.ndim != 3:
         return maps
@@ -231,12 +207,11 @@ def refuse_other_numbering(
     ignored: annotated labels whose pixels are left out.
 
     Maps of different shapes are accepted, and so are maps in which at least a quarter of the pixels
-    are right. Other maps are refused if one of `_numberings` fulfils all these conditions:
+    are right. Other maps are refused if converting the prediction by one of `_numberings`
 
-    - it makes over half of the pixels right
-    - it makes over four times as many pixels right as the labels as given
-    - it agrees with the ground truth in at least _FEW_LABELS labels, or in two if all the converted
-      labels occur in the ground truth
+    - makes over half of the pixels right, and over four times as many as there are now,
+    - and agrees with the ground truth in at least _FEW_LABELS labels, or in two if all the
+      converted labels occur in the ground truth.
     """
     if pred.shape != gt.shape:
         return
@@ -270,13 +245,10 @@ def refuse_other_numbering(
 
 
 def _numberings(values: I8, labels: I8) -> Iterator[tuple[I8, str]]:
-    """Convert predicted labels by each numbering that may have been used by mistake.
+    """Convert predicted labels (n,) by each numbering that may have been used by mistake.
 
-    values (n,): the predicted labels. labels (C,): the labels of the classes.
-
-    If the labels of the classes have gaps, one of the two maps may hold train ids (positions of the
-    classes in `labels`, from 0 or 1) and the other the labels. In any case, all labels may be one
-    too high or one too low.
+    All labels may be one too high or one too low. If the labels (C,) of the classes have gaps, one
+    of the two maps may hold train ids (positions in `labels`, from 0 or 1) and the other labels.
 
     Yields (converted values (n,), name of the numbering). In conversions from or to train ids,
     values that belong to no class become -1.
@@ -301,12 +273,10 @@ def _numberings(values: I8, labels: I8) -> Iterator[tuple[I8, str]]:
 def _refuse_truncated_numbers(pred: Map, gt: Map, unit: str) -> None:
     """Raise DataError if one map (H, W) was truncated to 8 or 16 bits when it was saved.
 
-    A map counts as truncated if it has an 8-bit (or 16-bit) integer type, the other map has numbers
-    of 256 (or 65536) and more, and both maps agree in the low bits at over half of the pixels with
-    such numbers.
-
-    Maps of different shapes are not checked. If `unit` is "instance", a truncated map is accepted
-    if all numbers still differ and none became 0, because instances are not paired by number.
+    A map counts as truncated if the other map has numbers that its type cannot hold, and both maps
+    agree in the low bits at over half of the pixels with such numbers. Maps of different shapes are
+    not checked. If `unit` is "instance", a truncated map is accepted if all numbers still differ
+    and none became 0, because instances are not paired by number.
     """
     if pred.shape != gt.shape:
         return
@@ -333,8 +303,7 @@ def _refuse_truncated_numbers(pred: Map, gt: Map, unit: str) -> None:
 def _refuse_reused_numbers(numbers: Map, what: str) -> None:
     """Raise DataError if a map (H, W) seems to have more instances than its type has numbers.
 
-    This is so if the map uses every number of its unsigned type, and gives some of them to several
-    unconnected pieces. `what` names the map in the message.
+    Such a map uses every number of its unsigned type, and some for several unconnected pieces.
     """
     if numbers.dtype.kind != "u":
         return

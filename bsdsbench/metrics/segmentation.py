@@ -6,6 +6,11 @@ quality.
 
 Conventions. Pixels and instances are summed over images; scores come from the sums, and then from a
 mean over the classes that occur in either map. Ignored pixels of the ground truth are not counted.
+Two instances are paired if they have the same class and an IoU above 0.5 (or the same number). An
+unpaired predicted instance is no error if more than half of it is ignored. Ignored pixels with the
+value (`ignore` + 1) x divisor - 1 - k are a crowd of class k, numbered from 0: a group of objects
+that are not told apart. They stay in the union of a pair, and only predicted instances of class k
+count them as ignored.
 
 Source. Long, Shelhamer and Darrell, CVPR 2015 (IoU and accuracies); Kirillov et al., "Panoptic
 segmentation", CVPR 2019, and panopticapi.
@@ -62,10 +67,9 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
     Counts
         With these arrays, for C classes:
 
-        - `confusion`, int64 (C + 1, C + 1): element [i, j] is the number of pixels with the
-          annotated class i and the predicted class j; the last index stands for no class. Ignored
-          pixels are counted at [C, C], which no score uses. If `params` names no classes, ignored
-          pixels are not counted.
+        - `confusion`, int64 (C + 1, C + 1): the pixels with the annotated class i and the predicted
+          class j, at [i, j]; the last index stands for no class. Ignored pixels are counted at
+          [C, C], which no score uses, or not at all if `params` names no classes.
         - `tp`, `fp`, `fn`, int64 (C,): instances that are paired, predicted without a partner, and
           annotated without a partner; 0 if `params.unit` is "class"
         - `iou_sum`, float64 (C,): the sum of the IoU of all pairs
@@ -108,11 +112,8 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
 def _overlaps_of_classes(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) -> Overlaps:
     """Find the pairs of classes that occur at a pixel of two label maps (H, W), or of two masks.
 
-    Returns overlaps whose values are classes, numbered from 0, or -1 for no class. If the maps are
-    masks, class 0 is the object. Void pixels of label maps have no class in either map. Void pixels
-    of masks are left out.
-
-    Raises DataError if a label belongs to no class, and ShapeError if the shapes differ.
+    Classes are numbered from 0, and -1 is no class. In masks, class 0 is the object. Void pixels
+    have no class in label maps, and are left out of masks.
     """
     if not params.classes:
         masks = as_masks(pred, gt, params.ignored)
@@ -129,21 +130,16 @@ def _overlaps_of_classes(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) -
 
 
 def _count_instances(regions: Instances, params: LabelOptions) -> dict[str, Any]:
-    """Count true positives, false positives and false negatives of each class, and sum their IoU.
+    """Count the paired and unpaired instances of each class, and sum the IoU of the pairs.
 
-    Returns a dict with the keys "tp", "fp", "fn" and "iou_sum", each with an array (C,) for the C
-    classes.
-
-    A predicted instance without a partner is not counted as a false positive if more than half of
-    its area (`Matching.excused`) lies on void pixels or on a crowd of its class. A crowd is a group
-    of objects that are not told apart.
+    Returns the arrays `tp`, `fp`, `fn` and `iou_sum` of `segmentation_counts`, (C,).
     """
     n_classes = len(params.class_names)
     matching = match_regions(regions, by_number=params.unit == "id")
     # `class_of` lists the pairs first, then regions of pred only, then regions of gt only
     n_pairs, n_pred_only = matching.iou.size, matching.excused.size
     paired, pred_only, gt_only = np.split(matching.class_of, [n_pairs, n_pairs + n_pred_only])
-    false = pred_only[matching.excused <= _MOST_EXCUSED]
+    false = pred_only[matching.excused <= _MOST_EXCUSED]  # others lie on void pixels or a crowd
     return {
         "tp": np.bincount(paired, minlength=n_classes),
         "fp": np.bincount(false, minlength=n_classes),
@@ -154,13 +150,6 @@ def _count_instances(regions: Instances, params: LabelOptions) -> dict[str, Any]
 
 def class_scores(counts: Mapping[str, Map]) -> dict[str, F8]:
     """Compute the scores of each class from the counts of one image, or from summed counts.
-
-    Two instances are paired if they have the same class and an IoU above 0.5. An unpaired predicted
-    instance is no error if more than half of it is ignored.
-
-    Ignored pixels with the value (`ignore` + 1) x divisor - 1 - k are a crowd of class k, numbered
-    from 0: a group of objects that are not told apart. These pixels stay in the union of a pair,
-    and only predicted instances of class k count them as ignored.
 
     Parameters
     ----------
@@ -198,10 +187,7 @@ def class_scores(counts: Mapping[str, Map]) -> dict[str, F8]:
 
 
 def _named_classes(opt: LabelOptions) -> tuple[str, ...]:
-    """Return the names of the classes.
-
-    If the options name none, there are two: "mask" or "instances", and "ground".
-    """
+    """Return the classes; if the options name none, "mask" or "instances", and "ground"."""
     return opt.classes or (*opt.class_names, "ground")
 
 
@@ -213,9 +199,8 @@ _MEANS = {"iou": "mean_iou", "dice": "mean_dice", "accuracy": "mean_accuracy"}
 class SegmentationMetric(LabelMetric[LabelOptions]):
     """Label maps: IoU per class and its means, pixel accuracy, Dice, panoptic quality.
 
-    The scores come from the pixels and instances of all images together, and are then averaged over
-    the classes. If the options name no classes there are two, the object (or all instances) and the
-    ground. PQ, SQ and RQ exist only for instances (option `unit`).
+    If the options name no classes there are two, the object (or all instances) and the ground. PQ,
+    SQ and RQ exist only for instances (option `unit`).
     """
 
     name = "segmentation"
@@ -248,12 +233,7 @@ class SegmentationMetric(LabelMetric[LabelOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: LabelOptions
     ) -> ScoreTree:
-        """Compute the scores for S data sets.
-
-        stack: the counts of N images, name -> (N, ...).
-        weights (S, N): how often each image occurs in each of S data sets.
-
-        Returns a dict with arrays (S,):
+        """Compute the scores from the counts of all images together, (S,) each.
 
         mean_iou, mean_dice, mean_accuracy : means over the classes in which they are defined
         fw_iou : mean IoU, with each class weighted by its annotated pixels
@@ -269,8 +249,7 @@ class SegmentationMetric(LabelMetric[LabelOptions]):
             # The index "no class" becomes the second class, "ground", which has no instances: a new
             # last index, of zeros, is added to every axis of classes
             for name, values in total.items():
-                axes_of_classes = values.ndim - 1
-                total[name] = np.pad(values, [(0, 0)] + [(0, 1)] * axes_of_classes)
+                total[name] = np.pad(values, [(0, 0)] + [(0, 1)] * (values.ndim - 1))
         by_class = class_scores(total)  # (S, C) each
         if opt.unit == "class":
             by_class = {key: by_class[key] for key in _MEANS}  # without PQ, SQ and RQ
@@ -290,13 +269,12 @@ class SegmentationMetric(LabelMetric[LabelOptions]):
             objects = {"found": total["tp"], "missed": total["fn"], "false": total["fp"]}
             scores |= {key: values.sum(axis=1) for key, values in objects.items()}
             by_class |= objects
+        by_class["gt_pixels"] = gt
         per_class: dict[str, dict[str, Map]] = {}
-        if len(names) > 1:
-            for k, name in enumerate(names):
-                is_ground = k == len(opt.class_names)
-                keys = _MEANS if is_ground else by_class  # the ground has no objects
-                per_class[name] = {key: by_class[key][:, k] for key in keys}
-                per_class[name]["gt_pixels"] = gt[:, k]
+        for k, name in enumerate(names if len(names) > 1 else ()):
+            is_ground = k == len(opt.class_names)  # which has no objects
+            keys = (*_MEANS, "gt_pixels") if is_ground else by_class
+            per_class[name] = {key: by_class[key][:, k] for key in keys}
         return {**scores, "over": over("classes", n_defined), "per_class": per_class}
 
     def pixel_steps(
@@ -311,7 +289,5 @@ class SegmentationMetric(LabelMetric[LabelOptions]):
 
     def describe(self, protocol: Protocol, opt: LabelOptions) -> str:
         """Describe what is compared, and in which order means are taken."""
-        return (
-            f"{super().describe(protocol, opt)}; pixels and instances of all images together, "
-            "then means over the classes that either map has"
-        )
+        order = "of all images together, then means over the classes that either map has"
+        return f"{super().describe(protocol, opt)}; pixels and instances {order}"
