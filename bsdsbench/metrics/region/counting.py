@@ -110,9 +110,9 @@ def region_counts(
 def _to_prediction(pred: object, shape: tuple[int, ...]) -> Prediction:
     """Convert an array to a prediction of the kind that its type and shape suggest.
 
-    An array of integers or bool is one label map (H, W), or a stack (n, H, W) of them. An array of
-    floats is an ultrametric contour map if its shape is (2H + 1, 2W + 1), where `shape` (H, W) is
-    that of the ground truth. Any other array of floats is a soft boundary map.
+    Integers or bool are one label map (H, W) or several (n, H, W), floats (2H + 1, 2W + 1) an
+    ultrametric contour map, where `shape` (H, W) is that of the ground truth, and other floats a
+    soft boundary map.
     """
     array = given_array(pred, "prediction")
     if array.dtype.kind in "iub":
@@ -135,10 +135,8 @@ def _tables_at_thresholds(
     """Return an iterator over a prediction's tables of overlaps, in ascending order of thresholds.
 
     If the prediction consists of segmentations, each of them stands for a threshold. Any other
-    prediction is cut into regions at each threshold of the protocol.
-
-    Raises DataError if the prediction is a soft map and `protocol.regions_from_soft` is off. A soft
-    map that is 0 everywhere is accepted in any case.
+    prediction is cut into regions at each threshold of the protocol. Raises DataError for a soft
+    map, unless `protocol.regions_from_soft` is on or the map is 0 everywhere.
     """
     if pred.kind == "ucm2":
         return _tables_of_ucm(pred.ucm2, gts, protocol.threshold_array())
@@ -159,20 +157,19 @@ def _tables_at_thresholds(
 
 
 def _measure_tables(tables: Iterator[_TablePair]) -> dict[str, Any]:
-    """Compute all measures at every threshold.
+    """Compute all measures: name -> list of the values at every threshold.
 
-    Returns a dict from the name of each measure to the list of its values, one for each threshold.
     A table that is the same object as at the previous threshold is not measured again.
     """
     measures: dict[str, Any] = {}
     columns: dict[str, Any] = {}
-    previous = None
+    official = seism = None
     for pair in tables:
-        if previous is None or pair.official is not previous.official:
+        if pair.official is not official:
             measures |= _measure_official(pair.official)
-        if previous is None or pair.seism is not previous.seism:
+        if pair.seism is not seism:
             measures |= _measure_seism(pair.seism)
-        previous = pair
+        official, seism = pair
         for name, value in measures.items():
             columns.setdefault(name, []).append(value)
     return columns
@@ -182,8 +179,7 @@ def _close_regions(soft: Map, threshold: float) -> I4:
     """Close a soft boundary map (H, W) into regions; their labels, int32 (H, W), begin at 1.
 
     Regions are the 4-connected components of the pixels below the threshold, which is in [0, 1].
-    Each other pixel joins the region of the pixel below the threshold that is nearest to it. If no
-    pixel is below, the image is one region. Regions at different thresholds need not be nested.
+    Each other pixel joins the region nearest to it. If no pixel is below, the image is one region.
     """
     from scipy import ndimage
 
@@ -200,12 +196,11 @@ def _tables_of_levels(levels: I4, gts: Annotators, n_levels: int) -> Iterator[Ov
     """Yield the table of overlaps of a hierarchy's regions at each of `n_levels` thresholds.
 
     Regions only merge as the threshold rises. So the pixels are counted once, at the first
-    threshold, and then rows of the table are merged.
+    threshold, and then rows of the table are merged. If no regions merge at a threshold, the table
+    object of the threshold before is yielded again.
 
     levels (2, H, W), from `ucm.join_levels`: for each pixel, the index of the threshold at which it
         joins its right neighbour ([0]) and its lower neighbour ([1]).
-
-    If no regions merge at a threshold, the table object of the threshold before is yielded again.
     """
     labels, n_regions = ucm.finest_regions(levels)
     # Pairs (a, b) of finest regions that join. Those from start[t] to start[t + 1] - 1 join at
@@ -225,26 +220,19 @@ def _tables_of_levels(levels: I4, gts: Annotators, n_levels: int) -> Iterator[Ov
 
 
 def _tables_of_maps(maps: Iterable[ArrayLike], gts: Annotators) -> Iterator[_TablePair]:
-    """Yield the table of overlaps of each label map (H, W).
-
-    The official program and SEISM form the same regions here, so that both tables of a pair are the
-    same object.
-    """
+    """Yield the table of overlaps of each label map (H, W), which both programs share."""
     for labels in maps:
         table = OverlapTable.of_map(labels, gts)
         yield _TablePair(table, table)
 
 
 def _tables_of_ucm(ucm2: F8, gts: Annotators, thresholds: F8) -> Iterator[_TablePair]:
-    """Yield the two tables of overlaps of an ultrametric contour map at each threshold.
+    """Yield the two tables of overlaps of an ultrametric contour map at each ascending threshold.
 
-    One table of each pair is for the regions of the official program, which may also connect at the
-    corners of the contour grid. The other is for SEISM's regions, which are 4-connected. The two
-    are the same object if the regions agree at all thresholds.
+    The two are the same object if the regions agree at all thresholds.
 
     ucm2 (2H + 1, 2W + 1): contour strengths. The pixels of the image lie at odd rows and columns,
         where the strength is normally 0.
-    thresholds (T,): in ascending order.
 
     Raises ShapeError if the shape of `ucm2` does not fit the ground truth, and DataError if the
     strength at a pixel is above the first threshold.
@@ -261,25 +249,22 @@ def _tables_of_ucm(ucm2: F8, gts: Annotators, thresholds: F8) -> Iterator[_Table
     seism_levels = ucm.join_levels(array, thresholds, corners=False)
     tables = _tables_of_levels(levels, gts, thresholds.size)
     if np.array_equal(levels, seism_levels):
-        for table in tables:
-            yield _TablePair(table, table)
+        yield from (_TablePair(table, table) for table in tables)
     else:
-        seism_tables = _tables_of_levels(seism_levels, gts, thresholds.size)
-        for table, seism_table in zip(tables, seism_tables, strict=True):
-            yield _TablePair(table, seism_table)
+        yield from map(_TablePair, tables, _tables_of_levels(seism_levels, gts, thresholds.size))
 
 
 def _measure_official(table: OverlapTable) -> dict[str, float | F8]:
     """Compute the official program's measures, and others from the same regions.
 
-    Measures without further words are means over the annotators. In the formulas, n(i,j) is the
-    number of pixels in region i of the segmentation and region j of an annotator, a_i and b_j are
-    the areas of these regions, and N is the number of pixels.
+    Measures without further words are means over the annotators. In the formulas, n is the number
+    of pixels in a region of the segmentation and one of an annotator, a and b are the areas of
+    these regions, and N is the number of pixels.
 
-    best_gt : float64 (G,), the best IoU of each annotated region, n(i,j) / (a_i + b_j - n(i,j))
-    covered_gt : sum of b_j times this IoU over the regions of all annotators; divided by the sum of
-        b_j it is the covering, in [0, 1]. PAMI 2011, eq. 8
-    covered_pred : sum of a_i times the best IoU with a region of any annotator
+    best_gt : float64 (G,), the best IoU of each annotated region, n / (a + b - n)
+    covered_gt : sum of b times this IoU over the regions of all annotators; divided by the sum of b
+        it is the covering, in [0, 1]. PAMI 2011, eq. 8
+    covered_pred : sum of a times the best IoU with a region of any annotator
     pri : Rand index, the share of the pairs of pixels that are in one region in both maps, or in
         different regions in both: 1 - (sum a^2 + sum b^2 - 2 sum n^2) / (N (N - 1)); 1 for a single
         pixel. PAMI 2011, eq. 7
@@ -380,15 +365,14 @@ def _voi(table: OverlapTable) -> F8:
 
 
 def _mean(values: F8 | Sequence[float]) -> float:
-    """Return the mean of values. Their sum is rounded once, so their order makes no difference."""
+    """Return the mean of values, which does not depend on their order (the sum is rounded once)."""
     return math.fsum(values) / len(values)
 
 
 class _PairSums(NamedTuple):
     """Sums of squared numbers of pixels, for a segmentation and one annotator.
 
-    The square of a number of pixels is the number of ordered pairs of these pixels, in which pixels
-    also form pairs with themselves.
+    This is the number of ordered pairs of pixels, in which pixels also pair with themselves.
     """
 
     both: float  # the sum over the overlaps of a region of pred and a region of gt
@@ -398,11 +382,10 @@ class _PairSums(NamedTuple):
 
 
 def _adapted_rand(table: OverlapTable, annotator: int, rule: str) -> float:
-    """Compute the adapted Rand error with one annotator: 1 - F of pixel pairs, in [0, 1].
+    """Compute the adapted Rand error with an annotator (an index): 1 - F of pixel pairs, in [0, 1].
 
     The pairs of a map are the pairs of pixels that share a region in it. The error is 0 if neither
-    map has any. `annotator` is the annotator's index. `rule` says what the label 0 means, and which
-    pairs are counted:
+    map has any. `rule` says what the label 0 means, and which pairs are counted:
 
     - "region": 0 is a region like any other in both maps, and pixels form no pairs with themselves
       (scikit-image with ignore_labels=())
@@ -452,8 +435,8 @@ def _without_annotated_zero(sums: _PairSums, table: OverlapTable, annotator: int
 def _split_predicted_zero(sums: _PairSums, table: OverlapTable, annotator: int) -> _PairSums:
     """Return the sums if each pixel with the predicted label 0 is a region of its own.
 
-    Pixels to which the annotator gave the label 0 are left out. Each other pixel adds 1/N instead
-    of 1, where N is the number of all pixels of the image, as in CREMI's program.
+    Such a pixel adds 1/N instead of 1, where N is the number of all pixels of the image, as in
+    CREMI's program. Pixels to which the annotator gave the label 0 are left out.
     """
     if table.zero < 0:  # there are none
         return sums

@@ -15,7 +15,7 @@ Meila, 2007 (VOI); Pont-Tuset and Marques, PAMI 2016, and SEISM.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -53,16 +53,10 @@ _RATIOS = (*MEANS, "fop_precision", "fop_recall", "pair_precision", "pair_recall
 
 
 def _image_curves(counts: Stack) -> dict[str, F8]:
-    """Compute the measures of each image that are later averaged over the data set.
+    """Return the measures of N images at T thresholds that are averaged over images, (N, T) each.
 
-    Returns a dict from the name of a measure to a float64 array (N, T), for N images and T
-    thresholds:
-
-    - The measures in MEANS are copied unchanged from `counts`.
-    - The two Hamming distances and the bipartite graph matching (bgm) distance are sums over
-      annotators, and are divided by the total area of the annotators' maps.
-    - The van Dongen distance is the sum of both Hamming distances, divided by twice that area.
-    - "voi_per_log_area" is VOI divided by the binary logarithm of the image's area.
+    Distances, which are sums over annotators, are divided by the area of all annotators' maps, or
+    by twice that area if two of them are added (van Dongen).
     """
     curves = {name: counts[name] for name in MEANS}
     for name in ("bgm", "hamming_gt", "hamming_pred"):
@@ -80,18 +74,15 @@ def _mean_scores(
     """Average a measure over images at the best common threshold, and at each image's best one.
 
     weights (S, N): how often each image occurs in each of S data sets.
-    thresholds (T,), values (N, T): the value of each image at each threshold.
+    values (N, T): the value of each image at each of the `thresholds` (T,).
     highest: True if high values are good, False if low ones are.
     deciding (N, T): the measure by which the thresholds are chosen; by default, `values`. Of
         equally good thresholds the first is chosen.
 
-    Returns a dict with these arrays:
-
-    ods, ods_threshold : (S,), the mean at the best common threshold, and this threshold
-    ois : (S,), the mean over images of the value at each image's best threshold
-    at_grid_end : bool (S,), True if there are several thresholds, and the first or the last of them
-        is as good as the best
-    curve : (S, T), the mean at each threshold
+    Returns `ods` and `ods_threshold` (S,), the mean at the best common threshold, and this
+    threshold; `ois` (S,), the mean over images at each image's best threshold; `at_grid_end`, bool
+    (S,), whether the first or the last of several thresholds is as good as the best; and `curve`
+    (S, T), the mean at each threshold.
     """
     first_best = np.argmax if highest else np.argmin
     deciding = values if deciding is None else deciding
@@ -115,12 +106,7 @@ def _f_scores(weights: Weights, thresholds: F8, precision: F8, recall: F8) -> Sc
 
     Precision and recall are averaged over images before F is computed: at the best common threshold
     (ODS), or at the threshold where each image has its largest F (OIS). Of equally good thresholds
-    the first is taken.
-
-    weights (S, N): how often each image occurs in each of S data sets.
-
-    Returns a dict with the arrays `ods`, `ois`, `ap`, `ods_threshold`, `ods_recall` and
-    `ods_precision`, (S,), and `curve`, the curve of the mean precision and recall.
+    the first is taken. `curve` is that of the means; other scores are (S,), for weights (S, N).
     """
     images = np.arange(len(recall))
     best_index = f_measure(precision, recall).argmax(axis=1)  # of each image
@@ -140,19 +126,14 @@ def _f_scores(weights: Weights, thresholds: F8, precision: F8, recall: F8) -> Sc
 
 
 def _covering_scores(counts: Stack, weights: Weights) -> dict[str, F8]:
-    """Compute the official covering scores of S data sets.
-
-    counts: the stacked counts of N images.
-    weights (S, N): how often each image occurs in each data set.
+    """Compute the official covering scores, (S,) each, of S data sets from the counts of N images.
 
     Covering is the covered area of all annotated regions of all images, divided by their area. Of
     equally good thresholds, ODS takes the first and OIS the last, as the official program does.
 
-    Returns a dict with these arrays:
-
-    ods, ods_threshold : (S,), the covering at the best common threshold, and this threshold
-    ois : (S,), the covering if each image is taken at its best threshold
-    best : (S,), the covering if each annotated region is taken at its best threshold
+    ods, ods_threshold : the covering at the best common threshold, and this threshold
+    ois : the covering if each image is taken at its best threshold
+    best : the covering if each annotated region is taken at its best threshold
     curve : (S, T), the covering at each threshold
     """
     covered, total, thresholds = counts["covered_gt"], counts["total_gt"], counts["thresholds"]
@@ -171,20 +152,14 @@ def _covering_scores(counts: Stack, weights: Weights) -> dict[str, F8]:
     }
 
 
-def _columns_of(
-    measures: Mapping[str, str], *scores: str, lower: bool = False, shown: str = "always"
-) -> tuple[Column, ...]:
-    """Return a column for each of the `scores`, such as "ods", of each measure.
+def _columns_of(measures: Mapping[str, str], *scores: str, **fields: Any) -> Iterator[Column]:
+    """Yield a column with these `fields` for each of the `scores`, such as "ods", of each measure.
 
     measures: the path of each measure in the scores, such as "pri", and its heading in tables.
-    lower, shown: these fields of all columns.
     """
-    columns = []
     for path, heading in measures.items():
         for score in scores:
-            title = f"{heading} {score.upper()}"
-            columns.append(Column(f"{path}.{score}", title, lower=lower, shown=shown))
-    return tuple(columns)
+            yield Column(f"{path}.{score}", f"{heading} {score.upper()}", **fields)
 
 
 class RegionMetric(Metric[None]):
@@ -232,7 +207,7 @@ class RegionMetric(Metric[None]):
     cuts_at_thresholds = True
 
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None) -> Counts:
-        """Count the regions of an image with `region_counts`; `opt` is None and is not used."""
+        """Count the regions of an image with `region_counts`."""
         from bsdsbench.metrics.region.counting import region_counts
 
         return region_counts(pred, gt, protocol)
@@ -240,39 +215,26 @@ class RegionMetric(Metric[None]):
     def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: None) -> Arrays:
         """Compare each annotator's segmentation with those of all other annotators.
 
-        Each annotator is left out in turn, and takes the place of the prediction.
-
-        Returns the counts of `region_counts` with 1 as the only threshold. The measures in
-        `_RATIOS` are averaged over the annotators that are left out; all other counts except
-        `n_pixels` are summed. Raises DataError if there are fewer than two annotators.
+        Returns the counts of `region_counts` with 1 as the only threshold, for each annotator in
+        place of the prediction: means of the measures in `_RATIOS`, and sums of the other counts.
+        Raises DataError if there are fewer than two annotators.
         """
         from bsdsbench.metrics.region.counting import region_counts
 
         maps = gt.segmentations
         at_least_two(gt, len(maps))
-        counts = []
-        for k, left_out in enumerate(maps):
-            counts.append(region_counts(left_out, maps[:k] + maps[k + 1 :]))
-        sums: dict[str, Any] = {}
-        for name in counts[0]:
-            sums[name] = np.sum([arrays[name] for arrays in counts], axis=0)
+        counts = [region_counts(maps[k], maps[:k] + maps[k + 1 :]) for k in range(len(maps))]
+        sums = {name: np.sum([c[name] for c in counts], axis=0) for name in counts[0]}
         means = {name: sums[name] / len(maps) for name in _RATIOS}
         return {**sums, **means, "thresholds": np.ones(1), "n_pixels": counts[0]["n_pixels"]}
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: None) -> ScoreTree:
-        """Compute the ODS, OIS and other scores of each measure for S data sets.
-
-        stack: the counts of N images, name -> (N, ...).
-        weights (S, N): how often each image occurs in each of S data sets.
-
-        Returns nested dicts: the key of a measure -> the name of a score -> (S,).
+        """Compute the scores of each measure: key of the measure -> name of the score -> (S,).
 
         The two parts of VOI, `voi_split` and `voi_merge`, are taken at the thresholds that are best
         for VOI itself, so that they add up to it. At its own best threshold, each part would be
-        smallest at one end of the thresholds.
-
-        `fop` also has `summed`, the largest F of precision and recall that are computed from the
-        sums over images.
+        smallest at one end of the thresholds. `fop` also has `summed`, the largest F of precision
+        and recall that are computed from the sums over images.
         """
         thresholds, curves = stack["thresholds"], _image_curves(stack)
         mean_scores = partial(_mean_scores, weights, thresholds)
@@ -299,10 +261,7 @@ class RegionMetric(Metric[None]):
         return {**scores, "similarities": similarities}
 
     def parts(self, protocol: Protocol, opt: None) -> dict[str, tuple[str, ...]]:
-        """Map each measure that tables list as a part to the path of its scores.
-
-        These are the errors, 1 - error for those that SEISM has a name for, and `nvoi`.
-        """
+        """Map each error, 1 - error where SEISM has a name for it, and `nvoi` to their paths."""
         paths: dict[str, tuple[str, ...]] = {}
         for error, name in ERRORS.items():
             paths[error] = (error,)
@@ -313,25 +272,18 @@ class RegionMetric(Metric[None]):
     def files(
         self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: None
     ) -> Texts:
-        """Yield (file name, text) for each file of a run: five official tables and a CSV of curves.
-
-        The tables have the names and columns of those that the official program writes. Those for
-        thresholds and images have a row for each of them, which begins with the threshold or the
-        number of the image:
+        """Yield (file name, text) of the five tables of the official program and a CSV of curves.
 
         - eval_cover.txt: the ODS threshold, and ODS, OIS and the best covering
-        - eval_cover_th.txt: covering at each threshold
-        - eval_cover_img.txt: the best threshold of each image and, at this threshold, how well the
-          prediction covers the ground truth and how well the ground truth covers the prediction
+        - eval_cover_th.txt: the covering at each threshold
+        - eval_cover_img.txt: the number of each image, its best threshold and, at this threshold,
+          the covering of the ground truth by the prediction, and of the prediction
         - eval_RI_VOI.txt: the ODS threshold, ODS and OIS of PRI, followed by those of VOI
         - eval_RI_VOI_thr.txt: PRI and VOI at each threshold
-
-        region_curves.csv holds the curves of all measures.
-
-        ids: the ids of the N images, in the order of the `stack`.
-        protocol, opt: not used.
+        - region_curves.csv: all measures at each threshold
         """
         cover, pri, voi, thresholds = score.covering, score.pri, score.voi, stack["thresholds"]
+        keys = ("ods_threshold", "ods", "ois")
         images = np.arange(len(ids))
         covering_of_gt = ratio(stack["covered_gt"], stack["total_gt"])  # (N, T)
         covering_of_pred = ratio(stack["covered_pred"], stack["total_pred"])
@@ -342,13 +294,11 @@ class RegionMetric(Metric[None]):
             covering_of_gt[images, best_index],
             covering_of_pred[images, best_index],
         ]
-        pri_row = pri.ods_threshold, pri.ods, pri.ois
-        voi_row = voi.ods_threshold, voi.ods, voi.ois
         tables = {
             "eval_cover.txt": [(cover.ods_threshold, cover.ods, cover.ois, cover.best)],
             "eval_cover_th.txt": np.column_stack([thresholds, cover.curve]),
             "eval_cover_img.txt": np.column_stack(columns_of_images),
-            "eval_RI_VOI.txt": [(*pri_row, *voi_row)],
+            "eval_RI_VOI.txt": [[s[key] for s in (pri, voi) for key in keys]],
             "eval_RI_VOI_thr.txt": np.column_stack([thresholds, pri.curve, voi.curve]),
         }
         for file, table in tables.items():
@@ -356,21 +306,16 @@ class RegionMetric(Metric[None]):
         yield "region_curves.csv", _curves_csv(score, thresholds)
 
     def reported(self, tables: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return the region scores that the official program wrote.
+        """Return the region scores in the tables of the official program, or None if it has none.
 
-        `tables` maps the names of its files to arrays (rows, columns).
-
-        Returns a dict with `covering` if eval_cover.txt is there, `pri` and `voi` if
-        eval_RI_VOI.txt is there, and `n_images`, the number of rows of eval_cover_img.txt, or 0 if
-        this file is not there. Returns None if neither of the first two files is there.
+        tables: file name -> array (rows, columns), as `files` describes them. `n_images` is 0 if
+            there is no eval_cover_img.txt.
         """
         scores = {}
         if "eval_cover.txt" in tables:
-            # columns: threshold, ODS, OIS, best
             _, ods, ois, best_cover = tables["eval_cover.txt"][0].tolist()
             scores["covering"] = {"ods": ods, "ois": ois, "best": best_cover}
         if "eval_RI_VOI.txt" in tables:
-            # columns: threshold, ODS, OIS of PRI; threshold, ODS, OIS of VOI
             _, pri, pri_ois, _, voi, voi_ois = tables["eval_RI_VOI.txt"][0].tolist()
             scores["pri"] = {"ods": pri, "ois": pri_ois}
             scores["voi"] = {"ods": voi, "ois": voi_ois}
@@ -382,14 +327,10 @@ class RegionMetric(Metric[None]):
 def _curves_csv(score: Score, thresholds: F8) -> str:
     """Return a CSV table with a header, a row for each threshold and a column for each measure."""
     columns = {"thresholds": thresholds}
-    for name in ("covering", "pri", "voi"):
-        columns[name] = score[name].curve
+    columns |= {name: score[name].curve for name in ("covering", "pri", "voi")}
     for name, curve in (("fop", score.fop.curve), ("pair", score.pair_f.curve)):
-        columns[f"{name}_precision"] = curve.precision
-        columns[f"{name}_recall"] = curve.recall
-        columns[f"{name}_f"] = curve.f
-    for name in ERRORS:
-        columns[name] = score[name].curve
+        columns |= {f"{name}_{key}": getattr(curve, key) for key in ("precision", "recall", "f")}
+    columns |= {name: score[name].curve for name in ERRORS}
     rows = np.column_stack([*columns.values()]).tolist()
     lines = [",".join(columns), *(",".join(map(str, row)) for row in rows), ""]
     return "\n".join(lines)

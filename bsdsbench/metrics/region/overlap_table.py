@@ -35,10 +35,7 @@ class RegionMap(NamedTuple):
 
 
 def number_regions(labels: Map) -> RegionMap:
-    """Number the regions of a label map in the order in which they first occur, row by row.
-
-    labels (H, W): integers of any type. Each distinct label is one region, connected or not.
-    """
+    """Number the regions of a label map (H, W) in the order in which they first occur."""
     flat = labels.ravel()
     low, high = int(flat.min()), int(flat.max())
     # The kernel has a table with an entry for each integer from low to high: if that would be
@@ -85,8 +82,7 @@ class Annotators:
     def of(cls, maps: Sequence[ArrayLike]) -> Annotators:
         """Number the regions in the label maps (H, W) of one annotator or more.
 
-        Raises DataError if there is no map, or if an array is not a label map, and ShapeError if
-        the shapes differ.
+        Raises DataError if there is no map, or if they are not label maps of one shape.
         """
         arrays = [as_label_map(m, "ground truth") for m in maps]
         if not arrays:
@@ -94,11 +90,9 @@ class Annotators:
         for array in arrays[1:]:
             same_shape(array.shape, arrays[0].shape, "ground truth")
         region_maps = [number_regions(array) for array in arrays]
-        n_regions = [region_map.area.size for region_map in region_maps]
+        n_regions = [m.area.size for m in region_maps]
         col_start = np.cumsum([0, *n_regions])
-        zero_columns = []
-        for first, region_map in zip(col_start[:-1].tolist(), region_maps, strict=True):
-            zero_columns.append(first + region_map.zero if region_map.zero >= 0 else -1)
+        zero = np.array([m.zero for m in region_maps])
         return cls(
             shape=arrays[0].shape,
             labels=np.stack([m.labels for m in region_maps]),
@@ -106,17 +100,14 @@ class Annotators:
             col_area=np.concatenate([m.area for m in region_maps]),
             ann_of_col=np.repeat(np.arange(len(region_maps), dtype=np.int32), n_regions),
             candidate=np.concatenate([select_candidates(m.area) for m in region_maps]),
-            zero=tuple(zero_columns),
+            zero=tuple(np.where(zero < 0, -1, col_start[:-1] + zero).tolist()),
         )
 
     @cached_property
     def area_sums(self) -> _AreaSums:
         """The sums over the areas b_j of each annotator's regions, two arrays (A,)."""
-        squares, bits = [], []
-        for areas in np.split(self.col_area, self.col_start[1:-1]):
-            squares_of_one, bits_of_one = kernel.squares_and_bits(areas)
-            squares.append(squares_of_one)
-            bits.append(bits_of_one)
+        areas = np.split(self.col_area, self.col_start[1:-1])
+        squares, bits = zip(*map(kernel.squares_and_bits, areas), strict=True)
         return _AreaSums(np.array(squares, np.int64), np.array(bits))
 
 
@@ -143,8 +134,7 @@ class OverlapTable:
     def of_map(cls, labels: ArrayLike, gts: Annotators) -> OverlapTable:
         """Count the overlaps of a segmentation that is given as a label map (H, W).
 
-        Raises DataError if `labels` is not a label map, and ShapeError if its shape is not that of
-        the annotators' maps.
+        Raises DataError unless `labels` is a label map of the annotators' shape.
         """
         array = as_label_map(labels, "segmentation")
         same_shape(array.shape, gts.shape, "segmentation")
@@ -191,9 +181,7 @@ def select_candidates(area: Map) -> Bool:
     """Select the regions that are candidates for objects and parts (see `region.counting`).
 
     Regions are taken from the largest to the smallest until they cover 0.99 of the image. Among
-    regions of equal area, the last in raster order is taken first.
-
-    `area` (regions,) holds the number of pixels of each region. Returns bool (regions,).
+    regions of equal area, the last in raster order is taken first. `area` is in pixels.
     """
     from_largest = np.argsort(area, kind="stable")[::-1]
     # Divided before they are added, as in SEISM: where regions cover exactly 0.99, rounding often
