@@ -23,7 +23,7 @@ KITTI-DE and DDAD-DE ("edges").
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -78,9 +78,8 @@ class DbeParts(NamedTuple):
 def dbe_parts(pred: Bool, gt: Bool, valid: Bool, opt: DepthOptions) -> DbeParts:
     """Sum the distances between predicted and ground-truth edges for the depth boundary error.
 
-    The means of these distances are its two errors. Accuracy uses the distance from each
-    predicted edge pixel to the nearest ground-truth edge pixel, and ignores distances of RADIUS or
-    more. Completeness depends on `opt.dbe`:
+    Accuracy uses the distance from each predicted edge pixel to the nearest ground-truth edge
+    pixel, and ignores distances of RADIUS or more. Completeness depends on `opt.dbe`:
 
     - "ibims": the distances from the edge pixels of each map to the nearest edge pixel of the other
       map, capped at RADIUS
@@ -101,7 +100,7 @@ def dbe_parts(pred: Bool, gt: Bool, valid: Bool, opt: DepthOptions) -> DbeParts:
     Returns
     -------
     DbeParts
-        The sums, and the number of distances in each.
+        The sums and the numbers of the distances, of which the two errors are the means.
     """
     if not opt.strict:
         pred, gt = pred & valid, gt & valid
@@ -121,12 +120,10 @@ def dbe_parts(pred: Bool, gt: Bool, valid: Bool, opt: DepthOptions) -> DbeParts:
 def _count_edges(
     maps: DepthMaps, gt: GroundTruth, protocol: Protocol, opt: DepthOptions, counter: Counter
 ) -> MatchCounts:
-    """Match the edges of the predicted depth to the ground-truth edges one to one.
+    """Match the edges of the predicted depth to the ground-truth edges one to one by `counter`.
 
-    The predicted edges are the soft edges of `log_steps`. If `opt.pred_edges` is "canny", they are
-    binary Canny edges instead. Pixels outside `maps.valid` are set to 0 in both maps.
-
-    counter: does the matching: `boundary_counts`, or a function that returns further arrays.
+    The predicted edges are the soft edges of `log_steps` or, if `opt.pred_edges` is "canny", binary
+    Canny edges. Pixels outside `maps.valid` have no edges in either map.
     """
     if opt.pred_edges == "canny":
         soft = canny_edges(maps.raw_pred, opt.dbe).astype(np.float64)
@@ -169,15 +166,11 @@ def log_steps(depth: F8) -> F8:
 def _mean_share(pairs: Map, column: int, strict: bool) -> F8:
     """Compute the share of one map's edges that the other map has too, at each of R ratios.
 
-    The share is computed for each of the four directions, and averaged over them.
-
-    pairs (..., R, 4, columns): numbers of edges at each ratio in each direction. Column 0 counts
-        the edges that both maps have.
+    pairs (..., R, 4, columns): numbers of edges at each ratio in each of four directions, over
+        which the shares are averaged. Column 0 counts the edges that both maps have.
     column: index of the column that counts all edges of the one map.
     strict: if True, a direction without edges has the share 0. If False, it is left out, and the
         mean is NaN if no direction has edges.
-
-    Returns float64 (..., R).
     """
     in_both, in_map = pairs[..., 0], pairs[..., column]
     if strict:
@@ -186,13 +179,10 @@ def _mean_share(pairs: Map, column: int, strict: bool) -> F8:
 
 
 def _shares_at_ratios(counts: Stack, strict: bool) -> dict[str, F8]:
-    """Compute the measures "si" and "matte" of N images at each of R ratios.
+    """Compute the measures "si" and "matte" at each of R ratios, if `counts` has them.
 
-    counts: may hold `si` and `matte`, as `DepthMetric.count` returns them, stacked to (N, ...). A
-        measure whose counts are missing is left out.
-    strict: the option of this name, as in `_mean_share`.
-
-    Returns the key of each measure, such as "si_recall" -> (N, R), NaN where it is undefined.
+    Returns the key of each measure, such as "si_recall" -> (N, R) for N images, NaN where it is
+    undefined. `strict` is the option of this name.
     """
     shares: dict[str, F8] = {}
     if "si" in counts:
@@ -208,9 +198,7 @@ def _shares_at_ratios(counts: Stack, strict: bool) -> dict[str, F8]:
 
 
 def _dbe_errors(counts: Stack) -> dict[str, F8]:
-    """Compute the two depth boundary errors of N images in pixels, each (N,).
-
-    counts: `dbe_sum` and `dbe_n`, as `DepthMetric.count` returns them, stacked to (N, ...).
+    """Compute the two depth boundary errors of N images in pixels, (N,), from their `DbeParts`.
 
     An error is the mean of the distances that were summed. It is RADIUS if no predicted edge lies
     within RADIUS of a ground-truth edge, and NaN if there are no ground-truth edges.
@@ -225,42 +213,25 @@ def _dbe_errors(counts: Stack) -> dict[str, F8]:
     return errors
 
 
-class _Measured(NamedTuple):
-    """A measure with its headings in tables."""
-
-    key: str
-    heading: str
-    short: str  # for narrow tables
-
-
 _SHARES = (
-    _Measured("si_f1", "SI-F1", "SI-F1"),
-    _Measured("si_precision", "SI precision", "SI P"),
-    _Measured("si_recall", "SI recall", "SI R"),
-    _Measured("matte_recall", "SI recall of mattes", "matte R"),
+    Column("si_f1", "SI-F1", quantity="si_f1"),
+    Column("si_precision", "SI precision", "SI P", quantity="si_precision"),
+    Column("si_recall", "SI recall", "SI R", quantity="si_recall"),
+    Column("matte_recall", "SI recall of mattes", "matte R", quantity="matte_recall"),
 )
 _ERRORS = (
-    _Measured("dbe_accuracy", "DBE accuracy", "DBE acc"),
-    _Measured("dbe_completeness", "DBE completeness", "DBE comp"),
+    Column("dbe_accuracy", "DBE accuracy", "DBE acc", lower=True, quantity="dbe_accuracy"),
+    Column(
+        "dbe_completeness", "DBE completeness", "DBE comp", lower=True, quantity="dbe_completeness"
+    ),
 )
 
 
-def _columns() -> Iterator[Column]:
-    """Yield the columns of all measures: the usual ones first, then those of other means."""
-    measured = [(m, False) for m in _SHARES] + [(m, True) for m in _ERRORS]
-    for (key, heading, short), lower in measured:
-        yield Column(key, heading, short, lower=lower, quantity=key)
-    for key, heading, _ in _SHARES:
-        yield Column(f"{key}_plain", f"{heading}, not weighted", shown="never", quantity=key)
-    for (key, heading, _), lower in measured:
-        yield Column(
-            f"{key}_pooled",
-            f"{heading} of sums",
-            lower=lower,
-            shown="never",
-            quantity=key,
-            pooled=True,
-        )
+def _other_means(columns: Sequence[Column], key: str, words: str, pooled: bool) -> Iterator[Column]:
+    """Yield the columns of another mean of each measure, which tables do not show."""
+    for c in columns:
+        name, title = f"{c.key}_{key}", f"{c.heading}{words}"
+        yield Column(name, title, lower=c.lower, shown="never", quantity=c.key, pooled=pooled)
 
 
 class DepthMetric(ValuesMetric[DepthOptions]):
@@ -270,7 +241,14 @@ class DepthMetric(ValuesMetric[DepthOptions]):
     default_protocol, version, void, matching_option = "depth", 2, True, "matches_edges"
     uses = (*MAPS, *CURVE, *MATCHING)
     curved = cuts_at_thresholds = has_errors = True
-    columns = (*_columns(), *CURVE_COLUMNS, IMAGES)
+    columns = (
+        *_SHARES,
+        *_ERRORS,
+        *_other_means(_SHARES, "plain", ", not weighted", pooled=False),
+        *_other_means((*_SHARES, *_ERRORS), "pooled", " of sums", pooled=True),
+        *CURVE_COLUMNS,
+        IMAGES,
+    )
     image_columns = (
         Column("si_f1", "SI-F1"),
         Column("dbe_accuracy", "DBE acc", lower=True, digits=3),
@@ -286,10 +264,7 @@ class DepthMetric(ValuesMetric[DepthOptions]):
         opt: DepthOptions,
         counter: Counter = boundary_counts,
     ) -> Arrays:
-        """Count the edge pairs, edge distances and matched edges of one image.
-
-        Returns a dict with the arrays of those measures that `opt.measures` names. R is the number
-        of ratios.
+        """Count the edges of one image for those measures that `opt.measures` names, at R ratios.
 
         si : int64 (R, 4, 3), pairs of neighbouring pixels whose inverse depths differ by more than
             the ratio. Axis 1 is the position of the nearer pixel in the pair (left, top, right,
@@ -304,13 +279,13 @@ class DepthMetric(ValuesMetric[DepthOptions]):
         counts: dict[str, Any] = {}
         with name_file_in_errors(pred, gt):
             maps = prepare_depth_maps(pred.depth, gt, opt)
+            inverse_pred = inverse(maps.pred)
             if "si" in opt.measures:
-                inverse_pred, inverse_gt = inverse(maps.pred), inverse(require(maps.gt, "depth"))
-                counts["si"] = depth_pairs.ratio_pairs(
-                    inverse_pred, inverse_gt, maps.valid, _RATIOS
-                )
+                inverse_gt = inverse(require(maps.gt, "depth"))
+                pairs = depth_pairs.ratio_pairs(inverse_pred, inverse_gt, maps.valid, _RATIOS)
+                counts["si"] = pairs
             if "matte" in opt.measures:
-                inverse_pred, matte = inverse(maps.pred), require(maps.matte, "matte")
+                matte = require(maps.matte, "matte")
                 counts["matte"] = depth_pairs.count_hit_mask_edges(inverse_pred, matte, _RATIOS)
             if "dbe" in opt.measures:
                 edges = canny_edges(maps.raw_pred, opt.dbe)
@@ -324,17 +299,14 @@ class DepthMetric(ValuesMetric[DepthOptions]):
         return counts
 
     def values(self, counts: Stack, opt: DepthOptions) -> dict[str, F8]:
-        """Compute the measures of N images, or of N groups of images from their summed counts.
-
-        Each measure is an array (N,). Undefined values are NaN.
+        """Compute the measures of N images, (N,) each; undefined values are NaN.
 
         si_f1, si_precision, si_recall, matte_recall : means over the ratios, weighted by the ratio.
             If only ground-truth edges exist, F is 0. If there are no ground-truth edges, F is NaN,
             or 0 if `opt.strict` is set.
         si_f1_plain, ... : the same means with equal weights
         si_f1@1_05, ... : the value at a single ratio, here 1.05
-        dbe_accuracy, dbe_completeness : mean distances in pixels. Both are NaN if there are no
-            ground-truth edges, and RADIUS if no predicted edge lies within RADIUS of one.
+        dbe_accuracy, dbe_completeness : the errors of `_dbe_errors`
         si_f1_pooled, ... : copies under the names of the columns that are computed from sums
         """
         values = dict[str, F8]()
@@ -349,22 +321,13 @@ class DepthMetric(ValuesMetric[DepthOptions]):
                 values[f"{key}@{digits}"] = shares[..., k]
         if "dbe_n" in counts:
             values |= _dbe_errors(counts)
-        for measure in (*_SHARES, *_ERRORS):
-            if measure.key in values:
-                values[f"{measure.key}_pooled"] = values[measure.key]
-        return values
+        pooled = {f"{c.key}_pooled": values[c.key] for c in (*_SHARES, *_ERRORS) if c.key in values}
+        return {**values, **pooled}
 
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: DepthOptions
     ) -> ScoreTree:
-        """Compute the scores of all measures for S data sets.
-
-        stack: the counts of N images, name -> (N, ...).
-        weights (S, N): how often each image occurs in each of S data sets.
-
-        Returns the scores of `values` as arrays (S,). If edges are matched, the scores of their
-        precision-recall curve are added.
-        """
+        """Compute the scores of all measures and, if edges are matched, of their curve."""
         scores = dict(super().scores(stack, weights, protocol, opt))
         if opt.matches_edges:
             scores |= curve_scores(stack["thresholds"], stack["matches"], weights, protocol)

@@ -22,17 +22,12 @@ CANNY = {"ibims": (0.15, 0.3), "sharpdepth": (0.1, 0.2)}
 
 
 def _is_crop(value: tuple[Any, ...]) -> bool:
-    """Return True if a value of the option `crop` describes a part of an image, or is ().
-
-    A part is (first row, end row, first column, end column), with the ends excluded. It must have
-    at least one row and one column.
-    """
+    """Return True for (), and for (first row, end row, first column, end column) with pixels."""
     if value == ():
         return True
     if len(value) != 4 or not all(is_int(n) and n >= 0 for n in value):
         return False
-    first_row, end_row, first_column, end_column = value
-    return bool(first_row < end_row and first_column < end_column)
+    return bool(value[0] < value[1] and value[2] < value[3])
 
 
 @frozen
@@ -136,12 +131,9 @@ class DepthMaps(NamedTuple):
     matte: Bool | None  # the annotated object, or None if there is none
 
     def true_edges(self, opt: DepthOptions) -> tuple[Bool, ...]:
-        """Return the ground-truth edges, as one bool map (H, W) for each annotator.
+        """Return the edges of each annotator, or those of the true depth if `gt_edges` is "canny".
 
-        If `opt.gt_edges` is "canny", the tuple holds a single map, which Canny's detector computes
-        from the ground-truth depth. Otherwise the annotated edges are returned.
-
-        Raises DataError if the ground truth lacks the depth or the edges that are needed.
+        Raises DataError if the ground truth lacks the edges or the depth.
         """
         if opt.gt_edges == "canny":
             return (canny_edges(require(self.raw_gt, "depth"), opt.dbe),)
@@ -152,21 +144,14 @@ _Annotation = TypeVar("_Annotation")  # the type of an image's depth, edges or m
 
 
 def require(annotation: _Annotation | None, what: str) -> _Annotation:
-    """Return an annotation that a measure needs, such as the depth or the edges of an image.
-
-    Raises DataError if the annotation is None; `what` names it in the message.
-    """
+    """Return an annotation that a measure needs, `what`, or raise DataError if it is None."""
     if annotation is None:
         raise DataError(f"ground truth: no {what}, expected {what} for these depth.measures")
     return annotation
 
 
 def prepare_depth_maps(pred: Map, gt: GroundTruth, opt: DepthOptions) -> DepthMaps:
-    """Prepare the depth maps of one image: crop them, convert them to depth and align them.
-
-    pred: predicted map (H, W) of depth or of inverse depth, as `opt.pred_holds` says.
-    opt: says what the files hold, what to crop, and how the prediction is fitted to the
-        ground-truth depth.
+    """Crop the depth maps (H, W) of one image, convert them to depth and align them.
 
     The depth of a pixel is known if its value is finite and above 0. `opt.invalid` decides which
     pixels are evaluated (`DepthMaps.valid`):
@@ -216,13 +201,11 @@ class _Annotations(NamedTuple):
 
 
 def _annotations(gt: GroundTruth, window: tuple[slice, slice], opt: DepthOptions) -> _Annotations:
-    """Crop the annotations of an image, and find out what its depth map holds.
+    """Crop the annotations of an image to a window of rows and columns.
 
     A file with a single map is read as a depth map, even if it holds edges or a matte. If
     `opt.gt_holds` says that it does, and there are no other edges or no other matte, the map is
     converted to a binary one, and the image has no depth.
-
-    window: the rows and the columns to keep.
     """
     edges = tuple(np.asarray(drawn[window]) != 0 for drawn in gt.boundaries)
     matte = gt.parts["mask"][window] if "mask" in gt.parts else None
@@ -245,11 +228,7 @@ class _Depth(NamedTuple):
 
 
 def _to_depth(values: Map, holds: str, scale: float) -> _Depth:
-    """Convert the values of a file, a map (H, W), to depth.
-
-    The values are divided by `scale`. If `holds` is "inverse", they are inverse depths, and the
-    depth is 1 / value.
-    """
+    """Convert stored values to depth: value / scale, or scale / value if `holds` is "inverse"."""
     scaled = values.astype(np.float64) / scale
     is_number = np.isfinite(scaled) & (scaled != 0)
     depth = inverse(scaled) if holds == "inverse" else scaled
@@ -259,14 +238,10 @@ def _to_depth(values: Map, holds: str, scale: float) -> _Depth:
 def _align(depth: F8, true: F8, known: Bool, align: str) -> F8:
     """Fit a predicted depth map to the ground-truth depth `true` by least squares.
 
-    All maps are (H, W). The fit is computed from the pixels of the mask `known` and applied to all
-    pixels. If no pixel is known, the predicted map is returned unchanged. `align` selects the
-    model:
-
-    - "none": no change
-    - "scale": factor * depth
-    - "scale-shift": factor * depth + shift, but no shift if the prediction is constant
-    - "disparity-scale", "disparity-scale-shift": the same models, fitted to 1 / depth
+    The fit is computed from the pixels in `known` and applied to all; without any, nothing changes.
+    The option `align` selects the model: factor * depth ("scale"), or factor * depth + shift
+    ("scale-shift", without the shift if the prediction is constant). The models that begin with
+    "disparity-" are fitted to 1 / depth.
     """
     if align == "none" or not known.any():
         return depth
@@ -292,11 +267,8 @@ def inverse(depth: F8) -> F8:
 def canny_edges(depth: F8, form: str) -> Bool:
     """Detect edges in a depth map (H, W) with Canny's detector, as the depth boundary error does.
 
-    `form` names the published program whose settings are used. "ibims" detects the edges of the
-    depth. "sharpdepth" detects the edges of the depth and of 1 / depth, both with lower thresholds
-    than "ibims", and returns their union. Pixels with NaN make no edge.
-
-    Returns bool (H, W).
+    `form` is the option `dbe`: "ibims" detects the edges of the depth, "sharpdepth" those of the
+    depth and of 1 / depth, with lower thresholds. Pixels with NaN make no edge.
     """
     from skimage.feature import canny
 

@@ -68,15 +68,10 @@ class SaliencyOptions:
 
 
 def _curves(counts: Stack, beta2: float) -> dict[str, F8]:
-    """Compute precision, recall, F, IoU, Dice and BER of N images at every threshold.
+    """Compute precision, recall, F, IoU, Dice and BER from counts of N images, or from N sums.
 
-    counts: the stacked arrays of `SaliencyMetric.count` of N images, or N sums of such arrays over
-        images.
-    beta2: beta^2 of F.
-
-    Returns a dict from the name of the measure to float64 (N, 258). The columns are the 256 levels,
-    the adaptive threshold of the image, and one half. Rows of images whose pixels are all void are
-    NaN.
+    Each measure is float64 (N, 258). The columns are the 256 levels, the adaptive threshold of the
+    image, and one half. Rows of images whose pixels are all void are NaN.
     """
     tp = np.column_stack([counts["tp"], counts["half_tp"]])
     fp = np.column_stack([counts["fp"], counts["half_fp"]])
@@ -96,11 +91,7 @@ def _curves(counts: Stack, beta2: float) -> dict[str, F8]:
 
 
 def _undefine_void(values: F8, n_pixels: I8) -> F8:
-    """Replace the values of images whose pixels are all void with NaN.
-
-    values (N, ...): the value, or the array of values, of each image.
-    n_pixels (N,): the number of pixels of each image that are not void.
-    """
+    """Return `values` (N, ...) with NaN for images of which all `n_pixels` (N,) are void."""
     return np.where(n_pixels > 0, values.T, np.nan).T
 
 
@@ -166,13 +157,10 @@ class SaliencyMetric(Metric[SaliencyOptions]):
     ) -> Arrays:
         """Count one image's pixels that are on at each threshold, and compute its other measures.
 
-        Returns a dict with these arrays:
-
-        tp, fp : int64 (257,), the number of pixels inside (tp) and outside (fp) the mask that are
-            on at each of the 256 levels and, in the last column, at the image's adaptive threshold
-        half_tp, half_fp : int64 (), the number of pixels inside and outside the mask whose value is
-            above one half
-        positives, pixels : int64 (), the number of mask pixels, and of all pixels that are not void
+        tp, fp : int64 (257,), the pixels inside (tp) and outside (fp) the mask that are on at each
+            of the 256 levels and, in the last column, at the image's adaptive threshold
+        half_tp, half_fp : int64 (), the pixels inside and outside the mask that are above one half
+        positives, pixels : int64 (), mask pixels, and all pixels that are not void
         abs_error_sum : float64 (), the sum of abs(map - mask)
         s_measure, weighted_f : float64 (), the measures of the functions with these names
         """
@@ -199,7 +187,7 @@ class SaliencyMetric(Metric[SaliencyOptions]):
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SaliencyOptions
     ) -> DrawnSteps:
-        """Classify the pixels as correct, false positive or missed at each of the 256 levels."""
+        """Classify the pixels as correct, false or missed at each of the 256 levels."""
         valid = gt.parts.get("valid")
         levels = _to_levels(_prepare_map(pred, valid, protocol, opt))
         n_reached = levels.astype(np.int16) + 1  # every pixel reaches the first threshold, 0
@@ -208,20 +196,12 @@ class SaliencyMetric(Metric[SaliencyOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: SaliencyOptions
     ) -> ScoreTree:
-        """Compute the scores for S data sets.
-
-        stack: the counts of N images, name -> (N, ...).
-        weights (S, N): how often each image occurs in each of S data sets.
-
-        The scores are arrays (S,), apart from `ods`, `curve` and the entry `over` of `image_means`.
+        """Compute the scores of S data sets, (S,) each, and the curve of `_best_of_curve`.
 
         *_mean : the mean over images of each image's value
         max_*_mean : the largest value, over the levels, of the curve that is averaged over images.
             For errors there is min_*_mean, the smallest value, instead.
         *_sum : the measure computed from counts that are summed over images
-        curve : the curve of mean precision and mean recall over images
-        ods : the point of this curve with the largest F
-        max_f_pr : F at this point
         """
         n_pixels = stack["pixels"]
         sums = {name: weighted_sum(weights, counts) for name, counts in stack.items()}
@@ -251,21 +231,14 @@ class SaliencyMetric(Metric[SaliencyOptions]):
             if name in _AT_HALF:
                 values[f"{name}_mean"] = curve[:, _HALF]
                 scores[f"{name}_sum"] = sum_curves[name][:, _HALF]
-            mean_curve = weighted_mean(weights, at_levels)  # (S, 256)
-            if name in _ERRORS:
-                scores[f"min_{name}_mean"] = mean_curve.min(axis=1)
-            else:
-                scores[f"max_{name}_mean"] = mean_curve.max(axis=1)
+            best, largest = ("min", np.min) if name in _ERRORS else ("max", np.max)
+            scores[f"{best}_{name}_mean"] = largest(weighted_mean(weights, at_levels), axis=1)
         return {**scores, **image_means(weights, values)}
 
     def symptoms(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SaliencyOptions
     ) -> Symptoms:
-        """Yield ("inverted", problem, fix) if the map seems to be dark on the object.
-
-        This is so if the mean of the map, which is not stretched here, is lower on the object than
-        off it by more than _DARKER.
-        """
+        """Yield ("inverted", problem, fix) if the map is darker on the object by over _DARKER."""
         soft, mask = strengths(pred.soft, stretch=False), gt.mask
         if mask.all() or not mask.any():
             return
@@ -275,14 +248,11 @@ class SaliencyMetric(Metric[SaliencyOptions]):
 
 
 def _best_of_curve(precision: F8, recall: F8, beta2: float) -> dict[str, Any]:
-    """Find the largest F on each of S curves of mean precision and mean recall.
+    """Find the largest F on each of S curves of mean precision and mean recall, (S, 256) each.
 
-    precision, recall (S, 256): the means at the 256 levels.
-    beta2: beta^2 of F.
-
-    Returns a dict. "curve" holds the S curves. "ods" holds the point with the largest F on each
-    curve; its fields are arrays (S,). If several levels have this F, the lowest is taken.
-    "max_f_pr" (S,) is F at that point.
+    curve : the S curves
+    ods : the point with the largest F on each curve, the first if there are several
+    max_f_pr : (S,), F at this point
     """
     thresholds = np.arange(_LEVELS) / 255
     f = f_beta(precision, recall, beta2)
@@ -301,8 +271,7 @@ def _prepare_map(
 ) -> Map:
     """Return a prediction's soft map (H, W), inverted and stretched as the options say.
 
-    Void pixels, which are False in `valid`, get the smallest value of the other pixels, so that
-    they do not affect how the map is stretched.
+    Void pixels get the smallest value of the other pixels, so that they do not affect the stretch.
     """
     soft = invert(pred.soft) if protocol.invert else pred.soft
     if valid is not None and valid.any():
@@ -316,10 +285,9 @@ def _to_levels(value: Map) -> NDArray[np.uint8]:
 
 
 def strengths(soft: Map, stretch: bool) -> Map:
-    """Convert a soft map (H, W) to floats in [0, 1].
+    """Convert a soft map (H, W) to floats in [0, 1], and `stretch` it to 0 .. 1 if not constant.
 
-    With `stretch`, a map that is not constant is stretched to 0 .. 1. Integers and bool become
-    float64. Float maps keep their dtype, as rounding in it may decide the level of a pixel.
+    Float maps keep their dtype, as rounding in it may decide the level of a pixel.
     """
     value = soft if soft.dtype.kind == "f" else unit(soft)
     if stretch and value.size and value.max() > value.min():
@@ -403,11 +371,7 @@ def s_measure(soft: Map, mask: Bool, valid: Bool | None = None) -> float:
 
 
 def _region_similarity(soft: F8, mask: Bool, valid: Bool | None) -> float:
-    """Compute the mean similarity of a map and a mask over four parts of the image.
-
-    The image is divided into four rectangles, which meet at the centroid of the mask. The mean over
-    the rectangles is weighted by their areas. Pixels that are not `valid` belong to none of them.
-    """
+    """Compute the mean similarity of a map and a mask over the four quarters of `s_measure`."""
     height, width = mask.shape
     n_mask = int(np.count_nonzero(mask))
     mean_row = float(np.arange(height) @ np.count_nonzero(mask, axis=1)) / n_mask
@@ -425,10 +389,7 @@ def _region_similarity(soft: F8, mask: Bool, valid: Bool | None) -> float:
 
 
 def _object_similarity(values: F8) -> float:
-    """Return 2 m / (m^2 + 1 + s), where m is the mean of the values and s their deviation.
-
-    The standard deviation s is 0 for a single value.
-    """
+    """Return 2 m / (m^2 + 1 + s) for the mean m and the standard deviation s of the values."""
     mean = values.mean()
     deviation = values.std(ddof=1) if values.size > 1 else 0.0
     return float(2 * mean / (mean * mean + 1 + deviation + _EPS))
@@ -437,8 +398,8 @@ def _object_similarity(values: F8) -> float:
 def _similarity(a: F8, b: F8) -> float:
     """Return the structural similarity (SSIM) of two arrays, without its stabilising constants.
 
-    It is 4 ma mb cov / ((ma^2 + mb^2) (va + vb)) with means ma and mb, variances va and vb, and the
-    covariance cov. 0 / 0 gives 1.
+    It is 4 ma mb cov / ((ma^2 + mb^2) (va + vb)) for means m, variances v and the covariance, and 1
+    if this is 0 / 0.
     """
     mean_a, mean_b, n = a.mean(), b.mean(), max(a.size - 1, 1)
     offset_a, offset_b = a - mean_a, b - mean_b

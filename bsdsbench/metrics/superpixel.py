@@ -99,10 +99,7 @@ def measures(labels: ArrayLike, gt: ArrayLike) -> dict[str, float]:
 
 
 def _boundary_recall(labels: Map, gt: Map) -> float:
-    """Compute the boundary recall of superpixels, as `measures` defines it.
-
-    labels, gt (H, W): the superpixel and the annotated region of each pixel.
-    """
+    """Compute the boundary recall of superpixels (H, W) of regions (H, W), see `measures`."""
     from bsdsbench.kernels.matching.graph import within_reach
 
     predicted, annotated = _draw_borders(labels), _draw_borders(gt)
@@ -113,10 +110,7 @@ def _boundary_recall(labels: Map, gt: Map) -> float:
 
 
 def _draw_borders(labels: Map) -> Bool:
-    """Mark the pixels on both sides of the borders between regions of a label map (H, W).
-
-    Returns bool (H, W), True for pixels with another label than one of their four neighbours.
-    """
+    """Mark the pixels (H, W) with another label than one of their four neighbours."""
     borders = np.zeros(labels.shape, np.bool_)
     differs_below, differs_right = labels[1:] != labels[:-1], labels[:, 1:] != labels[:, :-1]
     borders[1:] |= differs_below
@@ -252,28 +246,19 @@ class Superpixels(NamedTuple):
 def superpixels(labels: ArrayLike, opt: SuperpixelOptions) -> Superpixels:
     """Return the superpixels of a label map (H, W), and the number of its 8-connected pieces.
 
-    `opt.components` decides what a superpixel is:
-
-    - None (default): Each label is a superpixel, and should be in one piece.
-    - 0: Each label is a superpixel, and may be in several pieces.
-    - 4 or 8: Each 4- or 8-connected component of a label is a superpixel, so labels may be reused.
-
-    Raises DataError if labels seem to be reused because the map was saved with 8 bits. This is
-    assumed if its highest label is 255, at least 255 labels occur, and there are too many pieces:
-    more pieces than labels if `opt.components` is None, or more than _REUSED times as many if it is
-    0. If `opt.components` is 4 or 8, no such map is refused.
+    A superpixel is a label, or a 4- or 8-connected component of a label if `opt.components` is 4 or
+    8. Unless it is, DataError is raised if labels seem to be reused because the map was saved with
+    8 bits. This is assumed if at least 255 labels occur, up to 255, in too many pieces: more pieces
+    than labels, or more than _REUSED times as many if `opt.components` is 0.
     """
     label_map = as_label_map(labels)
     if opt.components:
         label_map = number_pieces(label_map, opt.components)
     n_labels, n_pieces = np.unique(label_map).size, int(number_pieces(label_map, 8).max())
-    accepted = Superpixels(label_map, n_pieces)
-    if opt.components:  # labels may be reused
-        return accepted
     uses_all_8_bits = label_map.min() >= 0 and label_map.max() == 255 and n_labels >= 255
     most_pieces = n_labels if opt.components is None else _REUSED * n_labels
-    if not uses_all_8_bits or n_pieces <= most_pieces:
-        return accepted
+    if opt.components or not uses_all_8_bits or n_pieces <= most_pieces:
+        return Superpixels(label_map, n_pieces)
     fix = [Setting("superpixel.components", 8, "takes each piece as one")]
     if n_pieces <= _REUSED * n_labels:
         fix.append(Setting("superpixel.components", 0, "takes each label as one"))
@@ -323,10 +308,8 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
         """Compute the measures of one image, and count its superpixels and pieces.
 
         Each of `measures` is an array float64 (3,): the mean, minimum and maximum over annotators.
-        `variation` is NaN if the image itself (its photo) is missing.
-
-        Raises DataError if the prediction does not have exactly one label map, or if `superpixels`
-        refuses the map because labels seem to be reused.
+        `variation` is NaN if the image itself (its photo) is missing. Raises DataError if there is
+        not one label map, or if `superpixels` refuses it.
         """
         if len(pred.segs) != 1:
             raise DataError(f"{pred.where}: {len(pred.segs)} label maps, expected one")
@@ -349,10 +332,7 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
     def check_set(
         self, ids: Sequence[str], stack: Stack, opt: SuperpixelOptions
     ) -> list[InputWarning]:
-        """Warn of maps whose labels have more than _REUSED pieces each on average.
-
-        There is no warning if `components` is set, because it says what a superpixel is.
-        """
+        """Warn of maps with more than _REUSED pieces per label, unless `components` is set."""
         is_reused = stack["n_pieces"] > _REUSED * stack["n_superpixels"]
         if opt.components is not None or not is_reused.any():
             return []
@@ -367,12 +347,7 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
         return [InputWarning(message, fix=fix)]
 
     def values(self, counts: Stack, opt: SuperpixelOptions) -> dict[str, F8]:
-        """Return each measure of N images as an array (N,).
-
-        A measure in _MEASURES is computed against every annotator. It is returned once for each
-        summary over the annotators, as "ue.mean", "ue.min" and "ue.max". The others keep their
-        names.
-        """
+        """Return each measure of N images, (N,). Means over annotators are "ue.mean" and so on."""
         single = ("compactness", "variation", "n_superpixels", "n_pieces")
         values = {name: counts[name] for name in single}
         for name in _MEASURES:
