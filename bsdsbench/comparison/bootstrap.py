@@ -68,12 +68,10 @@ class WeightedRun:
             self._stacks[metric] = _add_pairs(stack, more_pairs) if more_pairs else stack
 
     def scores(self, weights: Weights) -> dict[str, F8]:
-        """Compute every score of the run under S weightings of its N images.
+        """Compute every score of the run under S weightings of its N images, (S, N).
 
-        weights : (S, N), how often each image counts in each weighting
-
-        Returns a dict from METRIC.SCORE to an array (S,). Scores of parts, such as classes, are
-        included as METRIC.PART.SCORE. Infinite scores become NaN.
+        Returns a dict from METRIC.SCORE, or METRIC.PART.SCORE of classes and other parts, to an
+        array (S,). Infinite scores become NaN.
         """
         scores: dict[str, F8] = {}
         for metric, stack in self._stacks.items():
@@ -84,15 +82,15 @@ class WeightedRun:
         return scores
 
     def overall_scores(self) -> dict[str, float]:
-        """Compute every score on all images. Returns a dict from METRIC.SCORE to the score."""
+        """Compute every score on all images, by METRIC.SCORE."""
         scores = self.scores(self._every_image_once)
         return {score: float(values[0]) for score, values in scores.items()}
 
     def defined(self) -> dict[str, dict[str, int]]:
-        """Count the defined values that each score is the mean of.
+        """Count the defined values that each score is the mean of, by METRIC.SCORE and unit.
 
-        Returns a dict from METRIC.SCORE to a dict from unit to count. A unit says what the values
-        belong to, such as "pairs" or "classes". Scores that are not means over units are left out.
+        A unit says what the values belong to, such as "pairs" or "classes". Scores that are not
+        means over units are left out.
         """
         n_defined: dict[str, dict[str, int]] = {}
         for metric, stack in self._stacks.items():
@@ -128,10 +126,7 @@ def _add_pairs(stack: Stack, n_pairs: int) -> Stack:
 def sample_counter(progress: Progress | None, total: int) -> ReportSamples:
     """Return a function that adds up the samples done, and reports the sum to `progress`.
 
-    progress : called with (samples done so far, `total`, ""), or None if nobody wants to know
-    total : the number of samples that will be done
-
-    The returned function must be called with the number of samples in each finished block.
+    The returned function is to be called with the number of samples in each finished block.
     """
     n_done = 0
 
@@ -149,11 +144,8 @@ def scores_of(
 ) -> list[dict[str, F8]]:
     """Score each run under B weightings of its N images.
 
-    runs : runs of the same images
-    weights : how often each image counts in each weighting, in blocks: arrays (S, N) that have B
-        rows in all
-    report : called with S, the number of weightings in a block, each time a run has been scored
-        on a block
+    `weights` come in blocks (S, N), which have B rows in all. `report` is called with S each time a
+    run has been scored on a block.
 
     Returns, for each run, a dict from METRIC.SCORE to an array (B,).
     """
@@ -182,9 +174,9 @@ class Sampling(NamedTuple):
     clusters: I8 | None = None  # (N,): the cluster number of each image, None if images are drawn
 
     def unit_of_images(self, n_images: int) -> I8:
-        """Return the number, from 0 on, of the unit that each image belongs to, (n_images,).
+        """Return the number, from 0 on, of the cluster that each image belongs to, (n_images,).
 
-        A unit is what is drawn as a whole: a cluster, or a single image.
+        If images are drawn, each image is a cluster of its own.
         """
         return np.arange(n_images) if self.clusters is None else self.clusters
 
@@ -199,10 +191,8 @@ class Sampling(NamedTuple):
         return self.n if self.column else 0
 
     def over(self, runs: Sequence[Evaluation], cluster: str | None) -> Sampling:
-        """Return the settings for drawing the images of the runs, or clusters of these images.
-
-        runs : runs of the same images
-        cluster : the column of groups that has the clusters, or None to draw images
+        """Return the settings for drawing the images of the runs, or their clusters in a column of
+        groups.
 
         A run without groups takes the clusters of the other runs. Raises DataError if two runs have
         different clusters, or if no run has the column.
@@ -221,10 +211,7 @@ class Sampling(NamedTuple):
         return self._replace(n=n_clusters, column=clusters.column, clusters=clusters.members)
 
     def notes(self, run: Evaluation) -> list[str]:
-        """Return notes that warn the reader if there are few images, or frames of videos.
-
-        The list is empty if there is nothing to warn of.
-        """
+        """Return notes that warn the reader if there are few images, or frames of videos."""
         notes = []
         if self.n < _FEW_IMAGES:
             notes.append(f"{self.n} {self.units} only: intervals and p-values are rough")
@@ -234,14 +221,9 @@ class Sampling(NamedTuple):
 
 
 def check_sampling(n_boot: int, seed: int, level: float) -> Sampling:
-    """Check the settings of a bootstrap, and return them.
+    """Check the settings of a bootstrap, and return them; `Sampling.over` adds the images.
 
-    n_boot : number of samples, from 1 to 10 million
-    seed : seed of the random numbers, 0 or more
-    level : confidence level of intervals, above 0 and below 1
-
-    Call `Sampling.over` on the result to add the images. Raises DataError if a setting is out of
-    range.
+    Raises DataError if a setting is out of range.
     """
     if not 0 < given_number(level, "level", 0, 1) < 1:
         raise DataError(f"level {level}: expected a share in (0, 1)")
@@ -252,7 +234,7 @@ def check_sampling(n_boot: int, seed: int, level: float) -> Sampling:
 def blocks(count: int, n_images: int) -> list[range]:
     """Divide the sample numbers 0 to count - 1 into consecutive ranges.
 
-    A range is short enough for the weights of its samples, one byte per image, to fit in memory.
+    The weights of a range's samples, one byte per image, fit in memory.
     """
     length = max(1, min(_MAX_SAMPLES, _MAX_WEIGHTS // n_images))
     return [range(first, min(first + length, count)) for first in range(0, count, length)]
@@ -263,13 +245,8 @@ def _bootstrap_weights(
 ) -> Iterator[Weights]:
     """Draw bootstrap samples, and yield how often each sample contains each image.
 
-    n_images : number of images
-    n_boot : number of samples
-    seed : seed of the random numbers
-    clusters : (n_images,), the cluster number of each image; None draws single images
-
-    A sample consists of as many images as there are, drawn with replacement. Given `clusters`, it
-    consists of as many whole clusters as there are.
+    A sample has as many images as there are, drawn with replacement. Given `clusters`, the cluster
+    number of each image, it has as many whole clusters as there are.
 
     Yields int8 arrays (S, n_images), blocks of S samples that have `n_boot` rows in all. A
     background thread starts to draw at once, and stays a few blocks ahead. int8 is wide enough,
@@ -325,12 +302,8 @@ def sample_runs(
 ) -> list[SampledRun]:
     """Score runs of the same images on all images and on bootstrap samples.
 
-    runs : runs of the same images
-    metrics : names of the metrics to score with
-    sampling : the settings of the bootstrap, after `Sampling.over`
-    report : called with the number of samples in a block, each time a run has been scored on it
-
-    Every run is scored on the same samples, so that differences between runs are paired.
+    Every run is scored on the same samples, so that differences between runs are paired. `report`
+    is called with the number of samples in a block, each time a run has been scored on it.
     """
     n_images = len(runs[0].records)
     # A background thread starts to draw the samples now, while the runs are prepared
@@ -344,7 +317,7 @@ def sample_runs(
 def shared_scores(runs: Sequence[SampledRun]) -> tuple[str, ...]:
     """Return the names of the scores that all runs have, in the order of the first run.
 
-    Runs of the same metrics can have different scores: scores of error classes, for example, exist
+    Runs of the same metrics can have different scores: those of error classes, for example, exist
     only in runs that counted these classes.
     """
     shared = []
@@ -355,13 +328,13 @@ def shared_scores(runs: Sequence[SampledRun]) -> tuple[str, ...]:
 
 
 def jackknife_weights(units: I8) -> Iterator[Weights]:
-    """Yield the weights of a jackknife, which leaves out one unit of images at a time.
+    """Yield the weights of a jackknife, which leaves out one cluster of images at a time.
 
-    units : (N,), the number, from 0 on, of the unit that each image belongs to. A unit is a
-        cluster of images or a single image.
+    `units` has the number, from 0 on, of each image's cluster, (N,); a cluster may be a single
+    image.
 
-    Yields int8 arrays (S, N), each for a block of S units. Over all blocks, row k is 0 at the
-    images of unit k, and 1 at the other images.
+    Yields int8 arrays (S, N), each for a block of S clusters. Over all blocks, row k is 0 at the
+    images of cluster k, and 1 at the other images.
     """
     n_units = int(units.max()) + 1
     for left_out_units in blocks(n_units, len(units)):

@@ -6,9 +6,10 @@ summed counts. The formulas and their sources are in `bsdsbench.comparison.signi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations, product
-from math import nan
+from math import isnan
 from pathlib import Path
 
 import numpy as np
@@ -26,17 +27,16 @@ from bsdsbench.comparison.comparison import (
     Comparison,
     ImageEffect,
     ImagePairs,
-    Interval,
     ScoreDifference,
     correct_p,
 )
-from bsdsbench.comparison.ranks import ranks_of
+from bsdsbench.comparison.sampled_methods import compare_score, described_fields, sample_methods
 from bsdsbench.metrics import registry
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.references import PAIRS_LOST, SOLVER_MOVES
 from bsdsbench.results.score_names import lower_is_better, score_name, usual_scores
-from bsdsbench.results.score_tables import is_area, late_starts_note, reading_line
+from bsdsbench.results.score_tables import is_area, late_starts_note
 
 
 def compare(
@@ -104,8 +104,8 @@ def compare(
     >>> out, images, gt = tempfile.mkdtemp(), sample_images(), sample_ground_truth()
     >>> names = ("scharr", "sobel")
     >>> runs = [bb.run(n, images, gt=gt, out=f"{out}/{n}").evaluation for n in names]
-    >>> found = bb.compare(runs, n_boot=1000, seed=0)
-    >>> round(found.difference_of("scharr", "sobel", "ods").value, 4)
+    >>> compared = bb.compare(runs, n_boot=1000, seed=0)
+    >>> round(compared.difference_of("scharr", "sobel", "ods").value, 4)
     -0.0094
     """
     settings = bootstrap.check_sampling(n_boot, seed, level)
@@ -126,70 +126,56 @@ def _compare_runs(
 ) -> Comparison:
     """Compare runs of the same images by the scores that all of them have.
 
-    runs : comparable runs, restricted to the images that they share
-    notes : notes for the reader from checking and restricting the runs
-    sampling : the settings of the bootstrap over these images
-    test, progress : the parameters of `compare`
+    `notes` come from restricting the runs to these images, and `sampling` draws over them.
     """
     metrics = shared_metrics(runs)
+    names = tuple(run.name for run in runs)
     n_pairs = len(runs) * (len(runs) - 1) // 2
-    permutes = test == "permutation"
     # Each run is scored on all samples; a permutation test scores both runs of each pair again
-    n_passes = len(runs) + (2 * n_pairs if permutes else 0)
+    n_passes = len(runs) + (2 * n_pairs if test == "permutation" else 0)
     report_samples = bootstrap.sample_counter(progress, n_passes * sampling.n_boot)
     sampled = bootstrap.sample_runs(runs, metrics, sampling, report_samples)
     scores = bootstrap.shared_scores(sampled)
-    pairs = list(combinations(sampled, 2))
+    methods = sample_methods(sampled, dict.fromkeys(names, 1), sampling)
+    by_score = {score: compare_score(score, methods, sampling) for score in scores}
     permutation_p = {}
-    if permutes:
-        for a, b in pairs:
+    if test == "permutation":
+        for a, b in combinations(runs, 2):
             permutation_p[a.name, b.name] = significance.permutation_p(
-                a.run, b.run, metrics, sampling, report_samples
+                a, b, metrics, sampling, report_samples
             )
-    solver_changes = _score_changes_by_solver(sampled, metrics)
-    differences = _compare_scores(scores, pairs, permutation_p, solver_changes, sampling)
-    intervals = []
-    for run, score in product(sampled, scores):
-        in_samples = run.in_samples[score]
-        low, high = significance.percentile_interval(in_samples, sampling.level, sampling.n)
-        intervals.append(Interval(run.name, score, run.values[score], low, high))
-    ranks = {}
-    for score in scores:
-        by_name = {run.name: (run.values[score], run.in_samples[score]) for run in sampled}
-        ranks[score] = ranks_of(score, by_name, sampling.level)
+    tested = (
+        d if isnan(d.value) or not permutation_p else replace(d, p=permutation_p[d.a, d.b][d.score])
+        for compared in by_score.values()
+        for d in compared.differences
+    )
+    differences = _mark_solver(
+        _correct_families(tested), _score_changes_by_solver(sampled, metrics)
+    )
+    intervals = [interval for compared in by_score.values() for interval in compared.intervals]
     return Comparison(
-        names=tuple(run.name for run in runs),
+        names=names,
         scores=scores,
-        intervals=tuple(intervals),
+        intervals=tuple(sorted(intervals, key=lambda i: names.index(i.run))),
         differences=tuple(differences),
         letters=_assign_letters(scores, sampled, differences, sampling.level),
-        ranks=ranks,
+        ranks={score: compared.ranks for score, compared in by_score.items()},
         images=_compare_images(metrics, sampled, sampling),
-        n_images=len(runs[0].records),
-        n_boot=sampling.n_boot,
-        seed=sampling.seed,
-        level=sampling.level,
         test=test,
-        protocol=" / ".join(dict.fromkeys(registry.describe(metrics, r.protocol) for r in runs)),
         notes=(*notes, *_nothing_significant(sampling, n_pairs)),
         late_starts=_late_starts(runs, metrics, scores),
         signatures=tuple(str(run.signature) for run in runs),
         shown=tuple(usual_scores(runs[0], scores, parts=True)),
-        cluster=sampling.column,
-        n_clusters=sampling.n_clusters,
-        reading=reading_line(runs),
-        coverage=fewer_values([s.weighted for s in sampled], [run.name for run in runs], scores),
+        coverage=fewer_values([s.weighted for s in sampled], names, scores),
         left_out={run.name: run.left_out for run in runs if run.left_out},
+        **described_fields(runs, metrics, sampling),
     )
 
 
 def _late_starts(
     runs: Sequence[Evaluation], metrics: Sequence[str], scores: Sequence[str]
 ) -> dict[str, str]:
-    """Return the note to show with each AP that is computed from curves that start above recall 0.
-
-    Returns a dict from METRIC.SCORE to the note. Scores that need no note are left out.
-    """
+    """Return, by METRIC.SCORE, the note on each AP of curves that start above recall 0."""
     note_of_score = dict[str, str]()
     for metric in metrics:
         if note := late_starts_note(runs, metric):
@@ -200,8 +186,6 @@ def _late_starts(
 
 def _nothing_significant(sampling: Sampling, n_pairs: int) -> list[str]:
     """Return a note if not even the smallest possible p-value would be significant, else [].
-
-    n_pairs : number of pairs of runs, over which Holm's method corrects the p-values
 
     This happens if there are few images, few bootstrap samples or many pairs of runs.
     """
@@ -215,105 +199,59 @@ def _nothing_significant(sampling: Sampling, n_pairs: int) -> list[str]:
     ]
 
 
+def _correct_families(differences: Iterable[ScoreDifference]) -> list[ScoreDifference]:
+    """Correct p-values by Holm's method, over all pairs of runs, for each score on its own.
+
+    A score that exists for each part of a metric, such as the Dice of each class, is corrected over
+    all of its parts as well.
+    """
+    # By metric, name of the score within it, and whether it is a score of parts
+    families = dict[tuple[str, str, bool], list[ScoreDifference]]()
+    for difference in differences:
+        if named := score_name(difference.score):
+            family = named.metric, named.column.key, named.part != ""
+            families.setdefault(family, []).append(difference)
+    return [corrected for family in families.values() for corrected in correct_p(family)]
+
+
 def _score_changes_by_solver(
     runs: Sequence[SampledRun], metrics: Sequence[str]
 ) -> dict[str, dict[str, float]]:
     """Estimate by how much each score would change if the official solver had missed no pairs.
 
     The official benchmark matches the pixels of a map to ground truth by a solver that does not
-    find the best matching: it misses about PAIRS_LOST pairs of pixels in each map. The estimate
-    adds that many pairs to the counts.
+    find the best matching: it misses about PAIRS_LOST pairs of pixels in each map, which are added
+    here.
 
-    Returns a dict from run name to a dict from METRIC.SCORE to the absolute change. Runs that were
-    matched by another solver are left out.
+    Returns a dict from run name to a dict from METRIC.SCORE to the absolute change, which is empty
+    if another solver matched the run.
     """
     changes_of_runs: dict[str, dict[str, float]] = {}
     for sampled in runs:
-        if not sampled.run.by_official_solver:
-            continue
-        with_pairs = WeightedRun(sampled.run, metrics, more_pairs=PAIRS_LOST).overall_scores()
         changes = {}
-        for score, value in sampled.values.items():
-            changes[score] = abs(with_pairs[score] - value)
+        if sampled.run.by_official_solver:
+            with_pairs = WeightedRun(sampled.run, metrics, more_pairs=PAIRS_LOST).overall_scores()
+            changes = {score: abs(with_pairs[score] - v) for score, v in sampled.values.items()}
         changes_of_runs[sampled.name] = changes
     return changes_of_runs
 
 
-def _change_by_solver(a: Mapping[str, float], b: Mapping[str, float], score: str) -> float:
-    """Estimate how much of the difference of a score between two runs the solver may have caused.
-
-    a, b : for each run, by how much the official solver may have changed each score, as
-        `_score_changes_by_solver` estimates it; empty if another solver matched the run
-
-    If the official solver matched neither run, this is 0. If it matched one of them, this is its
-    effect on the score of that run. If it matched both, it missed about as many pairs in each, so
-    only its random choices matter.
-    """
-    if a and b:
-        return SOLVER_MOVES
-    return sum(changes[score] for changes in (a, b) if changes)
-
-
-def _compare_scores(
-    scores: Sequence[str],
-    pairs: Sequence[tuple[SampledRun, SampledRun]],
-    permutation_p: Mapping[tuple[str, str], Mapping[str, float]],
-    solver_changes: Mapping[str, Mapping[str, float]],
-    sampling: Sampling,
+def _mark_solver(
+    differences: Iterable[ScoreDifference], changes_of_runs: Mapping[str, Mapping[str, float]]
 ) -> list[ScoreDifference]:
-    """Compare each score between all pairs of runs (a minus b), with corrected p-values.
+    """Return the differences, marked if the official solver alone may have caused them.
 
-    scores : the scores to compare, as METRIC.SCORE
-    pairs : the pairs (a, b) of runs
-    permutation_p : the p-values of a permutation test, by the names of the pair and by score. If
-        it is empty, p-values are computed from the bootstrap samples.
-    solver_changes : by run and by score, how much the official solver may have changed the score,
-        as `_score_changes_by_solver` estimates it
-    sampling : the settings of the bootstrap
-
-    The p-values are corrected by Holm's method, over all pairs of runs. Each overall score is
-    corrected separately. A score that exists for each part of a metric, such as the Dice of each
-    class, is corrected over all of its parts as well. If a difference is undefined, its p-value is
-    NaN, and it does not count as a test.
+    If it matched one of two runs, it may have moved their difference by its effect on that run. If
+    it matched both, it missed about as many pairs in each, so only its random choices matter.
     """
-    # The differences whose p-values are corrected together, by the metric, the name of the score
-    # within it, and whether it is a score of parts
-    families = dict[tuple[str, str, bool], list[ScoreDifference]]()
-    for score, (a, b) in product(scores, pairs):
-        named = score_name(score)
-        if named is None:
-            continue
-        value = a.values[score] - b.values[score]
-        in_samples = a.in_samples[score] - b.in_samples[score]
-        if np.isnan(value):
-            p = nan
-        elif permutation_p:
-            p = permutation_p[a.name, b.name][score]
-        else:
-            p = significance.p_value(in_samples, sampling.n)
-        due_to_solver = _change_by_solver(
-            solver_changes.get(a.name, {}), solver_changes.get(b.name, {}), score
-        )
-        low, high = significance.percentile_interval(in_samples, sampling.level, sampling.n)
-        difference = ScoreDifference(
-            a=a.name,
-            b=b.name,
-            score=score,
-            value=value,
-            low=low,
-            high=high,
-            p=p,
-            p_holm=p,  # corrected below
-            least=significance.detectable(in_samples, sampling.level, sampling.n),
-            solver=abs(value) < due_to_solver,
-            solver_moves=due_to_solver,
-        )
-        family = named.metric, named.column.key, named.part != ""
-        families.setdefault(family, []).append(difference)
-    corrected = []
-    for differences in families.values():
-        corrected += correct_p(differences)
-    return corrected
+    marked = []
+    for d in differences:
+        changes_a, changes_b = changes_of_runs[d.a], changes_of_runs[d.b]
+        moves = SOLVER_MOVES
+        if not (changes_a and changes_b):
+            moves = (changes_a or changes_b).get(d.score, 0.0)
+        marked.append(replace(d, solver=abs(d.value) < moves, solver_moves=moves))
+    return marked
 
 
 def _assign_letters(
@@ -324,12 +262,8 @@ def _assign_letters(
 ) -> dict[str, tuple[str, ...]]:
     """Assign letters to the runs so that runs that share a letter do not differ significantly.
 
-    This is a compact letter display, made for each score by `significance.letters`. A difference is
-    significant if its corrected p-value is below 1 - level.
-
-    Returns a dict from score to a tuple with the letters of each run, such as "ab", in the order of
-    `runs`. The best run has the letter "a". A run without a p-value in any of its differences has
-    no letters ("").
+    Returns, for each score, the letters of each run, such as "ab", in the order of `runs`. The best
+    run has the letter "a". A run without a p-value in any of its differences has no letters ("").
     """
     letters = {}
     for score in scores:
@@ -348,13 +282,9 @@ def _compare_images(
 ) -> tuple[ImagePairs, ...]:
     """Compare each pair of runs image by image, for each metric.
 
-    metrics : names of the metrics
-    runs : runs of the same N images
-    sampling : the settings of the bootstrap, which say whether images or clusters are drawn
-
-    Each image gets an influence: the amount by which the difference of the metric's first score on
-    all images would fall without this image. If clusters are drawn, the whole cluster of the image
-    is left out instead. If there is only one image or cluster, the influence is 0.
+    The influence of an image is the amount by which the difference of the metric's first score on
+    all images would fall without this image, or without its whole cluster if clusters are drawn. If
+    there is only one image or cluster, it is 0.
     """
     units = sampling.unit_of_images(len(runs[0].run.records))  # (N,)
     without_unit: dict[str, dict[str, F8]] = {}  # run -> score -> (units,) without each unit
@@ -368,12 +298,8 @@ def _compare_images(
         first_score = next(score for score in a.values if score.startswith(f"{metric}."))
         influence = np.zeros(units.size)  # (N,)
         if without_unit:
-            difference = a.values[first_score] - b.values[first_score]
-            difference_without_unit = (
-                without_unit[a.name][first_score] - without_unit[b.name][first_score]
-            )
-            influence_of_unit = difference - difference_without_unit
-            influence = influence_of_unit[units]
+            change = without_unit[a.name][first_score] - without_unit[b.name][first_score]
+            influence = (a.values[first_score] - b.values[first_score] - change)[units]
         effects = _compare_each_image(a.run, b.run, metric, influence)
         compared.append(ImagePairs(a.name, b.name, metric, effects))
     return tuple(compared)
@@ -384,9 +310,7 @@ def _compare_each_image(
 ) -> tuple[ImageEffect, ...]:
     """Compare two runs image by image, by the metric's first score for single images.
 
-    influence : (N,), the influence of each image, which becomes a field of the result
-
-    Images whose difference (a minus b) is undefined are left out.
+    `influence` has a number for each image. Images with an undefined difference are left out.
     """
     score = registry.get(metric).image_columns[0].key
     scores_a, scores_b = a.image_scores(metric), b.image_scores(metric)

@@ -229,10 +229,10 @@ class Comparison(ComparedScores):
     Examples
     --------
     >>> import bsdsbench as bb
-    >>> found = bb.compare(["ref:hed", "ref:cob"], n_boot=200)
-    >>> round(found.interval_of("ref:hed", "ods").value, 3)
+    >>> compared = bb.compare(["ref:hed", "ref:cob"], n_boot=200)
+    >>> round(compared.interval_of("ref:hed", "ods").value, 3)
     0.78
-    >>> [table.key for table in found.tables()]
+    >>> [table.key for table in compared.tables()]
     ['scores', 'differences', 'images']
     """
 

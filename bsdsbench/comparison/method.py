@@ -75,9 +75,8 @@ class Method:
 
     @property
     def left_out(self) -> dict[str, str]:
-        """Return the images that any of the runs left out, with the reason, sorted by id.
-
-        If several runs left an image out, the reason is that of the first of them.
+        """Return the images that any of the runs left out, sorted, with the reason of the first
+        such run.
         """
         reasons: dict[str, str] = {}
         for run in reversed(self.runs):
@@ -86,14 +85,13 @@ class Method:
 
     @property
     def distinct(self) -> bool:
-        """Return True if no two runs have the same seed.
-
-        The runs can then be paired with the runs of another method that have the same seeds.
+        """Return True if no two runs have the same seed, so that another method's runs can be
+        paired.
         """
         return len({*self.seeds}) == self.n_runs
 
     def in_order(self) -> Method:
-        """Return the method with its runs sorted by seed, in natural order ("2" before "10").
+        """Return the method with its runs in the natural order of their seeds ("2" before "10").
 
         If two runs have the same seed, the order stays as it is.
         """
@@ -159,8 +157,8 @@ class ScoresOfRuns(NamedTuple):
     def cell(self, spread: Spread) -> Estimate:
         """Return the mean over runs with the chosen spread, as a cell of a table.
 
-        A standard deviation or error is shown as "± x", with the number of runs. A range is shown
-        as an interval. A single run has no spread, so the cell then has the score only.
+        A range is shown as an interval, other spreads as "± x" with the number of runs. A single
+        run has no spread.
         """
         n = len(self.values)
         if n < 2:
@@ -189,17 +187,13 @@ def _differing_parts(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def with_runs(methods: Sequence[Method], runs: Sequence[Evaluation]) -> list[Method]:
-    """Return copies of the methods whose runs are replaced; names and seeds stay the same.
-
-    runs : the new runs: first all runs of the first method, then all runs of the second method, and
-        so on. Each method gets as many runs as it had.
-    """
+    """Return copies of the methods with other runs, ordered as by `runs_of`."""
     remaining = iter(runs)
     return [method._with(islice(remaining, method.n_runs), method.seeds) for method in methods]
 
 
 def runs_of(methods: Sequence[Method]) -> list[Evaluation]:
-    """Return the runs of all methods, each named by its label."""
+    """Return the runs of all methods, method by method, each named by its label."""
     labels = [label for method in methods for label in method.labels]
     return as_runs([run for method in methods for run in method.runs], labels)
 
@@ -210,14 +204,12 @@ def methods_of(specs: Sequence[str]) -> list[Method]:
 
 
 def folders_of(specs: Sequence[str]) -> list[tuple[str, list[str]]]:
-    """Parse texts of the form NAME=RUNS,RUNS, which specify methods and their runs.
+    """Parse texts of the form NAME=RUNS,RUNS, and return the names of methods with their runs.
 
     RUNS is a folder, a pattern of folders (out/ours/seed*), a file written by `share`, a URL, or
-    ref:NAME for a reference run.
-
-    Returns, for each text, the name of the method and its runs, in which patterns are replaced by
-    the folders that match them. Raises DataError if a text is not of this form, if a pattern
-    matches nothing, or if two methods have the same name.
+    ref:NAME for a reference run. Patterns are replaced by the folders that match them. Raises
+    DataError if a text is not of this form, if a pattern matches nothing, or if two methods have
+    the same name.
     """
     methods = []
     for spec in specs:
@@ -232,14 +224,10 @@ def folders_of(specs: Sequence[str]) -> list[tuple[str, list[str]]]:
 
 
 def matching_folders(patterns: Sequence[str], option: str) -> list[str]:
-    """Return the folders and shared files (.npz) that match the patterns.
+    """Return the folders and shared files (.npz) that match the patterns, in natural order.
 
-    patterns : patterns with wildcards, or paths without. A path without wildcards is returned
-        unchanged, even if there is no such folder.
-    option : the command-line option that the patterns come from, for the error message
-
-    The matches of each pattern are in natural order ("2" before "10"). Raises DataError if a
-    pattern matches nothing.
+    A path without wildcards is kept, even if there is no such folder. Raises DataError, which names
+    the command-line `option`, if a pattern matches nothing.
     """
     folders = list[str]()
     for pattern in patterns:
@@ -317,11 +305,7 @@ def splits(runs: Sequence[Evaluation], name: str = "") -> Splits:
 def _pool(runs: Sequence[Evaluation], name: str) -> Evaluation:
     """Return one run of the images of all splits, whose ids are SPLIT/ID.
 
-    runs : one run for each split
-    name : the name of the pooled run, or "" for that of the first run
-
-    Raises DataError if there are no runs, if a run has no counts per image, or if protocols,
-    metrics or kinds of counts differ.
+    Raises DataError as `splits` does. The name is that of the first run if `name` is "".
     """
     if not runs:
         raise DataError("no runs given, expected one of each split")

@@ -1,10 +1,8 @@
 """Methods of one or more runs: means over seeds or folds, and tests that know both variances.
 
-A method's score is the mean over its runs. It varies with the images that were drawn and with the
-run (seed, fold), so its interval comes from a bootstrap that draws both, crossed (Owen, The
-pigeonhole bootstrap, Ann. Appl. Stat. 2007). `_draw_means` corrects for the small number of runs.
-If the runs of two methods have the same seeds, they are drawn in pairs, and p comes from exchanging
-the two runs of each pair. With fewer than three runs of a method there is no p.
+A method's score is the mean over its runs; `bsdsbench.comparison.sampled_methods` draws images and
+runs. If the runs of two methods have the same seeds, they are drawn in pairs, and p comes from
+exchanging the two runs of each pair. With fewer than three runs of a method there is no p.
 
 Sources: Bouthillier et al., Accounting for Variance in Machine Learning Benchmarks (MLSys 2021);
 Dror et al., The Hitchhiker's Guide to Testing Statistical Significance in NLP (ACL 2018); Agarwal
@@ -15,20 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import combinations, islice
-from math import isnan, nan
-from typing import Any, NamedTuple
+from itertools import combinations
+from typing import Any
 
-import numpy as np
-
-from bsdsbench.arguments import F8, I8
-from bsdsbench.comparison import bootstrap, significance
-from bsdsbench.comparison.bootstrap import N_BOOT, SEED, SampledRun, Sampling
+from bsdsbench.comparison import bootstrap
+from bsdsbench.comparison.bootstrap import N_BOOT, SEED, Sampling
 from bsdsbench.comparison.comparable import comparable, refuse_equal_names, shared_metrics
 from bsdsbench.comparison.comparison import (
     ComparedScores,
-    Interval,
-    ScoreDifference,
     correct_p,
     without_nan,
 )
@@ -41,17 +33,19 @@ from bsdsbench.comparison.comparison_tables import (
     score_field,
 )
 from bsdsbench.comparison.method import Method, ScoresOfRuns, Spread, runs_of, with_runs
-from bsdsbench.comparison.ranks import Ranks, ranks_of
-from bsdsbench.metrics import registry
+from bsdsbench.comparison.sampled_methods import (
+    LEAST_RUNS,
+    compare_score,
+    described_fields,
+    sample_methods,
+)
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.score_names import chosen_scores, flat_scores, usual_scores
-from bsdsbench.results.score_tables import METHOD, Row, reading_line, table_footer
+from bsdsbench.results.score_tables import METHOD, Row, table_footer
 from bsdsbench.scores.counts import value_at
 from bsdsbench.tables.table import Cell, Estimate, Note, Table
 from bsdsbench.text import counted
-
-LEAST_RUNS = 3  # from which the variance of runs is estimated, and p is given
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False, kw_only=True)
@@ -79,8 +73,8 @@ class MethodComparison(ComparedScores):
     def untestable(self) -> set[tuple[str, str]]:
         """Return the pairs of methods with too few seeds for any p-value to be significant.
 
-        These are methods whose runs are paired by seed. With R seeds, the two runs of each seed can
-        be exchanged in 2^R ways, so p is at least 2 / 2^R.
+        With R seeds, the two runs of each seed can be exchanged in 2^R ways, so p is at least 2 /
+        2^R.
         """
         n_runs = {method.name: method.n_runs for method in self.methods}
         return {(a, b) for a, b in self.paired if 2 / 2 ** n_runs[a] >= 1 - self.level}
@@ -92,8 +86,8 @@ class MethodComparison(ComparedScores):
     def tables(self, spread: Spread | str = Spread.SD) -> list[Table]:
         """Return the tables of means, of intervals and, for several methods, of differences.
 
-        spread : what is shown beside a mean over runs. "sd" is the standard deviation, "se" the
-            standard error, and "range" the smallest and the largest value.
+        A mean over runs is shown with its `spread`: "sd" is the standard deviation, "se" the
+        standard error, and "range" the smallest and the largest value.
         """
         notes: list[str | Note] = [*left_out_of(self)]
         notes += [f"{line.removesuffix('.')}." for line in self.notes]
@@ -245,41 +239,15 @@ def _compare_methods(
 ) -> MethodComparison:
     """Compare methods by the scores that all of their runs have.
 
-    methods : the methods as they were given
-    runs : their runs, restricted to the shared images: first all runs of the first method, then all
-        runs of the second method, and so on
-    notes : notes for the reader from restricting the runs
-    sampling : the settings of the bootstrap over these images
-    progress : the parameter of `compare`
+    `runs` are the runs of all methods in order, restricted to the shared images.
     """
-    metrics, level = shared_metrics(runs), sampling.level
+    metrics = shared_metrics(runs)
     report_samples = bootstrap.sample_counter(progress, len(runs) * sampling.n_boot)
     sampled_runs = bootstrap.sample_runs(runs, metrics, sampling, report_samples)
     scores = bootstrap.shared_scores(sampled_runs)
-    remaining = iter(sampled_runs)
-    sampled = []
-    for method in methods:
-        drawn_runs = _draw_runs(method.n_runs, sampling.n_boot, sampling.seed)
-        own_runs = list(islice(remaining, method.n_runs))
-        sampled.append(_SampledMethod(method.name, own_runs, drawn_runs))
+    sampled = sample_methods(sampled_runs, {m.name: m.n_runs for m in methods}, sampling)
     paired = _paired_by_seed(methods)
-    of_runs: dict[tuple[str, str], ScoresOfRuns] = {}
-    intervals: list[Interval] = []
-    differences: list[ScoreDifference] = []
-    ranks: dict[str, Ranks] = {}
-    for score in scores:
-        draws = {m.name: _draw_means(m.by_run(score), m.drawn_runs, sampling.n) for m in sampled}
-        to_rank = {}
-        for m in sampled:
-            of_runs[m.name, score] = values = m.values(score)
-            low, high = draws[m.name].interval(level)
-            intervals.append(Interval(m.name, score, values.mean, low, high))
-            to_rank[m.name] = values.mean, draws[m.name].values
-        differences += correct_p(
-            _difference(a, b, score, (a.name, b.name) in paired, draws, sampling)
-            for a, b in combinations(sampled, 2)
-        )
-        ranks[score] = ranks_of(score, to_rank, level)
+    by_score = {score: compare_score(score, sampled, sampling, paired) for score in scores}
     left_out = {}
     for method, restricted in zip(methods, with_runs(methods, runs), strict=True):
         if restricted.left_out:  # reasons that the method itself gives are preferred
@@ -288,22 +256,15 @@ def _compare_methods(
         names=tuple(method.name for method in methods),
         methods=tuple(methods),
         scores=scores,
-        of_runs=of_runs,
-        intervals=tuple(intervals),
-        differences=tuple(differences),
+        of_runs={(m.name, score): m.values(score) for score in scores for m in sampled},
+        intervals=tuple(i for compared in by_score.values() for i in compared.intervals),
+        differences=tuple(d for c in by_score.values() for d in correct_p(c.differences)),
+        ranks={score: compared.ranks for score, compared in by_score.items()},
         paired=paired,
-        n_images=len(runs[0].records),
-        n_boot=sampling.n_boot,
-        seed=sampling.seed,
-        level=level,
-        protocol=" / ".join(dict.fromkeys(registry.describe(metrics, r.protocol) for r in runs)),
-        reading=reading_line(runs),
         notes=(*_variance_notes(methods, paired, sampling.units), *notes, *sampling.notes(runs[0])),
         shown=tuple(usual_scores(runs[0], scores)),
-        ranks=ranks,
-        cluster=sampling.column,
-        n_clusters=sampling.n_clusters,
         left_out=left_out,
+        **described_fields(runs, metrics, sampling),
     )
 
 
@@ -316,139 +277,12 @@ def _paired_by_seed(methods: Sequence[Method]) -> frozenset[tuple[str, str]]:
     return frozenset((a.name, b.name) for a, b in pairs if a.distinct and a.n_runs > 1)
 
 
-class _Draws(NamedTuple):
-    """Bootstrap draws of a number."""
-
-    values: F8  # (B,): the number in each sample
-    # The number of images (or clusters) for which the interval is widened. With several runs it
-    # follows from both variances, and need not be an integer
-    n_effective: float
-
-    def interval(self, level: float) -> significance.Ends:
-        """Return the interval of the number."""
-        return significance.percentile_interval(self.values, level, self.n_effective)
-
-
-class _SampledMethod(NamedTuple):
-    """The scores of the R runs of a method."""
-
-    name: str
-    runs: list[SampledRun]
-    drawn_runs: I8  # (B, R): how often each sample draws each run; equal for methods of R runs
-
-    def values(self, score: str) -> ScoresOfRuns:
-        """Return a score of all runs on all images."""
-        return ScoresOfRuns(tuple(run.values[score] for run in self.runs))
-
-    def by_run(self, score: str) -> F8:
-        """Return a score of each run in each sample of images, (R, B)."""
-        return np.array([run.in_samples[score] for run in self.runs])
-
-
-def _draw_runs(n_runs: int, n_boot: int, seed: int) -> I8:
-    """Draw bootstrap samples of runs, each of `n_runs` runs drawn with replacement.
-
-    Returns an int64 array (n_boot, n_runs): how often each sample contains each run.
-    """
-    rng = np.random.default_rng([seed, n_runs])
-    return np.asarray(rng.multinomial(n_runs, np.full(n_runs, 1 / n_runs), size=n_boot), np.int64)
-
-
-def _draw_means(by_run: F8, drawn_runs: I8, n_units: int) -> _Draws:
-    """Compute the mean of a score over R runs in B bootstrap samples of both images and runs.
-
-    by_run : (R, B), the score of each run in each sample of images
-    drawn_runs : (B, R), how often each sample contains each run
-    n_units : number of images or clusters
-
-    The value in a sample is the mean over all R runs on the sample's images, plus the deviation of
-    the drawn runs from that mean. Samples of a few runs vary too little, so the deviations are
-    multiplied by sqrt(R / (R - 1)).
-
-    `n_effective` of the result is one more than Satterthwaite's degrees of freedom. If there is a
-    single run, or if the means are NaN in every sample, it is `n_units`.
-    """
-    n_runs = len(by_run)
-    if n_runs == 1:
-        return _Draws(by_run[0], n_units)
-    offsets = by_run - by_run[0]  # from the first run, so that the mean of equal runs is exact
-    mean_offset = offsets.mean(axis=0)
-    means = by_run[0] + mean_offset
-    # The mean offset of the drawn runs in each sample, minus that of all runs
-    deviations = np.einsum("rb,br->b", offsets, drawn_runs) / n_runs - mean_offset
-    deviations *= (n_runs / (n_runs - 1)) ** 0.5
-    if np.isnan(means).all():
-        return _Draws(means, n_units)
-    degrees = _degrees_of_freedom(np.nanvar(means), n_units, np.nanvar(deviations), n_runs)
-    return _Draws(means + deviations, 1 + degrees)
-
-
-def _degrees_of_freedom(
-    image_variance: float, n_units: int, run_variance: float, n_runs: int
-) -> float:
-    """Return Satterthwaite's degrees of freedom of the sum of two estimated variances.
-
-    image_variance, n_units : the variance over images, and the number of images or clusters
-    run_variance, n_runs : the variance over runs, and the number of runs
-
-    If both variances are 0, there are `n_units` - 1 degrees of freedom.
-    """
-    denominator = image_variance**2 / max(n_units - 1, 1) + run_variance**2 / (n_runs - 1)
-    if denominator == 0:
-        return float(n_units - 1)
-    return float((image_variance + run_variance) ** 2 / denominator)
-
-
-def _difference(
-    a: _SampledMethod,
-    b: _SampledMethod,
-    score: str,
-    is_paired: bool,
-    draws_of_means: Mapping[str, _Draws],
-    sampling: Sampling,
-) -> ScoreDifference:
-    """Compute the difference of a score, a minus b, between two methods.
-
-    a, b : the methods with the scores of their runs
-    score : the score, as METRIC.SCORE
-    is_paired : True if the runs of the methods have the same seeds. The two runs of a seed are then
-        drawn together, and p comes from a test that exchanges them. Otherwise, p comes from the
-        bootstrap.
-    draws_of_means : the mean score of each method in each sample, by the name of the method
-    sampling : the settings of the bootstrap
-
-    p is not corrected for several tests yet, so `p_holm` equals p. p is NaN if the difference is
-    NaN. It is also NaN if a method has fewer than LEAST_RUNS runs, unless both have a single run.
-    """
-    values_a, values_b = a.values(score), b.values(score)
-    value = values_a.mean - values_b.mean
-    if is_paired:
-        draws = _draw_means(a.by_run(score) - b.by_run(score), a.drawn_runs, sampling.n)
-    else:
-        mean_a, mean_b = draws_of_means[a.name], draws_of_means[b.name]
-        n_effective = min(mean_a.n_effective, mean_b.n_effective)
-        draws = _Draws(mean_a.values - mean_b.values, n_effective)
-    n_runs = len(a.runs), len(b.runs)
-    if isnan(value) or (min(n_runs) < LEAST_RUNS and max(n_runs) > 1):
-        p = nan
-    elif is_paired:
-        differences = np.subtract(values_a.values, values_b.values)
-        p = significance.sign_flip_p(differences, sampling.seed)
-    else:
-        p = significance.p_value(draws.values, draws.n_effective)
-    least = significance.detectable(draws.values, sampling.level, draws.n_effective)
-    low, high = draws.interval(sampling.level)
-    return ScoreDifference(a.name, b.name, score, value, low, high, p, p, least)
-
-
 def _variance_notes(
     methods: Sequence[Method], paired: frozenset[tuple[str, str]], units: str
 ) -> list[str]:
     """Return notes that say what intervals cover, and why p-values are missing or cannot be small.
 
-    methods : the methods that are compared
-    paired : the names of each pair of methods whose runs have the same seeds
-    units : what is drawn besides runs, in words, such as "images"
+    `units` are what is drawn besides runs, such as "images".
     """
     n_runs = {method.name: method.n_runs for method in methods}
     single = [name for name, n in n_runs.items() if n == 1]
@@ -480,13 +314,8 @@ def means_table(
 ) -> Table:
     """Return a table with each method's mean scores over its runs, without comparing methods.
 
-    methods : the methods, one row each
-    spread : the spread that is shown beside a mean
-    columns : the scores to show, such as "ods", or "all". None shows those that tables show by
-        default.
-    extra : further rows, such as published results. A score that they mark is never shown as the
-        best of its column.
-    notes : further lines below the table
+    columns : the scores to show, such as "ods", or "all". None shows those that tables usually
+    show. extra : further rows, such as published results
 
     Raises DataError if a score is unknown, or if the runs of a method are not comparable.
     """
@@ -510,12 +339,11 @@ def means_table(
 
 
 def _published_row(published: Row, scores: Sequence[str]) -> list[Cell]:
-    """Return a row of a table: the label of a published result, and its scores.
+    """Return a row of a table: the label of a published result and its scores, None where it has
+    none.
 
-    published : the label, the scores by metric, and the scores that have a mark, such as the rule
-        of an AP. The text of a mark may be empty. A marked score is never shown as the best of its
-        column.
-    scores : the columns of the table, as METRIC.SCORE. A cell is None if the result lacks a score.
+    A score with a mark, such as the rule of an AP, is never shown as the best of its column. The
+    text of a mark may be empty.
     """
     label, by_metric, marks = published
     row: list[Cell] = [label]

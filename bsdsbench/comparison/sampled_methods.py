@@ -1,0 +1,206 @@
+"""Scores of methods in bootstrap samples: intervals, ranks, and differences with p-values.
+
+A method has one or more runs, and its score is the mean over them. The score varies with the images
+that were drawn and with the run (seed, fold), so the bootstrap draws both, crossed (Owen, The
+pigeonhole bootstrap, Ann. Appl. Stat. 2007). A single run is the special case in which only images
+are drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations, islice
+from math import isnan, nan
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bsdsbench.arguments import F8, I8
+from bsdsbench.comparison import significance
+from bsdsbench.comparison.bootstrap import SampledRun, Sampling
+from bsdsbench.comparison.comparison import Interval, ScoreDifference
+from bsdsbench.comparison.method import ScoresOfRuns
+from bsdsbench.comparison.ranks import Ranks, ranks_of
+from bsdsbench.metrics import registry
+from bsdsbench.results.evaluation import Evaluation
+from bsdsbench.results.score_tables import reading_line
+
+LEAST_RUNS = 3  # from which the variance of runs is estimated, and p is given
+
+
+class SampledMethod(NamedTuple):
+    """The R runs of a method, with their scores in B bootstrap samples of images."""
+
+    name: str
+    runs: list[SampledRun]
+    drawn_runs: I8  # (B, R): how often each sample draws each run; equal for methods of R runs
+
+    def values(self, score: str) -> ScoresOfRuns:
+        """Return a score of all runs on all images."""
+        return ScoresOfRuns(tuple(run.values[score] for run in self.runs))
+
+    def by_run(self, score: str) -> F8:
+        """Return a score of each run in each sample of images, (R, B)."""
+        return np.array([run.in_samples[score] for run in self.runs])
+
+
+def sample_methods(
+    runs: Sequence[SampledRun], n_runs: Mapping[str, int], sampling: Sampling
+) -> list[SampledMethod]:
+    """Group runs by method, and draw samples of the runs of each method.
+
+    `n_runs` maps the name of each method to its number of runs. `runs` has all runs of the first
+    method, then all runs of the second method, and so on.
+    """
+    remaining = iter(runs)
+    methods = []
+    for name, n in n_runs.items():
+        drawn_runs = _draw_runs(n, sampling.n_boot, sampling.seed)
+        methods.append(SampledMethod(name, list(islice(remaining, n)), drawn_runs))
+    return methods
+
+
+class ScoreComparison(NamedTuple):
+    """One score of all methods."""
+
+    intervals: list[Interval]  # of each method
+    differences: list[ScoreDifference]  # of each pair of methods, p not yet corrected by Holm
+    ranks: Ranks
+
+
+def compare_score(
+    score: str,
+    methods: Sequence[SampledMethod],
+    sampling: Sampling,
+    paired: frozenset[tuple[str, str]] = frozenset(),
+) -> ScoreComparison:
+    """Compare methods by one score, METRIC.SCORE.
+
+    `paired` has the names of those pairs of methods whose runs have the same seeds.
+    """
+    values = {m.name: m.values(score).mean for m in methods}
+    draws = {m.name: draw_means(m.by_run(score), m.drawn_runs, sampling.n) for m in methods}
+    intervals = []
+    for name, value in values.items():
+        low, high = draws[name].interval(sampling.level)
+        intervals.append(Interval(name, score, value, low, high))
+    differences = [
+        _difference(a, b, score, (a.name, b.name) in paired, draws, sampling)
+        for a, b in combinations(methods, 2)
+    ]
+    to_rank = {name: (value, draws[name].values) for name, value in values.items()}
+    return ScoreComparison(intervals, differences, ranks_of(score, to_rank, sampling.level))
+
+
+def described_fields(
+    runs: Sequence[Evaluation], metrics: Sequence[str], sampling: Sampling
+) -> dict[str, Any]:
+    """Return the fields of `ComparedScores` on what was drawn and how images were counted."""
+    return {
+        "n_images": len(runs[0].records),
+        "n_boot": sampling.n_boot,
+        "seed": sampling.seed,
+        "level": sampling.level,
+        "protocol": " / ".join(dict.fromkeys(registry.describe(metrics, r.protocol) for r in runs)),
+        "reading": reading_line(runs),
+        "cluster": sampling.column,
+        "n_clusters": sampling.n_clusters,
+    }
+
+
+class _Draws(NamedTuple):
+    """Bootstrap draws of a number."""
+
+    values: F8  # (B,): the number in each sample
+    # The number of images (or clusters) for which the interval is widened. With several runs it
+    # follows from both variances, and need not be an integer
+    n_effective: float
+
+    def interval(self, level: float) -> significance.Ends:
+        """Return the interval of the number."""
+        return significance.percentile_interval(self.values, level, self.n_effective)
+
+
+def _draw_runs(n_runs: int, n_boot: int, seed: int) -> I8:
+    """Draw samples of runs with replacement, and return how often each contains each run.
+
+    The result has the shape (n_boot, n_runs), and each row adds up to n_runs.
+    """
+    rng = np.random.default_rng([seed, n_runs])
+    return np.asarray(rng.multinomial(n_runs, np.full(n_runs, 1 / n_runs), size=n_boot), np.int64)
+
+
+def draw_means(by_run: F8, drawn_runs: I8, n_units: int) -> _Draws:
+    """Compute the mean of a score over R runs in B bootstrap samples of both images and runs.
+
+    by_run : (R, B), the score of each run in each sample of images drawn_runs : (B, R), how often
+    each sample contains each run n_units : number of images or clusters
+
+    The value in a sample is the mean over all R runs on the sample's images, plus the deviation of
+    the drawn runs from that mean. Samples of a few runs vary too little, so the deviations are
+    multiplied by sqrt(R / (R - 1)). The effective number of images is one more than Satterthwaite's
+    degrees of freedom; for a single run, or if all means are NaN, it is `n_units`.
+    """
+    n_runs = len(by_run)
+    if n_runs == 1:
+        return _Draws(by_run[0], n_units)
+    offsets = by_run - by_run[0]  # from the first run, so that the mean of equal runs is exact
+    mean_offset = offsets.mean(axis=0)
+    means = by_run[0] + mean_offset
+    # The mean offset of the drawn runs in each sample, minus that of all runs
+    deviations = np.einsum("rb,br->b", offsets, drawn_runs) / n_runs - mean_offset
+    deviations *= (n_runs / (n_runs - 1)) ** 0.5
+    if np.isnan(means).all():
+        return _Draws(means, n_units)
+    degrees = _degrees_of_freedom(np.nanvar(means), n_units, np.nanvar(deviations), n_runs)
+    return _Draws(means + deviations, 1 + degrees)
+
+
+def _degrees_of_freedom(
+    image_variance: float, n_units: int, run_variance: float, n_runs: int
+) -> float:
+    """Return Satterthwaite's degrees of freedom of the sum of two estimated variances.
+
+    One is the variance over `n_units` images or clusters, the other the variance over runs. If both
+    are 0, there are `n_units` - 1 degrees of freedom.
+    """
+    denominator = image_variance**2 / max(n_units - 1, 1) + run_variance**2 / (n_runs - 1)
+    if denominator == 0:
+        return float(n_units - 1)
+    return float((image_variance + run_variance) ** 2 / denominator)
+
+
+def _difference(
+    a: SampledMethod,
+    b: SampledMethod,
+    score: str,
+    is_paired: bool,
+    draws_of_means: Mapping[str, _Draws],
+    sampling: Sampling,
+) -> ScoreDifference:
+    """Compute the difference of a score between two methods, a minus b, with an uncorrected p.
+
+    If the runs are paired by seed, the two runs of a seed are drawn together, and p comes from a
+    test that exchanges them. Otherwise p comes from the bootstrap, whose draws of each method's
+    mean are `draws_of_means`. p is NaN if the difference is NaN, and if a method has fewer than
+    LEAST_RUNS runs, unless both have a single run.
+    """
+    values_a, values_b = a.values(score), b.values(score)
+    value = values_a.mean - values_b.mean
+    if is_paired:
+        draws = draw_means(a.by_run(score) - b.by_run(score), a.drawn_runs, sampling.n)
+    else:
+        mean_a, mean_b = draws_of_means[a.name], draws_of_means[b.name]
+        n_effective = min(mean_a.n_effective, mean_b.n_effective)
+        draws = _Draws(mean_a.values - mean_b.values, n_effective)
+    n_runs = len(a.runs), len(b.runs)
+    if isnan(value) or (min(n_runs) < LEAST_RUNS and max(n_runs) > 1):
+        p = nan
+    elif is_paired:
+        differences = np.subtract(values_a.values, values_b.values)
+        p = significance.sign_flip_p(differences, sampling.seed)
+    else:
+        p = significance.p_value(draws.values, draws.n_effective)
+    least = significance.detectable(draws.values, sampling.level, draws.n_effective)
+    low, high = draws.interval(sampling.level)
+    return ScoreDifference(a.name, b.name, score, value, low, high, p, p, least)
