@@ -21,6 +21,7 @@ from bsdsbench.errors import DataError
 from bsdsbench.text import did_you_mean
 
 Image = NDArray[np.uint8]
+Filter = Callable[[F8], F8]
 _N_SEGMENTS = (25, 50, 100, 200, 400, 800)
 _CANNY_SIGMA = 2.0  # pixels
 _CANNY_THRESHOLDS = np.geomspace(0.03, 0.6, 24)  # the high ones
@@ -32,9 +33,8 @@ _STRENGTH_SCALE = 0.35  # an edge of this strength has the value 1 - 1 / e
 def canny(image: Image) -> F8:
     """Return for each pixel the share of 24 thresholds at which Canny's detector marks it.
 
-    The low threshold is always 0.4 times the high one: a connected piece of ridges that reaches the
-    low threshold is marked if any of its pixels reaches the high one. The ridges do not depend on
-    the thresholds, so they are found once.
+    A connected piece of the ridges above the low threshold is marked if any of its pixels reaches
+    the high one. The ridges themselves do not depend on the thresholds, so they are computed once.
     """
     gray = color.rgb2gray(image)
     sigma = _CANNY_SIGMA
@@ -57,23 +57,26 @@ def canny(image: Image) -> F8:
 
 
 def sobel(image: Image) -> F8:
-    """Return Sobel's gradient magnitude, thinned by non-maximum suppression."""
-    gray = color.rgb2gray(image)
-    return _thinned_gradient(filters.sobel_h(gray), filters.sobel_v(gray))
+    """Return Sobel's gradient magnitude, thinned; faint gradients become 0."""
+    return _thinned_gradient(image, filters.sobel_h, filters.sobel_v)
 
 
 def scharr(image: Image) -> F8:
-    """Return Scharr's gradient magnitude, thinned by non-maximum suppression."""
+    """Return Scharr's gradient magnitude, thinned; faint gradients become 0."""
+    return _thinned_gradient(image, filters.scharr_h, filters.scharr_v)
+
+
+def _thinned_gradient(image: Image, row_filter: Filter, column_filter: Filter) -> F8:
+    """Return the thinned magnitude of a gradient, which two filters of the gray image give."""
     gray = color.rgb2gray(image)
-    return _thinned_gradient(filters.scharr_h(gray), filters.scharr_v(gray))
+    gy, gx = row_filter(gray), column_filter(gray)
+    return np.clip(3.5 * _thin_ridges(np.hypot(gy, gx), gy, gx) - 0.06, 0, 1)
 
 
 def _structure_tensor(image: Image, *, thin: bool) -> F8:
-    """Return the edge map of an image from its colour structure tensor at three scales.
+    """Return 1 - exp(-strength / 0.35), the strengths of edges being summed over three scales.
 
-    The strengths of edges are summed over the scales, and the map is 1 - exp(-strength / 0.35).
-
-    With `thin` the map is thinned along the normals of edges: the eigenvectors for the larger
+    With `thin`, the map is thinned along the normals of edges: the eigenvectors for the larger
     eigenvalue of the tensor summed over the scales.
     """
     lab = np.ascontiguousarray(np.moveaxis(color.rgb2lab(image), -1, 0)) / 100  # (3, H, W)
@@ -92,12 +95,10 @@ def _structure_tensor(image: Image, *, thin: bool) -> F8:
 
 
 def _tensor_at_scale(lab: F8, scale: float) -> F8:
-    """Compute the structure tensor of each pixel of an image (3, H, W) in the colour space Lab.
+    """Return the structure tensor's entries yy, yx and xx, (3, H, W), of a Lab image (3, H, W).
 
-    The tensor is the 2 x 2 matrix of products of the gradient's components, summed over the
-    channels and smoothed. Gradients are Gaussian derivatives of the standard deviation `scale`.
-
-    Returns its three different entries yy, yx and xx, (3, H, W).
+    The gradients are Gaussian derivatives. Their products are summed over the channels and
+    smoothed.
     """
     gy = scale * ndi.gaussian_filter(lab, (0, scale, scale), order=(0, 1, 0))
     gx = scale * ndi.gaussian_filter(lab, (0, scale, scale), order=(0, 0, 1))
@@ -106,10 +107,9 @@ def _tensor_at_scale(lab: F8, scale: float) -> F8:
 
 
 def _edge_strength(tensor: F8) -> F8:
-    """Return the strength (H, W) of an edge at each pixel from its structure tensor (3, H, W).
+    """Return sqrt(larger eigenvalue) - 0.9 sqrt(smaller eigenvalue) of each pixel's tensor, (H, W).
 
-    The strength is the square root of the larger eigenvalue minus 0.9 times that of the smaller
-    one, which suppresses texture.
+    The second term suppresses texture.
     """
     yy, yx, xx = tensor
     mean = (yy + xx) / 2
@@ -141,10 +141,9 @@ def watershed(image: Image) -> list[NDArray[Any]]:
 def _thin_ridges(strength: F8, ny: F8, nx: F8) -> F8:
     """Return a copy of an edge map (H, W) in which only ridges are above 0.
 
-    ny, nx (H, W): row and column component of each pixel's edge normal, of any length.
-
-    A pixel is set to 0 if the strength one pixel away along the normal, interpolated linearly, is
-    larger in either direction. The four rows and columns next to the border are faded out.
+    A pixel is set to 0 if the strength one pixel away along the edge normal (ny, nx), interpolated
+    linearly, is larger in either direction. The four rows and columns next to the border are faded
+    out.
     """
     length = np.hypot(ny, nx) + 1e-12
     y, x = np.mgrid[: strength.shape[0], : strength.shape[1]]
@@ -155,14 +154,6 @@ def _thin_ridges(strength: F8, ny: F8, nx: F8) -> F8:
         thinned[strength < neighbour] = 0
     border_distance = np.minimum(np.minimum(y, y[::-1]), np.minimum(x, x[:, ::-1]))
     return thinned * np.clip(border_distance / 4, 0, 1)
-
-
-def _thinned_gradient(gy: F8, gx: F8) -> F8:
-    """Return the magnitude of a gradient, thinned, as a map in [0, 1].
-
-    The magnitude is scaled by 3.5 and lowered by 0.06, so that faint gradients become 0.
-    """
-    return np.clip(3.5 * _thin_ridges(np.hypot(gy, gx), gy, gx) - 0.06, 0, 1)
 
 
 BASELINES: dict[str, Callable[[Image], Any]] = {
@@ -178,7 +169,7 @@ BASELINES: dict[str, Callable[[Image], Any]] = {
 
 
 def baseline(name: str) -> Callable[[Image], Any]:
-    """Return the baseline with this name. Raises DataError if `BASELINES` lacks the name."""
+    """Return the baseline with this name. Raises DataError if there is none."""
     if name not in BASELINES:
         raise DataError(
             f"detector {name!r}: expected one of {', '.join(BASELINES)}, or MODULE:FUNCTION "

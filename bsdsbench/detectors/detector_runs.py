@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module, invalidate_caches
+from itertools import product
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Unpack
@@ -94,7 +95,6 @@ class DetectorRun(TabularResult):
         return float(np.median(list(self.milliseconds.values()) or [np.nan]))
 
     def __repr__(self) -> str:
-        """Return one line: name, number of images, time and the main scores."""
         cost = f"{len(self.milliseconds)} pictures, {self.ms_per_image:.1f} ms per image"
         return f"<DetectorRun {self.name!r}, {cost}: {self.evaluation!r}>"
 
@@ -103,10 +103,7 @@ class DetectorRun(TabularResult):
         return score_tables([self.evaluation]) if self.evaluation else []
 
     def to_mapping(self) -> dict[str, object]:
-        """Return the fields, the median time per image and the scores, for JSON.
-
-        The median time is None if no call succeeded, and the scores are None without ground truth.
-        """
+        """Return the fields, the median time and the scores for JSON, None where there are none."""
         return {
             "name": self.name,
             "maps": str(self.maps),
@@ -200,22 +197,16 @@ def _run(
 ) -> DetectorRun:
     """Run the detector on the images of a folder, and evaluate its maps if `gt` is given.
 
-    Images whose maps are kept from an earlier run are not processed again.
+    Images whose maps are kept from an earlier run are not processed again. With a shard K/N, every
+    N-th image is processed, in the order of ids, starting with the K-th.
 
-    record: describes the detector.
-    images, gt: folders of the images and of the ground truth. If `gt` is None, nothing is scored.
-    out: folder for the results; the maps are written to OUT/maps.
-    plan: the checked options of `run`. If they include a shard K/N, only every N-th image is
-        processed, starting with the K-th, in the order of ids.
-
-    Raises DataError if there are no images, or if an image of the split or an annotation is
-    missing. Also raises DataError if the detector failed on all images of the shard, or, with
-    on_error="fail", on any of them.
+    Raises DataError if an image or an annotation is missing, or if the detector failed on all
+    images; with on_error="fail", on any of them.
     """
     photos = _photos_of_split(images, plan.split_file)
     ids = sorted(photos)
-    shard_number, n_shards = plan.shard
-    shard_ids = ids[shard_number - 1 :: n_shards]
+    number, n_shards = plan.shard
+    shard_ids = ids[number - 1 :: n_shards]
     if gt is not None:
         gt = Path(gt).resolve()
         plan.refuse_out_in(gt=gt)
@@ -245,16 +236,14 @@ def _run(
 
 
 def _photos_of_split(images: StrPath, split_file: StrPath | None) -> dict[str, Path]:
-    """Find the photos in a folder, and return their absolute paths by image id.
+    """Return the absolute paths of the photos in a folder by image id.
 
-    If there is a `split_file`, only the photos whose ids it lists are returned.
-
-    Raises DataError if a listed photo is missing, or if there are no photos.
+    With a `split_file`, only the photos that it lists are returned. Raises DataError if one of them
+    is missing, or if there are no photos.
     """
     wanted_ids = None if split_file is None else read_split(split_file)
     photos = {i: path.resolve() for i, path in find_photos(images, wanted_ids).items()}
-    missing_ids = [image_id for image_id in wanted_ids or () if image_id not in photos]
-    if missing_ids:
+    if missing_ids := [image_id for image_id in wanted_ids or () if image_id not in photos]:
         raise DataError(f"{show(images)}: no picture for: {listed(missing_ids)}")
     if not photos:
         raise DataError(f"{show(images)}: no pictures, expected at least one")
@@ -269,14 +258,10 @@ def _evaluate(
     record: MapsRecord,
     plan: Plan,
 ) -> Evaluation:
-    """Score the detector's maps of a shard against the ground truth in the folder `gt`.
+    """Score the detector's maps of the shard's images against the ground truth in the folder `gt`.
 
-    detected: the run so far. Images on which the detector failed are not scored.
-    ids: ids of all images. The description of the data, which is stored with the scores, covers all
-        of them.
-    shard_ids: ids of the images of this shard, which are scored.
-    record: describes the detector, and is stored with the scores.
-    plan: the checked options of `run`.
+    Images on which the detector failed are not scored. The description of the data that is stored
+    with the scores covers all images, `ids`.
     """
     plan = attrs.evolve(plan, name=record.name, pred_kind=detected.kind, split_file=None)
     all_items, _ = list_items(detected.maps, gt, attrs.evolve(plan, missing="zero"), ids)
@@ -287,8 +272,8 @@ def _evaluate(
         **record.detector(),
         "taken_over": detected.kept,
     }
-    shard_number, n_shards = plan.shard
-    shard = None if n_shards == 1 else f"{shard_number}/{n_shards}"
+    number, n_shards = plan.shard
+    shard = None if n_shards == 1 else f"{number}/{n_shards}"
     header = folder_header(all_items, plan, pred=detected.maps, gt=gt)
     header = header.with_provenance(detector=ReadOnlyDict(provenance), shard=shard)
     header = attrs.evolve(header, failed=detected.failed)
@@ -298,21 +283,18 @@ def _evaluate(
 def _new_record(detector: Detector, function: Detector | str, plan: Plan) -> MapsRecord:
     """Return the record of a detector that has no maps yet.
 
-    detector: the function that is called.
-    function: what the user passed to `run`: MODULE:FUNCTION, the name of a baseline, or the
-        detector itself. The hash of the detector's file is recorded only for MODULE:FUNCTION.
-    plan: the checked options of `run`.
+    function: the detector as the user passed it to `run`. Only for MODULE:FUNCTION the hash of the
+        detector's file is recorded.
     """
     # An object that can be called, such as a network, is named after its class
     named: Any = detector if hasattr(detector, "__qualname__") else type(detector)
     path = function if isinstance(function, str) else f"{named.__module__}:{named.__qualname__}"
     is_baseline = ":" not in path
-    is_imported = isinstance(function, str) and not is_baseline
     return MapsRecord(
         function=path,
         name=plan.name or (path if is_baseline else named.__name__),
         tag=plan.tag,
-        file=_file_of(detector) if is_imported else None,
+        file=_file_of(detector) if isinstance(function, str) and not is_baseline else None,
         versions={"bsdsbench": __version__, "python": platform.python_version()},
         scales=str(plan.multi_scale) if plan.multi_scale else None,
     )
@@ -321,18 +303,14 @@ def _new_record(detector: Detector, function: Detector | str, plan: Plan) -> Map
 def _detect(
     detector: Detector, photos: dict[str, Path], maps: Path, record: MapsRecord, plan: Plan
 ) -> dict[str, str]:
-    """Call the detector on each photo, write its maps, and return the failures.
+    """Call the detector on each photo, write its maps, and return why it failed, by image id.
 
-    photos: image id -> path of the photo.
-    maps: folder for the maps and run.json.
-    record: receives the kind of the maps and the time of each call, in place. It is written to
-        run.json before the first map, then about once a second, and at the end even after an error.
+    An image fails if the photo cannot be read, if the detector raises an exception, or if it
+    returns what is no map. The first call that succeeds is a warm-up: it is repeated, and not
+    timed.
 
-    The first call that succeeds is a warm-up: it is not timed, and the detector is called again on
-    the same image.
-
-    Returns the reason for each failure by image id. If a photo cannot be read, if the detector
-    raises an exception, or if it returns what cannot be written as a map, the image has failed.
+    record: receives the kind of the maps and the time of each call. It is written to run.json
+        before the first map, then about once a second, and at the end even after an error.
 
     Raises DataError if the detector returns soft maps for some images and labels for others. If the
     user interrupts the run, KeyboardInterrupt is raised again with advice on how to continue.
@@ -358,9 +336,8 @@ def _detect(
             else:
                 record.kind = record.kind or file.kind
                 if file.kind != record.kind:
-                    raise DataError(
-                        "the function returned both soft maps and labels, expected one kind"
-                    )
+                    kinds = "both soft maps and labels"
+                    raise DataError(f"the function returned {kinds}, expected one kind")
                 if time.monotonic() - last_save > _SAVE_INTERVAL:  # also before the first map
                     record.save(maps)
                     last_save = time.monotonic()
@@ -393,10 +370,7 @@ def machine() -> str:
 
 @contextlib.contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Protect the caller from a user's function that is called in the `with` block.
-
-    What the function prints goes to standard error. The working folder is restored afterwards.
-    """
+    """Redirect a function's prints to standard error, and restore the working folder after it."""
     working_folder = os.getcwd()
     try:
         with contextlib.redirect_stdout(sys.stderr):
@@ -410,17 +384,15 @@ def fresh_modules(name: str) -> Iterator[None]:
     """Make imports in the `with` block load the module `name` from its file, even after an edit.
 
     The current folder is searched first, and no bytecode is written. If the module's package lies
-    in the current folder, all modules of the package are imported anew. Installed modules and those
-    of bsdsbench are never reloaded.
+    in the current folder, all its modules are imported anew. Installed modules are never reloaded.
 
-    Afterwards modules that were imported from the current folder are removed, and the earlier
-    modules and `sys.path` are restored, so that another folder may hold a module of the same name.
+    Afterwards modules imported from the current folder are removed, and earlier ones restored, so
+    that another folder may hold a module of the same name.
     """
     folder = Path.cwd()
     package = name.partition(".")[0]
-    old_path = list(sys.path)
+    old_path, old_modules = list(sys.path), dict(sys.modules)
     old_dont_write_bytecode = sys.dont_write_bytecode
-    old_modules = dict(sys.modules)
     is_local = (folder / f"{package}.py").is_file() or (folder / package).is_dir()
     for module_name, module in old_modules.items():
         is_wanted = module_name == name or (is_local and module_name.split(".")[0] == package)
@@ -448,24 +420,20 @@ def _is_installed(module: ModuleType) -> bool:
 
 
 def _is_from(module: ModuleType, folder: Path) -> bool:
-    """Return True if a module, or its top-level package, lies directly in a folder.
-
-    Returns False for a module that has neither a file nor folders.
-    """
+    """Return True if a module, or its top-level package, lies directly in a folder."""
     package = getattr(module, "__name__", "").partition(".")[0]
     file = getattr(module, "__file__", None)
-    files = [file] if file else list(getattr(module, "__path__", ()))
-    for parent in (folder, folder.resolve()):
-        for path in map(Path, files):
-            if path == parent / f"{package}.py" or path.is_relative_to(parent / package):
-                return True
-    return False
+    paths = map(Path, [file] if file else getattr(module, "__path__", ()))
+    parents = folder, folder.resolve()
+    return any(
+        path == parent / f"{package}.py" or path.is_relative_to(parent / package)
+        for path, parent in product(paths, parents)
+    )
 
 
 def _file_of(detector: Detector) -> dict[str, str] | None:
-    """Return the "name" and the "blake2b" hash of the file that defines a function.
-
-    Returns None if the function's module has no file.
+    """Return the "name" and the "blake2b" hash of the file that defines a function, if there is
+    one.
     """
     file = getattr(sys.modules.get(detector.__module__), "__file__", None)
     if file is None:
@@ -475,16 +443,12 @@ def _file_of(detector: Detector) -> dict[str, str] | None:
 
 
 def _load_function(spec: str) -> Detector:
-    """Import the function that is given as MODULE:FUNCTION, or return a baseline by its name.
+    """Import MODULE:FUNCTION, or return the baseline of this name if `spec` has no colon.
 
-    If `spec` has no ":", it is the name of a baseline of bsdsbench. FUNCTION may be a path such as
-    "Class.method". What the module prints while it is imported goes to standard error.
-
-    Raises DataError if the import fails, if the module has no such function, or if bsdsbench has no
-    such baseline.
+    FUNCTION may be a path such as "Class.method". Raises DataError if the import fails, or if there
+    is no such function or baseline.
     """
-    is_baseline = ":" not in spec
-    if is_baseline:
+    if ":" not in spec:
         from bsdsbench.detectors.baselines import baseline  # imports scikit-image
 
         return baseline(spec)
@@ -502,10 +466,9 @@ def _load_function(spec: str) -> Detector:
 
 
 def _reason_of(error: BaseException) -> str:
-    """Return the reason for a failure as one line.
+    """Return the reason for a failure as one line of at most 300 characters.
 
-    The message of a DataError is returned as it is. Any other error is described by its type and
-    message, cut to 300 characters.
+    A DataError keeps its message; any other error is described by its type and message.
     """
     if isinstance(error, DataError):
         return str(error)

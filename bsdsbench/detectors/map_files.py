@@ -49,16 +49,15 @@ class MapsRecord:
 
 
 def maps_in(maps: Path) -> list[Path]:
-    """Return the files directly in the folder `maps` that have the suffix of a map."""
+    """Return the maps directly in a folder, which are known by their suffix."""
     return [path for path in maps.iterdir() if path.suffix in _SUFFIXES]
 
 
 def open_maps(maps: Path, record: MapsRecord, *, resume: bool, fresh: bool) -> set[str]:
     """Create or reopen the folder of a detector's maps, and return the ids of maps that are kept.
 
-    record: describes the detector of this run. If maps are kept, it receives their kind, their date
-        and the times of their calls, in place.
-    resume: keep the maps in the folder. fresh: delete them.
+    `resume` keeps the maps in the folder, and `fresh` deletes them. If maps are kept, `record`
+    receives their kind, their date and the times of their calls.
 
     Raises DataError if the folder holds maps that bsdsbench did not write, or if it holds maps and
     neither option is set. With `resume`, raises DataError if the maps come from another function,
@@ -109,11 +108,11 @@ class MapFile(NamedTuple):
 def encode_map(answer: object, shape: tuple[int, ...]) -> MapFile:
     """Encode what a detector returned for an image of `shape` (H, W) as the content of a file.
 
-    - a list or tuple of integer label maps (H, W): a .mat file with the cell array `segs`
-    - a map of integers other than uint8 and uint16: labels, written as a 16-bit PNG of 1 .. n
-    - a map of uint8 or uint16: a soft map, written unchanged as a PNG
-    - a map of bool: a soft map, written as a PNG of 0 and 255
-    - a map of floats in [0, 1]: a soft map, written as a 16-bit PNG, rounded to 1 / 65535
+    - a list or tuple of integer label maps: a .mat file with the cell array `segs`
+    - a map of integers other than uint8 and uint16: labels, as a 16-bit PNG of 1 .. n
+    - a map of uint8 or uint16: a soft map, unchanged as a PNG
+    - a map of bool: a soft map, as a PNG of 0 and 255
+    - a map of floats in [0, 1]: a soft map, as a 16-bit PNG, rounded to 1 / 65535
 
     Raises DataError if the list is empty, a shape or dtype is wrong, or floats are NaN or out of
     range.
@@ -136,10 +135,7 @@ def encode_map(answer: object, shape: tuple[int, ...]) -> MapFile:
 
 
 def _encode_segmentations(label_maps: Sequence[Any], shape: tuple[int, ...]) -> bytes:
-    """Return label maps of the given shape as a .mat file with the cell array `segs`.
-
-    Raises DataError if there are no maps, or if a map has another shape or is not of integers.
-    """
+    """Return label maps of the given shape as a .mat file. Raises DataError if they are none."""
     from scipy.io import savemat
 
     if not label_maps:
@@ -155,8 +151,8 @@ def _encode_segmentations(label_maps: Sequence[Any], shape: tuple[int, ...]) -> 
 def _renumber(labels: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.uint16]:
     """Renumber the n labels of a label map from 1 to n, in ascending order.
 
-    Raises DataError if the map does not have the given shape, if its values are not integers, or if
-    it has more than 65535 labels.
+    Raises DataError if the map has another shape, other values than integers, or more than 65535
+    labels.
     """
     if labels.shape != shape:
         raise DataError(f"returned shape {labels.shape}, expected {shape}")

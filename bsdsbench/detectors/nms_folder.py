@@ -28,12 +28,11 @@ def nms_files(
 ) -> int:
     """Apply NMS to the soft maps in a folder, write one PNG per image, and return their number.
 
-    source: a folder, or several folders with maps of the same images. The maps of an image are
-        averaged before NMS.
+    source: a folder, or several with maps of the same images, which are averaged before NMS.
     target: folder for the PNGs. Files of the same names are replaced.
     protocol: its invert, normalise and nms_params are applied. The PNGs have nms_params.bits bits,
         or 8 if that is 0.
-    progress: called after each image as progress(images done, number of images, image id).
+    progress: called after each image with (images done, number of images, image id).
 
     Raises DataError before anything is written if a folder has no maps, if `target` is one of the
     sources, or if the folders hold different images. A file that cannot be processed does not stop
@@ -66,10 +65,7 @@ def nms_files(
 
 
 def refuse_maps_in(folder: StrPath) -> None:
-    """Raise DataError if a folder for results already holds maps.
-
-    The user may have meant the folder as a further input.
-    """
+    """Raise DataError if a folder for results holds maps: it may be meant as a further input."""
     if Path(folder).is_dir() and find_files(Path(folder), FORMATS):
         raise DataError(
             f"{show(folder)}: holds maps, expected a new folder for the result",
@@ -78,11 +74,10 @@ def refuse_maps_in(folder: StrPath) -> None:
 
 
 def _maps_by_id(folder: Path, errors: list[DataError]) -> dict[str, Path]:
-    """Return the paths of the maps that lie directly in a folder, by image id.
+    """Return the paths of the maps directly in a folder, by image id. Raises DataError without
+    maps.
 
     If two maps have the same id, the first is returned, and an error is appended to `errors`.
-
-    Raises DataError if there are no maps.
     """
     files = [path for path in find_files(folder, FORMATS) if path.parent == folder]
     if not files:
@@ -98,9 +93,8 @@ def _maps_by_id(folder: Path, errors: list[DataError]) -> dict[str, Path]:
 def _mean_map(paths: Sequence[Path]) -> Map:
     """Read the maps of one image and return their mean, with values in [0, 1].
 
-    A single map is returned unchanged, with its own dtype.
-
-    Raises DataError if the sizes differ or a file cannot be read.
+    A single map is returned unchanged. Raises DataError if the sizes differ or a file cannot be
+    read.
     """
     maps = [load_prediction(path).soft for path in paths]
     for path, soft in zip(paths, maps, strict=True):

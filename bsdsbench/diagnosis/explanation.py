@@ -46,7 +46,7 @@ class Trial:
         # The slack lets a gap of exactly half a unit agree in spite of rounding errors
         agrees = self.exact and bool((gaps <= half_units * (1 + 1e-9)).all())
         is_likely = self.n_causes < 2 and self.in_use
-        self.reached = agrees and (is_likely or min(half_units) <= FINE)
+        self.reached = agrees and (is_likely or bool(half_units.min() <= FINE))
 
     @property
     def in_use(self) -> bool:

@@ -27,14 +27,13 @@ _CODE = "from bsdsbench.plotting.beside import _draw_from_stdin; _draw_from_stdi
 def plots_beside(out: str | None) -> Iterator[Callable[[], None]]:
     """Start a child process that will draw the plots of the run to be saved in `out`.
 
-    Importing matplotlib takes time, so the child process imports it while this process evaluates.
+    The child imports matplotlib, which takes time, while this process evaluates. The function that
+    is yielded must be called once the run is saved; the child then draws pr.png and pr.svg into
+    `out`. The `with` statement ends when they are complete. If the child fails, this process draws
+    them.
 
-    The context manager yields a function, which must be called once the run is saved. The child
-    then draws pr.png and pr.svg into the folder `out`. The `with` statement ends when the plots are
-    complete. If the child fails, this process draws the plots at the end.
-
-    If `out` is None, no child is started, and the function does nothing. If the block raises an
-    exception before it has called the function, the child is killed.
+    If `out` is None, the function does nothing. If the block raises an exception before it has
+    called the function, the child is killed.
     """
     if not out:
         yield lambda: None
@@ -66,8 +65,7 @@ def plots_beside(out: str | None) -> Iterator[Callable[[], None]]:
 def _draw_from_stdin() -> None:
     """Draw the plots of a run whose folder is read from standard input, and exit.
 
-    This is the program of the child process of `plots_beside`, which imports what it needs while
-    the parent process evaluates, and then waits until the parent writes the path of the folder.
+    This is the program of the child process of `plots_beside`.
     """
     gc.disable()  # imports allocate many long-lived objects
     for module in _MODULES:

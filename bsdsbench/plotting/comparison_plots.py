@@ -116,16 +116,13 @@ def plot_ranks(
 def _score_to_rank_by(comparison: Comparison | MethodComparison, score: str | None) -> str:
     """Return the full name, METRIC.SCORE, of the score by which `plot_ranks` ranks methods.
 
-    comparison : the comparison
-    score : the name of a score, short or full, or of a metric, whose first score is taken. By
-        default the first score of the comparison is taken.
+    score : a score, short or full, or a metric, which stands for its first score; None stands for
+        the first score of all. Scores that tables show precede the others.
 
-    A first score is looked for among the scores that the comparison shows in tables, and only then
-    among all its scores. Raises DataError if the comparison does not contain the score.
+    Raises DataError if the comparison does not contain the score.
     """
     for candidate in (*comparison.shown, *comparison.scores):
-        metric = candidate.partition(".")[0]
-        if score is None or score == metric:
+        if score in (None, candidate.partition(".")[0]):
             return candidate
     name = full_name(str(score), comparison.scores)
     if name not in comparison.scores:
@@ -152,24 +149,20 @@ def _draw_ranks(
 ) -> None:
     """Draw the ranks of methods in one axes, a row per method, with the best method at the top.
 
-    ax         : the axes
-    comparison : the comparison whose ranks are drawn
-    score      : the score to rank by, as METRIC.SCORE
-    row_scale  : the height of a row relative to _ROW_HEIGHT font sizes; below 1 if rows had to be
-        compressed
+    score : the score to rank by, as METRIC.SCORE
+    row_scale : the height of a row relative to _ROW_HEIGHT; below 1 if rows had to be compressed
     """
     ranks = comparison.ranks[score]
-    # (first row, last row) of methods that do not differ significantly
-    groups = indistinguishable_groups(comparison, score)
+    groups = indistinguishable_groups(comparison, score)  # (first row, last row) of each
     n = len(ranks.names)
     # The largest dot, that of a rank in all samples, almost touches the next row or rank. Lengths
     # are in points.
     rank_width = figure_width() * 72 * 0.7 / (n + 0.4 * len(groups))
     max_area = (0.9 * min(_ROW_HEIGHT * row_scale * font_size(), rank_width)) ** 2
+    dots: Any = {"color": PALETTE[0], "alpha": 0.35, "linewidths": 0}
     for row, shares in enumerate(ranks.shares):
         occurring = np.flatnonzero(shares)  # rank - 1 of each rank that occurs
         areas = max_area * np.asarray(shares)[occurring]
-        dots: Any = {"color": PALETTE[0], "alpha": 0.35, "linewidths": 0}
         ax.scatter(occurring + 1, np.full(occurring.size, row), areas, **dots)
         ax.plot([ranks.low[row], ranks.high[row]], [row, row], color="black", linewidth=1)
         ax.plot([ranks.median[row]], [row], "x", color="black", markersize=0.6 * font_size())
@@ -178,9 +171,10 @@ def _draw_ranks(
         ax.plot([x, x], [top_row - 0.25, bottom_row + 0.25], color="black", linewidth=2)
     value_of = {i.run: i.value for i in comparison.intervals if i.score == score}
     letters = letters_in(_MAX_LABEL_WIDTH * figure_width())
-    labels = []
-    for rank, name in zip(ranks.rank, ranks.names, strict=True):
-        labels.append(textwrap.fill(f"{rank}  {name} {short(value_of[name])}", letters))
+    labels = [
+        textwrap.fill(f"{rank}  {name} {short(value_of[name])}", letters)
+        for rank, name in zip(ranks.rank, ranks.names, strict=True)
+    ]
     max_lines = 1 + max(label.count("\n") for label in labels)
     label_size = font_size() * min(1, 2 * row_scale / max_lines)  # a row has room for two lines
     ax.set_yticks(range(n), labels, parse_math=False, fontsize=label_size)
@@ -201,11 +195,11 @@ def plot_slices(
     Each slice is a row, in which each run has a dot for its score and a line for the interval. A
     dotted vertical line per run is its score on all images.
 
-    runs   : runs whose images have groups, or the folders of such runs
-    by     : the column of groups, possibly with limits, as in "size=0,1024"
+    runs : runs whose images have groups, or the folders of such runs
+    by : the column of groups, possibly with limits, as in "size=0,1024"
     metric : the metric whose first score is drawn, by default the first metric that all runs have
-    look   : see `bsdsbench.plotting.style.style`
-    path   : also write the figure to this .pdf, .svg or .png file
+    look : see `bsdsbench.plotting.style.style`
+    path : also write the figure to this .pdf, .svg or .png file
 
     Raises DataError if a run lacks the column or the metric.
     """
@@ -220,7 +214,7 @@ def draw_slices(slices_of_runs: Sequence[Slices], drawn_score: str) -> Figure:
     """Draw a score of runs in each slice, as `plot_slices` does, in the style of the caller.
 
     slices_of_runs : for each run its slices, all made from the same column of groups
-    drawn_score : the name METRIC.SCORE of the score
+    drawn_score : the score as METRIC.SCORE
     """
     names = list(dict.fromkeys(name for slices in slices_of_runs for name in slices.parts.names))
     row_of = {name: len(names) - k for k, name in enumerate(names)}  # from the top down

@@ -78,14 +78,12 @@ class CurveDisplay:
 
     def __post_init__(self) -> None:
         """Convert the two arrays to float64 (K,). Raises DataError if their lengths differ."""
-        x_name, y_name = self.arrays
-        x = np.asarray(getattr(self, x_name), np.float64).ravel()
-        y = np.asarray(getattr(self, y_name), np.float64).ravel()
+        x, y = (np.asarray(getattr(self, name), np.float64).ravel() for name in self.arrays)
         if x.size != y.size:
-            lengths = f"{x_name}, {y_name}: {x.size} and {y.size} values"
+            lengths = f"{', '.join(self.arrays)}: {x.size} and {y.size} values"
             raise DataError(f"{lengths}, expected as many")
-        setattr(self, x_name, x)
-        setattr(self, y_name, y)
+        for name, values in zip(self.arrays, (x, y), strict=True):
+            setattr(self, name, values)
 
     @classmethod
     def from_predictions(
@@ -114,20 +112,17 @@ class CurveDisplay:
             Fields of the display, and options of the function in `bsdsbench.curves` that computes
             the curve, such as `pr`.
         """
-        arguments = {key: options.pop(key) for key in cls._field_names() if key in options}
+        names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
+        arguments = {name: options.pop(name) for name in names if name in options}
         curve = cls.curve_of(labels, scores, **options)
         return cls.from_curve(curve, name, **arguments)._draw_now(ax)
 
     @classmethod
     def of_run(cls, run: Evaluation, name: str | None, metric: str | None) -> Self:
-        """Create the display of a run, without drawing it.
+        """Create the display of a run, without drawing it; see `from_evaluation`.
 
-        `name` is the text for the legend, by default the run's name. `metric` is the metric whose
-        curve is shown, by default the run's first metric with a curve of this kind.
-
-        Raises DataError if the run has no such curve. This implementation in the base class always
-        raises DataError: it serves the displays that can only be made from labels and scores. The
-        other displays override it.
+        Raises DataError if the run has no such curve, as here in the base class: displays that can
+        only be made from labels and scores do not override it.
         """
         raise DataError(f"{cls.__name__}: not of runs, expected labels and scores")
 
@@ -150,8 +145,7 @@ class CurveDisplay:
         name : str, optional
             Text for the legend, by default the run's name.
         metric : str, optional
-            The metric whose curve is drawn, by default the run's first metric with a curve of the
-            kind that this class draws.
+            The metric, by default the run's first metric with a curve of this kind.
         ax : Axes, optional
             The axes to draw on, by default those of a new figure.
         **line
@@ -167,7 +161,7 @@ class CurveDisplay:
     def _draw_now(self, ax: Axes | None, **line: Any) -> Self:
         """Plot the display and return it.
 
-        If `ax` is None, a figure is made, and the next call of `plot` will close it. Thus
+        A figure that is made here is closed by the next call of `plot`, so that
         `from_predictions(...).plot()` shows one figure instead of two.
         """
         self.plot(ax, **line)
@@ -179,30 +173,22 @@ class CurveDisplay:
         """Return the display of any curve of the package without drawing it.
 
         The curve is converted to the axes of this display if necessary. `name` is the text for the
-        legend. `arguments` are fields of the display; fields that are not given are taken from the
-        attributes of the curve with the same names.
+        legend. `arguments` are fields of the display; the others are attributes of the curve.
 
-        If the curve is given as points (`CurvePoints`), they are marked by dots if they are few,
-        and are not joined by a line if they form no curve.
+        Points (`CurvePoints`) are marked by dots if they are few, and are not joined by a line if
+        they form no curve.
 
-        Raises DataError if `curve` is not a curve of the package. Raises it also if the conversion
-        needs the numbers of positives and negatives and the curve does not have them.
+        Raises DataError if `curve` is not a curve of the package, or if the conversion needs
+        numbers of positives and negatives that the curve lacks.
         """
         converted = to_space(curve, cls.space)
-        values = {}
-        for field_name in cls._field_names():
-            if hasattr(converted, field_name):
-                values[field_name] = getattr(converted, field_name)
+        names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
+        values = {key: getattr(converted, key) for key in names if hasattr(converted, key)}
         display = cls(**{**values, "name": name, **arguments})
         if isinstance(converted, CurvePoints):
             display.dotted = converted.thresholds.size <= _MAX_DOTS
             display.joined = converted.is_curve
         return display
-
-    @classmethod
-    def _field_names(cls) -> list[str]:
-        """Return the names of the fields of the display, which is a dataclass."""
-        return [field.name for field in fields(cls)]  # type: ignore[arg-type]
 
     def _drawing(self) -> Drawing:
         """Return the points and lines that `plot` draws. Every subclass must define this method."""
@@ -214,10 +200,10 @@ class CurveDisplay:
 
     @property
     def label(self) -> str:
-        """The text in the legend.
+        """The text in the legend: "[F=0.780] NAME", "NAME (AP 0.833)", or the name alone.
 
-        It is "[F=0.780] NAME" if the display has a best point, "NAME (AP 0.833)" if it has a number
-        such as an AP, and the name alone otherwise.
+        The first is that of a display with a best point, the second of one with a number such as an
+        AP.
         """
         if self.best is not None:
             return f"[F={self.best.f:.3f}] {self.name}".strip()
@@ -243,9 +229,8 @@ class CurveDisplay:
         Returns
         -------
         CurveDisplay
-            The display itself. The axes, figure, curve, marked point and chance line are in its
-            attributes `ax_`, `figure_`, `line_`, `point_` and `chance_`. The last two are None if
-            they were not drawn.
+            The display itself. Its attributes `ax_`, `figure_`, `line_`, `point_` and `chance_`
+            hold what was drawn; the marked point and the chance line may be None.
         """
         if self._first_figure is not None:
             import matplotlib.pyplot as plt
@@ -257,12 +242,10 @@ class CurveDisplay:
                 ax = new_axes(*self.size)
             elif ax.figure.figure.get_layout_engine() is None and ax.get_subplotspec() is not None:
                 ax.figure.figure.set_layout_engine("constrained")  # room for labels and legends
-            # Limits that the user has set turn autoscale off
-            has_free_limits = ax.get_autoscalex_on() and ax.get_autoscaley_on()
-            is_empty = not ax.has_data() and has_free_limits
             ax.set_xlabel(ax.get_xlabel() or self.axes[0], parse_math=False)
             ax.set_ylabel(ax.get_ylabel() or self.axes[1], parse_math=False)
-            if is_empty:
+            # Limits that the user has set turn autoscale off
+            if not ax.has_data() and ax.get_autoscalex_on() and ax.get_autoscaley_on():
                 self._prepare(ax)
             if self.title:
                 add_title(ax, self.name, self.title)
@@ -273,9 +256,9 @@ class CurveDisplay:
         return self
 
     def _draw_artists(self, ax: Axes, chance: bool, line: Mapping[str, Any]) -> None:
-        """Draw the chance line, the curve, its dots and the marked point.
+        """Draw the chance line, the curve, its dots and the marked point, as `plot` is asked to.
 
-        The parameters are those of `plot`. The artists are stored in the attributes in ARTISTS.
+        The artists are stored in the attributes ARTISTS.
         """
         line_style = {**next_style(ax), "label": self.label or None}
         if not self.joined:

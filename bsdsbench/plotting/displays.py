@@ -84,10 +84,6 @@ class PRCurveDisplay(CurveDisplay):
     def of_run(cls, run: Evaluation, name: str | None = None, metric: str | None = None) -> Self:
         """Create the display of a run's curve with its ODS point, without drawing it.
 
-        run    : the run
-        name   : text for the legend, by default the run's name
-        metric : the metric, by default the run's first metric with a curve
-
         Raises DataError if the metric, or every metric of the run, has no curve.
         """
         score = run.score(metric_with_curve(run, metric))
@@ -110,25 +106,22 @@ class PRCurveDisplay(CurveDisplay):
 
     @classmethod
     def from_curve(cls, curve: AnyCurve, name: str = "", **arguments: object) -> Self:
-        """Return the display of any curve of the package without drawing it.
+        """Return the display of any curve of the package without drawing it; see the base class.
 
-        The parameters and errors are those of the base class.
-
-        If the curve belongs to a ranking, or if it consists of points whose numbers of positives
-        and negatives are known, counts are interpolated between its points. The title then shows
-        the areas under the curve.
+        Counts are interpolated between the points of a ranking, and between points with known
+        numbers of positives and negatives. The title then shows the areas under the curve.
         """
         converted = to_space(curve, "pr")
         if isinstance(converted, PRResult):
-            ranking_fields = _ranking_fields(converted)
-            return super().from_curve(converted, name, **{**ranking_fields, **arguments})
+            return super().from_curve(
+                converted, name, **{**_ranking_fields(converted), **arguments}
+            )
         if not isinstance(converted, CurvePoints) or np.isnan(converted.area):
             return super().from_curve(converted, name, **arguments)
         # Scaling all counts moves no point, but gives more whole TPs at which points are added
         scale = np.ceil(_SMOOTH_POSITIVES / converted.positives)
-        interpolated = interpolate_pr(
-            converted.tp * scale, converted.fp * scale, converted.positives * scale
-        )
+        scaled = (scale * n for n in (converted.tp, converted.fp, converted.positives))
+        interpolated = interpolate_pr(*scaled)
         title = f"AUC (counts interpolated) {100 * converted.area:.1f} %"
         shown = {**interpolated._asdict(), "title": title, "auc": converted.area, **arguments}
         display = super().from_curve(converted, name, **shown)
@@ -139,10 +132,9 @@ class PRCurveDisplay(CurveDisplay):
     def _drawing(self) -> Drawing:
         """Return the points and lines that `plot` draws.
 
-        If the display has a best point, it shows a run: the best point is marked, and points at
-        (0, 0), where no pixel matches, are left out. If it has a chance level, it shows a ranking:
-        the chance line is drawn. If the ranking begins with negatives, its curve begins at (0, 0),
-        and this point is marked with a ring.
+        The display of a run has a best point, which is marked; points at (0, 0), where no pixel
+        matches, are left out. The display of a ranking has a chance line. If the ranking begins
+        with negatives, its first point, (0, 0), is marked with a ring.
         """
         recall, precision, best = self.recall, self.precision, self.best
         if best is not None:
@@ -152,16 +144,12 @@ class PRCurveDisplay(CurveDisplay):
         if self.chance is None:
             return Drawing(recall, precision)
         starts_with_negatives = recall.size > 0 and recall[0] == precision[0] == 0
-        return Drawing(
-            recall,
-            precision,
-            chance=((0, 1), (self.chance, self.chance)),
-            point=(0.0, 0.0) if starts_with_negatives else None,
-            dots=self.original_points,
-        )
+        ring = (0.0, 0.0) if starts_with_negatives else None
+        chance = (0, 1), (self.chance, self.chance)
+        return Drawing(recall, precision, chance, ring, self.original_points)
 
     def _prepare(self, ax: Axes) -> None:
-        """Set the limits of `ax`, which is empty, and draw the lines of equal F."""
+        """Set the limits of empty axes, and draw the lines of equal F."""
         self.room = 0.0 if self.chance is None else ROOM
         super()._prepare(ax)
         draw_iso_f(ax, self.beta2)
@@ -170,12 +158,10 @@ class PRCurveDisplay(CurveDisplay):
 def _ranking_fields(curve: PRResult) -> dict[str, object]:
     """Return the fields "title", "recall" and "precision" for the display of a ranking.
 
-    The title has the AP, the area under the curve and the 11-point AP, in percent. The arrays
-    "recall" and "precision" are the curve with counts interpolated between its points.
-
-    The arrays are left out if there are no positives. They are also left out if the precision of
-    the curve is not that of its counts, because it is an envelope or was computed for another
-    share of positives.
+    The title has the AP, the area under the curve and the 11-point AP, in percent. The arrays are
+    the curve with counts interpolated between its points. They are left out if there are no
+    positives, or if the curve's precision is not that of its counts: if it is an envelope, or was
+    computed for another share of positives.
     """
     n_predicted = curve.tp + curve.fp
     precision = ratio(curve.tp, n_predicted)
@@ -188,9 +174,8 @@ def _ranking_fields(curve: PRResult) -> dict[str, object]:
         auc = davis_goadrich_area(curve.tp, curve.fp, curve.positives)
     else:
         auc_name, auc = "AUC (trapezoids)", curve.auc
-    texts = []
-    for name, area in (("AP", curve.ap), (auc_name, auc), ("AP11", curve.ap_11)):
-        texts.append(f"{name} -" if np.isnan(area) else f"{name} {100 * area:.1f} %")
+    areas = {"AP": curve.ap, auc_name: auc, "AP11": curve.ap_11}
+    texts = [f"{k} -" if np.isnan(v) else f"{k} {100 * v:.1f} %" for k, v in areas.items()]
     return {**fields, "title": ", ".join(texts)}
 
 
@@ -220,13 +205,8 @@ class FThresholdDisplay(CurveDisplay):
     def of_run(cls, run: Evaluation, name: str | None = None, metric: str | None = None) -> Self:
         """Create the display of a run's F over the threshold, without drawing it.
 
-        run    : the run
-        name   : text for the legend, by default the run's name
-        metric : the metric, by default the run's first metric with a curve
-
-        The ODS point of the run will be marked. Raises DataError if the metric, or every metric of
-        the run, has no curve. Raises it also for a reference run whose curve is not over
-        thresholds but over another parameter.
+        The ODS point is marked. Raises DataError if the metric, or every metric of the run, has no
+        curve, or if the curve of a reference run is over another parameter than thresholds.
         """
         if run.reference and run.reference.form == "segmentations":
             parameter = run.reference.parameter
@@ -281,29 +261,23 @@ class ROCCurveDisplay(CurveDisplay):
     kind: Variant = "fptp"
 
     def __post_init__(self) -> None:
-        """Check the kind and the arrays, and set the labels of the axes to the names of the rates.
-
-        Raises DataError if the kind is unknown, or if the arrays have different lengths.
-        """
+        """Check the kind and the arrays, and name the axes after the rates of the kind."""
         kind = given_word(self.kind, "kind", VARIANTS)
-        x_rate, y_rate = kind[:2], kind[2:]
-        self.axes = RATE_NAMES[x_rate][0].capitalize(), RATE_NAMES[y_rate][0].capitalize()
+        x_label, y_label = (RATE_NAMES[rate][0].capitalize() for rate in (kind[:2], kind[2:]))
+        self.axes = x_label, y_label
         super().__post_init__()
 
     @classmethod
     def from_curve(cls, curve: AnyCurve, name: str = "", **arguments: object) -> Self:
         """Return the display of a curve without drawing it; see the base class.
 
-        If other axes were chosen when `curves.roc` computed the curve, the display has these axes.
+        The display has the axes that were chosen when `curves.roc` computed the curve.
         """
         kind = getattr(curve, "plot", "fptp")
         return super().from_curve(curve, name, **{"kind": kind, **arguments})
 
     def _drawing(self) -> Drawing:
-        """Return the curve on the axes of `kind`, with the chance line.
-
-        The equal error rate is the marked point, unless it is unknown (None or NaN).
-        """
+        """Return the curve on the axes of `kind`, the chance line, and the point of equal error."""
         x_rate, y_rate = self.kind[:2], self.kind[2:]
         rates = {"fp": self.fpr, "tp": self.tpr, "tn": 1 - self.fpr, "fn": 1 - self.tpr}
         star = None
@@ -354,11 +328,10 @@ class DETCurveDisplay(CurveDisplay):
     scale: Literal["normal", "log"] = "normal"
 
     def __post_init__(self) -> None:
-        """Check the fields, set the labels of the axes, and set `lowest`, their lower limit.
+        """Check the fields, name the axes, and set `lowest`, the lower limit of both axes.
 
-        `lowest` is the largest power of ten such that all rates of the curve, except 0 and 1, lie
-        between `lowest` and 1 - `lowest`. It is never below 1e-9. If all rates are 0 or 1, it is
-        0.1. Raises DataError if the scale is unknown, or if the arrays have different lengths.
+        `lowest` is the largest power of ten such that all rates except 0 and 1 lie between `lowest`
+        and 1 - `lowest`, but at least 1e-9. It is 0.1 if all rates are 0 or 1.
         """
         self.kind = given_word(self.scale, "scale", ("normal", "log"))
         percent = ", %" if self.scale == "normal" else ""
@@ -374,7 +347,7 @@ class DETCurveDisplay(CurveDisplay):
         """Return the curve, the chance line FNR = 1 - FPR, and the equal error rate.
 
         The equal error rate is not marked if it is unknown, 0 or 1. The axes cannot show rates of 0
-        and 1, so such points of the curve are moved just outside the limits.
+        and 1, so points with such rates are moved just outside the limits.
         """
         from scipy.special import ndtr
 
@@ -405,8 +378,7 @@ class DETCurveDisplay(CurveDisplay):
 def _deviate(rate: ArrayLike) -> F8:
     """Convert rates to normal deviates, by the inverse of the standard normal distribution.
 
-    Rates are clipped to [1e-12, 1 - 1e-12] first, because matplotlib also asks for the deviates of
-    limits outside (0, 1).
+    Rates are clipped to [1e-12, 1 - 1e-12], as matplotlib also asks for limits outside (0, 1).
     """
     from scipy.special import ndtri  # takes a tenth of a second, and PR curves do not need it
 
@@ -436,7 +408,7 @@ class ToleranceDisplay(CurveDisplay):
     unit: str = "fraction of the diagonal"
 
     def __post_init__(self) -> None:
-        """Check the arrays, sort them by tolerance in place, and set the labels of the axes."""
+        """Check the arrays, sort them by tolerance, and name the axes."""
         super().__post_init__()
         order = np.argsort(self.tolerances)
         self.tolerances, self.f = self.tolerances[order], self.f[order]
@@ -447,11 +419,8 @@ class ToleranceDisplay(CurveDisplay):
     def of_run(cls, run: Evaluation, name: str | None = None, metric: str | None = None) -> Self:
         """Create the display of a run that was counted at several tolerances, without drawing it.
 
-        run    : the run
-        name   : text for the legend, by default the run's name
-        metric : the metric, by default the run's first metric with scores at several tolerances
-
-        Raises DataError if the metric, or every metric of the run, lacks such scores.
+        Raises DataError if the metric, or every metric of the run, lacks scores at several
+        tolerances.
         """
         keys = [tolerance_key("ods", tolerance) for tolerance in run.protocol.tolerance_names]
         unit = cls.unit if run.protocol.max_dist_px is None else "pixels"
@@ -504,9 +473,7 @@ class ReliabilityDisplay(CurveDisplay):
     def of_run(cls, run: Evaluation, name: str | None = None, metric: str | None = None) -> Self:
         """Create the diagram of all pixels of a run, without drawing it.
 
-        `name` is the text for the legend, by default the run's name. `metric` is by default the
-        run's first metric that stores bins of values, such as "calibration".
-
+        `metric` is by default the run's first metric with bins of values, such as "calibration".
         Raises DataError if the metric, or every metric of the run, has no such bins.
         """
         for candidate in [metric] if metric else run.metrics:
@@ -528,11 +495,10 @@ def _best_point(score: Score) -> OperatingPoint:
 
 
 def _beta2(run: Evaluation, metric: str | None) -> float:
-    """Return beta^2, the weight of recall in the F-measure of a run's metric.
+    """Return beta^2, the weight of recall in the F-measure of a metric with a curve.
 
-    metric : the metric, by default the run's first metric with a curve
-
-    Returns 1 if the metric has no option for it. Raises DataError if the metric has no curve.
+    metric: the metric, by default the run's first one with a curve. Without such an option, it is
+        1.
     """
     scorer = registry.get(metric_with_curve(run, metric))
     options = scorer.options_of(run.protocol)
@@ -542,9 +508,8 @@ def _beta2(run: Evaluation, metric: str | None) -> float:
 def metric_with_curve(run: Evaluation, metric: str | None = None) -> str:
     """Return `metric` or, if it is None, the run's first metric with a precision-recall curve.
 
-    The metrics in `run.with_curve` come first. Other metrics whose scores contain a curve follow in
-    alphabetical order. Raises DataError if `metric` has no curve, or if no metric of the run has
-    one.
+    The metrics in `run.with_curve` come first, then all others with a curve, in alphabetical order.
+    Raises DataError if `metric`, or every metric of the run, has no curve.
     """
     with_curve = list(run.with_curve)
     for name in sorted(run.metrics):

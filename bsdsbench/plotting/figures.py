@@ -7,10 +7,9 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from copy import copy
 from itertools import combinations
-from operator import itemgetter
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -96,10 +95,6 @@ def plot_curves(
     chance : bool
         Also draw the lines of random rankings.
 
-    Returns
-    -------
-    Figure
-
     Raises
     ------
     DataError
@@ -165,10 +160,6 @@ def plot_spaces(
     look : str, optional
         See `bsdsbench.plotting.style.style`.
 
-    Returns
-    -------
-    Figure
-
     Raises
     ------
     DataError
@@ -204,27 +195,27 @@ def plot_spaces(
 
 
 def _mark_crossings(ax: Axes, curves: Sequence[AnyCurve], space: AxesKind, plot: Variant) -> None:
-    """Mark the points at which any two of the curves cross; draw nothing if none do.
-
-    ax     : the axes of the space
-    curves : the curves that were drawn
-    space  : "roc", "pr" or "det"
-    plot   : the axes of ROC space, as in `plot_spaces`
-    """
+    """Mark the points at which any two of the curves cross, on axes as in `plot_spaces`."""
     xs, ys = [], []
     for a, b in combinations(map(points_of, curves), 2):
         points = meeting(a, b, space).places
+        rates = {"fp": points.fpr, "tp": points.tpr, "fn": points.fnr, "tn": 1 - points.fpr}
         if space == "pr":
             x, y = points.recall, points.precision
-        elif space == "det":
-            x, y = points.fpr, points.fnr
         else:
-            rates = {"fp": points.fpr, "tp": points.tpr, "fn": points.fnr, "tn": 1 - points.fpr}
-            x, y = rates[plot[:2]], rates[plot[2:]]
+            variant = plot if space == "roc" else "fpfn"
+            x, y = rates[variant[:2]], rates[variant[2:]]
         xs += x.tolist()
         ys += y.tolist()
     if xs:
         ax.plot(xs, ys, "X", color="black", markersize=7, zorder=4, label="crossing")
+
+
+class _Entry(NamedTuple):
+    """An entry of a legend, which lists the best curve first."""
+
+    f: float  # the F of the best point, or 0 without one
+    artist: Any
 
 
 def plot_runs(
@@ -292,10 +283,6 @@ def plot_runs(
     each_run : bool
         Draw the curve of every run of a method as a thin line, instead of the mean and the band.
 
-    Returns
-    -------
-    Figure
-
     Raises
     ------
     DataError
@@ -312,7 +299,7 @@ def plot_runs(
     published_results = published_curves_of(published, labels) if published else []
     if not (all_methods or published_results):
         raise DataError("no runs given, expected at least one to plot")
-    _check_comparable(every_run, published_results, human, force)
+    _check_comparable(every_run, published_results, human is True, force)
     if any(method.n_runs > 1 for method in all_methods) and kind not in AVERAGED:
         raise DataError(f"kind {kind!r}: expected one run each, or one of {', '.join(AVERAGED)}")
     if kind == _BOX:
@@ -322,49 +309,46 @@ def plot_runs(
         curves = []
         for method in all_methods:
             displays = [DISPLAYS[kind].of_run(run, metric=metric) for run in method.runs]
-            aps = [_average_precision(run, metric) for run in method.runs] if ap else []
+            scores = [run.score(metric_with_curve(run, metric)) for run in method.runs if ap]
+            aps = [float(score.get("ap", math.nan)) for score in scores]
             curves.append(method_curve(method, displays, aps, band, each_run))
         ap_rules = {run.protocol.ap_rule for run in every_run}
-        published_displays = _published_displays(published_results, ap_rules, ap)
+        ap_rules = ap_rules or {str(p.ap_rule) for p in published_results} & set(AP_RULES)
+        published_displays = [
+            _published_display(p, ap_rules if ap else None) for p in published_results
+        ]
         figure = plot_curves([*(curve.display for curve in curves), *published_displays])
         ax = figure.axes[0]
         for curve in curves:
             curve.draw_runs()
-        entries = [(curve.f, curve.display.line_) for curve in curves]  # (F, artist)
-        for display in published_displays:
-            entries.append((display.best.f if display.best else 0.0, display.line_))
+        entries = [_Entry(curve.f, curve.display.line_) for curve in curves]
+        entries += [_Entry(d.best.f if d.best else 0.0, d.line_) for d in published_displays]
         if human is None:
-            human = "human" in published or _are_of_human_task(every_run)
+            reasons = [why_not_beside(run, HUMAN_TASK) for run in every_run]
+            human = "human" in published or bool(reasons and not any(reasons))
         if human and kind == "pr" and metric in (None, *registry.DEFAULT_METRICS):
             entries.append(_draw_human_point(ax, human))
-        entries.sort(key=itemgetter(0), reverse=True)
-        legend(ax, [*(artist for _, artist in entries), *spread_entries(curves, kind, band)])
+        entries.sort(key=lambda entry: entry.f, reverse=True)
+        artists = [entry.artist for entry in entries]
+        legend(ax, [*artists, *spread_entries(curves, kind, band)])
         notes = [_signatures(every_run)]
         notes += [f"{p.label}: {p.curve.describe()}" for p in published_results if p.curve]
         figure_notes[figure] = "\n".join(filter(None, notes))
         return save(figure, path)
 
 
-def _average_precision(run: Evaluation, metric: str | None) -> float:
-    """Return the AP of a run's metric with a curve, or NaN if it has none."""
-    return float(run.score(metric_with_curve(run, metric)).get("ap", math.nan))
-
-
 def _check_comparable(
-    runs: Sequence[Evaluation],
-    published: Sequence[PublishedResult],
-    human: bool | Evaluation | None,
-    force: bool,
+    runs: Sequence[Evaluation], published: Sequence[PublishedResult], human: bool, force: bool
 ) -> None:
     """Raise DataError if the curves of a figure are not comparable, unless `force` is True.
 
-    The runs must have the same protocol and images. Published results must all belong to one task
-    (a data set and a metric), and the runs must belong to it too. If `human` is True, the point of
-    human agreement counts as a published result.
+    The runs must have the same protocol and images. Published results, and the point of human
+    agreement if `human` is True, must all belong to one task (a data set and a metric), and the
+    runs to the same.
     """
     problems = forbidden(runs)
     tasks = dict.fromkeys(entry.tasks[0] for entry in published)
-    if human is True:
+    if human:
         tasks[HUMAN_TASK] = None
     if len(tasks) > 1:
         problems.append(f"published: curves of {' and of '.join(tasks)}")
@@ -374,41 +358,22 @@ def _check_comparable(
     refuse_unless_forced(problems, force, "such curves are not comparable", "draws them")
 
 
-def _published_displays(
-    published: Sequence[PublishedResult], ap_rules: set[str], ap: bool
-) -> list[PRCurveDisplay]:
-    """Return a display of each published curve.
+def _published_display(entry: PublishedResult, ap_rules: set[str] | None) -> PRCurveDisplay:
+    """Return the display of a published curve.
 
-    published : the published results
-    ap_rules  : the AP rules of all runs, or an empty set if there are no runs
-    ap        : show a published AP in the legend, provided that all runs use its AP rule. If there
-        are no runs, all published results whose rule is known must have the same rule.
+    ap_rules : the AP rules of all curves of the figure. A published AP is shown if they are only
+        its own; None shows none.
     """
-    known_rules = {str(entry.ap_rule) for entry in published} & set(AP_RULES)
-    shown_rules = ap_rules or known_rules
-    displays = []
-    for entry in published:
-        display = PRCurveDisplay.from_published(entry)
-        if ap and shown_rules == {entry.ap_rule}:
-            display.name += f", AP {short(entry.boundary['ap'])}"
-        displays.append(display)
-    return displays
+    display = PRCurveDisplay.from_published(entry)
+    if ap_rules == {entry.ap_rule}:
+        display.name += f", AP {short(entry.boundary['ap'])}"
+    return display
 
 
-def _are_of_human_task(runs: Sequence[Evaluation]) -> bool:
-    """Return True if all runs have the images for which human agreement is published.
-
-    Returns False if there are no runs.
-    """
-    return bool(runs) and not any(why_not_beside(run, HUMAN_TASK) for run in runs)
-
-
-def _draw_human_point(ax: Axes, human: bool | Evaluation) -> tuple[float, Any]:
-    """Mark human agreement by a point on precision-recall axes.
+def _draw_human_point(ax: Axes, human: bool | Evaluation) -> _Entry:
+    """Mark human agreement on precision-recall axes, and return its entry of the legend.
 
     human : a run of `evaluate_humans`, or True for the test images of BSDS500
-
-    Returns the F of the point and its artist.
     """
     if isinstance(human, Evaluation):
         best = human.boundary_score().ods
@@ -419,9 +384,8 @@ def _draw_human_point(ax: Axes, human: bool | Evaluation) -> tuple[float, Any]:
         f = find_published(["human"])[0].boundary["ods"]
         recall, precision = HUMAN_POINT
     marker: Any = {"markersize": 5.5 * marker_scale(), "color": HUMAN, "zorder": 4}
-    marker["label"] = f"[F={short(f)}] {name}"
-    (artist,) = ax.plot([recall], [precision], "D", **marker)
-    return f, artist
+    (artist,) = ax.plot([recall], [precision], "D", label=f"[F={short(f)}] {name}", **marker)
+    return _Entry(f, artist)
 
 
 def _signatures(runs: Sequence[Evaluation]) -> str:
@@ -434,11 +398,7 @@ def _plot_boxes(
 ) -> Figure:
     """Draw a box plot of the scores of single images for each run, with a dot per image.
 
-    runs   : the runs
-    metric : the score as METRIC.SCORE, or a metric, whose first score of single images is taken. By
-        default it is the first metric that all runs have.
-    path, look : the parameters of `plot_runs`
-
+    The parameters are those of `plot_runs`. A metric stands for its first score of single images.
     Images whose score is undefined have no dot. Raises DataError if not all runs have the metric.
     """
     shared = [name for name in runs[0].metrics if all(name in run.metrics for run in runs)]
@@ -471,26 +431,18 @@ def _plot_boxes(
 
 def _draw_boxes(ax: Axes, names: Sequence[str], values_of_runs: Sequence[F8]) -> None:
     """Draw a box for each run, with a dot for each of its values and its name below."""
+    dots: Any = {"markersize": 2.5, "alpha": 0.45, "markeredgewidth": 0, "zorder": 1.5}
     lines = curve_lines(len(names))
     for position, (values, line) in enumerate(zip(values_of_runs, lines, strict=True), 1):
         # Fractions of multiples of the golden ratio spread the dots evenly, and the same each time
         fractions = np.arange(values.size) * _GOLDEN_RATIO % 1
-        offsets = (fractions - 0.5) * 0.5  # from -0.25 to 0.25
-        dots: Any = {"markersize": 2.5, "alpha": 0.45, "markeredgewidth": 0}
-        ax.plot(position + offsets, values, "o", color=line.color, zorder=1.5, **dots)
+        ax.plot(position + (fractions - 0.5) * 0.5, values, "o", color=line.color, **dots)
         box: Any = {"color": line.color, "linewidth": 1.4}
-        ax.boxplot(
-            [values],
-            positions=[position],
-            widths=0.62,
-            boxprops=box,
-            whiskerprops=box,
-            capprops=box,
-            medianprops={**box, "linewidth": 2.4},
-            showmeans=True,
-            meanprops={"marker": "D", "markerfacecolor": "white", "markeredgecolor": line.color},
-            showfliers=False,
-        )
+        mean = {"marker": "D", "markerfacecolor": "white", "markeredgecolor": line.color}
+        styles: Any = {f"{part}props": box for part in ("box", "whisker", "cap")}
+        styles |= {"medianprops": {**box, "linewidth": 2.4}, "meanprops": mean}
+        place: Any = {"positions": [position], "widths": 0.62}
+        ax.boxplot([values], **place, showmeans=True, showfliers=False, **styles)
     width_per_run = ax.figure.figure.get_size_inches()[0] / max(3.0, len(names))
     letters = max(letters_in(width_per_run, LETTER_WIDTH), 6)
     wrapped_names = [textwrap.fill(name, letters) for name in names]
@@ -499,23 +451,19 @@ def _draw_boxes(ax: Axes, names: Sequence[str], values_of_runs: Sequence[F8]) ->
 
 
 def _image_values(run: Evaluation, metric: str) -> Mapping[str, Sequence[float]]:
-    """Return the scores of all single images of a run by one metric.
+    """Return a run's scores of all single images by one metric, NaN where undefined.
 
-    Returns a dict from METRIC.SCORE to a value per image, NaN if the score is undefined there. The
-    scores of a part, such as a class, have the name METRIC.PART.SCORE.
+    The keys are METRIC.SCORE or, for the scores of a part such as a class, METRIC.PART.SCORE.
     """
-    values_by_score: dict[str, Sequence[float]] = {}
     if not run.records:  # the run was read from official result files, which have these values
-        scores_of_images = run.image_scores(metric).values()
-        keys = dict.fromkeys(key for scores in scores_of_images for key in scores)
-        for key in keys:
-            values_by_score[f"{metric}.{key}"] = [s.get(key, np.nan) for s in scores_of_images]
-        return values_by_score
-    for part, values_by_key in run.image_values(metric).items():
-        for key, values in values_by_key.items():
-            score = f"{metric}.{part}.{key}" if part else f"{metric}.{key}"
-            values_by_score[score] = values
-    return values_by_score
+        images = run.image_scores(metric).values()
+        keys = dict.fromkeys(key for scores in images for key in scores)
+        return {f"{metric}.{key}": [s.get(key, np.nan) for s in images] for key in keys}
+    return {
+        f"{metric}.{part}.{key}" if part else f"{metric}.{key}": values
+        for part, values_by_key in run.image_values(metric).items()
+        for key, values in values_by_key.items()
+    }
 
 
 def plot_result(run: Evaluation, out: Path) -> None:
@@ -531,19 +479,13 @@ def published_curves_of(
 ) -> list[PublishedResult]:
     """Return the published results with these keys, all of which have a stored curve.
 
-    keys   : keys of published results. The key "human" is skipped, because human agreement is a
-        point without a curve.
-    labels : for some keys, a name to show instead of the published one
-
-    Raises DataError if a key is unknown, or if the package stores no curve for it.
+    The key "human" is skipped, because human agreement is a point without a curve. `labels` has
+    names to show instead of the published ones. Raises DataError if a key is unknown, or if the
+    package stores no curve for it.
     """
     published = [entry for entry in find_published(keys, labels) if entry.key != "human"]
-    expected = ", ".join(published_curves())
-    errors = []
-    for entry in published:
-        if entry.curve is None:
-            error = DataError(f"published {entry.key!r}: no curve is stored, expected {expected}")
-            errors.append(error)
+    expected = f"no curve is stored, expected {', '.join(published_curves())}"
+    errors = [DataError(f"published {e.key!r}: {expected}") for e in published if e.curve is None]
     if errors:
         raise DataError.collect(errors)
     return published

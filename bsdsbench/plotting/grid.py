@@ -29,9 +29,9 @@ def draw_grid(
     """Draw a grid of pictures, and write it to the file `path`. Pixels are not interpolated.
 
     headings : the text above each column
-    rows     : the rows from top to bottom, each with one picture for every heading
-    path     : a .pdf, .svg or .png file
-    look     : "page" or "column", whichever of a paper the grid is as wide as
+    rows : the rows from top to bottom, each with one picture for every heading
+    path : a .pdf, .svg or .png file
+    look : "page" or "column", whichever of a paper the grid is as wide as
 
     Raises DataError if the suffix of `path` is unknown or its folder is missing.
     """

@@ -56,7 +56,7 @@ class MethodCurve(NamedTuple):
         """Add the band or the other runs' curves to the axes on which `display` has been drawn.
 
         If every run has its own curve, all of them become thin. On precision-recall axes a small
-        dot marks the best point of each run. If there is only one run, nothing is added.
+        dot marks the best point of each run.
         """
         ax = self.display.ax_
         color = self.display.line_.get_color()
@@ -92,15 +92,13 @@ def method_curve(
 ) -> MethodCurve:
     """Combine the curves of a method's runs into their mean with a band.
 
-    method   : the method
     displays : the curve of each run. If there is only one, its name is changed in place.
-    aps      : the AP of each run, or () to show none. The legend shows their mean, unless one is
-        NaN.
-    spread   : what the band shows
-    each_run : if True, keep the curve of every run instead of computing the mean
+    aps : the AP of each run, whose mean the legend shows unless one is NaN, or () to show none
+    spread : what the band shows
+    each_run : keep the curve of every run instead of computing the mean
 
-    Raises DataError if the runs are not comparable, for example because they have different images.
-    Raises it also if a mean is wanted and the points of a curve have no order.
+    Raises DataError if the runs are not comparable, for example because they have different images,
+    or if a mean is wanted and the points of a curve have no order.
     """
     ap_text = f", AP {_mean_text(aps, spread)}" if aps and not np.isnan(aps).any() else ""
     if method.n_runs == 1:
@@ -127,12 +125,10 @@ def method_curve(
 def _average_curves(curves: Sequence[_Points], spread: Spread) -> _MeanCurve:
     """Average two or more curves, and compute the band around the mean.
 
-    Each curve is defined from its smallest to its largest x, and is linear between its points. If
-    several points of a curve have the same x, the first one counts. The mean is computed at every x
-    at which at least one curve has a point and all curves are defined.
-
-    With RANGE, the band reaches from the smallest to the largest y. With SD or SE, it reaches one
-    standard deviation or one standard error above and below the mean.
+    A curve is linear between its points; of several points with the same x, the first one counts.
+    The mean is computed at every x at which a curve has a point and all curves are defined. The
+    band reaches from the smallest to the largest y (RANGE), or one standard deviation (SD) or one
+    standard error (SE) above and below the mean.
     """
     x = np.unique(np.concatenate([curve.x for curve in curves]))
     values = np.empty((len(curves), x.size))  # NaN beyond the ends of a curve
@@ -168,10 +164,9 @@ def spread_entries(curves: Sequence[MethodCurve], kind: str, spread: Spread) -> 
 
 
 def _mean_text(values: Sequence[float], spread: Spread) -> str:
-    """Format the mean over runs with its spread, for the legend.
+    """Format the mean over runs with its spread: "0.780 ± 0.004", or "0.780, 0.776 to 0.784".
 
-    The text is "0.780 ± 0.004" for a standard deviation or error, and "0.780, 0.776 to 0.784" for a
-    range. A single value has no spread, so the text is "0.780".
+    The latter is that of a range. A single value has no spread.
     """
     scores = ScoresOfRuns(tuple(values))
     if len(values) == 1:
@@ -190,10 +185,7 @@ class _Points(NamedTuple):
 
 
 def _points(display: CurveDisplay) -> _Points:
-    """Return the points of a display's curve.
-
-    Points at (0, 0) are left out: there no pixel matches, so the curve has no value there.
-    """
+    """Return the points of a display's curve except (0, 0), where no pixel matches."""
     x_name, y_name = display.arrays
     x = np.asarray(getattr(display, x_name), np.float64)
     y = np.asarray(getattr(display, y_name), np.float64)

@@ -53,8 +53,8 @@ BUFFER_COLORS = {"both lines": "#BFE7DC", "the predicted": "#F4D7BF", "the annot
 VOID_COLOR = "#555555"  # pixels that are not counted
 LETTER_WIDTH = 0.62  # width of a letter in font sizes, for text that must not be wider
 MEAN_LETTER_WIDTH = 0.58  # the same for text that may be a little wider
-# Locations of a legend inside the axes, in order of preference: the fraction of the free width that
-# is left of the legend, and the fraction of the free height that is below it
+# Locations of a legend inside the axes, in order of preference: the fractions of the free width
+# left of the legend, and of the free height below it
 _LOCATIONS = {
     "lower left": (0.0, 0.0),
     "upper right": (1.0, 1.0),
@@ -134,15 +134,12 @@ figure_notes: WeakKeyDictionary[Figure, str] = WeakKeyDictionary()
 def curve_lines(n_curves: int, n_colors: int = len(PALETTE)) -> list[CurveLine]:
     """Return the colour and the dashes of each of `n_curves` curves.
 
-    n_colors : how many colours of the palette are used. After so many curves, the colours repeat
-        with the next kind of dashes.
+    After `n_colors` curves, the colours of the palette repeat with the next dashes.
     """
-    lines = []
-    for k in range(n_curves):
-        color = PALETTE[k % n_colors]
-        n_repeats = k // n_colors  # how often all colours have been used before
-        lines.append(CurveLine(color, DASHES[n_repeats % len(DASHES)]))
-    return lines
+    return [
+        CurveLine(PALETTE[k % n_colors], DASHES[k // n_colors % len(DASHES)])
+        for k in range(n_curves)
+    ]
 
 
 @contextmanager
@@ -162,18 +159,12 @@ def style(look: str | None = None, file: bool = False) -> Iterator[None]:
     inner_look = look or outer.look
     if inner_look not in _SIZES:
         raise DataError(f"style {look!r}: expected one of {', '.join(_SIZES)}")
-    sizes = _SIZES[inner_look]
-    settings: dict[Any, Any] = {
-        "font.size": sizes.font,
-        "axes.titlesize": sizes.font + 1,
-        "legend.fontsize": sizes.font - 1,
-        "lines.linewidth": sizes.line,
-        "axes.linewidth": sizes.line / 2,
-    }
+    font, line = _SIZES[inner_look].font, _SIZES[inner_look].line
+    settings: dict[Any, Any] = {"lines.linewidth": line, "axes.linewidth": line / 2}
+    settings |= {"font.size": font, "axes.titlesize": font + 1, "legend.fontsize": font - 1}
     token = _STYLE.set(_Style(inner_look, file or outer.for_file, True))
     try:
-        has_settings = outer.settings_made and inner_look == outer.look
-        if has_settings:  # making them again takes 5 ms
+        if outer.settings_made and inner_look == outer.look:  # making them again takes 5 ms
             yield
         else:
             with mpl.rc_context():
@@ -187,8 +178,8 @@ def style(look: str | None = None, file: bool = False) -> Iterator[None]:
 def next_style(ax: Axes) -> dict[str, object]:
     """Return the "color" and "linestyle" of the next curve on `ax`, as arguments of `Axes.plot`.
 
-    They depend on the number of curves that have been drawn on `ax`. Chance lines, which are grey,
-    single points, and dots without a line are not counted as curves.
+    They depend on the number of curves on `ax`. Chance lines, which are grey, single points, and
+    dots without a line do not count.
     """
     from matplotlib.colors import to_hex
 
@@ -207,8 +198,8 @@ def new_axes(height: float = 4.4, ratio: float = 1.0) -> Axes:
     """Make a figure with one axes, and return the axes.
 
     height : height of the figure in inches, which only the look "screen" uses
-    ratio  : width / height of the figure. The looks "page" and "slide" ignore it, because they have
-        a fixed aspect ratio. In the other looks, a ratio of 1 makes the axes square.
+    ratio : width / height of the figure. The looks "page" and "slide" have a fixed one instead. In
+        the other looks, a ratio of 1 makes the axes square.
     """
     sizes = _SIZES[_STYLE.get().look]
     size = (ratio * height, height)
@@ -234,9 +225,9 @@ def new_row(n: int) -> list[Axes]:
 
 
 def new_figure(height: float) -> Figure:
-    """Make a figure without axes, as wide as the current look.
+    """Make a figure without axes, as wide as the current look; `height` is in inches.
 
-    height : height in inches. The look "slide" ignores it, because its figures are always 16:9.
+    The look "slide" ignores the height, because its figures are always 16:9.
     """
     width = figure_width()
     return _empty_figure((width, width * 9 / 16 if _STYLE.get().look == "slide" else height))
@@ -245,9 +236,8 @@ def new_figure(height: float) -> Figure:
 def _empty_figure(size: tuple[float, float]) -> Figure:
     """Make a figure of this (width, height) in inches.
 
-    The figure is made with pyplot, so that `plt.show()` and notebooks show it. Pyplot is not used
-    if the figure is only written to a file (see `style`), in threads other than the main thread, or
-    if there is no display.
+    It is made with pyplot, so that `plt.show()` and notebooks show it, unless it is only written to
+    a file (see `style`), or in another thread than the main one, or without a display.
     """
     from matplotlib.figure import Figure
 
@@ -261,31 +251,23 @@ def _empty_figure(size: tuple[float, float]) -> Figure:
 
 
 def add_title(ax: Axes, name: str, title: str) -> None:
-    """Add the title of a curve to the title of `ax`, unless the user has set a title.
+    """Add the title of a curve to the title of `ax`, unless the user has set one.
 
-    name  : the name of the curve
-    title : the title of the curve, such as its areas
-
-    With a single curve, the text is the title of the curve. With several curves, it has a line
-    "NAME: TITLE" for each of them.
+    With several curves, the text has a line "NAME: TITLE" for each.
     """
     earlier_curves, own_title = _titles.get(ax, ([], ""))
-    is_users_title = ax.get_title() not in ("", own_title)
-    if is_users_title:
+    if ax.get_title() not in ("", own_title):  # the user's
         return
     curves = [*earlier_curves, (name, title)]
     letters = max(letters_in(ax.get_window_extent().width / ax.figure.figure.dpi), 16)
-    lines = []
-    for curve_name, curve_title in curves:
-        has_name = curve_name and len(curves) > 1
-        line = f"{curve_name}: {curve_title}" if has_name else curve_title
-        lines.append(textwrap.fill(line, letters))
-    ax.set_title("\n".join(lines), parse_math=False)
+    lines = [f"{n}: {t}" if n and len(curves) > 1 else t for n, t in curves]
+    text = "\n".join(textwrap.fill(line, letters) for line in lines)
+    ax.set_title(text, parse_math=False)
     _titles[ax] = curves, ax.get_title()
 
 
 def letters_in(width: float, letter_width: float = MEAN_LETTER_WIDTH) -> int:
-    """Return how many letters of the current look fit in a width, given in inches.
+    """Return how many letters of the current look fit in a width in inches.
 
     letter_width : the width of a letter in font sizes
     """
@@ -314,8 +296,6 @@ def draw_iso_f(ax: Axes, beta2: float = 1.0) -> None:
     """Draw the lines of equal F, from 0.1 to 0.9, on axes with recall (x) and precision (y).
 
     beta2 : the weight of recall in F = (1 + beta2) P R / (beta2 P + R)
-
-    The labels of the lines stand on the right of the axes.
     """
     from matplotlib.collections import LineCollection
 
@@ -338,11 +318,11 @@ def draw_iso_f(ax: Axes, beta2: float = 1.0) -> None:
 def legend(ax: Axes, handles: Sequence[Artist]) -> None:
     """Draw a legend that hides no curve. It replaces an earlier legend.
 
-    handles : the artists to list. If several of them have the same label, only the last one gets an
-        entry. Artists whose label begins with "_" get none.
+    handles : the artists to list. Of several with the same label, the last one gets an entry.
+        Artists whose label begins with "_" get none.
 
-    The legend is placed inside the axes if it covers no line there. Otherwise, and always in the
-    look "page", it is placed outside. A figure that `new_axes` made may grow to make room for it.
+    The legend stands inside the axes if it covers no line there. Otherwise, and always in the look
+    "page", it stands outside. A figure that `new_axes` made may grow to make room for it.
     """
     entries: dict[str, Artist] = {}
     for handle in handles:
@@ -380,12 +360,11 @@ def _draw_outside_legend(
 ) -> None:
     """Draw a legend outside the axes of a figure that `new_axes` made.
 
-    figure  : the figure
-    size    : (width, height) of the figure in inches without the legend
+    size : (width, height) of the figure in inches without the legend
     entries : the artists to list, by label
 
     In the look "column", the legend stands below the axes, and the figure becomes higher. In the
-    other looks, it stands beside the axes, in a smaller font if it is too high. In the look
+    other looks, it stands beside the axes, in a smaller font if it is too high; in the look
     "screen", the figure also becomes wider.
     """
     look = _STYLE.get().look
@@ -409,7 +388,7 @@ def _draw_outside_legend(
 def _wrap_texts(legend: Legend, letters: int = 0) -> Legend:
     """Wrap the texts of a legend in place, and return the legend.
 
-    letters : how many letters fit in a line, by default as many as the current look has
+    letters : how many letters fit in a line; 0 for as many as the current look has
     """
     letters = letters or _SIZES[_STYLE.get().look].letters
     for text in legend.get_texts():
@@ -419,11 +398,10 @@ def _wrap_texts(legend: Legend, letters: int = 0) -> Legend:
 
 
 def _free_location(ax: Axes, legend: Legend) -> Any:
-    """Return the first location in _LOCATIONS at which a legend would cover no line of `ax`.
+    """Return the first of _LOCATIONS at which a legend would cover no line of `ax`, or None.
 
-    legend : the legend, which has been drawn anywhere on `ax` so that its size is known
-
-    Returns None if there is no such location, or if the legend is about as large as the axes.
+    legend : the legend, drawn anywhere on `ax` so that its size is known. For one that is about as
+        large as the axes, there is no such location.
     """
     margin = 1.5 * font_size() * ax.figure.figure.dpi / 72  # in pixels
     # Width and height of the legend as fractions of the axes
@@ -437,17 +415,15 @@ def _free_location(ax: Axes, legend: Legend) -> Any:
         upper_right = lower_left + size
         # For each point, whether x and y are within the range of the legend, (points, 2)
         is_within = (points > lower_left - clearance) & (points < upper_right + clearance)
-        is_covered = is_within.all(axis=1)
-        if not is_covered.any():
+        if not is_within.all(axis=1).any():
             return location
     return None
 
 
 def _points_on_lines(ax: Axes) -> F8:
-    """Return the vertices of all lines of `ax`, and 33 points on each segment between two of them.
+    """Return the vertices of all lines of `ax`, and 33 points on each segment, float64 (points, 2).
 
-    The result is a float64 array (points, 2). Its coordinates x and y are those in which the axes
-    are the unit square.
+    In the coordinates x and y, the axes are the unit square.
     """
     points = [np.zeros((0, 2))]
     weights = np.linspace(0, 1, 33)[:, None, None]  # (33, 1, 1), of points along each segment
@@ -460,10 +436,7 @@ def _points_on_lines(ax: Axes) -> F8:
 
 
 def save(fig: Figure, path: str | Path | None) -> Figure:
-    """Write a figure to a file, and return the figure.
-
-    fig  : the figure. Its text in `figure_notes`, if any, is written into the metadata.
-    path : a .pdf, .svg or .png file, or None to write nothing
+    """Write a figure to a .pdf, .svg or .png file, if `path` is not None, and return the figure.
 
     Equal figures give equal files, because the time is not written. Raises DataError if the suffix
     of `path` is unknown, or if its folder does not exist.

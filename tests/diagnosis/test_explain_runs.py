@@ -41,6 +41,7 @@ def test_what_nobody_uses_is_not_said_to_reach_a_target():
         Trial("odd", "setting", {"ods": 0.6}, {"ods": "0.6000"}, who="home-made scripts"),
         Trial("guessed", "setting", {"ods": 0.6}, {"ods": "0.6000"}, exact=False, n_images=2),
     ]
+    assert trials[1].reached is True  # a bool that JSON can hold
     told = Explanation({"ods": "0.6000"}, {"ods": 0.5}, tuple(rank_trials(trials)), 1.0, 9)
     assert "reaches" not in told.sentence()
     assert "No setting of a known program" in told.sentence()
