@@ -7,7 +7,6 @@ options. These classes have no `eq` and `repr`, which attrs would compile for ev
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -16,9 +15,8 @@ import attrs
 import click
 from click import Choice, IntRange
 
+from bsdsbench.cli.shared import parse_shard, split_words
 from bsdsbench.runs.keywords import RunKeywords
-
-USUAL = "protocol's"  # the value of --nms without a recipe, which means the protocol's recipe
 
 
 def add_option(text: str, *flags: str, **settings: Any) -> Any:
@@ -61,15 +59,6 @@ def choice(text: str, *flags: str, choices: Sequence[str]) -> Any:
     return add_option(text, *flags, type=Choice(choices), default=choices[0])
 
 
-def _split_words(
-    ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]
-) -> list[str] | None:
-    """Split the values of a repeated option at commas. Returns None if the option is not given."""
-    if not texts:
-        return None
-    return [word.strip() for word in ",".join(texts).split(",") if word.strip()]
-
-
 def _published_keys(
     ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]
 ) -> list[str]:
@@ -78,7 +67,7 @@ def _published_keys(
     It is not checked whether results with these keys exist. If the only key is "list", this prints
     all existing keys with their results, and exits from the command.
     """
-    keys = _split_words(ctx, param, texts) or []
+    keys = split_words(ctx, param, texts) or []
     if keys == ["list"]:
         from bsdsbench.comparison.published import published_results
 
@@ -92,7 +81,7 @@ def _published_keys(
 flag = partial(add_option, is_flag=True)
 path = partial(add_option, type=click.Path())
 # An option that takes words separated by commas and may be repeated. Its value is a list, or None.
-word_list = partial(add_option, multiple=True, callback=_split_words)
+word_list = partial(add_option, multiple=True, callback=split_words)
 
 
 def run_option(name: str, **changes: object) -> Any:
@@ -125,14 +114,6 @@ def _parse_labels(
         if "=" not in text:
             raise click.BadParameter(f"{text!r}: expected KEY=TEXT", ctx, param)
     return dict(text.split("=", 1) for text in texts)
-
-
-def _parse_shard(ctx: click.Context, param: click.Parameter, text: str) -> tuple[int, int]:
-    """Parse the value I/N of --shard."""
-    shard = re.fullmatch("([0-9]{1,7})/([0-9]{1,7})", text)
-    if not shard:
-        raise click.UsageError(f"--shard {text!r}: expected I/N, such as 1/4")
-    return int(shard[1]), int(shard[2])
 
 
 def _choose_format(ctx: click.Context, param: click.Parameter, output_format: str | None) -> str:
@@ -310,11 +291,6 @@ class ProtocolOptions:
     set: tuple[str, ...] = set_option
 
 
-# The names of the options in the sections Protocol and Running of help
-PROTOCOL = tuple(attrs.fields_dict(ProtocolOptions))
-RUNNING = ("on_error", "workers", "executor", "shard", "fresh", "quiet")
-
-
 @attrs.frozen(eq=False, repr=False, slots=False)
 class EvaluationOptions:
     """The options that `evaluate` and `run` share.
@@ -330,7 +306,7 @@ class EvaluationOptions:
     grouping: GroupingOptions = options_of(GroupingOptions)
     output_format: str = format_option("table", "json")
     protocol: ProtocolOptions = options_of(ProtocolOptions)
-    shard: tuple[int, int] = run_option("shard", default="1/1", callback=_parse_shard)
+    shard: tuple[int, int] = run_option("shard", default="1/1", callback=parse_shard)
     workers: int | None = run_option("workers")
     executor: str = run_option("executor", default="auto")
     fresh: bool = run_option("fresh")

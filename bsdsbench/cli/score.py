@@ -12,6 +12,7 @@ import click
 
 from bsdsbench.cli import options as opt
 from bsdsbench.cli.shared import (
+    USUAL,
     RunInputs,
     command,
     compile_first,
@@ -484,7 +485,7 @@ def nms_command(
         raise click.UsageError(f"expected {expected}, and OUT")
     if average and not out:
         refuse_maps_in(target)  # the last argument is a folder of inputs if OUT was forgotten
-    options = opt.ProtocolOptions(protocol=protocol, nms=nms or opt.USUAL, invert=invert, set=set)
+    options = opt.ProtocolOptions(protocol=protocol, nms=nms or USUAL, invert=invert, set=set)
     resolved = protocol_from(options)
     with progress("nms") as report:
         n_maps = nms_files(sources, target, resolved, progress=report)

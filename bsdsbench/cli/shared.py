@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import shlex
 import sys
 import time
@@ -64,6 +65,13 @@ GROUPS = {
     },
 }
 COMMANDS = {name: heading.lower() for heading, names in GROUPS.items() for name in names}
+# The names of the options in the sections Protocol and Running of help
+PROTOCOL = (
+    *("protocol", "signature", "thresholds", "max_dist", "max_dist_px"),
+    *("no_thin", "nms", "invert", "set"),
+)
+RUNNING = ("on_error", "workers", "executor", "shard", "fresh", "quiet")
+USUAL = "protocol's"  # the value of --nms without a recipe, which means the protocol's recipe
 
 
 class Commands(click.Group):
@@ -105,7 +113,6 @@ class Command(click.Command):
         parameter.
         """
         if "--nms" in args:
-            from bsdsbench.cli.options import USUAL
             from bsdsbench.protocol.nms_recipes import RECIPES
 
             for k, argument in enumerate(args):
@@ -120,8 +127,6 @@ class Command(click.Command):
 
         The help text of --metrics, which lists the installed metrics, is set here.
         """
-        from bsdsbench.cli.options import PROTOCOL, RUNNING
-
         sections: dict[str, list[tuple[str, str]]] = {"Options": [], "Protocol": [], "Running": []}
         for param in self.get_params(ctx):
             if not isinstance(param, click.Option):
@@ -203,6 +208,23 @@ def _call(owner: Callable[..., object], declared: Declarations, /, **values: obj
     return owner(**arguments)
 
 
+def split_words(
+    ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]
+) -> list[str] | None:
+    """Split the values of a repeated option at commas. Returns None if the option is not given."""
+    if not texts:
+        return None
+    return [word.strip() for word in ",".join(texts).split(",") if word.strip()]
+
+
+def parse_shard(ctx: click.Context, param: click.Parameter, text: str) -> tuple[int, int]:
+    """Parse the value I/N of --shard."""
+    shard = re.fullmatch("([0-9]{1,7})/([0-9]{1,7})", text)
+    if not shard:
+        raise click.UsageError(f"--shard {text!r}: expected I/N, such as 1/4")
+    return int(shard[1]), int(shard[2])
+
+
 def keywords_of(args: attrs.AttrsInstance, names: Collection[str] | None = None) -> dict[str, Any]:
     """Return the values in an instance of a class of options by name, nested classes included.
 
@@ -265,7 +287,6 @@ def protocol_from(
     options exclude each other, or if the signature requires field-of-view masks but `valid_dir` is
     None.
     """
-    from bsdsbench.cli.options import USUAL
     from bsdsbench.protocol.protocol import Protocol
     from bsdsbench.protocol.signature import Signature, parse_overrides
 
@@ -329,7 +350,6 @@ def resolve_inputs(
     truth is needed but neither --gt nor --task is given. Raises DataError if the data set was not
     downloaded.
     """
-    from bsdsbench.cli.options import PROTOCOL
     from bsdsbench.loaders.sets.public_sets import set_folder
     from bsdsbench.protocol.tasks import Task
 

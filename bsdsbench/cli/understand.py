@@ -14,6 +14,7 @@ from click import FloatRange, IntRange
 
 from bsdsbench.cli import options as opt
 from bsdsbench.cli.shared import (
+    PROTOCOL,
     as_flag,
     command,
     keywords_of,
@@ -390,7 +391,7 @@ def explain_command(
         raise click.UsageError("give OUT or PRED_DIR, or --between SIG SIG")
     if is_run(Path(run)):
         refuse_given(
-            (*opt.PROTOCOL, "split_file", "pred_kind"), "OUT, whose own protocol and files count"
+            (*PROTOCOL, "split_file", "pred_kind"), "OUT, whose own protocol and files count"
         )
     targets = parse_targets(target)
     metric, target_values = find_metric(targets)
