@@ -150,14 +150,14 @@ def parse_json(data: bytes) -> Any:
 
     A leading byte order mark is allowed.
 
-    Raises FaultError if the document is too large (see `too_much_json`), is not valid JSON, or
-    contains NaN or an infinite number. Raises UnicodeDecodeError if it is not UTF-8.
+    Raises FaultError if the document is too large (see `too_much_json`), is not valid JSON in
+    UTF-8, or contains NaN or an infinite number.
     """
     if fault := too_much_json(data):
         raise FaultError(fault)
     try:
         return json.loads(data.decode("utf-8-sig"), parse_float=_finite, parse_constant=_finite)
-    except json.JSONDecodeError as error:
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise FaultError(f"not JSON: {clip(str(error), 200)}") from None
 
 
@@ -198,14 +198,13 @@ def parse_toml(data: bytes) -> dict[str, Any]:
 
     A leading byte order mark is allowed.
 
-    Raises FaultError if the document exceeds MAX_TOML_BYTES or is not valid TOML. Raises
-    UnicodeDecodeError if it is not UTF-8.
+    Raises FaultError if the document exceeds MAX_TOML_BYTES or is not valid TOML in UTF-8.
     """
     if len(data) > MAX_TOML_BYTES:
         raise FaultError(f"{len(data)} bytes, expected at most {MAX_TOML_BYTES}")
     try:
         return tomllib.loads(data.decode("utf-8-sig"))
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise FaultError(f"not TOML: {clip(str(error), 200)}") from None
 
 

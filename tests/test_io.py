@@ -36,6 +36,12 @@ def test_json_of_too_many_values(monkeypatch):
         parse_json(b"[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]")
 
 
+@pytest.mark.parametrize("parse", [parse_json, parse_toml])
+def test_bytes_that_are_no_utf8_are_no_document(parse):
+    with pytest.raises(bounded.FaultError, match=f"not {parse.__name__[6:].upper()}: .utf-8"):
+        parse(b"\xff\xfe[]")
+
+
 def test_sound_json_and_toml_are_read():
     assert parse_json(b'\xef\xbb\xbf{"a": [1, -2.5, true, null, "x"]}') == {
         "a": [1, -2.5, True, None, "x"]

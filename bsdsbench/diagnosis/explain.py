@@ -27,7 +27,7 @@ from bsdsbench.diagnosis.causes import CountingChange
 from bsdsbench.diagnosis.explanation import Explanation, Number, Trial, rank_trials, resolution
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.base import counts_in_order
+from bsdsbench.metrics.base import counts_by_image
 from bsdsbench.metrics.optional import whole_curve
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation, Progress
@@ -294,7 +294,7 @@ class Search:
         self.seconds, self.workers, self.progress = seconds, workers, progress
         self.metric = registry.get(metric)
         self.end_time = time.monotonic() + seconds
-        counts = dict(counts_in_order(run.records, metric))
+        counts = counts_by_image(run.records, metric)
         self.ids = list(counts)
         self.run_counts = list(counts.values())
         self.run_scores = self.compute_scores(self.run_counts, run.protocol)

@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from operator import itemgetter
+from operator import attrgetter
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 import numpy as np
@@ -130,24 +130,21 @@ def over(unit: str, counts: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> Over:
 
     unit: what is counted, such as "images".
     counts: score -> (number of values included, number of all values), each (S,) or a number.
-
-    Returns score -> {unit: (S, 2)}, with the two numbers of `counts` in the last axis.
     """
     entry = {}
     for score, (n_included, n_all) in counts.items():
         pair = np.broadcast_arrays(n_included, n_all)
-        entry[score] = {unit: np.stack(pair, axis=-1)}
+        entry[score] = {unit: np.stack(pair, axis=-1)}  # (S, 2)
     return entry
 
 
 def image_means(weights: Weights, values: Mapping[str, F8]) -> dict[str, Any]:
-    """Return the weighted mean of each score over the images in which it is defined (not NaN).
+    """Return the mean of each score, (S,), over the images in which it is defined (not NaN).
 
     weights (S, N): how often each image occurs in each of S data sets.
-    values: score -> (N,).
+    values: score -> (N,). Without scores, the result is empty.
 
-    Returns a dict with the mean of each score, (S,), and an entry "over" with the number of images
-    in each mean. The dict is empty if `values` is empty.
+    The entry "over" has the number of images in each mean.
     """
     if not values:
         return {}
@@ -164,8 +161,8 @@ class FilesRead:
     """The content of prediction and ground-truth files, as a metric's options define it."""
 
     labels: Kind = Kind.CLASSES  # the content of label maps: classes, instances, objects or masks
-    # Values of void pixels in ground-truth files, which are not counted in either map. Label maps
-    # keep them as labels; in other maps these pixels become False in `GroundTruth.valid`
+    # Values of void pixels in ground-truth files. Label maps keep them as labels; in other maps
+    # these pixels become False in `GroundTruth.valid`
     void: tuple[float, ...] = ()
     classes: tuple[str, ...] = ()  # names of the classes if a prediction has one file per class
     instances: bool = False  # True if the instance maps of the ground truth are read too
@@ -205,6 +202,22 @@ class HumanForm(typing.Protocol[OptIn]):
 
     def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: OptIn) -> Arrays:
         """Count each annotator against the others; raise DataError if there are fewer than two."""
+
+
+@typing.runtime_checkable
+class LinksImages(typing.Protocol):
+    """A metric that scores an image with regard to others, such as a frame to its sequence."""
+
+    def link_images(self, stack: Stack) -> Stack:
+        """Return the stack with all that the score of an image needs of the other images."""
+
+
+@typing.runtime_checkable
+class CompletesScore(typing.Protocol):
+    """A metric that adds to the scores of a data set what resamples of it do not have."""
+
+    def complete(self, scores: dict[str, Any], stack: Stack) -> dict[str, Any]:
+        """Return the completed scores; raise DataError if the counts cannot give scores."""
 
 
 class Metric(ABC, Generic[Opt]):
@@ -369,8 +382,8 @@ class Metric(ABC, Generic[Opt]):
     def used(self, opt: Opt) -> tuple[str, ...]:
         """Return the names of the protocol's fields that affect the scores, given these options.
 
-        These are the fields in `uses`. If the metric reads masks, the fields that say how masks are
-        read (READ) are added. If the options switch the matching off, no field affects the scores.
+        These are the fields in `uses` and, if the metric reads masks, those that say how masks are
+        read (READ). If the options switch the matching off, no field affects the scores.
         """
         if self.matching_option and not getattr(opt, self.matching_option):
             return ()
@@ -378,10 +391,9 @@ class Metric(ABC, Generic[Opt]):
         return (*self.uses, *READ) if reads_masks else self.uses
 
     def columns_of(self, keys: Collection[str]) -> tuple[Column, ...]:
-        """Return `columns`, and a new column for each of `keys` that has the form SCORE@TOLERANCE.
+        """Return `columns`, and before the last one a column for each key SCORE@TOLERANCE.
 
-        The new columns come before the last of `columns`. Keys are ignored unless their SCORE is in
-        `tolerance_scores`.
+        Other keys are ignored, also those whose SCORE is not in `tolerance_scores`.
         """
         at_tolerances = []
         for key in keys:
@@ -405,7 +417,7 @@ class Metric(ABC, Generic[Opt]):
     def all_scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> ScoreTree:
         """Compute `scores` and, if errors were counted by class, also `error_scores`.
 
-        An unexpected exception in a metric of another package becomes a DataError that names it.
+        A bug in a metric of another package becomes a DataError that names the package.
         """
         package = type(self).__module__.partition(".")[0]
         try:
@@ -423,9 +435,8 @@ class Metric(ABC, Generic[Opt]):
     ) -> Iterator[tuple[str, Column, Any]]:
         """Yield (key, column, value) for every score in a tree, in the order of the columns.
 
-        Columns that are not scores, and scores that the tree does not contain, are skipped. If a
-        protocol is given, the scores of the parts (such as classes, see `parts`) follow, with keys
-        of the form PART.KEY. Scores of parts that already have a column of the metric are skipped.
+        Scores that the tree does not contain are skipped. If a protocol is given, the scores of the
+        `parts`, such as classes, follow with keys PART.KEY, unless they have a column already.
         """
         overall = {column.key: column for column in self.columns_of(tree)}
         for key, column in overall.items():
@@ -474,10 +485,7 @@ class Metric(ABC, Generic[Opt]):
         return count(pred, gt, protocol, opt, counter=counter)
 
     def readings(self, protocol: Protocol, pred_kind: str) -> Readings:
-        """Return how values in the files of predictions and ground truth are interpreted.
-
-        `pred_kind` is one of the metric's `pred_kinds`, such as "soft".
-        """
+        """Return how the values in the files of both sides are interpreted."""
         files = self.files_read(self.options_of(protocol))
         void_option = f"{self.name}.{self.void_option}" if self.void_option else ""
         gt_kind = _KINDS.get(self.gt_kind, files.labels)
@@ -507,7 +515,8 @@ class Metric(ABC, Generic[Opt]):
         if self.ap_option and protocol.ap_rule != _DEFAULT_AP_RULE:
             given.setdefault(self.ap_option, protocol.ap_rule)
         kind: Any = self.options
-        return typing.cast(Opt, record_of(kind, given, self.name) if given else defaults_of(kind))
+        record = record_of(kind, given, self.name) if given else defaults_of(kind, self.name)
+        return typing.cast(Opt, record)
 
     def stack(self, images: Sequence[Mapping[str, Any]]) -> dict[str, Map]:
         """Stack the counts of N images, name -> (N, ...), as `stack_counts` does."""
@@ -516,23 +525,22 @@ class Metric(ABC, Generic[Opt]):
     def score(self, records: Sequence[ImageRecord], protocol: Protocol) -> Score:
         """Compute the scores of a data set from one record per image, given in any order.
 
-        Raises DataError if `records` is empty, a record has no counts of this metric, or the
-        records were computed at different thresholds.
+        Raises DataError without records, without counts of this metric, or if thresholds differ.
         """
-        counts = [counts for _, counts in counts_in_order(records, self.name)]
-        return self.score_of(self.stack(counts), protocol)
+        counts = counts_by_image(records, self.name)
+        return self.score_of(self.stack(list(counts.values())), protocol)
 
     def score_of(self, stack: Stack, protocol: Protocol) -> Score:
         """Compute the scores of a data set from the stacked counts of its images."""
         n = len(stack[min(stack.keys() - self.shared)])  # any array with an axis of images will do
         once = np.ones((1, n), np.int64)
-        return Score({**sample_scores(self.all_scores(stack, once, protocol)), "n_images": n})
+        scores = {**sample_scores(self.all_scores(stack, once, protocol)), "n_images": n}
+        return Score(self.complete(scores, stack) if isinstance(self, CompletesScore) else scores)
 
     def image_scores(self, stack: Stack, protocol: Protocol) -> Iterator[ScoreTree]:
-        """Compute the scores of each image alone, in blocks of B images (at most _BLOCK).
-
-        Yields the result of `all_scores` for one block after another; its arrays are (B,).
-        """
+        """Yield the `all_scores` of each image alone, as arrays (B,), in blocks of B images."""
+        if isinstance(self, LinksImages):
+            stack = self.link_images(stack)
         block, per_image = dict(stack), stack.keys() - self.shared
         n = len(stack[min(per_image)])
         for first in range(0, n, _BLOCK):
@@ -550,16 +558,10 @@ class ValuesMetric(Metric[Opt]):
 
     @abstractmethod
     def values(self, counts: Stack, opt: Opt) -> dict[str, F8]:
-        """Compute the value of each column from the counts of N images, or from N sums over images.
-
-        Returns key of the column -> (N,), with NaN where the value is undefined.
-        """
+        """Return key of a column -> (N,), NaN if undefined, of N images or N sums over images."""
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Opt) -> ScoreTree:
-        """Return the score of each column, (S,).
-
-        The score of a `pooled` column is computed from summed counts; others are means over images.
-        """
+        """Return the score of each column, (S,): of summed counts if `pooled`, else a mean."""
         pooled = {column.key for column in self.columns if column.pooled}
         of_images = self.values(stack, opt)
         scores = image_means(weights, {k: v for k, v in of_images.items() if k not in pooled})
@@ -577,20 +579,19 @@ class ValuesMetric(Metric[Opt]):
         return tree
 
 
-def counts_in_order(
-    records: Sequence[ImageRecord], metric: str
-) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return (image id, counts of the metric) for each record, sorted by image id.
+def counts_by_image(records: Sequence[ImageRecord], metric: str) -> dict[str, Mapping[str, Any]]:
+    """Return {image id: counts of the metric}, sorted by image id.
 
     Raises DataError if there are no records, or if a record lacks counts of the metric.
     """
-    for record in records:
-        if metric not in record.counts:
-            raise DataError(f"{metric} scores: {record.image_id} has no {metric} counts")
     if not records:
         raise DataError(f"{metric} scores: no records, expected at least one")
-    counts = [(record.image_id, record.counts[metric]) for record in records]
-    return sorted(counts, key=itemgetter(0))
+    counts = {}
+    for record in sorted(records, key=attrgetter("image_id")):
+        if metric not in record.counts:
+            raise DataError(f"{metric} scores: {record.image_id} has no {metric} counts")
+        counts[record.image_id] = record.counts[metric]
+    return counts
 
 
 def at_least_two(gt: GroundTruth, n_annotators: int) -> None:

@@ -23,7 +23,7 @@ import numpy as np
 from attrs import frozen
 
 from bsdsbench.arguments import I8, Bool
-from bsdsbench.errors import DataError, ProtocolError, ShapeError
+from bsdsbench.errors import DataError, ShapeError
 from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.loaders.formats.pictures import refuse_channels
 from bsdsbench.loaders.labels import (
@@ -48,7 +48,7 @@ from bsdsbench.protocol.fields import (
     whole,
 )
 from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
-from bsdsbench.scores.counts import NO_EVIDENCE, TOTAL_GT, Evidence, Score, Stack, value_at
+from bsdsbench.scores.counts import NO_EVIDENCE, TOTAL_GT, Evidence, Stack, value_at
 from bsdsbench.scores.curve import curve_scores
 from bsdsbench.scores.ratios import Weights, defined_mean, weighted_sum
 from bsdsbench.transforms.resize import bicubic
@@ -59,6 +59,11 @@ def _is_labels(values: object) -> bool:
     return isinstance(values, tuple) and all(is_int(v) and 0 <= v < 2**31 for v in values)
 
 
+_CLASSES_EXPECTED = (
+    "names of classes, as the protocols cityscapes, sbd and sbd-seal or a [semantic] table give"
+)
+
+
 @frozen
 class SemanticOptions:
     """The classes, and the choices in which programs of per-class boundaries differ."""
@@ -66,7 +71,7 @@ class SemanticOptions:
     classes: tuple[str, ...] = option(
         (),
         "Class names in the order of their labels.",
-        CLASS_NAMES,
+        [*CLASS_NAMES, accepting(bool, _CLASSES_EXPECTED)],
         caption=lambda o: f"{len(o.classes)} classes",
     )
     first: int = option(0, "Label of the first class; the others follow without a gap.", LABEL)
@@ -326,16 +331,6 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
     )
     image_columns = (Column("ods_mean", "mean F of its classes", "F"),)
 
-    def options_of(self, protocol: Protocol) -> SemanticOptions:
-        """Return the metric's options. Raises ProtocolError if no classes are named."""
-        options: SemanticOptions = super().options_of(protocol)
-        if not options.classes:
-            raise ProtocolError(
-                f"protocol {protocol.name}: no classes, expected one of cityscapes, sbd, sbd-seal, "
-                "or a file with a [semantic] table"
-            )
-        return options
-
     def files_read(self, opt: SemanticOptions) -> FilesRead:
         """Return the classes, with a file for each, and whether instance maps are read."""
         return FilesRead(classes=opt.classes, instances=opt.instances)
@@ -446,20 +441,21 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
         tree["n_classes"] = is_annotated.sum(axis=1)
         return {**tree, "per_class": per_class, "over": over("classes", n_defined)}
 
-    def score_of(self, stack: Stack, protocol: Protocol) -> Score:
-        """Compute the scores of a data set from the stacked counts of its images.
+    def complete(self, scores: dict[str, Any], stack: Stack) -> dict[str, Any]:
+        """Keep only annotated classes in `per_class`, and put the others' names into `absent`.
 
-        `per_class` holds only the classes that are annotated; `absent` holds the names of the
-        others. Raises DataError if no class is annotated.
+        Raises DataError if no class is annotated.
         """
-        scores = dict(super().score_of(stack, protocol))
         per_class = scores["per_class"]
         annotated = np.any(stack["matches"][..., TOTAL_GT], axis=(0, 2)).tolist()
         if not any(annotated):
             raise DataError("semantic score: no class has a ground-truth boundary")
         is_annotated = dict(zip(per_class, annotated, strict=True))
-        scores["per_class"] = {n: score for n, score in per_class.items() if is_annotated[n]}
-        return Score({**scores, "absent": tuple(n for n in per_class if not is_annotated[n])})
+        return {
+            **scores,
+            "per_class": {n: score for n, score in per_class.items() if is_annotated[n]},
+            "absent": tuple(n for n in per_class if not is_annotated[n]),
+        }
 
     def parts(self, protocol: Protocol, opt: SemanticOptions) -> dict[str, tuple[str, ...]]:
         """Map each class to the path of its scores."""

@@ -280,12 +280,13 @@ def record_of(kind: type[_T], values: Mapping[str, Any], what: str) -> _T:
 
 
 @cache
-def defaults_of(kind: type[_T]) -> _T:
-    """Return the instance of a frozen attrs class in which every field has its default.
+def defaults_of(kind: type[_T], what: str) -> _T:
+    """Return the record of a frozen attrs class in which every field has its default.
 
-    The instance is made, and its values are converted and checked, only once.
+    It is made, and its values are converted and checked, only once. Raises ProtocolError if a field
+    must be given.
     """
-    return kind()
+    return record_of(kind, {}, what)
 
 
 def in_use(kind: type, table: str) -> Iterator[tuple[str, Any, str]]:

@@ -106,6 +106,7 @@ NAMES_CHECK = _Check(
     lambda value: not isinstance(value, str) and isinstance(value, Iterable), "names in a list"
 )
 _FUNCTION = _Check(callable, "a function")
+_FLAG = _Check(lambda value: isinstance(value, bool), "True or False")
 
 
 def keyword(
@@ -118,11 +119,13 @@ def keyword(
     """Build the attrs field of a keyword of a run.
 
     help: the text for help pages and the documentation.
-    default: the default value. It is always accepted, whatever `check` says.
-    check: the rule for other values. If it is None, a value must be one of `choices`.
-    choices: the allowed words. If it is None and `check` is None, any value is accepted.
+    default: the default value. If it is None, None is accepted whatever `check` says.
+    check: the rule for values. If it is None, a value must be one of `choices`, or a bool if the
+        option is a flag (`is_flag`); without any of these, every value is accepted.
     flag: settings of the command-line option, as `cli.options.run_option` takes them.
     """
+    if flag.get("is_flag"):
+        check = _FLAG
     if choices:
         flag["choices"] = choices
         if check is None:
@@ -262,8 +265,7 @@ class RunKeywords:
     def __attrs_post_init__(self) -> None:
         """Check the values of all keywords.
 
-        Raises one DataError that lists every keyword whose value is neither its default nor
-        accepted by its check.
+        Raises one DataError that lists every keyword whose value is not accepted by its check.
         """
         from bsdsbench.arguments import kind_of_value
 
@@ -271,7 +273,8 @@ class RunKeywords:
         for field in attrs.fields(RunKeywords):
             check = field.metadata["check"]
             value = getattr(self, field.name)
-            if check and value is not field.default and not check.accepts(value):
+            is_given = value is not None or field.default is not None
+            if check and is_given and not check.accepts(value):
                 faults.append(f"{field.name} {kind_of_value(value)}: expected {check.expected}")
         if faults:
             raise DataError(problems=faults)

@@ -21,7 +21,7 @@ import numpy as np
 from bsdsbench.arguments import I8, given_list
 from bsdsbench.errors import DataError, MergeError, warn
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.base import counts_in_order
+from bsdsbench.metrics.base import counts_by_image
 from bsdsbench.protocol.fields import clipped
 from bsdsbench.protocol.signature import Severity
 from bsdsbench.results.comparability import changed_sources, comparability
@@ -209,7 +209,7 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
     if len(runs) < 2:
         raise DataError(f"best of {len(runs)} runs: expected two or more")
     first_run = runs[0]
-    tables: list[_CountsByImage] = [dict(counts_in_order(run.records, _METRIC)) for run in runs]
+    tables: list[_CountsByImage] = [counts_by_image(run.records, _METRIC) for run in runs]
     for run, table in zip(runs, tables, strict=True):
         _check_same_images(first_run, tables[0], run, table)
     records = []

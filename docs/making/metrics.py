@@ -39,7 +39,7 @@ def usual(field: Any) -> str:
 
 def tables(metric: Metric) -> str:
     """Scores, options and settings, as the metric declares them."""
-    usual_keys = metric.usual(metric.options()) if metric.options else None
+    usual_keys = metric.usual(metric.options()) if metric.usual_option else None
     scores = [c for c in metric.columns if c.score]
     first = [c for c in scores if c.shown != "never" and (not usual_keys or c.key in usual_keys)]
     others = [c for c in scores if c not in first]

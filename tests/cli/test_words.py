@@ -26,7 +26,7 @@ from tests.helpers.simulated import simulated_run
         (["check", "{out}", "--baseline", "none.json"], r"no such file, .* --update` makes one"),
         (
             ["evaluate", ".", "--gt", ".", "--metrics", "semantic"],
-            r"bsds500: no classes, expected one of .*cityscapes.*sbd",
+            r"semantic classes .*: expected names of classes, .*cityscapes.*sbd",
         ),
     ],
 )

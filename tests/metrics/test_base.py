@@ -10,11 +10,13 @@ from bsdsbench.errors import DataError, ProtocolError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import (
     Column,
+    CompletesScore,
     HumanForm,
+    LinksImages,
     Metric,
     ValuesMetric,
     at_least_two,
-    counts_in_order,
+    counts_by_image,
     over,
 )
 from bsdsbench.metrics.optional import (
@@ -90,7 +92,7 @@ def test_a_score_is_of_sums_with_each_image_once():
     assert isinstance(score, Score)
     assert (score.share, score.part.deep.share, score["n_images"]) == (3 / 6, 3 / 6, 2)
     assert "over" not in score
-    assert [i for i, _ in counts_in_order(RECORDS, "share")] == ["a", "b"]
+    assert [*counts_by_image(RECORDS, "share")] == ["a", "b"]
     at_least_two(WIDE, 2)
 
 
@@ -122,6 +124,8 @@ OFFERED = {
     ShowsLabels: {"semantic", "contour", "segmentation", "instances"},
     ChecksSet: {"superpixel", "contour"},
     CurveOfPixels: {"pixel"},
+    LinksImages: {"contour"},
+    CompletesScore: {"semantic"},
 }
 
 
@@ -141,10 +145,9 @@ def test_what_hangs_on_options_and_columns_is_declared(name):
     assert metric.curved == ("ods" in columns)
     assert metric.cuts_at_thresholds == ("thresholds" in metric.uses)
     assert (metric.void_option == "ignore") == hasattr(metric.options, "ignore")
-    options = metric.options() if metric.options else None
     for kind in ("void", "usual", "ap", "beta2", "matching"):
         declared = getattr(metric, f"{kind}_option")
-        assert not declared or hasattr(options, declared)
+        assert not declared or hasattr(metric.options, declared)
     assert {*metric.tolerance_scores} <= columns
 
 

@@ -420,12 +420,9 @@ class ContourMetric(LabelMetric[ContourOptions]):
         has_distances = "distance" in opt.groups or "nsd" in opt.groups
         return draw_regions(pred, gt, opt, opt.spacing if has_distances else None)
 
-    def image_scores(self, stack: Stack, protocol: Protocol) -> Iterator[ScoreTree]:
-        """Compute the scores of each image alone, as `Metric.image_scores` does.
-
-        If means are over sequences, a frame is scored for all objects of its sequence.
-        """
-        return super().image_scores(sequences.follow_objects(stack), protocol)
+    def link_images(self, stack: Stack) -> Stack:
+        """Give each frame of a sequence the scores of all objects of the sequence."""
+        return sequences.follow_objects(stack)
 
     def check_set(
         self, ids: Sequence[str], stack: Stack, opt: ContourOptions
