@@ -13,14 +13,16 @@ from pathlib import Path
 from threading import Event
 from types import SimpleNamespace
 
+import attrs
 import imageio.v3 as iio
 import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.errors import MergeError, PairingError
+from bsdsbench.errors import DataError, MergeError, PairingError
 from bsdsbench.metrics.boundary import BoundaryMetric
 from bsdsbench.runs import dask_cluster, engine
+from bsdsbench.runs.keywords import RunKeywords
 from bsdsbench.runs.sources import find_sources
 from tests.helpers.making import edge_map, make_set, noisy_map
 from tests.helpers.runs import bits, counted, refused, stored, write_maps
@@ -470,3 +472,18 @@ def test_dask_workers_get_absolute_paths(tiny, monkeypatch, humans):
     (reason,) = run.failed.values()
     assert f"{gt.name}{os.sep}" in reason
     assert str(gt) not in reason
+
+
+def test_every_value_of_a_keyword_is_checked():
+    """Also that of a flag, and a default where it is no value of its keyword; None is not given."""
+    wrong = {"errors": "yes", "fresh": 1, "workers": 0, "missing": None, "shard": None}
+    with pytest.raises(DataError) as caught:
+        RunKeywords(**wrong, out=None, executor=None)
+    lines = list(map(str, caught.value.problems))
+    assert [line.partition(" ")[0] for line in lines] == [
+        f.name for f in attrs.fields(RunKeywords) if f.name in wrong
+    ]
+    assert [line for line in lines if "expected True or False" in line] == [
+        "errors 'yes': expected True or False",
+        "fresh 1: expected True or False",
+    ]
