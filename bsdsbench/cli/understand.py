@@ -121,7 +121,7 @@ def compare_command(args: _CompareArguments = opt.options_of(_CompareArguments))
     from bsdsbench.comparison.slice_comparison import compared_table
 
     options = keywords_of(args, ("n_boot", "seed", "level", "common", "force", "cluster"))
-    comparison, slices = _compare(args, options, args.test)
+    comparison, slices, slice_column = _compare(args, options, args.test)
     out, output_format, columns = args.tables.out, args.tables.output_format, args.tables.columns
     if columns is not None:
         comparison = comparison.only(columns)
@@ -138,11 +138,11 @@ def compare_command(args: _CompareArguments = opt.options_of(_CompareArguments))
         else:
             tables = comparison.tables()
         if args.by:
-            tables.append(replace(compared_table(slices, args.by), reading=comparison.reading))
+            tables.append(replace(compared_table(slices, slice_column), reading=comparison.reading))
         if args.ranks:
             tables += rank_tables({"": comparison})
             if args.by:
-                tables += rank_tables(slices, args.by)
+                tables += rank_tables(slices, slice_column)
         show_tables(tables, out, output_format, comparison.left_out)
     if output_format != "table" or out:
         for note in left_out_of(comparison):
@@ -156,10 +156,12 @@ class _Compared(NamedTuple):
 
     on_all_images: the comparison on all images.
     slices: name of a slice (a group of images) of --by -> the comparison on its images.
+    slice_column: the column of groups that --by names, "" without --by.
     """
 
     on_all_images: Comparison | MethodComparison
     slices: Mapping[str, Comparison | MethodComparison]
+    slice_column: str
 
 
 def _compare(
@@ -180,6 +182,7 @@ def _compare(
     from bsdsbench.comparison.method import methods_of, runs_of, with_runs
     from bsdsbench.comparison.slice_comparison import compare_slices
     from bsdsbench.results.given_runs import as_runs
+    from bsdsbench.results.groups import column_of
 
     require_runs_or_methods(args.runs, args.methods.method)
     methods = methods_of(args.methods.method)
@@ -198,8 +201,11 @@ def _compare(
             on_all_images = bb.compare_methods(methods, progress=report, **options)
         else:
             on_all_images = bb.compare(loaded, progress=report, **options)
-    slices = compare_slices(loaded, args.by, methods, **options) if args.by else {}
-    return _Compared(on_all_images, slices)
+    if not args.by:
+        return _Compared(on_all_images, {}, "")
+    slices = compare_slices(loaded, args.by, methods, **options)
+    column = column_of(args.by, [record for run in loaded for record in run.records])
+    return _Compared(on_all_images, slices, column)
 
 
 @command
@@ -293,7 +299,7 @@ def worst_command(
     from bsdsbench.comparison.published import labelled_runs
     from bsdsbench.report.worst import worst_figure, worst_table
     from bsdsbench.results.given_runs import as_runs
-    from bsdsbench.results.groups import group_columns
+    from bsdsbench.results.groups import column_of, group_columns
 
     require_runs_or_methods(runs, methods.method)
     folders = [*runs]
@@ -306,7 +312,8 @@ def worst_command(
     columns = tables.columns
     # --by is either a column of groups, possibly with limits, or a score
     group_column = None
-    if by and by.partition("=")[0] in group_columns(loaded[0].records):
+    records = loaded[0].records
+    if by and column_of(by, records) in group_columns(records):
         group_column = by
     elif by is not None:
         columns = [by, *(columns or [])]

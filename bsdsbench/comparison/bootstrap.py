@@ -191,11 +191,10 @@ class Sampling(NamedTuple):
         return self.n if self.column else 0
 
     def over(self, runs: Sequence[Evaluation], cluster: str | None) -> Sampling:
-        """Return the settings for drawing the images of the runs, or their clusters in a column of
-        groups.
+        """Return the settings for drawing the images of the runs, or the clusters in a column.
 
         A run without groups takes the clusters of the other runs. Raises DataError if two runs have
-        different clusters, or if no run has the column.
+        different clusters, or if no run has the column of groups `cluster`.
         """
         if cluster is None:
             return self._replace(n=len(runs[0].records))

@@ -37,15 +37,12 @@ def comparable(
 ) -> ComparableRuns:
     """Check that runs are comparable, and restrict them to the images that all of them have.
 
-    runs : the runs, which may have different images
-    common : which images to drop. True drops every image that some run lacks. False drops only the
-        images that a run was allowed to leave out. None drops nothing, and is meant for callers
-        that have no option `common`; error messages then do not suggest that option.
+    common : True drops every image that some run lacks, False only those that a run was allowed to
+        leave out. None drops nothing, for callers without this option; errors then do not suggest
+        it.
     force : True turns differences of protocol and of ground truth into notes instead of errors.
-        None does not, just as False, but is meant for callers that have no option `force`.
+        None is as False, for callers without this option.
     strict : if True, common=False drops nothing either
-
-    Returns the restricted runs, and notes on what was dropped and on what a reader must know.
 
     Raises DataError if there are no runs, if a run has no counts of single images, if the runs have
     different images and these may not be dropped, or if protocols or ground truth differ.
@@ -80,10 +77,7 @@ def comparable(
 
 
 def _official_notes(runs: Sequence[Evaluation]) -> list[str]:
-    """Return a note for each run that was read from the text files of the official benchmark.
-
-    The note says that these files do not state the protocol, and how AP is computed from them.
-    """
+    """Return a note for each run that was read from the text files of the official benchmark."""
     notes = []
     for run in runs:
         if run.provenance.official is None:
@@ -103,12 +97,9 @@ def _restrict_to_shared_images(
 ) -> ComparableRuns:
     """Drop the images that some run lacks, from runs whose images differ.
 
-    runs : the runs
-    may_drop : if False, raise an error instead of dropping images
-    has_option : True if the caller has an option `common`, which the error then suggests
-
-    In the returned runs, `Evaluation.failed` lists each dropped image with the names of the runs
-    that lack it. Raises DataError if `may_drop` is False, or if no image is in all runs.
+    The result's `Evaluation.failed` lists each dropped image with the runs that lack it. Raises
+    DataError, which suggests the option `common` if the caller has it, if images may not be dropped
+    or if no image is in all runs.
     """
     ids_of_runs = [set(run.image_ids) for run in runs]
     shared = set.intersection(*ids_of_runs)
@@ -137,10 +128,7 @@ def _restrict_to_shared_images(
 
 
 def _lacking_images(runs: Sequence[Evaluation], image_ids: Sequence[str]) -> list[str]:
-    """Describe which of the images each run lacks and why, such as "A lacks ...".
-
-    Runs that have all of the images are left out.
-    """
+    """Describe which of the images a run lacks and why, for each run that lacks any."""
     lines = []
     for run in runs:
         own_ids = set(run.image_ids)
@@ -166,14 +154,9 @@ def fewer_values(
     """Describe the scores that are means over unequal numbers of values in the runs.
 
     A score that averages over images, for example, leaves out images in which it is undefined, and
-    these may be more images in one run than in another.
+    these may be more images in one run than in another. `labels` are the names of the runs.
 
-    runs : the counts of the runs
-    labels : the names of the runs
-    scores : the scores to look at, as METRIC.SCORE
-
-    Returns a dict from METRIC.SCORE to a text such as "9 images in A, 10 images in B". Scores with
-    equally many values in all runs are left out.
+    Returns a dict from METRIC.SCORE to a text such as "9 images in A, 10 images in B".
     """
     # For each run: score -> what it is a mean over, such as "images" -> number of defined values
     n_defined_of_runs = [run.defined() for run in runs]

@@ -60,10 +60,7 @@ class ScoreDifference:
 
 
 def correct_p(differences: Iterable[ScoreDifference]) -> list[ScoreDifference]:
-    """Return copies of the differences, with `p_holm` computed by Holm's method from `p`.
-
-    The p-values are corrected over all of the differences together.
-    """
+    """Return copies of the differences, with their p-values corrected together by Holm's method."""
     uncorrected = list(differences)
     p_holm = holm([difference.p for difference in uncorrected])
     return [replace(d, p_holm=p) for d, p in zip(uncorrected, p_holm, strict=True)]
@@ -102,9 +99,9 @@ class ImagePairs:
 
     @property
     def effect_size(self) -> float:
-        """Return Cohen's d: the mean difference per image over its standard deviation (n - 1).
+        """Return Cohen's d, the mean difference per image over its standard deviation (n - 1).
 
-        Returns 0 if the deviation is 0, or if there are fewer than two images.
+        It is 0 if the deviation is 0, or if there are fewer than two images.
         """
         d = np.array([e.difference for e in self.effects])
         spread = float(d.std(ddof=1)) if d.size > 1 else 0.0
@@ -163,10 +160,7 @@ class ComparedScores(TabularResult):
 
     @property
     def untestable(self) -> set[tuple[str, str]]:
-        """Return the pairs for which no p-value could be significant.
-
-        There are none, except in a `MethodComparison`.
-        """
+        """Return the pairs, of a `MethodComparison`, for which no p-value could be significant."""
         return set()
 
     @property

@@ -76,10 +76,9 @@ def comparison_tables(compared: Comparison) -> list[Table]:
 
 
 def _only_metric(scores: Sequence[str]) -> str:
-    """Return the title of the metric that all scores belong to, or "" if there is none to print.
+    """Return the title of the metric that all scores belong to, or "" if there are several.
 
-    A table whose scores belong to one metric names it once, in its title, instead of in every
-    heading. Returns "" if the scores belong to several metrics. Returns "" also for a default
+    A table names it once, in its title, instead of in every heading. It is also "" for a default
     metric, because headings never name it.
     """
     metrics = {score.partition(".")[0] for score in scores}
@@ -89,10 +88,7 @@ def _only_metric(scores: Sequence[str]) -> str:
 
 
 def clusters_phrase(compared: ComparedScores) -> str:
-    """Return " in N clusters (COLUMN)", to be appended to a number of images.
-
-    Returns "" if images were drawn instead of clusters.
-    """
+    """Return " in N clusters (COLUMN)", to follow a number of images; "" if images were drawn."""
     return f" in {compared.n_clusters} clusters ({compared.cluster})" if compared.cluster else ""
 
 
@@ -104,22 +100,15 @@ def left_out_of(compared: ComparedScores) -> list[Note]:
 
 
 def _notes_of(compared: Comparison, scores: Sequence[str]) -> list[str | Note]:
-    """Return the notes below every table.
-
-    They are on the images that were left out, on the whole comparison, and on those of the `scores`
-    that are means over unequal numbers of values.
-    """
+    """Return the notes on images left out, on the comparison, and on means of `scores`."""
     coverage = coverage_lines(compared.coverage, scores)
     return [*left_out_of(compared), *compared.notes, *coverage]
 
 
 def coverage_lines(coverage: Mapping[str, str], scores: Sequence[str]) -> list[str]:
-    """Return notes on scores that are means over unequal numbers of values in the runs.
+    """Return notes on those `scores` that are means over unequal numbers of values in the runs.
 
-    coverage : for each such score, these numbers in words; see `fewer_values`
-    scores : the scores to write notes on
-
-    Scores with the same numbers share a line.
+    `coverage` has these numbers in words, see `fewer_values`. Scores with the same share a line.
     """
     headings_by_text: dict[str, list[str]] = {}
     for score in scores:
@@ -148,8 +137,7 @@ def _score_cell(compared: Comparison, name: str, score: str) -> Estimate:
 def _letters_note(compared: Comparison, correction: str = "") -> str:
     """Return the note that explains the letters of runs.
 
-    correction : words to add that say over which tests Holm's method corrects the p-values. By
-        default none are added
+    `correction` are words to add that say over which tests Holm's method corrects the p-values.
     """
     alpha = 1 - compared.level
     return f"Runs that share a letter do not differ significantly (Holm{correction}, {alpha:.2g})."
@@ -163,9 +151,9 @@ class ScoresByPart(NamedTuple):
 
 
 def group_by_part(scores: Sequence[str]) -> ScoresByPart:
-    """Group the scores of one metric by part, such as a class.
+    """Group the scores of one metric, METRIC.PART.SCORE, by part, such as a class.
 
-    scores : names of the form METRIC.PART.SCORE. An overall score, METRIC.SCORE, has the part "".
+    An overall score, METRIC.SCORE, has the part "".
     """
     columns: dict[str, Column] = {}
     by_part: dict[str, dict[str, str]] = {}
@@ -178,14 +166,10 @@ def group_by_part(scores: Sequence[str]) -> ScoresByPart:
 
 
 def _part_table(compared: Comparison, metric: str, scores: Sequence[str]) -> Table:
-    """Return the table of scores of a metric's parts, with a row for each part and run.
+    """Return the table of the scores of a metric's parts, with a row for each part and run.
 
     The best run of each part is marked. If there is only one run, the table has neither
     significance letters nor a column with the name of the run.
-
-    compared : the runs, with their scores, intervals and letters
-    metric : the name of the metric
-    scores : the names of the scores of its parts, METRIC.PART.SCORE
     """
     has_pairs = len(compared.names) > 1
     columns, scores_by_part = group_by_part(scores)
@@ -219,13 +203,9 @@ def _defined(cell: Estimate | None) -> float | None:
 def _score_table(compared: Comparison, scores: Sequence[str], title: str) -> Table:
     """Return the table of overall scores, with a row for each run and a column for each score.
 
-    Each cell holds a score, its interval and, if there are several runs, significance letters: runs
-    that share a letter do not differ significantly in this score. If the curve behind an AP starts
-    above recall 0 in some runs, a note under the column of this AP lists these runs.
-
-    compared : the runs, with their scores, intervals and letters
-    scores : the names of the overall scores to show
-    title : the title of the metric if all scores belong to one metric, else ""; see `_only_metric`
+    Each cell holds a score, its interval and, if there are several runs, its letters. If the curve
+    behind an AP starts above recall 0 in some runs, a note under its column lists these runs.
+    `title` is what `_only_metric` returns.
     """
     fields = {score: score_field(score, title) for score in scores}
     columns = {fields[s].key: parsed.column for s in scores if (parsed := score_name(s))}
@@ -258,10 +238,7 @@ _PAIR = (Field("a", "A"), Field("b", "B"))
 
 
 def difference_fields(level: str) -> list[Field]:
-    """Return the columns of a table of differences.
-
-    level : the confidence level of the intervals as text, such as "95 %"
-    """
+    """Return the columns of a table of differences, with intervals of a level such as "95 %"."""
     return [
         *_PAIR,
         Field("score", "Score"),
@@ -275,10 +252,8 @@ def difference_fields(level: str) -> list[Field]:
 def difference_cells(d: ScoreDifference, level: float) -> list[Cell]:
     """Return the cells of a difference, for the last four columns of `difference_fields`.
 
-    level : the confidence level; p is significant below 1 - level
-
-    The mark "~" means that the difference is so small that the official solver alone may cause it.
-    The mark "*" means that the difference is significant.
+    The mark "~" means that the difference is so small that the official solver alone may cause it,
+    and "*" that it is significant: p is below 1 - level.
     """
     value = Estimate(d.value, d.low, d.high, "~" if d.solver else "")
     corrected = Estimate(d.p_holm, mark="*" if d.significant(level) else "")
@@ -288,10 +263,7 @@ def difference_cells(d: ScoreDifference, level: float) -> list[Cell]:
 def _difference_table(compared: Comparison, scores: Sequence[str], title: str) -> Table:
     """Return the table of differences in overall scores, with a row per score and pair of runs.
 
-    compared : the runs and the differences between their scores
-    scores : the names of the overall scores to show
-    title : the title of the metric that all scores belong to, which the headings then leave out, or
-        "", as `_only_metric` returns it
+    `title` is what `_only_metric` returns.
     """
     differences = [d for d in compared.differences if d.score in scores]
     rows: list[list[Cell]] = [
@@ -349,12 +321,8 @@ def _detectable_note(
 ) -> list[str]:
     """Return a note on how small a difference in the first score can be and still be detected.
 
-    The note tells the smallest detectable difference, as a range over all pairs of runs.
-
-    differences : the differences in the table. The note is on the score of the first one
-    title : the title of the metric if all scores belong to one metric, else ""; see `_only_metric`
-
-    Returns a list with this note, or [] if no pair of runs has a detectable difference.
+    It has the range of the smallest detectable difference over all pairs of runs. Returns [] if no
+    pair has one.
     """
     score = differences[0].score
     detectable = [d.least for d in differences if d.score == score and not math.isnan(d.least)]
@@ -399,8 +367,8 @@ def _solver_and_interval_notes(
 def _image_table(compared: Comparison) -> Table:
     """Return the table of wins, ties and losses of one run against another, image by image.
 
-    It has a row for each metric and pair of runs. Images are compared by the metric's first score
-    for single images.
+    It has a row for each metric and pair of runs. The metric's first score for single images
+    decides.
     """
     fields = [
         *_PAIR,
@@ -428,21 +396,15 @@ def _image_table(compared: Comparison) -> Table:
 
 
 def heading(score: str, title: str = "") -> str:
-    """Return the heading of a score in tables, such as "ODS" or "Regions: PRI ODS".
-
-    The parameters are those of `score_field`.
-    """
+    """Return the heading of a score, such as "ODS" or "Regions: PRI ODS"; see `score_field`."""
     return score_field(score, title).heading
 
 
 def score_field(score: str, title: str = "") -> Field:
     """Return the column of a score in a table that may have scores of several metrics.
 
-    The heading of the column begins with the title of the metric, unless `title` is given or the
-    metric is a default one.
-
-    score : the name of the score, METRIC.SCORE or METRIC.PART.SCORE
-    title : the title of the metric if the table names it already, else ""
+    Its heading begins with the title of the metric, unless that is a default one, or the table
+    already has the `title`. The score is METRIC.SCORE or METRIC.PART.SCORE.
     """
     parsed = score_name(score)
     assert parsed is not None  # scores come from metrics

@@ -70,14 +70,12 @@ class Baseline:
         earlier: PathLike | None = None,
         gated: Sequence[str] = (),
     ) -> Baseline:
-        """Make a baseline from the scores of a run.
+        """Make a baseline from the scores of a run, which may have short names, such as "ods".
 
-        run : the run
-        tolerances : tolerances of single scores. Here and in `gated`, a score is named METRIC.SCORE
-            or by a short name, such as "ods".
-        earlier : the file of an earlier baseline, if any. Its tolerances are kept for scores
-            without a new tolerance. Its `gated` scores are kept if none are given now. Scores that
-            the run lacks are dropped. The file need not exist.
+        tolerances : tolerances of single scores
+        earlier : the file of an earlier baseline, which need not exist. Its tolerances and its
+            `gated` scores are kept where none are given now, except those of scores that the run
+            lacks.
         gated : the scores to check. If it is empty, the default of `check` applies.
 
         Raises DataError if a tolerance is invalid, if a score is unknown, or if the earlier file is
@@ -322,14 +320,11 @@ def check(
 def _tolerances_of(
     scores: Sequence[str], baseline: Baseline, given: Tolerance | Mapping[str, Tolerance]
 ) -> dict[str, Tolerance]:
-    """Return the tolerance of each of the scores.
+    """Return the tolerance of each of the scores, METRIC.SCORE.
 
-    scores : the scores to check, as METRIC.SCORE
-    baseline : the baseline, which may have tolerances of single scores
-    given : the parameter `tolerance` of `check`. One tolerance replaces TOLERANCE, the default. A
-        dict sets the tolerances of single scores, and overrides those of the baseline.
-
-    A tolerance of a single score is always preferred to the one for all scores.
+    `given` is the parameter `tolerance` of `check`. One tolerance replaces TOLERANCE, the default,
+    for scores without one of their own. A mapping overrides the baseline's tolerances of single
+    scores.
     """
     tolerance_for_all: Tolerance = TOLERANCE
     tolerance_of_score = _by_full_name(baseline.tolerances, baseline.scores)
@@ -341,11 +336,10 @@ def _tolerances_of(
 
 
 def _scores_to_check(baseline: Baseline, chosen: Sequence[str]) -> list[str]:
-    """Return the names METRIC.SCORE of the scores to check.
+    """Return the scores to check, METRIC.SCORE: the chosen ones, or those that the baseline names.
 
-    These are the `chosen` scores. If none are chosen, these are the scores that the baseline names
-    (`gated`). If it names none, these are all overall scores, and those scores of parts, such as
-    classes, that tables show.
+    If neither names any, these are all overall scores, and those scores of parts, such as classes,
+    that tables show.
     """
     if chosen:
         return list(_by_full_name(dict.fromkeys(chosen), baseline.scores))
@@ -370,12 +364,10 @@ def _check_images(
 ) -> GateResult:
     """Check scores of a run against those of a baseline run on the same images.
 
-    run, baseline_run : the two runs
     scores_before : the scores of the baseline, by METRIC.SCORE
     tolerances : the scores to check, with their tolerances
     sampling : the settings of the bootstrap that tests whether a drop is significant. If it is
         None, the tolerance alone decides.
-    progress : the parameter of `compare`
 
     If no drop could be significant, for example because there are few images, the tolerance alone
     decides too, and a note says so. Another note names scores that are means over unequal numbers
@@ -432,14 +424,11 @@ def _check_slices(
     sampling: Sampling | None,
     known_notes: Collection[str],
 ) -> GateResult:
-    """Check scores of a run against those of a baseline run, within each slice of their images.
+    """Check scores of a run against those of a baseline run, as `_check_images`, within each slice.
 
-    by : the column of groups. Each group is a slice.
-    known_notes : notes on all images, which are not repeated for slices
-    run, baseline_run, tolerances, sampling : as in `_check_images`
-
-    A drop must be significant after Bonferroni's correction over the slices. Scores that the
-    baseline lacks in a slice are not checked there.
+    A drop must be significant after Bonferroni's correction over the slices, the groups in the
+    column `by`. Scores that the baseline lacks in a slice are not checked there. `known_notes` are
+    notes on all images, which are not repeated.
     """
     column, slices = runs_by_slice([run, baseline_run], by)
     if sampling:
@@ -468,10 +457,9 @@ def _test_differences(
     sampling: Sampling,
     progress: Progress | None,
 ) -> dict[str, ScoreDifference]:
-    """Test the differences between a run and the baseline by a paired bootstrap.
+    """Test the differences of `scores` between a run and the baseline by a paired bootstrap.
 
-    Returns the difference of each of the `scores`, by METRIC.SCORE. Holm's method corrects the
-    p-values over all of these scores together.
+    Holm's method corrects the p-values over all of these scores together.
     """
     compared = compare(
         [replace(run, name="now"), baseline_run],
@@ -528,13 +516,9 @@ def assert_scores(
 
 
 def _in_units_of_score(tolerance: Tolerance, before: float, score: str) -> float:
-    """Convert the tolerance of a score, which may be a percentage, to units of the score.
+    """Return a tolerance, a number or a percentage of the score `before`, in units of the score.
 
-    tolerance : a number, which is returned as it is, or a percentage of `before`, such as "5%"
-    before : the score of the baseline
-    score : the name of the score, for the error message
-
-    Raises DataError if the tolerance is neither a number nor a percentage, or if it is negative.
+    Raises DataError if it is neither, or if it is negative.
     """
     name_in_errors = f"tolerance of {score!r}"
     if isinstance(tolerance, str) and tolerance.endswith("%"):
@@ -545,12 +529,9 @@ def _in_units_of_score(tolerance: Tolerance, before: float, score: str) -> float
 
 
 def _by_full_name(values: Mapping[str, _V], scores: Mapping[str, float]) -> dict[str, _V]:
-    """Return a copy of `values` whose keys are the full names METRIC.SCORE.
+    """Return a copy of `values` whose keys are full names of `scores`, METRIC.SCORE.
 
-    values : any values by the name of a score, short ("ods") or full
-    scores : the known scores, by full name
-
-    Raises DataError if a name stands for none of the known scores.
+    Raises DataError if a name stands for none of the scores.
     """
     by_full_name = {score_names.full_name(name, scores): value for name, value in values.items()}
     for name in by_full_name:

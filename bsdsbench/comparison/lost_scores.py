@@ -58,12 +58,8 @@ def with_errors(
 ) -> Evaluation:
     """Return the run with its missed and false pixels counted by error class.
 
-    A run that already has these counts is returned unchanged. Otherwise, the maps of its images are
-    read and matched again, and a copy of the run with these counts is returned.
-
-    run : the run to which the counts are added
-    workers : number of threads, by default one per core
-    progress : called with (images done, number of images, image id)
+    If it lacks these counts, the maps of its images are read and matched again, by default in a
+    thread per core. `progress` is called with (images done, number of images, image id).
 
     Raises DataError if the run was made from counts and has no maps, if none of its metrics matches
     pixels, or if the files have changed since the run.
@@ -78,10 +74,7 @@ def with_errors(
     sources = find_sources(run, metric=metric.name)
 
     def count_again(record: ImageRecord) -> ImageRecord:
-        """Return the record with counts by error class added.
-
-        Raises DataError if the other counts are not the stored ones.
-        """
+        """Return the record with error classes. Raises DataError if the other counts differ."""
         pred, gt = sources.load(record.image_id, run.protocol)
         counts = checked_counts(metric.count_image(pred, gt, run.protocol, boundary_errors))
         recounted = {name: counts[name] for name in ("thresholds", "matches")}
@@ -100,13 +93,9 @@ def with_errors(
 def lost_scores(run: Evaluation, n_boot: int = N_BOOT, seed: int = SEED) -> dict[str, Any]:
     """Compute the share of each error class of a run, with bootstrap intervals.
 
-    run : a run that stores error classes, see `with_errors`
-    n_boot, seed : number of bootstrap samples, and seed of the random numbers
-
     Returns a dict with these keys:
 
-    - "name": the name of the run
-    - "metric": the name of the metric
+    - "name", "metric": the names of the run and of the metric
     - "ods", "threshold": the ODS and its threshold, if the metric has an ODS
     - "missed", "false": for each class of missed (or false) pixels, its share of all missed (or
       false) pixels at the ODS threshold
@@ -117,7 +106,7 @@ def lost_scores(run: Evaluation, n_boot: int = N_BOOT, seed: int = SEED) -> dict
     interval), and "delta_ods", by how much ODS would rise if only this class were repaired. Numbers
     that are undefined are None.
 
-    Raises DataError if the error classes were not counted.
+    Raises DataError if the error classes were not counted, see `with_errors`.
     """
     metric = _require_errors(run)
     comparison = compare([run], n_boot=n_boot, seed=seed)
@@ -143,11 +132,8 @@ def lost_scores(run: Evaluation, n_boot: int = N_BOOT, seed: int = SEED) -> dict
 def error_slices_table(runs: Sequence[Evaluation], by: str) -> Table:
     """Return a table of error classes within slices, with a row for each run, slice and class.
 
-    runs : runs that store error classes
-    by : the column of groups, each of which is a slice
-
     The shares have jackknife intervals. Raises DataError if error classes were not counted, or if a
-    run lacks the column.
+    run lacks the column `by`.
     """
     rows: list[list[Cell]] = []
     for run in runs:
@@ -160,7 +146,7 @@ def error_slices_table(runs: Sequence[Evaluation], by: str) -> Table:
                     ods_rise = slices.scores[f"{metric.name}.delta_ods.{name}"][number].score
                     row_labels = [run.name, slice_name, side, label]
                     rows.append([*row_labels, Estimate(*share), ods_rise.value])
-    column = by.partition("=")[0]
+    column = slices.parts.column
     fields = [METHOD, Field("slice", column), *_CLASS_FIELDS]
     title = f"Where ODS is lost, by {column}"
     return Table("errors-by", title, fields, rows, n_labels=4, **table_footer(runs))
@@ -169,8 +155,7 @@ def error_slices_table(runs: Sequence[Evaluation], by: str) -> Table:
 def error_table(runs: Sequence[Evaluation], losses: Sequence[dict[str, Any]]) -> Table:
     """Return a table of error classes, with a row for each run and class.
 
-    runs : the runs, for the footer of the table
-    losses : for each run, what `lost_scores` returned
+    `losses` are the results of `lost_scores` for the runs.
     """
     rows: list[list[Cell]] = []
     for lost in losses:

@@ -75,9 +75,7 @@ class Method:
 
     @property
     def left_out(self) -> dict[str, str]:
-        """Return the images that any of the runs left out, sorted, with the reason of the first
-        such run.
-        """
+        """Return the images that any run left out, with the first such run's reason, sorted."""
         reasons: dict[str, str] = {}
         for run in reversed(self.runs):
             reasons |= run.left_out
@@ -85,9 +83,7 @@ class Method:
 
     @property
     def distinct(self) -> bool:
-        """Return True if no two runs have the same seed, so that another method's runs can be
-        paired.
-        """
+        """Return True if all runs have different seeds, so that they can be paired by seed."""
         return len({*self.seeds}) == self.n_runs
 
     def in_order(self) -> Method:
@@ -305,7 +301,7 @@ def splits(runs: Sequence[Evaluation], name: str = "") -> Splits:
 def _pool(runs: Sequence[Evaluation], name: str) -> Evaluation:
     """Return one run of the images of all splits, whose ids are SPLIT/ID.
 
-    Raises DataError as `splits` does. The name is that of the first run if `name` is "".
+    Without a name, it gets that of the first run. Raises DataError as `splits` does.
     """
     if not runs:
         raise DataError("no runs given, expected one of each split")

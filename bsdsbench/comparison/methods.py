@@ -315,7 +315,8 @@ def means_table(
     """Return a table with each method's mean scores over its runs, without comparing methods.
 
     columns : the scores to show, such as "ods", or "all". None shows those that tables usually
-    show. extra : further rows, such as published results
+        show.
+    extra : further rows, such as published results
 
     Raises DataError if a score is unknown, or if the runs of a method are not comparable.
     """
@@ -339,8 +340,7 @@ def means_table(
 
 
 def _published_row(published: Row, scores: Sequence[str]) -> list[Cell]:
-    """Return a row of a table: the label of a published result and its scores, None where it has
-    none.
+    """Return a row of a table: a published result's label and scores, None where it lacks one.
 
     A score with a mark, such as the rule of an AP, is never shown as the best of its column. The
     text of a mark may be empty.

@@ -78,10 +78,7 @@ class PublishedResult:
     shown_as: str = ""  # the user's name for it, in place of `label`
 
     def scores(self) -> dict[str, Mapping[str, object]]:
-        """Return the published scores by metric, as in the `scores` object of result.json.
-
-        Metrics without a published score are left out.
-        """
+        """Return the published scores by metric, as in the `scores` object of result.json."""
         by_metric = {"boundary": self.boundary, "region": self.region}
         return {metric: scores for metric, scores in by_metric.items() if scores}
 
@@ -94,9 +91,9 @@ class PublishedResult:
     def label(self) -> str:
         """Return the text that names the result in tables and plots.
 
-        If the user has given a name, `shown_as`, it is used as it is. Otherwise, the text is the
-        name of the method, with the year, the input and the variant in brackets. The key is added
-        to them if it differs from the name in lower case.
+        Without a name of the user's, `shown_as`, it is the name of the method, with the year, the
+        input and the variant in brackets. The key is added to them if it differs from the name in
+        lower case.
         """
         if self.shown_as:
             return self.shown_as
@@ -113,13 +110,10 @@ def published_results() -> dict[str, PublishedResult]:
 
 
 def published_with(metric: str, targets: Mapping[str, float | str]) -> tuple[str, ...]:
-    """Find published results with given scores, and return a description of each of them.
+    """Describe the published results with given scores: "HED (hed; bsds500-test; AP rule bsds)".
 
-    metric : the metric that the scores belong to
-    targets : the wanted scores by key, such as {"ods": "0.788"}. A result must agree with each of
-        them to the digits that are given. If it is empty, nothing is found.
-
-    A description reads "HED (hed; bsds500-test; AP rule bsds)".
+    `targets` has the wanted scores by key, such as {"ods": "0.788"}. A result must agree with each
+    of them to the digits that are given. If it is empty, nothing is found.
     """
     descriptions = []
     for key, published in published_results().items():
@@ -133,10 +127,7 @@ def published_with(metric: str, targets: Mapping[str, float | str]) -> tuple[str
 
 
 def _agrees(value: object, target: float | str) -> bool:
-    """Return True if a score is equal to `target` when it is rounded to the digits of the target.
-
-    A score that is not a number, such as None, never agrees.
-    """
+    """Return True if a score, rounded to the digits of the target, equals it. None never does."""
     if not isinstance(value, int | float):
         return False
     n_decimals = len(str(target).partition(".")[2])
@@ -172,10 +163,8 @@ def find_published(
 ) -> list[PublishedResult]:
     """Return the published results with these keys, in the order of the keys.
 
-    keys : keys such as "hed". Upper and lower case and spaces around a key do not matter.
-    labels : for some keys, a name to show instead of the published one
-
-    Raises DataError if a key is unknown; the message lists similar keys.
+    Upper and lower case and spaces around a key do not matter. `labels` has names to show instead
+    of the published ones, by key. Raises DataError, which lists similar keys, if a key is unknown.
 
     Examples
     --------
@@ -204,12 +193,8 @@ def labelled_runs(
 ) -> list[Evaluation]:
     """Return the runs, renamed where `labels` has a new name for them.
 
-    given : the runs as the user gave them, such as folders, in the order of `runs`
-    labels : key -> new name. A key is the name of a run, its folder as given, or the last component
-        of the folder.
-    published : keys of published results, which `labels` may have too
-
-    Raises DataError if a key of `labels` is none of these.
+    A key of `labels` is the name of a run, its folder as `given`, the last component of that
+    folder, or the key of one of the `published` results. Raises DataError if it is none of these.
     """
     allowed_keys = {key.strip().lower() for key in published}
     renamed = []
@@ -227,12 +212,7 @@ def labelled_runs(
 
 
 def why_not_beside(run: Evaluation, task: str) -> str:
-    """Return the reason why published results of a task are not comparable with a run.
-
-    task : a data set and a metric, such as "bsds500-test/boundary"
-
-    Returns "" if they are comparable.
-    """
+    """Return why published results of a task, SET/METRIC, are not comparable with a run, or ""."""
     differences = comparability(run, tasks()[task])
     if not differences:
         return ""
@@ -254,17 +234,15 @@ def published_beside(
 ) -> PublishedRows:
     """Build table rows of published results, to be shown beside runs.
 
-    keys : keys of published results
-    runs : the runs of the table
-    force : show results that are not comparable with a run, instead of raising an error. The label
-        of such a row names its data set, all of its scores are marked, and a note gives the reason.
-    labels : for some keys, a name to show instead of the published one
-
     An AP is marked with the rule that it was computed by (or "unknown"), unless all runs use the
     same rule. A marked score is never shown as the best of its column.
 
-    Raises DataError if a key is unknown. Raises it also if a result belongs to another task (data
-    set and metric) than a run, unless `force` is True.
+    If `force` is True, results that are not comparable with a run are shown too: the label of such
+    a row names its data set, all of its scores are marked, and a note gives the reason. `labels`
+    has names to show instead of the published ones, by key.
+
+    Raises DataError if a key is unknown and, unless `force` is True, if a result belongs to another
+    task (data set and metric) than a run.
     """
     ap_rules = {run.protocol.ap_rule for run in runs}
     rows: list[Row] = []

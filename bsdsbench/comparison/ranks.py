@@ -61,14 +61,11 @@ class Ranks:
 
 
 def ranks_of(score: str, scores: Mapping[str, tuple[float, F8]], level: float) -> Ranks:
-    """Rank methods by a score, on all images and in every bootstrap sample.
+    """Rank methods by a score, METRIC.SCORE, on all images and in every bootstrap sample.
 
-    score : the score to rank by, as METRIC.SCORE
-    scores : for each method, its score on all images and its scores (B,) in B bootstrap samples
-    level : confidence level of the intervals of ranks
-
-    A method whose score on all images is NaN is left out. In samples in which a method's score is
-    NaN, the method ranks last.
+    `scores` has the score of each method on all images and in B samples, (B,). A method whose score
+    on all images is NaN is left out. In samples in which its score is NaN, a method ranks last.
+    `level` is the confidence level of the intervals of ranks.
     """
     sign = 1 if lower_is_better(score) else -1  # makes a cost, of which less is better, of a score
     costs = {}  # of each method, on all images
@@ -108,11 +105,9 @@ def ranks_of(score: str, scores: Mapping[str, tuple[float, F8]], level: float) -
 def indistinguishable_groups(compared: ComparedScores, score: str) -> list[tuple[int, int]]:
     """Find the groups of consecutively ranked methods, no two of which differ significantly.
 
-    score : the score to rank by, as METRIC.SCORE
-
-    Returns a list of groups (first, last): the positions, from 0 on, of the best and of the worst
-    method of the group in the ranking. Groups of a single method, and groups within a larger group,
-    are left out.
+    Returns pairs (first, last): the positions, from 0 on, of the best and of the worst method of
+    the group in the ranking by the score, METRIC.SCORE. Groups of a single method, and groups
+    within a larger group, are left out.
     """
     different = _different_pairs(compared, score)
     names = compared.ranks[score].names
@@ -136,8 +131,8 @@ def indistinguishable_groups(compared: ComparedScores, score: str) -> list[tuple
 def _different_pairs(compared: ComparedScores, score: str) -> set[frozenset[str]]:
     """Return the pairs of methods that differ significantly by a score, METRIC.SCORE.
 
-    If there is no usable p-value, because it is NaN or because there are too few seeds for a
-    significant one, the pair differs if the interval of the difference excludes 0.
+    Without a usable p-value, because it is NaN or because there are too few seeds for a significant
+    one, a pair differs if the interval of the difference excludes 0.
     """
     different = set[frozenset[str]]()
     for d in compared.differences:
@@ -151,20 +146,15 @@ def _different_pairs(compared: ComparedScores, score: str) -> set[frozenset[str]
     return different
 
 
-def rank_tables(comparisons: Mapping[str, ComparedScores], by: str = "") -> list[Table]:
+def rank_tables(comparisons: Mapping[str, ComparedScores], slice_column: str = "") -> list[Table]:
     """Return two tables with a row per score, slice and method: one of ranks, one of wins.
 
     A cell of the second table is the probability that the method of the row beats the method of the
-    column.
-
-    comparisons : a dict from the name of each slice, a group of images, to the comparison on its
-        images. For all images together it has a single entry, with the name "".
-    by : the column by which images are put into slices, "COLUMN" or "COLUMN=...", or "" if there
-        are no slices
+    column. `comparisons` has the comparison on each slice by its name, or a single one, on all
+    images, under the name "". `slice_column` is the column of groups that are the slices, or "".
     """
     first = next(iter(comparisons.values()))
-    slice_column = by.partition("=")[0]
-    slice_fields = [Field("slice", slice_column)] if by else []
+    slice_fields = [Field("slice", slice_column)] if slice_column else []
     labels = [Field("score", "Score"), *slice_fields, METHOD]
     rank_rows = list[list[Cell]]()
     win_rows = list[list[Cell]]()
@@ -172,7 +162,7 @@ def rank_tables(comparisons: Mapping[str, ComparedScores], by: str = "") -> list
         for slice_name, compared in comparisons.items():
             ranks = compared.ranks[score]
             for k, name in enumerate(ranks.names):
-                slice_cells = [slice_name] if by else []
+                slice_cells = [slice_name] if slice_column else []
                 row_labels: list[Cell] = [heading(score), *slice_cells, name]
                 median = Estimate(ranks.median[k], ranks.low[k], ranks.high[k])
                 beats = dict(zip(ranks.names, ranks.beats[k], strict=True))
@@ -194,7 +184,7 @@ def rank_tables(comparisons: Mapping[str, ComparedScores], by: str = "") -> list
         f"Ranks in {first.n_boot:,} bootstrap samples; equal scores share the smaller rank. "
         "P(A beats B): the fraction of samples in which A scores better; ties count one half."
     ]
-    suffix = f" by {slice_column}" if by else ""
+    suffix = f" by {slice_column}" if slice_column else ""
     below: Any = {"notes": notes, "reading": first.reading, "n_labels": len(labels)}
     below["caption"] = f"protocol {first.protocol}"
     return [

@@ -79,7 +79,7 @@ def compare_score(
     `paired` has the names of those pairs of methods whose runs have the same seeds.
     """
     values = {m.name: m.values(score).mean for m in methods}
-    draws = {m.name: draw_means(m.by_run(score), m.drawn_runs, sampling.n) for m in methods}
+    draws = {m.name: _draw_means(m.by_run(score), m.drawn_runs, sampling.n) for m in methods}
     intervals = []
     for name, value in values.items():
         low, high = draws[name].interval(sampling.level)
@@ -130,11 +130,12 @@ def _draw_runs(n_runs: int, n_boot: int, seed: int) -> I8:
     return np.asarray(rng.multinomial(n_runs, np.full(n_runs, 1 / n_runs), size=n_boot), np.int64)
 
 
-def draw_means(by_run: F8, drawn_runs: I8, n_units: int) -> _Draws:
+def _draw_means(by_run: F8, drawn_runs: I8, n_units: int) -> _Draws:
     """Compute the mean of a score over R runs in B bootstrap samples of both images and runs.
 
-    by_run : (R, B), the score of each run in each sample of images drawn_runs : (B, R), how often
-    each sample contains each run n_units : number of images or clusters
+    by_run : (R, B), the score of each run in each sample of images
+    drawn_runs : (B, R), how often each sample contains each run
+    n_units : number of images or clusters
 
     The value in a sample is the mean over all R runs on the sample's images, plus the deviation of
     the drawn runs from that mean. Samples of a few runs vary too little, so the deviations are
@@ -188,7 +189,7 @@ def _difference(
     values_a, values_b = a.values(score), b.values(score)
     value = values_a.mean - values_b.mean
     if is_paired:
-        draws = draw_means(a.by_run(score) - b.by_run(score), a.drawn_runs, sampling.n)
+        draws = _draw_means(a.by_run(score) - b.by_run(score), a.drawn_runs, sampling.n)
     else:
         mean_a, mean_b = draws_of_means[a.name], draws_of_means[b.name]
         n_effective = min(mean_a.n_effective, mean_b.n_effective)

@@ -27,10 +27,7 @@ POWER = 0.8  # of the smallest detectable difference
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Correct p-values by Holm's step-down method, and return them in the same order.
-
-    NaN values stay NaN, and do not count as tests.
-    """
+    """Correct p-values by Holm's step-down method. NaN values stay, and do not count as tests."""
     p = np.asarray(p_values, float)
     n_tests = p.size - int(np.isnan(p).sum())
     ascending = p.argsort(kind="stable")[:n_tests]  # NaN values sort last
@@ -45,11 +42,9 @@ def holm(p_values: Sequence[float]) -> list[float]:
 def letters(best_first: Sequence[str], different: set[frozenset[str]]) -> dict[str, str]:
     """Assign letters to names so that names that share a letter do not differ significantly.
 
-    best_first : the names, from the best to the worst
-    different : the pairs of names that differ significantly
-
-    Returns a dict from name to its letters, such as "ab". This is the compact letter display of
-    Piepho, computed by insertion and absorption.
+    This is the compact letter display of Piepho, computed by insertion and absorption, of names
+    from the best to the worst, and of the pairs of names that differ. The best name has the letter
+    "a".
     """
     groups = [frozenset(best_first)]  # each group of names will get one letter
     for pair in sorted(different, key=sorted):
@@ -72,16 +67,14 @@ def letters(best_first: Sequence[str], different: set[frozenset[str]]) -> dict[s
 
 
 def p_value(draws: F8, n_images: float) -> float:
-    """Return the two-sided p-value of a difference, computed from its bootstrap draws.
-
-    draws : (B,), the difference in each bootstrap sample
-    n_images : the number n of images or clusters, or an effective number, which need not be whole
+    """Return the two-sided p-value of a difference, computed from its bootstrap draws (B,).
 
     The share of draws on the smaller side of 0 is converted to a normal deviate. The deviate is
-    then looked up in Student's t distribution with n - 1 degrees of freedom, because bootstrap
-    samples of few images vary too little.
+    then looked up in Student's t distribution with `n_images` - 1 degrees of freedom, because
+    bootstrap samples of few images (or clusters) vary too little. `n_images` may be an effective
+    number, which need not be whole.
 
-    Returns NaN if a draw is NaN. Returns 1 if all draws are 0, or if n is below 2.
+    Returns NaN if a draw is NaN. Returns 1 if all draws are 0, or if `n_images` is below 2.
     """
     from scipy.special import ndtri, stdtr
 
@@ -110,9 +103,8 @@ def _tails(level: float, n_images: float) -> F8:
 
     The normal probabilities of the two z-scores are the percentiles to take. For a `level` of 0.95,
     z-scores of -1.96 and 1.96 would make intervals too narrow if there are few images. Therefore
-    they are replaced by quantiles of Student's t with n - 1 degrees of freedom, times
-    sqrt(n / (n - 1)), where n is `n_images`. If n is below 2, they are not replaced. n may be an
-    effective number, which need not be whole.
+    they are replaced by quantiles of Student's t with n - 1 degrees of freedom, times sqrt(n / (n -
+    1)), where n is `n_images`, unless n is below 2.
 
     Source: Hesterberg, What Teachers Should Know About the Bootstrap (2015), expanded percentiles.
     """
@@ -127,12 +119,9 @@ def _tails(level: float, n_images: float) -> F8:
 def detectable(draws: F8, level: float, n_images: float) -> float:
     """Return the smallest true difference that a test would find significant with power `POWER`.
 
-    draws : (B,), the observed difference in each bootstrap sample
-    level : confidence level. A difference is significant if its p-value, before any correction for
-        several tests, is below 1 - level.
-    n_images : the number of images or clusters, or an effective number, which need not be whole
-
-    Returns NaN if any draw is NaN, or if there are fewer than two draws.
+    `draws` (B,) are of the observed difference. The test is significant if its p-value, before any
+    correction for several tests, is below 1 - level. Returns NaN if any draw is NaN, or if there
+    are fewer than two draws.
     """
     if draws.size < 2:
         return math.nan
@@ -151,17 +140,13 @@ class Ends(NamedTuple):
 
 
 def percentile_interval(draws: F8, level: float, n_images: float) -> Ends:
-    """Return the percentile interval of bootstrap draws, widened if there are few images.
-
-    draws : (B,), the value in each bootstrap sample. NaN values are ignored.
-    level : confidence level, such as 0.95
-    n_images : the number of images or clusters, or an effective number, which need not be whole
+    """Return the percentile interval of bootstrap draws (B,), widened if there are few images.
 
     For a `level` of 0.95, the ends are the 2.5th and the 97.5th percentile if there are very many
     images. If there are few, the percentiles are nearer to 0 and 100, because bootstrap samples of
     few images vary too little. `_tails` returns the z-scores that correspond to the percentiles.
 
-    Both ends are NaN if the share of draws that are not NaN is below `level`.
+    NaN draws are ignored. Both ends are NaN if the share of other draws is below `level`.
     """
     from scipy.special import ndtr
 
@@ -185,20 +170,15 @@ def permutation_p(
     sampling: Sampling,
     report_samples: ReportSamples,
 ) -> dict[str, float]:
-    """Return the two-sided p-value of a permutation test of two runs, for each score.
-
-    a, b : runs of the same images
-    metrics : names of the metrics whose scores are tested
-    sampling : the settings after `Sampling.over`. `n_boot` is the largest number of permutations.
-    report_samples : called with the number of permutations in a block, once for each run
+    """Return the two-sided p-value of a permutation test of two runs, for each METRIC.SCORE.
 
     A permutation exchanges the counts of some images between the two runs; if there are clusters,
     it exchanges whole clusters. If there are at most `n_boot` permutations, all of them are tried.
     Otherwise, the observed assignment and `n_boot` random permutations are tried. The p-value is
-    the share of them whose difference is at least as far from 0 as the observed difference.
+    the share of them whose difference is at least as far from 0 as the observed difference; it is
+    NaN if a difference is undefined.
 
-    Returns a dict from METRIC.SCORE to p, which is NaN if a difference is undefined. Raises
-    DataError if the protocols of the runs differ so that their scores are not comparable.
+    Raises DataError if the protocols of the runs differ so that their scores are not comparable.
     """
     for difference in comparability(a, b):
         if difference.of_protocol and difference.severity is Severity.FORBIDS:
@@ -223,8 +203,7 @@ def permutation_p(
 def _share_as_far(differences: F8) -> float:
     """Return the share of differences that are at least as far from 0 as the first one.
 
-    The first difference is the observed one, so the share is never 0. Returns NaN if any
-    difference is NaN.
+    The first is the observed one. Returns NaN if any difference is NaN.
     """
     if np.isnan(differences).any():
         return math.nan
@@ -233,15 +212,12 @@ def _share_as_far(differences: F8) -> float:
 
 
 def sign_flip_p(differences: F8, seed: int = 0) -> float:
-    """Return the two-sided p-value of a sign-flip test of paired differences.
-
-    differences : (R,), the difference of each of R pairs
-    seed : seed of the random numbers, which are used only if there are more than 16 pairs
+    """Return the two-sided p-value of a sign-flip test of the differences of R pairs, (R,).
 
     The test gives each difference a plus or minus sign. The p-value is the share of sign
     assignments whose mean is at least as far from 0 as the observed mean. Up to 16 pairs, all 2^R
-    assignments are tried. For more pairs, the observed one and 2^16 random ones are tried. Returns
-    NaN if a difference is NaN.
+    assignments are tried. For more pairs, the observed one and 2^16 random ones, drawn with `seed`,
+    are tried. Returns NaN if a difference is NaN.
 
     >>> sign_flip_p(np.array([0.1, 0.2, 0.3]))
     0.25
@@ -252,11 +228,11 @@ def sign_flip_p(differences: F8, seed: int = 0) -> float:
 
 
 def _swaps(n: int, count: int, seed: int) -> Iterator[I8]:
-    """Yield ways to swap the two members of each of n pairs.
+    """Yield ways to swap the two members of each of n pairs, as arrays (S, n) of S ways each.
 
-    Yields arrays (S, n) of S ways each. A row is one way, and has a 1 for each pair that is
-    swapped, else 0. The very first row swaps no pair. If there are at most `count` ways, all 2^n
-    are yielded. Otherwise, `count` random rows, drawn with `seed`, follow the first row.
+    A row has a 1 for each pair that is swapped, else 0. The very first row swaps no pair. If there
+    are at most `count` ways, all 2^n are yielded. Otherwise `count` random rows follow the first
+    row.
     """
     if 2**n <= count:
         for numbers in blocks(2**n, n):

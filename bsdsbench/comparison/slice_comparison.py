@@ -27,13 +27,10 @@ class RunsBySlice(NamedTuple):
 
 
 def runs_by_slice(runs: Sequence[Evaluation | str], by: str) -> RunsBySlice:
-    """Restrict each run to the images of each slice.
-
-    runs : runs, or their folders
-    by : the column of groups. Each group is a slice.
+    """Restrict each run to the images of each slice, a group in the column `by`.
 
     The first run that has groups determines the slice of each image, for all runs. Images that this
-    run lacks are dropped from the other runs. Raises DataError if it has no column `by`, or no
+    run lacks are dropped from the other runs. Raises DataError if it has no such column, or no
     counts of single images.
     """
     evaluations = as_runs(runs)
@@ -97,11 +94,8 @@ def means_by_slice(
 ) -> Table:
     """Return a table of the methods' mean scores over their runs, one row per slice and method.
 
-    methods : the methods
-    by : the column of groups, each of which is a slice
-    spread, columns : the parameters of `means_table`
-
-    Raises DataError as `means_table` does, and if the runs lack the column.
+    `by` is the column of groups; `spread` and `columns` are parameters of `means_table`. Raises
+    DataError as `means_table` does, and if the runs lack the column.
     """
     group_column, slices = runs_by_slice(runs_of(methods), by)
     rows: list[list[Cell]] = []
@@ -125,19 +119,15 @@ def means_by_slice(
     )
 
 
-def compared_table(comparisons: Mapping[str, ComparedScores], by: str) -> Table:
-    """Return one table of the comparisons within all slices.
-
-    comparisons : the comparison on the images of each slice, by the name of the slice
-    by : the column of groups that are the slices
+def compared_table(comparisons: Mapping[str, ComparedScores], column: str) -> Table:
+    """Return one table of the comparisons within all slices, given by the names of the slices.
 
     There is a row for each score, slice and pair of runs. Holm's method corrects the p-values of a
     score over all pairs and slices. If there is only one run, the table has its scores with
-    intervals instead of differences.
+    intervals instead of differences. `column` is the column of groups that are the slices.
     """
     first = next(iter(comparisons.values()))
-    group_column = by.partition("=")[0]
-    slice_fields = [Field("slice", group_column), Field("images", "images", "n", "d")]
+    slice_fields = [Field("slice", column), Field("images", "images", "n", "d")]
     names_by_note: dict[str, list[str]] = {}
     for name, compared in comparisons.items():
         for note in compared.notes:
@@ -147,7 +137,7 @@ def compared_table(comparisons: Mapping[str, ComparedScores], by: str) -> Table:
         rows = _interval_rows(comparisons)
         value_field = Field("value", f"value [{first.percent} interval]", "value", ".3f")
         fields = [*slice_fields, Field("score", "Score"), value_field]
-        title = f"Scores with intervals by {group_column}"
+        title = f"Scores with intervals by {column}"
         return Table("slices", title, fields, rows, notes=notes, n_labels=1)
     rows = []
     for score in first.scores_shown:
@@ -158,15 +148,12 @@ def compared_table(comparisons: Mapping[str, ComparedScores], by: str) -> Table:
         f"* significant at {1 - first.level:.2g} after Holm's correction over the pairs and "
         "slices of each score."
     )
-    title = f"Differences by {group_column}"
+    title = f"Differences by {column}"
     return Table("slices", title, fields, rows, notes=[star_note, *notes], n_labels=3)
 
 
 def _interval_rows(comparisons: Mapping[str, ComparedScores]) -> list[list[Cell]]:
-    """Return the rows of a single run, one for each slice and score.
-
-    A row has the name of the slice, its number of images, and the score with its interval.
-    """
+    """Return the rows of a single run: slice, number of images, score, value with interval."""
     rows: list[list[Cell]] = []
     for name, compared in comparisons.items():
         for score in compared.scores_shown:

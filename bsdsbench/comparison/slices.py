@@ -124,62 +124,56 @@ def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
     on_all = weighted.overall_scores()
     on_slices = weighted.scores(groups.weights())  # score -> (slices,)
     (all_without,) = scores_of([weighted], jackknife_weights(units))  # score -> (units,)
-    scores: dict[str, list[SliceScore]] = {score: [] for score in on_slices}
-    # Score -> (units,), how much the mean over the slices changes without each unit
-    macro_changes = {score: np.zeros(int(units.max()) + 1) for score in on_slices}
-    for number in range(len(groups.names)):
-        images = groups.images_of(number)
-        slice_units = np.unique(units[images])
-        slice_without = _leave_one_out_scores(run, images, units)
-        for score, values in on_slices.items():
-            value = float(values[number])
-            # (slice_units,): how much the score on the slice changes without each of its units
-            replicates = slice_without.get(score, np.full(slice_units.size, np.nan))
-            changes = replicates - value
-            # (units,): the score on the slice minus the score on all images, both without each
-            # unit. A unit that is not in the slice changes only the score on all images.
-            differences = value - all_without[score]
-            differences[slice_units] += changes
+    jackknives = [
+        _leave_one_out(run, groups.images_of(number), units) for number in range(len(groups.names))
+    ]
+    scores: dict[str, list[SliceScore]] = {}
+    macro: dict[str, SliceScore] = {}
+    for score, values in on_slices.items():
+        whole, whole_without = on_all[score], all_without[score]
+        mean = float(defined_mean(values))
+        mean_changes = np.zeros(whole_without.size)  # of the mean, without each unit
+        n_defined = np.count_nonzero(~np.isnan(values))
+        scores[score] = []
+        for value, (slice_units, slice_scores) in zip(values.tolist(), jackknives, strict=True):
+            without = slice_scores.get(score, np.full(slice_units.size, np.nan))
+            # A unit that is not in the slice changes only the score on all images
+            differences = value - whole_without
+            differences[slice_units] += without - value
             if not np.isnan(value):
-                n_defined = int((~np.isnan(values)).sum())
-                macro_changes[score][slice_units] += changes / n_defined
+                mean_changes[slice_units] += (without - value) / n_defined
             slice_score = SliceScore(
-                _jackknife_interval(value, replicates, slice_units.size, score),
-                _jackknife_interval(value - on_all[score], differences, slice_units.size),
+                _jackknife_interval(value, without, slice_units.size, score),
+                _jackknife_interval(value - whole, differences, slice_units.size),
             )
             scores[score].append(slice_score)
-    macro = {}
-    for score, values in on_slices.items():
-        mean = float(defined_mean(values))
-        means = mean + macro_changes[score]  # without each unit
-        differences = means - all_without[score]
+        means = mean + mean_changes
         macro[score] = SliceScore(
             _jackknife_interval(mean, means, means.size, score),
-            _jackknife_interval(mean - on_all[score], differences, means.size),
+            _jackknife_interval(mean - whole, means - whole_without, means.size),
         )
     return Slices(run.name, groups, on_all, scores, macro, cluster or "image")
 
 
-def _leave_one_out_scores(run: Evaluation, images: I8, units: I8) -> dict[str, F8]:
-    """Compute the leave-one-out (jackknife) scores of a run on some of its images.
+class _Jackknife(NamedTuple):
+    """The scores on a slice without each of its k units (images or clusters) in turn."""
 
-    A unit is an image or a cluster of images. Each unit of these images in turn is left out as a
-    whole, and the others are scored.
+    units: I8  # (k,): the numbers of the units, in ascending order
+    scores: Mapping[str, F8]  # METRIC.SCORE -> (k,); empty if k is 1, as no image is left then
 
-    images : (n,), the indices of the images among the N images of the run
-    units : (N,), the number of the unit of each image of the run
 
-    Returns a dict from METRIC.SCORE to an array (k,): the scores without each of the k units that
-    these images belong to, in ascending order of the units' numbers. The dict is empty if there is
-    only one unit, because no image is left without it.
+def _leave_one_out(run: Evaluation, images: I8, units: I8) -> _Jackknife:
+    """Score a run on the slice with these `images` (indices), without each unit of the slice.
+
+    `units` has the number of the unit of each image of the run.
     """
-    own_units, unit_of_image = np.unique(units[images], return_inverse=True)
-    if own_units.size == 1:
-        return {}
+    slice_units, unit_of_image = np.unique(units[images], return_inverse=True)
+    if slice_units.size == 1:
+        return _Jackknife(slice_units, {})
     run_on_images = replace(run, records=[run.records[i] for i in images])
     weighted = WeightedRun(run_on_images, run.metrics)
     (scores,) = scores_of([weighted], jackknife_weights(unit_of_image))
-    return scores
+    return _Jackknife(slice_units, scores)
 
 
 def _jackknife_interval(
@@ -187,16 +181,13 @@ def _jackknife_interval(
 ) -> ValueInterval:
     """Return a number with its jackknife interval at the confidence level LEVEL.
 
-    value : the number on all images or clusters
-    replicates : (n,), the number without each of the n images or clusters
-    n_units : how many of these images or clusters the number depends on. Student's t gets
-        n_units - 1 degrees of freedom.
-    score : the name METRIC.SCORE if the number is a score, or "" if it is a difference of scores.
-        The interval of a score is cut off at 0 if no replicate is below 0. It is cut off at 1 if
-        no replicate is above 1 and the score cannot exceed 1, as distances and other scores of
-        which less is better may.
+    `replicates` (n,) are the number without each of n images or clusters. It depends on `n_units`
+    of them, so that Student's t gets `n_units` - 1 degrees of freedom. The ends are NaN if there
+    are fewer than two, or if the value or a replicate is NaN.
 
-    The ends of the interval are NaN if n_units is 1 or less, or if the value or a replicate is NaN.
+    The interval of a `score` is cut off at 0 if no replicate is below 0, and at 1 if no replicate
+    is above 1 and the score cannot exceed 1. That of a difference of scores, for which `score` is
+    "", is not.
     """
     from scipy.special import stdtrit
 
@@ -228,7 +219,8 @@ def slice_tables(
 ) -> list[Table]:
     """Return a table for each column of groups and metric, with a row per run and slice.
 
-    Scores of classes and other parts are in a second table.
+    Scores of classes and other parts are in a second table. A metric without a score to show has
+    none.
 
     Parameters
     ----------
@@ -242,11 +234,6 @@ def slice_tables(
         A column of clusters. The jackknife of intervals leaves out whole clusters.
     slices : sequence of Slices or None
         The slices of the runs, if they are computed already; `by` then has one column.
-
-    Returns
-    -------
-    list of Table
-        The tables. A metric without a score to show has none.
 
     Raises
     ------
@@ -276,15 +263,11 @@ def _slice_table(
 ) -> Table | None:
     """Return the table of one metric and one column of groups, or None if no score is shown.
 
-    metric : the metric
-    runs : all runs of the table's footer
-    slices : the slices of those runs that have the metric
-    wanted : names of the scores to show, or "all". None shows those that tables of several runs
-        show.
-    of_parts : if True, the table has the scores of parts, such as classes, instead of the overall
-        scores
-
     Beside each score, a second column has its difference from the score on all images.
+
+    runs : all runs, for the footer; `slices` are of those that have the metric
+    wanted : the parameter `columns` of `slice_tables`
+    of_parts : True for the scores of parts, such as classes, instead of the overall scores
     """
     known = [score for score in slices[0].scores if score.startswith(f"{metric.name}.")]
     first_run = next(run for run in runs if metric.name in run.metrics)
@@ -319,11 +302,9 @@ def _slice_table(
 def _scores_shown(
     run: Evaluation, known: Sequence[str], wanted: Sequence[str] | None, of_parts: bool
 ) -> list[str]:
-    """Return the scores of a metric that a table of slices shows, as METRIC.SCORE.
+    """Return those `known` scores of a metric that a table of slices shows, as METRIC.SCORE.
 
-    run : a run that has the metric
-    known : all scores of the metric
-    wanted, of_parts : the parameters of `_slice_table`
+    `run` has the metric; `wanted` and `of_parts` are parameters of `_slice_table`.
     """
     chosen: Sequence[str]
     if wanted is None:
@@ -350,14 +331,9 @@ def _slice_rows(
 ) -> list[list[Cell]]:
     """Return a run's rows of the table: all images, each slice, and the mean over the slices.
 
-    slices : the slices of the run
-    keys : the score columns of the table
-    scores_by_part : for each part, such as a class, the full name of its score by key. Overall
-        scores are stored as a single part with the name "".
-    of_parts : True if each row names its part
-
-    Each of these sets of images has one row for every part. The rows for all images have neither
-    intervals nor differences.
+    Each of these sets of images has one row for every part, whose scores `scores_by_part` names by
+    the `keys` of the table's columns. Overall scores are a single part with the name "". The rows
+    for all images have neither intervals nor differences.
     """
     undefined = ValueInterval(np.nan, np.nan, np.nan)
     on_all = {
@@ -387,14 +363,10 @@ def _slice_rows(
 def group_table(run: Evaluation, metric: str, by: str) -> Table:
     """Return a table of scores for each group of a run's images, such as the images of a patient.
 
-    run : a run whose images have groups
-    metric : the metric whose scores are shown
-    by : the column of groups. If it holds numbers, each number is a group, unless `by` gives the
-        limits of ranges.
-
-    There is one row per group or, if the metric has parts such as classes, one row per group and
-    part. A row has the scores that are computed from all images of the group together. If a score
-    also exists for single images, the row has its mean over the images of the group as well.
+    There is a row for each group in the column `by`, and for each part of the metric, such as a
+    class. It has the scores that are computed from all images of the group together. If a score
+    also exists for single images, its mean over the images of the group follows. Each different
+    number of a column is a group, unless `by` gives the limits of ranges.
     """
     scorer = registry.get(metric)
     groups = partition(run.records, by, uncut=True)
@@ -447,9 +419,8 @@ def score_drawn(
 ) -> str:
     """Choose the score that a plot of slices draws, and return its name METRIC.SCORE.
 
-    The first score that tables of the first run show, and that all runs have on their slices, is
-    chosen. If `metric` is given, only scores of this metric are considered. Raises DataError if
-    there is no such score.
+    It is the first score, of any or of the given metric, that tables of the first run show and that
+    all runs have on their slices. Raises DataError if there is none.
     """
     shared = [name for name in slices[0].scores if all(name in s.scores for s in slices)]
     for name in score_names.usual_scores(runs[0], shared):

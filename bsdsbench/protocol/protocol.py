@@ -92,7 +92,7 @@ def captions(record: Any) -> dict[str, str]:
     return texts
 
 
-def _freeze_options(options: Any) -> Mapping[str, Mapping[str, Any]]:
+def _freeze_options(options: object) -> Mapping[str, Mapping[str, Any]]:
     """Convert the options of metrics to read-only dicts, and leave out what is not set.
 
     options : a mapping from the name of a metric to its options. These are a mapping from the name
@@ -109,7 +109,9 @@ def _freeze_options(options: Any) -> Mapping[str, Mapping[str, Any]]:
         return tuple(map(as_tuples, value)) if isinstance(value, list | tuple) else value
 
     tables: dict[str, Any] = {}
-    items = options.items() if isinstance(options, Mapping) else [("", options)]  # refused below
+    items: Iterable[tuple[Any, Any]] = [("", options)]  # is refused below if it is no mapping
+    if isinstance(options, Mapping):
+        items = options.items()
     for name, table in items:
         values = table
         if attrs.has(type(table)):

@@ -26,7 +26,7 @@ from bsdsbench.report.overlays import (
 from bsdsbench.report.pictures import annotated_shares
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.given_runs import as_runs
-from bsdsbench.results.groups import group_columns, partition, text_of
+from bsdsbench.results.groups import column_of, group_columns, partition, text_of
 from bsdsbench.results.score_names import select
 from bsdsbench.results.score_tables import table_footer
 from bsdsbench.runs.sources import find_sources
@@ -251,7 +251,7 @@ def _group_columns(
     group_of : a dict from image id to the group in that column. The cells of that column show these
         groups instead of the stored values
     """
-    grouping_column = (of_each or "").partition("=")[0]
+    grouping_column = column_of(of_each or "", run.records)
     columns = []
     for k, name in enumerate(group_columns(run.records)):
         cells = {r.image_id: text_of(r.groups.get(name)) for r in run.records}

@@ -354,6 +354,12 @@ def group_columns(records: Sequence[ImageRecord]) -> list[str]:
     return list(dict.fromkeys(column for record in records for column in record.groups))
 
 
+def column_of(by: str, records: Sequence[ImageRecord]) -> str:
+    """Return the column of a text COLUMN or COLUMN=LIMITS. Its name may itself contain "="."""
+    named = [column for column in group_columns(records) if f"{by}=".startswith(f"{column}=")]
+    return max(named, key=len, default=by.partition("=")[0])
+
+
 def partition(records: Sequence[ImageRecord], by: str, uncut: bool = False) -> Partition:
     """Divide images into groups by the values of a column.
 
@@ -384,9 +390,8 @@ def partition(records: Sequence[ImageRecord], by: str, uncut: bool = False) -> P
         for a column of text.
     """
     known = group_columns(records)
-    column, limits = by, ""
-    if by not in known:  # the name of a column may contain "="
-        column, _, limits = by.partition("=")
+    column = column_of(by, records)
+    limits = by.removeprefix(column).removeprefix("=")
     if column not in known:
         expected = f"expected one of {listed(known)}" if known else "these images have no groups"
         raise DataError(

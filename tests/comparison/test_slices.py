@@ -165,6 +165,24 @@ def test_the_worst_images_of_each_slice():
     assert cut["group_2"] == ["[0, 50)", "[50, inf)"]
 
 
+def test_a_column_with_an_equals_sign_heads_every_table(tmp_path):
+    rows = ["image,size=px,tag"]
+    outs = [simulated_run(name, N, seed=k).save(tmp_path / name) for k, name in enumerate("ab")]
+    rows += [f"im{k:04d},{k},t" for k in range(N)]
+    (tmp_path / "groups.csv").write_text("\n".join(rows), "utf-8")
+    words = (*outs, "--groups", tmp_path / "groups.csv", "--by")
+    for by in ("size=px", "size=px=0,5"):  # quartiles, limits
+        printed = call("compare", *words, by, "--ranks", "--n-boot", 20)
+        for title in ("Differences by", "Ranks by", "P(row beats column) by"):
+            assert f"{title} size=px\n" in printed
+        runs = [bb.Evaluation.load(out).with_groups(tmp_path / "groups.csv") for out in outs]
+        (table,) = slice_tables(runs, [by], ["ods"])
+        assert (table.title, table.columns[1].heading) == ("Boundaries by size=px", "size=px")
+        worst = worst_table(runs[:1], [], 1, of_each=by).plain()
+        assert tuple(worst["group_0"]) == slices_of(runs[0], by).parts.names
+    assert call("worst", *words, "size=px=0,5", "-n", 1).count("im00") == 2
+
+
 # ---- a row a group ------------------------------------------------------------------------------
 
 
