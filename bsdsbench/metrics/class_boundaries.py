@@ -33,10 +33,8 @@ def class_boundaries(
     framed: `labels` with its border set to the ignored label. If given, classes are drawn from this
         map, but instances from `labels`, as in py-edge-eval. It matters only for "span".
 
-    Returns bool (C, H, W), with the classes in the order of `params.classes`.
-
-    Raises DataError if `labels` is not a label map or has a label of no class, and ShapeError if it
-    does not have two axes or if `instances` has another size.
+    Returns bool (C, H, W), with the classes in the order of `params.classes`. Raises DataError if
+    `labels` has other labels, and ShapeError if the shapes differ.
     """
     unframed = as_label_map(labels, "label map")
     if instances is not None:
@@ -68,13 +66,10 @@ def class_boundaries(
 
 
 def _check_labels(present: set[int], params: SemanticOptions) -> None:
-    """Raise DataError if a label that is present belongs to no class and is not 0.
-
-    If the labels of the classes have gaps (`ids`), all labels below the largest are accepted.
-    """
+    """Raise DataError if a label that is present belongs to no class and is not 0."""
     known = params.class_labels
-    others = range(max(known)) if params.ids else ()
-    strange = present - {0, *known, *others}
+    gaps = range(max(known)) if params.ids else ()  # labels between those of the classes
+    strange = present - {0, *known, *gaps}
     if strange:
         ignored = ", ".join(map(str, params.ignored)) or "none"
         raise DataError(
@@ -85,10 +80,7 @@ def _check_labels(present: set[int], params: SemanticOptions) -> None:
 
 
 def _draw_boundary(mask: Bool, valid: Bool, radius: int) -> Bool:
-    """Draw the boundary of a mask among the valid pixels, by the rule of `class_boundaries`.
-
-    All maps are bool (H, W).
-    """
+    """Draw the boundary of a mask among the valid pixels; all maps are bool (H, W)."""
     if not radius:
         return seg2bdry(mask, valid)
     inside, outside = mask & valid, ~mask & valid
@@ -100,13 +92,12 @@ def _draw_spanning_boundary(mask: Bool, valid: Bool, radius: int) -> Bool:
 
     A pixel is on the boundary if its distance to the outside of the mask plus its distance to the
     mask is at most `radius`. Pixels that are not `valid` are inside for the first distance and
-    outside for the second, so that the boundary spans thin strips of them. If nothing is outside,
-    there is no boundary.
+    outside for the second, so that the boundary spans thin strips of them.
     """
     from scipy.ndimage import distance_transform_edt
 
     inside = mask | ~valid
-    if inside.all():
+    if inside.all():  # nothing is outside
         return np.zeros(mask.shape, bool)
     return np.asarray(distance_transform_edt(inside) + distance_transform_edt(~mask) <= radius)
 

@@ -56,15 +56,14 @@ class CrispnessMetric(CurveMetric[VoidOptions]):
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: VoidOptions
     ) -> Arrays:
-        """Match boundaries with and without NMS, and sum the map after and before NMS.
+        """Match boundaries with and without thinning, and sum the map after and before NMS.
 
         Returns a dict with these arrays:
 
         thresholds : float64 (T,)
         seval, ceval : int64 (T, 4), the `matches` of `boundary_counts` with NMS and thinning, and
-            with neither
-        kept, total : float64 (), the sums of the map after and before NMS. This NMS has settings
-            of its own instead of the protocol's, see `_crispness_sums`.
+            without both
+        kept, total : float64 (), the sums of `_crispness_sums`
         """
         thinned = protocol.replace(nms=True, thin=True)
         raw = protocol.replace(nms=False, thin=False)
@@ -83,14 +82,12 @@ class CrispnessMetric(CurveMetric[VoidOptions]):
         """Compute the scores of both curves, and the average crispness, for S data sets.
 
         stack: the counts of N images, name -> (N, ...).
-        weights (S, N): how often each image occurs in each of S data sets.
+        weights (S, N): how often each image occurs in each data set.
 
-        Returns a dict with the scores of the two curves, "seval" and "ceval", and the average
-        crispness `average` (S,).
-        Average crispness is the mean of kept / total over images. Images whose map is 0 everywhere
-        are left out of the mean.
+        Returns the scores of the curves "seval" (with NMS and thinning) and "ceval" (without), and
+        `average` (S,), the mean over images of the share of the map that NMS keeps.
         """
-        crispness = defined_ratio(stack["kept"], stack["total"])  # (N,), NaN for a map of 0
+        crispness = defined_ratio(stack["kept"], stack["total"])  # (N,), NaN for an all-zero map
         curves = super().scores(stack, weights, protocol, opt)
         return {**curves, **image_means(weights, {"average": crispness})}
 
@@ -100,11 +97,9 @@ class CrispnessMetric(CurveMetric[VoidOptions]):
 
 
 def _crispness_sums(soft: Map) -> F8:
-    """Sum the values of a soft map (H, W) after non-maximum suppression (NMS), and before it.
+    """Sum a soft map (H, W) after non-maximum suppression (NMS), and before it, float64 (2,).
 
-    This NMS compares the values of the map itself instead of a smoothed map.
-
-    Returns float64 (2,): the sum after NMS, and the sum before it.
+    This NMS has the settings of the module's docstring, not the protocol's.
     """
     raw = as_float32(soft)
     thin = nms(raw, radius=2, border=5, multiplier=1.01, smooth=False)

@@ -47,17 +47,17 @@ def pixel_classes(
     errors: bool,
     dropped: Bool | None = None,
 ) -> dict[str, DrawnSteps]:
-    """Return the class of each boundary pixel at each threshold, for overlays and the viewer.
+    """Classify the boundary pixels at each threshold, for overlays and the viewer.
 
     A pixel that is predicted is matched or false. A pixel that is only annotated is missed, unless
     all annotators' pixels at that place are matched.
 
-    pred, gts, protocol, dropped: as in `boundary_counts`, which counts these pixels. A threshold 0
-        that stands for the whole image is left out.
-    errors: if True, false and missed pixels get the code of their class of errors in `ERROR_CODES`.
-        If False, they get the codes FALSE_PIXEL and MISSED_PIXEL.
+    pred, gts, protocol, dropped: as in `boundary_counts`. A threshold 0 that stands for the whole
+        image is left out.
+    errors: if True, false and missed pixels get the codes of `ERROR_CODES`, not FALSE_PIXEL and
+        MISSED_PIXEL.
 
-    Returns a dict with the single key "steps", whose value holds the classes.
+    Returns the steps under the key "steps", as this function stands in for `boundary_counts`.
     """
     from bsdsbench.kernels.bits import unpack
     from bsdsbench.kernels.matching.matching import prepare_truth
@@ -85,11 +85,13 @@ def pixel_classes(
         np.bitwise_or.at(missed_by_any, rows, missed)
         np.copyto(classes, np.uint8(code), where=unpack(missed_by_any, n_steps))
 
-    false_code = np.full(pred_pixel.size, FALSE_PIXEL, np.uint8)
-    if errors:
+    false_code = np.full(pred_pixel.size, FALSE_PIXEL)
+    if errors:  # a pixel has the same class at every threshold at which it is false
+        duplicate, near, background = (ERROR_CODES[name] for name in FALSE)
         is_within_radius = unpack(target.near, shape[1]).flat[pred_pixel]
         is_within_double = unpack(around.near, shape[1]).flat[pred_pixel]
-        false_code = _classify_false(is_within_radius, is_within_double)
+        farther = np.where(is_within_double, near, background)
+        false_code = np.where(is_within_radius, duplicate, farther)
     is_false = unpack(steps.false[steps.row_of.flat[pred_pixel]], n_steps)
     rows = np.searchsorted(pixel, pred_pixel)
     classes[rows] = np.where(is_false, false_code[:, None], classes[rows])
@@ -109,15 +111,10 @@ def pixel_classes(
 
 
 def _missed_steps(steps: PixelSteps, errors: bool) -> dict[int, NDArray[np.uint64]]:
-    """Return the steps (thresholds) at which each annotated pixel is missed, by class of error.
+    """Return the steps (thresholds) at which each annotated pixel is missed, by the pixel's code.
 
-    steps: the steps at which each pixel is matched or false.
-    errors: if True, the result has an array for each class in MISSED, under its code in
-        `ERROR_CODES`. If False, it has a single array, under MISSED_PIXEL.
-
-    Returns a dict of arrays uint64 (annotated pixels, words), in which a bit stands for each step.
-    The classes are in reversed order: if pixels of several annotators are missed at one place, the
-    class that is written last, which is the first in MISSED, is the one that is shown.
+    The codes are those of MISSED in `ERROR_CODES` or, if `errors` is False, MISSED_PIXEL alone.
+    Arrays are uint64 (annotated pixels, words), with a bit for each step.
     """
     is_missed = ~steps.gt_matched
     if not errors:
@@ -127,21 +124,8 @@ def _missed_steps(steps: PixelSteps, errors: bool) -> dict[int, NDArray[np.uint6
         "near_missed": steps.near_false,
         "absent": is_missed & ~steps.near_false,
     }
+    # The class that is drawn last is the one that is shown if several annotators miss a pixel
     return {ERROR_CODES[name]: steps_of_class[name] for name in reversed(MISSED)}
-
-
-def _classify_false(is_within_radius: Bool, is_within_double: Bool) -> NDArray[np.uint8]:
-    """Return the class of error that each of P predicted pixels belongs to when it is false.
-
-    is_within_radius, is_within_double: bool (P,), True if an annotated pixel lies within the match
-        tolerance of the pixel, and within twice the tolerance.
-
-    Returns the codes of duplicate, near or background in `ERROR_CODES`, uint8 (P,). A pixel has the
-    same class at every threshold at which it is false.
-    """
-    duplicate, near, background = (ERROR_CODES[name] for name in FALSE)
-    codes = np.where(is_within_double, near, background)
-    return np.where(is_within_radius, duplicate, codes).astype(np.uint8)
 
 
 def boundary_errors(
@@ -158,8 +142,7 @@ def boundary_errors(
     Parameters
     ----------
     pred, gts, protocol, dropped : as in `boundary_counts`
-        The prediction, the annotators' maps, the protocol and the pixels to remove. Only the first
-        tolerance of the protocol is used.
+        Only the first tolerance of the protocol is used.
 
     Returns
     -------
@@ -231,14 +214,12 @@ def boundary_errors(
 def _false_in_whole_image(
     matches: I8, is_within_radius: Bool, is_within_double: Bool, valid: Bool | None
 ) -> I8:
-    """Count the false pixels of each class if every pixel of the image is predicted.
+    """Count the duplicate, near and background pixels, int64 (3,), if every pixel is predicted.
 
     matches (4,): the counts of this prediction, from `whole_image_counts`.
     is_within_radius, is_within_double: bool (H, W), True if an annotated pixel lies within the
         match tolerance of a pixel, and within twice the tolerance.
-    valid: bool (H, W), False at void pixels, which are not counted. None if no pixel is void.
-
-    Returns int64 (3,): the false pixels that are duplicate, near and background.
+    valid: bool (H, W), False at void pixels, which are not counted; None if there are none.
     """
     if valid is not None:
         is_within_radius, is_within_double = is_within_radius & valid, is_within_double & valid

@@ -24,7 +24,7 @@ class Match(ReadOnly):
     cost : int or float
         The quantity that the official program minimises: the sum of round(100 distance) over the
         pairs, plus C (n_pred + n_gt - n_matched), where C is ceil(100 * 100 * max_dist_px), but at
-        least 1. In a match made by `assign`, it is the cost of the pairs alone.
+        least 1. A match made by `assign` has the cost of the pairs alone.
     n_matched : int
         Number of pairs.
 
@@ -45,10 +45,7 @@ class Match(ReadOnly):
 
     @classmethod
     def of_pairs(cls, shape: tuple[int, ...], pred_at: I8, gt_at: I8, cost: float) -> Match:
-        """Build a matching of two maps of size `shape` from its pairs and its cost.
-
-        pred_at, gt_at (pairs,): flat index of each pair's pixel in the prediction and ground truth.
-        """
+        """Build a matching of maps of size `shape` from the flat indices (pairs,) of its pixels."""
         pred_match, gt_match = np.full(shape, -1, np.int64), np.full(shape, -1, np.int64)
         pred_match.flat[pred_at] = gt_at
         gt_match.flat[gt_at] = pred_at
@@ -63,8 +60,8 @@ class Match(ReadOnly):
 def match_boundaries(bmap: Map, gt: Map, max_dist_px: float) -> Match:
     """Match the pixels of two boundary maps one to one at the least cost.
 
-    The problem is the one that the official correspondPixels solves by a randomised method; here
-    the solution is optimal. If a map is empty, the matching has no pairs.
+    The official correspondPixels solves the same problem by a randomised method; this solution is
+    optimal. If a map is empty, there are no pairs.
 
     Parameters
     ----------
@@ -102,8 +99,8 @@ def match_boundaries(bmap: Map, gt: Map, max_dist_px: float) -> Match:
     pred_at, gt_at = match_maps(bmap, gt, max_dist_px)
     row, col = np.divmod(pred_at, bmap.shape[1])
     gt_row, gt_col = np.divmod(gt_at, bmap.shape[1])
+    cost = np.rint(100 * np.hypot(row - gt_row, col - gt_col)).sum()
     # Every pixel costs C, and every pair saves one C
     n_outlier_costs = np.count_nonzero(bmap) + np.count_nonzero(gt) - pred_at.size
-    cost = np.rint(100 * np.hypot(row - gt_row, col - gt_col)).sum()
     total = int(cost) + outlier_cost(max_dist_px) * int(n_outlier_costs)
     return Match.of_pairs(bmap.shape, pred_at, gt_at, total)

@@ -41,16 +41,14 @@ def _count_right_pairs(
 ) -> I8:
     """Match a boundary map with each annotator's, and count the pairs whose angles agree.
 
-    A matched pair is right if the angles at its two pixels differ by at most a quarter turn.
-
     bmap (H, W), gt_maps (A, H, W): boundaries of the prediction, and of A annotators.
-    angles (H, W), gt_angles (one (H, W) for each annotator): the angle of the boundary at each
-        pixel, in radians.
+    angles (H, W), gt_angles (A of (H, W)): the boundary's angle at each pixel, in radians.
     radius: largest distance between the pixels of a pair, in pixels.
 
-    Returns int64 (6,). The first four numbers are the columns of `matches`. The fifth is the number
-    of annotated pixels in a right pair, summed over annotators. The last is the number of predicted
-    pixels that are in a right pair with at least one annotator.
+    Returns int64 (6,): matched_gt, total_gt, matched_pred and total_pred as in `boundary_counts`,
+    then the annotated pixels in a right pair, summed over annotators, and the predicted pixels in a
+    right pair with at least one annotator. A pair is right if its angles differ by at most a
+    quarter turn.
     """
     from bsdsbench.kernels.matching.matching import match_maps
 
@@ -102,16 +100,13 @@ class OcclusionMetric(CurveMetric[None]):
     ) -> Arrays:
         """Count the matched pixels, and those in pairs whose angles agree, at each threshold.
 
-        Returns a dict with these arrays:
+        Returns the arrays of `counter` (a function like `boundary_counts`), if it is given, and
 
         thresholds, matches : float64 (T,), int64 (T, 4), as in `boundary_counts`
-        right_gt : int64 (T,), annotated pixels in a right pair, summed over annotators. The
-            official programs write this number but never use it.
-        right_pred : int64 (T,), predicted pixels in a right pair with at least one annotator
+        right_gt, right_pred : int64 (T,), the last two numbers of `_count_right_pairs`. The
+            official programs write `right_gt`, but never use it.
 
-        counter: if given, a function like `boundary_counts`, whose further arrays are returned too.
-
-        If the first threshold stands for the whole image, it is left out in all arrays.
+        A threshold that stands for the whole image (`protocol.whole_image`) is left out.
         """
         gt_maps = truth_maps(gt, protocol)
         shape = gt_maps.shape[1], gt_maps.shape[2]
@@ -142,18 +137,15 @@ class OcclusionMetric(CurveMetric[None]):
         }
 
     def fits(self, pred: Prediction, gt: GroundTruth, opt: None) -> bool:
-        """Return True, because `count` resizes a prediction to the size of the ground truth."""
+        """Return True: `count` resizes the prediction to the size of the ground truth."""
         return True
 
     def curves(self, stack: Stack, opt: None) -> dict[tuple[str, ...], I8]:
-        """Return the counts of each of the three curves.
+        """Return the counts (N, T, 4) of the three curves by their paths, such as ("edge",).
 
-        Each is an array (N, T, 4) with the columns of `matches`. The edge curve has the counts
-        themselves. In the orientation curve, the number of matched predicted pixels is replaced by
-        the number of predicted pixels in a right pair. In the accuracy curve, the number of all
-        predicted pixels is also replaced, by the number of matched predicted pixels.
-
-        The keys are the paths of the curves in the scores, such as ("edge",).
+        Their columns are those of `matches`. In the orientation curve, only the predicted pixels in
+        a right pair count as matched. In the accuracy curve, they are divided by the matched
+        predicted pixels, not by all predicted pixels.
         """
         edge = stack["matches"]
         orientation = edge.copy()
@@ -165,9 +157,9 @@ class OcclusionMetric(CurveMetric[None]):
     def files(
         self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: None
     ) -> Texts:
-        """Yield (name, text) for the tables of each curve, and for ID_ev1_occ.txt of each image.
+        """Yield (name, text) for the tables of each curve, and per_image/ID_ev1_occ.txt per image.
 
-        The columns of ID_ev1_occ.txt are thresh cntR sumR cntP sumP cntR_occ cntP_occ.
+        The columns of the latter are thresh cntR sumR cntP sumP cntR_occ cntP_occ.
         """
         yield from super().files(score, ids, stack, protocol, opt)
         counts = [stack[name] for name in ("matches", "right_gt", "right_pred")]

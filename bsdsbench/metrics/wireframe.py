@@ -84,26 +84,18 @@ class WireframeMetric(Metric[WireframeOptions]):
     ) -> Arrays:
         """Count the pixels of the drawn lines with `counter`, and match lines and junctions.
 
-        Returns the counts of `counter` and these arrays:
+        Returns the counts of `counter`, and
 
-        lines : float64 (L, 4), one row for each predicted line before the first repetition of the
-            first line, in the order of the file. Column 0 is the score. Columns 1 to 3 are 1 if the
-            line is a true positive at the distance thresholds 5, 10 and 15, else 0.
-        junctions : float64 (J, 4), one row for each predicted junction, in descending order of
-            score. The columns are as for lines, with the distance thresholds 0.5, 1 and 2. The
-            array is empty if no junction is annotated.
+        lines, junctions : the arrays of `_match_lines` and `_match_junctions`
         n_lines, n_junctions : float64 (), the numbers of annotated lines and junctions
 
-        If the prediction or the ground truth has no coordinates of lines, `lines` and `junctions`
-        are empty, and both numbers are NaN. If only junctions are missing on one side, this holds
-        for junctions alone.
+        If the prediction or the ground truth has no coordinates of lines, both arrays are empty,
+        and both numbers NaN. If one of them has no junctions, the same holds for junctions only.
         """
         grid, drawn = GRID, pred  # the grid of the predicted coordinates, and the drawn lines
         if "lines" in pred.parts:
-            usual_grid = gt.shape if opt.lines_in == "image" else GRID
-            grid = pred.lines.grid or usual_grid
-            is_drawn_on_grid = grid in (pred.lines.grid, GRID)  # by the reader of the file
-            if not is_drawn_on_grid:
+            grid = pred.lines.grid or (gt.shape if opt.lines_in == "image" else GRID)
+            if pred.lines.grid is None and grid != GRID:  # the file's reader drew them on GRID
                 soft = draw_lines(pred.lines, gt.shape, grid)
                 drawn = Prediction(pred.image_id, pred.path, soft=soft)
         counts: dict[str, Any] = {
@@ -133,19 +125,14 @@ class WireframeMetric(Metric[WireframeOptions]):
         """Compute the scores of the pixels, lines and junctions for S data sets.
 
         stack: the counts of N images, name -> (N, ...).
-        weights (S, N): how often each image occurs in each of S data sets.
+        weights (S, N): how often each image occurs in each data set.
 
-        The scores are those of `curve_scores` for the pixels, and these arrays of shape (S,):
-
-        fh, aph : F^H and AP^H of the pixels. The recalls in ascending order are paired with the
-            precisions in descending order, regardless of their thresholds.
-        sap5, sap10, sap15 : sAP of the lines at each distance threshold
-        msap : the mean of these three
-        map_j : mAP^J of the junctions, the mean AP over their three distance thresholds
+        Returns the `curve_scores` of the pixels, and the scores of `columns`, float64 (S,).
         """
         scores = curve_scores(stack["thresholds"], stack["matches"], weights, protocol)
         curve = scores["curve"]
-        # (S, T); as precision now falls while recall rises, it needs no interpolation
+        # (S, T); L-CNN's program pairs recalls and precisions by rank, whatever their thresholds.
+        # As precision now falls while recall rises, it needs no interpolation
         recall, precision = np.sort(curve.recall), np.sort(curve.precision)[:, ::-1]
         scores["fh"] = f_measure(precision, recall).max(axis=1)
         scores["aph"] = np.sum(np.diff(recall, prepend=0.0) * precision, axis=1)
@@ -156,28 +143,26 @@ class WireframeMetric(Metric[WireframeOptions]):
         return {**scores, "msap": sap.mean(axis=1), "map_j": junction_ap.mean(axis=1)}
 
 
-def _match_lines(drawn: Lines, pred_ends: F8, gt_ends: F8) -> F8:
+def _match_lines(lines: Lines, pred_ends: F8, gt_ends: F8) -> F8:
     """Match predicted lines to annotated ones, in the order of the file.
 
-    drawn: the N predicted lines as they are in the file. Their scores are used, and their ends to
-        find out where the first line is repeated.
-    pred_ends (N, 4), gt_ends (M, 4): row and column of both ends of each predicted and each
-        annotated line, on the grid of 128 x 128.
+    lines: the predicted lines as they are in the file. From a repetition of the first line on, they
+        are padding, and left out.
+    pred_ends (N, 4), gt_ends (M, 4): row and column of both ends, on the grid of 128 x 128.
 
-    Returns float64 (L, 4) for the L predicted lines before the first repetition of the first line.
-    Column 0 is the score. Columns 1 to 3 are 1 if the line is a true positive at the corresponding
-    threshold in LINE_THRESHOLDS, else 0.
+    Returns float64 (L, 4) for the L lines before the padding. Column 0 is the score. Columns 1 to 3
+    are 1 if the line is a true positive at each of LINE_THRESHOLDS, else 0.
     """
-    equals_first = (drawn.ends == drawn.ends[:1]).all(axis=1)
+    equals_first = (lines.ends == lines.ends[:1]).all(axis=1)
     repetitions = np.flatnonzero(equals_first)[1:]  # without the first line itself
     n_lines = repetitions[0] if repetitions.size else len(pred_ends)
     pred = pred_ends[:n_lines].reshape(-1, 1, 2, 2)  # (L, 1, end, row and column)
     gt = gt_ends.reshape(1, -1, 2, 2)  # (1, M, end, row and column)
-    swapped_gt = gt[:, :, ::-1]  # with the ends exchanged
+    # The sum of the squared distances between ends, paired as they are, and exchanged
     distance = ((pred - gt) ** 2).sum(axis=(2, 3))
-    swapped_distance = ((pred - swapped_gt) ** 2).sum(axis=(2, 3))
+    swapped_distance = ((pred - gt[:, :, ::-1]) ** 2).sum(axis=(2, 3))
     is_hit = _find_hits(np.minimum(distance, swapped_distance), LINE_THRESHOLDS)
-    return np.column_stack([drawn.scores[:n_lines], is_hit])
+    return np.column_stack([lines.scores[:n_lines], is_hit])
 
 
 def _match_junctions(junctions: F8, grid: tuple[int, int], annotated: F8) -> F8:
@@ -188,26 +173,23 @@ def _match_junctions(junctions: F8, grid: tuple[int, int], annotated: F8) -> F8:
     annotated (M, 2): row and column of each annotated junction on the grid of 128 x 128.
 
     Returns float64 (N, 4), sorted by descending score. Column 0 is the score. Columns 1 to 3 are 1
-    if the junction is a true positive at the corresponding threshold in JUNCTION_THRESHOLDS, else
-    0. The array is empty, (0, 4), if no junction is annotated.
+    if the junction is a true positive at each of JUNCTION_THRESHOLDS, else 0. If nothing is
+    annotated, it is (0, 4): L-CNN's program skips such an image.
     """
     if not len(annotated):
         return np.zeros((0, 4))
     best_first = junctions[np.argsort(-junctions[:, 2], kind="stable")]
     offsets = _to_grid(best_first[:, :2], grid)[:, None] - annotated  # (N, M, 2)
-    distance = np.sqrt((offsets**2).sum(axis=-1))
-    is_hit = _find_hits(distance, JUNCTION_THRESHOLDS)
+    is_hit = _find_hits(np.sqrt((offsets**2).sum(axis=-1)), JUNCTION_THRESHOLDS)
     return np.column_stack([best_first[:, 2], is_hit])
 
 
 def _check_coordinates(lines: Lines, grid: tuple[int, int], where: str) -> None:
-    """Check that the coordinates of lines and junctions are plausible for `grid` (rows, columns).
+    """Raise DataError if coordinates of lines or junctions are implausible for `grid`.
 
-    `where` names the file in error messages.
-
-    Raises DataError in two cases. If no coordinate exceeds 1 although some end of a line is not at
-    0, the coordinates are probably fractions of the image size. If a coordinate exceeds the grid by
-    more than SLACK cells, they are probably those of a larger grid.
+    `where` names the file in the message. If no coordinate exceeds 1, and some end of a line is not
+    at 0, the coordinates are probably fractions of the image size. If one exceeds the grid (rows,
+    columns) by more than SLACK cells, they are probably those of a larger grid.
     """
     junctions = np.zeros((0, 3)) if lines.junctions is None else lines.junctions
     points = np.concatenate([lines.ends.reshape(-1, 2), junctions[:, :2]])
@@ -217,14 +199,14 @@ def _check_coordinates(lines: Lines, grid: tuple[int, int], where: str) -> None:
     if max(row, column) <= 1 and lines.ends.any():
         raise DataError(
             f"{where}: all coordinates lie within 0 .. {max(row, column):.4g}, expected those of "
-            f"a grid of {grid[0]} x {grid[1]} (shares of the picture? multiply by rows and columns)"
+            f"a grid of {grid[0]} x {grid[1]} (fractions of the image? multiply by rows and columns)"
         )
     if row > grid[0] + SLACK or column > grid[1] + SLACK:
         raise DataError(
             f"{where}: lines up to row {row:.4g}, column {column:.4g}, expected them inside "
-            f"a grid of {grid[0]} x {grid[1]} (pixels of the picture: wireframe.lines_in=image; "
-            f"of the network's {GRID[0]} x {GRID[1]}: lines_in=network; another: `grid` in the "
-            "file; each point is row, column)"
+            f"a grid of {grid[0]} x {grid[1]} (in pixels: wireframe.lines_in=image; on the network "
+            f"grid {GRID[0]} x {GRID[1]}: lines_in=network; another: `grid` in the file; each point "
+            "is row, column)"
         )
 
 
@@ -240,16 +222,13 @@ def _to_grid(coordinates: F8, grid: tuple[int, int]) -> F8:
 
 
 def _find_hits(distance: F8, thresholds: tuple[float, ...]) -> Bool:
-    """Find out which of P predictions are true positives at each of K distance thresholds.
+    """Find out which of P predictions are true positives at K distance thresholds, bool (P, K).
 
-    A prediction is a true positive if its nearest annotation (a line or a junction) is closer than
-    the threshold, and no earlier prediction was matched to the same annotation. Of several equally
-    near annotations, the first is the nearest.
+    A prediction is a true positive if its nearest annotation (the first of several equally near) is
+    closer than the threshold, and no earlier prediction was matched to the same annotation.
 
     distance (P, M): the distance of each prediction from each of M annotations. The predictions are
         in the order in which they are matched.
-
-    Returns bool (P, K).
     """
     is_hit = np.zeros((len(distance), len(thresholds)), bool)
     if not distance.size:
@@ -264,18 +243,15 @@ def _find_hits(distance: F8, thresholds: tuple[float, ...]) -> Bool:
 
 
 def _pooled_ap(predictions: F8, n_annotated: F8, weights: Weights) -> F8:
-    """Compute average precision at three distance thresholds for S samples of N images.
+    """Compute interpolated average precision at three distance thresholds, float64 (S, 3).
 
-    The predictions of all images are ranked together by score. Predictions with equal scores keep
-    the order of the images.
+    The predictions of all images are ranked together by score; equal scores keep the images' order.
+    The result is NaN for a data set in which nothing is annotated.
 
-    predictions (N, L, 4): the predictions of each image, padded with rows of NaN to the number L of
-        the image that has most. Column 0 is the score. Columns 1 to 3 are 1 if the prediction is a
-        true positive at the corresponding threshold, else 0.
-    n_annotated (N,): number of annotated lines or junctions of each image; NaN counts as 0.
-    weights (S, N): how often each image occurs in each sample.
-
-    Returns float64 (S, 3), which is NaN for samples in which nothing is annotated.
+    predictions (N, L, 4): the arrays of `_match_lines` or `_match_junctions` of N images, padded
+        with rows of NaN to the length L of the longest.
+    n_annotated (N,): the number of annotated lines or junctions; NaN counts as 0.
+    weights (S, N): how often each image occurs in each of S data sets.
     """
     from bsdsbench.kernels.curves import sum_interpolated_precision
 
