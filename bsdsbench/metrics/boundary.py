@@ -78,10 +78,9 @@ BOUNDARY_COLUMNS = (
 
 
 def tolerance_key(score: str, tolerance: str) -> str:
-    """Return the key of a score at a tolerance, such as "ods@0_00375".
+    """Return the key of a score at a tolerance such as "0.00375" or "mean": "ods@0_00375".
 
-    `tolerance` is one of `Protocol.tolerance_names`, such as "0.00375", or "mean". Its dot becomes
-    "_", because dots separate the parts of a key.
+    The dot becomes "_", because dots separate the parts of a key.
     """
     return f"{score}@{tolerance.replace('.', '_')}"
 
@@ -89,18 +88,18 @@ def tolerance_key(score: str, tolerance: str) -> str:
 class CurveMetric(Metric[Opt]):
     """A metric of precision-recall curves that are scored as in the boundary benchmark.
 
-    The scores of each curve in `curve_names` form a group with the curve's key. If `curve_names` is
-    empty, there is a single curve, and its scores are not in a group.
+    The scores of each curve in `curve_names` are nested under the curve's key. If `curve_names` is
+    empty, there is a single curve, and its scores are not nested.
     """
 
     cuts_at_thresholds = True
     part_columns = BOUNDARY_COLUMNS
 
     def curves(self, stack: Stack, opt: Opt) -> dict[tuple[str, ...], I8]:
-        """Return the counts of each curve at T thresholds in N images, by the path of its scores.
+        """Return the counts of each curve, by the path to its scores: (), or (key,) of several.
 
-        The counts are int64 (N, T, 4), with the columns `matches` of `boundary_counts`. If there is
-        a single curve, its path is (). Otherwise the path of each curve is (key,).
+        Counts are int64 (N, T, 4) for N images and T thresholds: matched_gt, total_gt, matched_pred
+        and total_pred, as in the `matches` of `boundary_counts`.
         """
         if not self.curve_names:
             return {(): stack["matches"]}
@@ -110,10 +109,10 @@ class CurveMetric(Metric[Opt]):
         """Compute the scores of each precision-recall curve for S data sets.
 
         stack: the counts of N images, name -> (N, ...).
-        weights (S, N): how often each image occurs in each of S data sets.
+        weights (S, N): how often each image occurs in each data set.
 
-        Returns the result of `curve_scores` for the curve, whose arrays are (S,). If there are
-        several curves, the dict has such a result for each of them under the curve's key.
+        Returns the result of `curve_scores`, arrays (S,) by name; of several curves, one such dict
+        for each curve's key.
         """
         scores: dict[str, Any] = {}
         for path, matches in self.curves(stack, opt).items():
@@ -124,11 +123,11 @@ class CurveMetric(Metric[Opt]):
     def files(
         self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: Opt
     ) -> Texts:
-        """Yield (file name, text) for the official tables of each curve that has scores.
+        """Yield (file name, text) for the tables of each curve, in the format of the official code.
 
-        If there are several curves, the files of each are in a folder, which is named after the
-        last key of the curve's path. The stack may have an array `counted`, bool (N, curves). In
-        that case, a curve's tables list only the images for which it is True.
+        A curve without scores has none. Of several curves, each has a folder, named by the last key
+        of its path. If the stack has `counted`, bool (N, curves), the tables of a curve list only
+        the images for which it is True.
         """
         thresholds, counted = stack["thresholds"], stack.get("counted")
         for k, (path, matches) in enumerate(self.curves(stack, opt).items()):
@@ -171,25 +170,23 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
     ) -> Arrays:
         """Count the matched boundary pixels of an image at every tolerance of the protocol.
 
-        By default, `_count_boundaries` counts them. A `counter` may be given that records further
-        arrays, such as errors by class. It counts at the first tolerance only, so if the protocol
-        has several, `_count_boundaries` adds the counts at the others.
+        counter: a function to use in place of `boundary_counts`, which records further arrays, such
+            as errors by class, but counts at the first tolerance only.
 
-        `opt` is not used here: void pixels were marked when the files were read.
+        `opt` is not used: void pixels were marked when the files were read.
         """
         if counter is None:
-            return _count_boundaries(pred, gt, protocol)
+            return boundary_counts(pred, gt, protocol)
         counts = counter(pred, gt, protocol)
         if len(protocol.tolerances) == 1:
             return counts
-        return {**_count_boundaries(pred, gt, protocol), **counts}
+        return {**boundary_counts(pred, gt, protocol), **counts}
 
     def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: VoidOptions) -> Arrays:
-        """Compare each annotator's map with the maps of all other annotators, and add the counts.
+        """Count each annotator's map against those of all others, and sum the counts.
 
-        Each map in turn takes the part of the prediction, at the single threshold 0.5. Returns the
-        sums of the `boundary_counts` over all annotators, and the threshold. Raises DataError if
-        there are fewer than two annotators.
+        Each map in turn serves as the prediction, at the single threshold 0.5. Returns the sums of
+        `boundary_counts`, and the threshold. Raises DataError for fewer than two annotators.
         """
         annotators = gt.boundaries
         at_least_two(gt, len(annotators))
@@ -207,11 +204,11 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
         """Compute ODS, OIS, AP and R50 for S data sets, as arrays (S,).
 
         stack: the counts of N images, name -> (N, ...).
-        weights (S, N): how often each image occurs in each of S data sets.
+        weights (S, N): how often each image occurs in each data set.
 
-        Returns the result of `curve_scores` at the first tolerance of the protocol.
-        If the protocol has several tolerances, each score in `tolerance_scores` is also returned at
-        every tolerance ("ods@0_00375") and as the mean over all tolerances ("ods@mean").
+        Returns the result of `curve_scores` at the first tolerance. If the protocol has several,
+        each score in `tolerance_scores` is added at every tolerance ("ods@0_00375"), and as the
+        mean over them ("ods@mean").
         """
         thresholds = stack["thresholds"]
         scores = curve_scores(thresholds, stack["matches"], weights, protocol, r50=True)
@@ -221,7 +218,7 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
         for matches in np.moveaxis(stack[OTHER_MATCHES], 1, 0):  # from (N, tolerances, T, 4)
             per_tolerance.append(curve_scores(thresholds, matches, weights, protocol))
         for key in self.tolerance_scores:
-            values = [value_at(at_one, key) for at_one in per_tolerance]  # "ods" is a point: its F
+            values = [value_at(at_one, key) for at_one in per_tolerance]  # of "ods", a point, its F
             for name, at_one in zip(protocol.tolerance_names, per_tolerance, strict=True):
                 scores[tolerance_key(key, name)] = at_one[key]
             scores[tolerance_key(key, "mean")] = np.mean(values, axis=0)
@@ -233,13 +230,13 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
         `tables` maps the names of its files to arrays (rows, columns). These files are used:
 
         - eval_bdry_thr.txt: the curve, from which R50 is computed
-        - eval_bdry.txt: ODS, OIS and AP. If it is absent, ODS and AP are computed from the curve,
-          and OIS is NaN.
-        - eval_bdry_img.txt: the best point of each image, which is named by its number. If it is
-          absent, `n_images` is 0.
+        - eval_bdry.txt: ODS, OIS and AP. Without it, ODS and AP are computed from the curve, and
+          OIS is NaN.
+        - eval_bdry_img.txt: the best point of each image. Without it, `n_images` is 0.
 
-        Returns None if neither of the first two files is there. Raises DataError if eval_bdry.txt
-        is there, but eval_bdry_thr.txt is not.
+        Returns the scores by their keys, `curve`, `n_images`, and `images`, a pair for each image:
+        its number as text, and its scores. Returns None if neither of the first two files is there.
+        Raises DataError if only eval_bdry.txt is.
         """
         if not tables.keys() & {"eval_bdry.txt", "eval_bdry_thr.txt"}:
             return None
@@ -248,16 +245,13 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
         # columns: threshold, recall, precision, F
         thresholds, recall, precision = tables["eval_bdry_thr.txt"][:, :3].T
         curve = PRCurve(thresholds, precision, recall)
+        ods, ap = best(curve).to_mapping(), math.nan
+        ois = dict.fromkeys(("recall", "precision", "f"), math.nan)
         if "eval_bdry.txt" in tables:
             # columns: threshold, recall, precision, F of ODS; recall, precision, F of OIS; AP
-            numbers = tables["eval_bdry.txt"][0, :8].tolist()
+            *numbers, ap = tables["eval_bdry.txt"][0, :8].tolist()
             ods = dict(zip(("threshold", "recall", "precision", "f"), numbers[:4], strict=True))
-            ois = dict(zip(("recall", "precision", "f"), numbers[4:7], strict=True))
-            ap = numbers[7]
-        else:
-            ods = best(curve).to_mapping()
-            ois = dict.fromkeys(("recall", "precision", "f"), math.nan)
-            ap = math.nan
+            ois = dict(zip(ois, numbers[4:], strict=True))
         images = []
         # columns: number of the image; threshold, recall, precision and F of its best point
         for number, *point in tables.get("eval_bdry_img.txt", np.zeros((0, 5))).tolist():
@@ -279,21 +273,21 @@ def boundary_score(
 ) -> BoundaryScore:
     """Compute the boundary scores of a data set from its images' records, or of a single image.
 
-    The order of the records does not matter. An image without a boundary pixel in either map adds
-    nothing. Source: collect_eval_bdry.m; for R50 the edges toolbox.
+    Images without a boundary pixel in either map do not contribute. Source: collect_eval_bdry.m;
+    `edges_r50` follows the edges toolbox.
 
     Parameters
     ----------
     records : sequence of ImageRecord, or Counts
-        One record with boundary counts per image; or the counts of a single image, whose `ods` is
-        then its best F.
+        One record with boundary counts per image, in any order; or the counts of a single image,
+        whose `ods` is then its best F.
     protocol : Protocol, str or None
         The protocol, or the name of a preset, that sets the rules of the scores; bsds500 if None.
 
     Returns
     -------
     BoundaryScore
-        `ods`, `ois`, `ap`, `r50`, `edges_r50`, `curve`, `n_images`.
+        `ods`, `ois`, `ap`, `r50` (BSDS), `edges_r50` (edges toolbox), `curve`, `n_images`.
 
     Raises
     ------
@@ -331,9 +325,10 @@ def boundary_counts(
     *,
     dropped: Bool | None = None,
 ) -> MatchCounts:
-    """Count the boundary pixels of one image, and the matched ones among them, at each threshold.
+    """Count the boundary pixels of one image, and those matched one to one, at each threshold.
 
-    Source: official evaluation_bdry_image.m and correspondPixels.
+    Pixels of a pair are at most `protocol.max_dist` times the image diagonal apart. Source:
+    official evaluation_bdry_image.m and correspondPixels.
 
     Parameters
     ----------
@@ -346,8 +341,7 @@ def boundary_counts(
     protocol : Protocol, str or None
         A protocol or the name of a preset; bsds500 if None.
     dropped : array or None
-        (H, W) bool map, True at predicted pixels that are removed after thinning. By default, none
-        are removed.
+        (H, W) bool map, True at predicted pixels to remove after thinning.
 
     Returns
     -------
@@ -379,21 +373,10 @@ def boundary_counts(
     >>> int(counts.matched_pred[0]), int(counts.total_pred[0])
     (30, 30)
     """
-    return _count_boundaries(
-        Prediction.of(pred), GroundTruth.of(gts), Protocol.load(protocol), dropped
-    )
-
-
-def _count_boundaries(
-    pred: Prediction, gt: GroundTruth, protocol: Protocol, dropped: Bool | None = None
-) -> MatchCounts:
-    """Count the boundary pixels of one image as `boundary_counts` does.
-
-    Raises ShapeError if the sizes of prediction and ground truth differ.
-    """
     from bsdsbench.kernels.matching.matching import match_steps, prepare_truth
 
-    gt_maps, valid = truth_maps(gt, protocol), gt.parts.get("valid")
+    pred, truth, protocol = Prediction.of(pred), GroundTruth.of(gts), Protocol.load(protocol)
+    gt_maps, valid = truth_maps(truth, protocol), truth.parts.get("valid")
     shape = gt_maps.shape[1:]
     radii = protocol.radii(shape)
     widest = prepare_truth(gt_maps, max(radii))  # for the largest tolerance
@@ -413,7 +396,7 @@ def _count_boundaries(
     counts = {"thresholds": thresholds, "matches": tables[0]}
     if len(tables) > 1:
         counts[OTHER_MATCHES] = np.stack(tables[1:])
-    return cast(MatchCounts, counts_of(counts))  # they come from the kernels, so they are sound
+    return cast(MatchCounts, counts_of(counts))  # unchecked, as our own kernels made them
 
 
 def boundary_match_maps(
@@ -422,10 +405,10 @@ def boundary_match_maps(
     protocol: Protocol | None,
     threshold: float,
 ) -> MatchMaps:
-    """Find the pixels that `boundary_counts` matches at one threshold, and those that it does not.
+    """Return maps of the pixels that `boundary_counts` matches at one threshold, and of the others.
 
-    `pred`, `gts` and `protocol` are as in `boundary_counts`. Pixels are matched at the protocol's
-    first tolerance. Raises DataError unless `threshold` is one of the thresholds of the counts.
+    The arguments are as in `boundary_counts`. Only the first tolerance is used. Raises DataError
+    unless `threshold` is one of the thresholds at which `boundary_counts` counts.
     """
     from bsdsbench.kernels.matching.matching import match_maps
 
@@ -438,7 +421,7 @@ def boundary_match_maps(
     elif threshold in thresholds:
         bmap = rebuild_maps(events, shape)[int(np.argmax(thresholds == threshold))]
     else:
-        raise DataError(f"threshold {threshold:g}: expected one of the counts'")
+        raise DataError(f"threshold {threshold:g}: expected one that boundary_counts returns")
     matched_pred, matched_gt = np.zeros(shape, bool), np.zeros(gt_maps.shape, bool)
     for annotator, gt in enumerate(gt_maps):
         pred_at, gt_at = match_maps(bmap, gt, protocol.radius(shape), annotator)
@@ -456,31 +439,25 @@ def boundary_match_maps(
 
 
 def truth_maps(gt: GroundTruth, protocol: Protocol) -> Bool:
-    """Return the boundaries that each of A annotators has drawn, as a bool array (A, H, W).
-
-    The boundaries are thinned to lines one pixel wide if `protocol.gt_thin` is True.
-    """
+    """Return the boundaries of A annotators, bool (A, H, W), thinned if `protocol.gt_thin`."""
     from bsdsbench.kernels.thinning import thin_each
 
     return thin_each(annotated_maps(gt)) if protocol.gt_thin else annotated_maps(gt)
 
 
 def boundaries_of_segs(pred: Prediction, valid: Bool | None = None) -> Bool:
-    """Return the boundaries of a prediction's T segmentations as a bool array (T, H, W).
+    """Return the boundaries of a prediction's T segmentations, bool (T, H, W).
 
-    valid: a bool array (H, W) that is False at void pixels. If it is given, no boundary is drawn
-        along void pixels.
-
-    Raises DataError if the prediction does not consist of segmentations.
+    No boundary is drawn between a region and void pixels, which are False in `valid` (H, W).
     """
     return np.stack([seg2bdry(s, valid) for s in pred.segs])
 
 
 class ThresholdEvents(NamedTuple):
-    """The changes of a boundary map as the threshold falls.
+    """The boundary map at each threshold, as changes from one threshold to the next.
 
-    There is one step per threshold. Step 0, for the highest threshold, changes an empty map to the
-    boundary map at that threshold. Each later step changes the map to that of the next lower one.
+    There is one step per threshold, from the highest to the lowest. Step 0 changes an empty map to
+    the boundary map at the highest threshold.
     """
 
     thresholds: F8  # (T,), ascending, so that step k belongs to thresholds[T - 1 - k]
@@ -496,20 +473,17 @@ def threshold_events(
     dropped: Bool | None = None,
     valid: Bool | None = None,
 ) -> ThresholdEvents:
-    """Make the boundary map of a prediction at each threshold, as changes from one to the next.
+    """Compute the boundary map of a prediction at each threshold, as changes between thresholds.
 
-    A soft map is cut at the protocol's thresholds and thinned. If the first threshold stands for
-    the whole image (`protocol.whole_image`), it is left out, as it needs no matching. If the
-    prediction consists of segmentations, the map at threshold k = 1, 2, ... has the boundaries of
-    the k-th segmentation.
+    A soft map is thresholded and thinned. A threshold that stands for the whole image
+    (`protocol.whole_image`) is left out, as it needs no matching. If the prediction consists of
+    segmentations, the map at threshold k = 1, 2, ... has the boundaries of the k-th.
 
     shape: (rows, columns) of the ground truth.
-    near: a bit mask made by `bits.pack`, uint64 (H, words). Changes of pixels whose bit is 0
-        may be left out, because these pixels are too far from the ground truth to be matched. By
-        default, all changes are kept.
-    dropped: a bool array (H, W) that is True at the pixels to remove after thinning.
-    valid: a bool array (H, W) that is False at void pixels. Void pixels are removed before thinning
-        and again after it.
+    near: a bit mask from `bits.pack`, uint64 (H, words). Pixels whose bit is 0 are too far from the
+        ground truth to be matched, and their changes may be left out.
+    dropped: bool (H, W), True at the pixels to remove after thinning.
+    valid: bool (H, W), False at void pixels, which are removed before thinning and after it.
 
     Raises ShapeError if the size of the prediction is not `shape`.
     """
@@ -547,18 +521,14 @@ def threshold_events(
 
 
 def _count_before(flags: Bool) -> I8:
-    """Count the True flags before each of E flags, and all True flags; returns int64 (E + 1,)."""
+    """Count the True flags before each of E flags, and in total, int64 (E + 1,)."""
     return np.concatenate([[0], np.cumsum(flags)])
 
 
 def rebuild_maps(events: Events, shape: tuple[int, ...]) -> Bool:
-    """Rebuild the boundary map at each threshold from the pixels that change between thresholds.
+    """Rebuild the boundary maps of `shape` at T thresholds from their `ThresholdEvents.events`.
 
-    events: the pixels that are added or removed at each step, as in `ThresholdEvents`. The steps go
-        from the highest threshold to the lowest.
-    shape: (H, W) of the maps.
-
-    Returns a bool array (T, H, W), ordered from the lowest threshold to the highest.
+    Returns bool (T, H, W), with the lowest threshold first.
     """
     n_steps = events.start.size - 1
     step_of_event = np.repeat(np.arange(n_steps), np.diff(events.start))
@@ -572,11 +542,10 @@ def rebuild_maps(events: Events, shape: tuple[int, ...]) -> Bool:
 def whole_image_counts(gt_maps: Bool, valid: Bool | None = None) -> I8:
     """Return the counts of a prediction in which every pixel of the image is a boundary pixel.
 
-    All boundary pixels in `gt_maps` (A, H, W), the maps of A annotators, are matched. A predicted
-    pixel is matched if at least one annotator drew it. Void pixels, which are False in `valid`
-    (H, W), are not predicted.
+    All pixels in `gt_maps` (A, H, W), the maps of A annotators, are matched. Void pixels, which are
+    False in `valid` (H, W), are not predicted.
 
-    Returns int64 (4,), with the columns `matches` of `boundary_counts`.
+    Returns int64 (4,): matched_gt, total_gt, matched_pred, total_pred.
     """
     n_annotated, n_drawn = np.count_nonzero(gt_maps), np.count_nonzero(gt_maps.any(axis=0))
     n_predicted = gt_maps[0].size if valid is None else np.count_nonzero(valid)

@@ -199,14 +199,14 @@ def _check_coordinates(lines: Lines, grid: tuple[int, int], where: str) -> None:
     if max(row, column) <= 1 and lines.ends.any():
         raise DataError(
             f"{where}: all coordinates lie within 0 .. {max(row, column):.4g}, expected those of "
-            f"a grid of {grid[0]} x {grid[1]} (fractions of the image? multiply by rows and columns)"
+            f"a grid of {grid[0]} x {grid[1]} (image fractions? multiply by rows and columns)"
         )
     if row > grid[0] + SLACK or column > grid[1] + SLACK:
         raise DataError(
             f"{where}: lines up to row {row:.4g}, column {column:.4g}, expected them inside "
             f"a grid of {grid[0]} x {grid[1]} (in pixels: wireframe.lines_in=image; on the network "
-            f"grid {GRID[0]} x {GRID[1]}: lines_in=network; another: `grid` in the file; each point "
-            "is row, column)"
+            f"grid {GRID[0]} x {GRID[1]}: lines_in=network; other: `grid` in the file; points are "
+            "row, column)"
         )
 
 

@@ -79,7 +79,7 @@ def test_segmentations_have_no_map_of_the_whole_image():
     halves = np.repeat([1, 2], [5, gts.shape[2] - 5])[None].repeat(gts.shape[1], axis=0)
     pred = Prediction("a", segs=(halves,))
     assert 0 not in boundary_counts(pred, gts, WITH_ZERO).thresholds
-    with pytest.raises(DataError, match="threshold 0: expected one of the counts"):
+    with pytest.raises(DataError, match="threshold 0: expected one that boundary_counts returns"):
         boundary_match_maps(pred, gts, WITH_ZERO, 0)
 
 
