@@ -42,10 +42,6 @@ def history_of(
     force : bool
         Return the runs even if they are not comparable.
 
-    Returns
-    -------
-    list of Evaluation
-
     Raises
     ------
     DataError
@@ -74,10 +70,6 @@ def history_table(runs: Sequence[Evaluation], columns: Sequence[str] | None = No
     columns : sequence of str, optional
         The scores to show, such as ["ods", "ap"], or ["all"] for every score. By default the
         scores that tables show for the last run.
-
-    Returns
-    -------
-    Table
 
     Raises
     ------
@@ -110,14 +102,9 @@ def plot_history(
     columns : sequence of str, optional
         The scores to draw. By default the first score that tables show for the last run.
     look : str, optional
-        The size of fonts and lines: "screen", "column" or "page" (of a paper), or "slide". By
-        default the look of the enclosing `plotting.style` block or, if there is none, "screen".
+        See `bsdsbench.plotting.style.style`.
     path : path, optional
         Also write the figure to this .pdf, .svg or .png file.
-
-    Returns
-    -------
-    Figure
 
     Raises
     ------
@@ -152,7 +139,7 @@ def plot_history(
 def _label_runs(ax: Axes, runs: Sequence[Evaluation]) -> None:
     """Label position k of the x axis with the name and the date of the run `runs[k]`.
 
-    If the labels do not fit side by side, they are rotated by 45 degrees.
+    Labels that do not fit side by side are rotated by 45 degrees.
     """
     from bsdsbench.plotting.style import font_size
 
@@ -178,12 +165,8 @@ def history_page(runs: Sequence[Evaluation], columns: Sequence[str] | None = Non
 def _chosen_scores(runs: Sequence[Evaluation], columns: Sequence[str] | None) -> Sequence[str]:
     """Return the full names, such as "boundary.ods", of the scores to show.
 
-    If `columns` is given, it contains the requested scores, by key or heading, such as "ods". If it
-    is None or empty, the scores that tables show by default for the last run are returned.
-
-    Only scores that at least one of the runs has are returned.
-
-    Raises DataError if `columns` names a score that no run has.
+    They are those in `columns`, by key or heading, or by default those that tables show for the
+    last run. Raises DataError if `columns` names a score that no run has.
     """
     known = list(dict.fromkeys(score for run in runs for score in flat_scores(run)))
     return chosen_scores(columns, known) if columns else usual_scores(runs[-1], known)

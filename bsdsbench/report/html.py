@@ -156,16 +156,15 @@ class Page:
 
     For a page with pictures, call `find_files`, then `add_pictures` for each image, then `render`.
     For a page without pictures, call `render` alone. The arguments of the constructor are those of
-    `write_report`. The page has these further attributes:
+    `write_report`. Further attributes:
 
     published_rows, table_notes : rows of published results for tables, and notes on them
     published_curves : the published results that have a stored curve
-    table : the table of images. The rows of images with pictures also have the key "thumb" and, if
-        the thumbnail needs a white background, "paper"
+    table : the table of images
     ids : the images of all runs, beginning with the images of the first run
-    sources : a dict from the name of a run to its files, if they were found
+    sources : the files of the runs, by the run's name, if they were found
     notes : a line for everything that the page lacks
-    pictures : a dict from the position of an image in `ids` to its pictures, see `add_pictures`
+    pictures : the pictures of an image, by its position in `ids`
     """
 
     def __init__(
@@ -202,17 +201,16 @@ class Page:
         If the files of a run are not found, a note is added. If the user gave a folder for this
         run, DataError is raised instead.
 
-        pred_folders : one folder of predictions per run, or None for a run's stored folder
-        gt_dir, images_dir : the folders of the ground truth and of the photos of all runs, or None
-            for the stored folders
+        pred_folders : one folder of predictions per run. None stands for the stored folder, here
+            and for the folders of ground truth and photos
 
         Returns the names of the runs for which the user gave a folder.
         """
         runs_with_folders = set()
         for run, folder in zip(self.runs, pred_folders, strict=True):
             if run.reported:
-                line = f"{run.name}: official tables have no files of images"
-                self.notes.append(f"no pictures: {line}")
+                line = "official tables have no files of images"
+                self.notes.append(f"no pictures: {run.name}: {line}")
                 continue
             if folder or gt_dir or images_dir:
                 runs_with_folders.add(run.name)
@@ -225,10 +223,9 @@ class Page:
         return runs_with_folders
 
     def add_pictures(self, image_id: str, pictures: dict[str, Any]) -> None:
-        """Add the pictures of an image to the page.
+        """Add the pictures of an image, see `MadePictures`, to the page.
 
-        pictures : the pictures as a dict, see `MadePictures`. The entries "thumb" and "paper" are
-            moved from this dict to the image's row in the table of images
+        "thumb" and "paper" are moved to the image's row in the table of images.
         """
         for name in ("thumb", "paper"):
             if name in pictures:
@@ -244,15 +241,14 @@ class Page:
             page has a note instead of the verdict and the intervals
         n_boot, seed : the number of bootstrap samples and the seed of their random numbers, for the
             intervals of error classes
-        served : If True, a server delivers the pictures of an image when the image is opened. If
-            False, the page itself contains the pictures
+        served : a server delivers the pictures of an image when it is opened, instead of the page
         """
         runs = self.runs
         with_classes = [run for run in runs if metric_with_errors(run) is not None]
         losses = [lost_scores(run, n_boot, seed) for run in with_classes]
-        slices_by_column = {}  # column of groups -> the slices of each run
-        for column in self.by:
-            slices_by_column[column] = [slices_of(run, column, self.cluster) for run in runs]
+        slices_by_column = {
+            column: [slices_of(run, column, self.cluster) for run in runs] for column in self.by
+        }
         verdict: list[str] = []
         intervals: Mapping[tuple[str, str], Estimate] = {}
         compared_tables: dict[str, Table] = {}
@@ -271,10 +267,9 @@ class Page:
         for column, slices in slices_by_column.items():
             tables += slice_tables(runs, [column], slices=slices)
         tables += compared_tables.values()
+        n_pictures = sum("gt" in pictures for pictures in self.pictures.values())
         if served and self.sources:
             n_pictures = len(self.ids)  # the server can draw every image
-        else:
-            n_pictures = sum("gt" in pictures for pictures in self.pictures.values())
         return _fill_template(
             title=self.title,
             facts=_facts(runs),
@@ -294,40 +289,25 @@ class Page:
         )
 
     def _script_data(self, tables: Sequence[Table], served: bool) -> dict[str, object]:
-        """Return the data that the page's scripts draw, as a dict for JSON.
-
-        The keys are:
-
-        - "runs", "published": the curves of runs and of published results, see `curves_data`.
-        - "human": [recall, precision] of human agreement on the test images of BSDS500. It is None
-          if any run is of other images.
-        - "columns", "images": the columns and the rows of the table of images, see `ImageTable`.
-        - "groups": the groups by which the table of images can be filtered, see `image_groups`.
-        - "csv": a dict from the key of a table to the table as CSV.
-        - "colors": "#rrggbb" for each class of pixels, in the order of `overlays.COLORS`. Class 0,
-          which is not drawn, has None.
-        - "served": True if a server delivers the pictures.
-        """
+        """Return the data that the page's scripts draw, as a dict for JSON."""
         curves = curves_data(self.runs, self.published_curves)
         is_human_task = not any(why_not_beside(run, HUMAN_TASK) for run in self.runs)
         return {
             "runs": curves[: len(self.runs)],
             "published": curves[len(self.runs) :],
-            "human": [*HUMAN_POINT] if is_human_task else None,
+            "human": [*HUMAN_POINT] if is_human_task else None,  # recall and precision
             "columns": self.table.columns,
             "images": list(self.table.rows.values()),
             "groups": image_groups(self.runs, self.by, self.table.rows),
             "csv": {table.key: to_csv(table) for table in tables},
+            # Of the classes of pixels; class 0 is not drawn
             "colors": [None, *(f"#{bytes(color).hex()}" for color in COLORS[1:])],
             "served": served,
         }
 
 
 def _fill_template(**content: object) -> str:
-    """Return the page as HTML: its template, filled with the content, style sheet and scripts.
-
-    content : the values of the template's variables, except those that are the same on all pages
-    """
+    """Return the page as HTML: its template, filled with the content, style sheet and scripts."""
     import jinja2
 
     files = resources.files("bsdsbench.report").joinpath("page")
@@ -344,8 +324,8 @@ def _fill_template(**content: object) -> str:
 def _facts(runs: Sequence[Evaluation]) -> list[str]:
     """Return three lines: the data sets of the runs, the date of the page, and the protocols.
 
-    The date is today's date in UTC, or that of SOURCE_DATE_EPOCH (in seconds), which reproducible
-    builds set.
+    The date, in UTC, is today or that of SOURCE_DATE_EPOCH (in seconds), which reproducible builds
+    set.
     """
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
     seconds = int(epoch) if epoch.isdigit() else None  # None for now

@@ -22,12 +22,11 @@ _DIFFERENCE = -1  # stands for the difference of two runs where a run's number i
 class ImageTable(NamedTuple):
     """The table of images, for the page's scripts.
 
-    columns : a dict for each column. Its keys are "label" (the heading), "run" (the number of the
-        run, or -1 for the difference of two runs), "main" (True if the column is shown on a phone)
-        and "whole" (True if the numbers are integers)
-    rows : a dict from an image id to its row, which is a dict with the keys "id" (the image id) and
-        "values" (a number or None for each column)
-    main_scores : for each run, a dict from an image id to the score in the run's first column
+    columns : a dict for each column: "label" (the heading), "run" (the number of the run, or -1 for
+        the difference of two runs), "main" (the column is shown on a phone) and "whole" (the
+        numbers are integers)
+    rows : the row of each image by its id, a dict: "id" and "values" (a number or None per column)
+    main_scores : for each run, the score in the run's first column by image id
     """
 
     columns: list[dict[str, Any]]
@@ -38,11 +37,9 @@ class ImageTable(NamedTuple):
 def build_image_table(runs: Sequence[Evaluation]) -> ImageTable:
     """Build the table of the images of all runs, with columns run by run and metric by metric.
 
-    The main column of a run is the first column of its first metric. If there are two runs, a last
-    column has the differences between their main columns (first run minus second run).
-
-    Numbers are rounded to five decimals. A column without any number is left out, unless it is the
-    first column of its metric.
+    The main column of a run is the first column of its first metric. For two runs, a last column
+    has the differences of their main columns (first minus second). Numbers are rounded to five
+    decimals. A column without any number is left out, unless it is the first one of its metric.
     """
     columns: list[dict[str, Any]] = []
     numbers_of_columns = []  # for each column, image id -> number
@@ -58,10 +55,8 @@ def build_image_table(runs: Sequence[Evaluation]) -> ImageTable:
                 if not numbers and k > 0:
                     continue
                 is_main = metric == run.metrics[0] and k == 0
-                is_whole = column.digits == 0
-                columns.append(
-                    {"label": column.heading, "run": run_number, "main": is_main, "whole": is_whole}
-                )
+                shown = {"label": column.heading, "run": run_number, "main": is_main}
+                columns.append({**shown, "whole": column.digits == 0})
                 numbers_of_columns.append(numbers)
                 if is_main:
                     main_scores.append(numbers)
@@ -75,14 +70,11 @@ def build_image_table(runs: Sequence[Evaluation]) -> ImageTable:
 
 
 def _usual_scores(run: Evaluation, metric: str) -> dict[Column, dict[str, float]]:
-    """Return the scores of the images by a metric that the table shows.
-
-    Returns a dict from a column to its numbers, which are a dict from image id to number.
+    """Return the scores of the images that the table shows: column -> image id -> number.
 
     The columns are those that tables show by default and, if the run has at most _MAX_CLASSES
-    classes, the first of these scores for each class. If the metric shows all scores by default, or
-    if the run has no records because it was read from official result files, all scores of whole
-    images are returned instead.
+    classes, the first of these scores for each class. All scores of whole images are returned
+    instead if the metric has no such default, or if the run was read from official result files.
     """
     scorer = registry.get(metric)
     usual_keys = scorer.usual(scorer.options_of(run.protocol))  # None for all scores
@@ -107,11 +99,10 @@ def _usual_scores(run: Evaluation, metric: str) -> dict[Column, dict[str, float]
 
 
 def _wrong_pixels(run: Evaluation, metric: str) -> dict[Column, dict[str, float]]:
-    """Return how many pixels of each image are false, and how many are missed.
+    """Return how many pixels of each image are false, and how many missed, as `_usual_scores` does.
 
-    Returns a dict from a column to its numbers, which are a dict from image id to number. Pixels
-    are counted at the threshold nearest to the ODS threshold. If the metric has no precision-recall
-    curve, or if the run has not stored numbers of matched pixels, the dict is empty.
+    Pixels are counted at the threshold nearest to the ODS threshold. Without a precision-recall
+    curve or stored numbers of matched pixels, the dict is empty.
     """
     records = [r for r in run.records if "matches" in r.counts.get(metric, ())]
     if not records or metric not in run.with_curve:
@@ -135,13 +126,9 @@ def image_groups(
 ) -> list[dict[str, Any]]:
     """Return the groups of images by which the table can be filtered.
 
-    Each group is a dict with the keys "label", such as "scene: indoor", and "ids", the image ids.
-    The groups of the columns in `by` come first, followed by those of the other columns that the
-    images have. A column with more than _MAX_GROUPS groups is left out.
-
-    by : names of columns of groups. A name may be followed by the limits at which its numbers are
-        divided, as in "size=0,1024"
-    image_ids : the images in the table
+    A group is a dict with the keys "label", such as "scene: indoor", and "ids", the image ids. The
+    groups of the columns in `by`, which may have limits as in "size=0,1024", precede those of the
+    images' other columns. A column with more than _MAX_GROUPS groups is left out.
     """
     record_of = {r.image_id: r for run in runs for r in run.records if r.image_id in image_ids}
     records = list(record_of.values())

@@ -47,9 +47,9 @@ BEST, AT_ODS, PIXELS = "best", "ods", "pixels"  # how file names end, as in ID_b
 def drawn_metric(run: Evaluation) -> Metric | None:
     """Return the metric whose pixels are drawn for a run, or None if no metric can be drawn.
 
-    This is the run's first metric that matches boundaries and has a precision-recall curve. If the
-    run has no such metric, it is the first metric that can draw its pixels and that interprets the
-    files in the same way as the run's first metric.
+    This is the run's first metric that matches boundaries and has a precision-recall curve. Without
+    one, it is the first metric that can draw its pixels and interprets the files as the run's first
+    metric does.
     """
     for metric in map(registry.get, registry.with_curve(run.metrics, run.protocol)):
         if metric.has_errors:
@@ -65,14 +65,13 @@ def drawn_metric(run: Evaluation) -> Metric | None:
 def pixel_steps(
     pred: Prediction, gt: GroundTruth, run: Evaluation, errors: bool | None = None
 ) -> DrawnSteps:
-    """Classify each pixel of an image as matched, false or missed, at every step.
+    """Classify each pixel of an image as matched, false or missed, at every step of `drawn_metric`.
 
-    The steps are the thresholds of the metric that `drawn_metric` returns for the run. If this
-    metric has no thresholds, the steps are the classes of a label map, or whatever else the metric
-    scores separately.
+    A step is a threshold or, for a metric without thresholds, a class of a label map or whatever
+    else the metric scores separately.
 
-    errors : If True, classes of errors are distinguished, which only metrics that match boundaries
-        have. If False, they are not. If None, they are distinguished if the run has counted them.
+    errors : distinguish classes of errors, which only metrics that match boundaries have; None does
+        so if the run has counted them
     """
     metric: Any = drawn_metric(run)
     options = metric.options_of(run.protocol)
@@ -85,10 +84,9 @@ def pixel_steps(
 
 
 def chosen_threshold(run: Evaluation) -> float | None:
-    """Return the ODS threshold of the metric whose pixels are drawn for a run.
+    """Return the ODS threshold of the metric whose pixels are drawn for a run, 0 if it is unknown.
 
-    The result is 0 if the metric has an ODS without a known threshold. It is None if the metric has
-    no ODS, or if no metric can be drawn.
+    Returns None if the metric has no ODS, or if no metric can be drawn.
     """
     metric = drawn_metric(run)
     if metric is None:
@@ -98,10 +96,7 @@ def chosen_threshold(run: Evaluation) -> float | None:
 
 
 def void_values(run: Evaluation) -> tuple[float, ...]:
-    """Return the ground-truth values that mark void pixels, which a run's metric does not count.
-
-    The metric is the one whose pixels are drawn, see `drawn_metric`.
-    """
+    """Return the ground-truth values of void pixels, which the drawn metric does not count."""
     metric = drawn_metric(run)
     if metric is None or not metric.void_option:
         return ()
@@ -109,11 +104,10 @@ def void_values(run: Evaluation) -> tuple[float, ...]:
 
 
 def void_pixels(gt: GroundTruth, run: Evaluation) -> Bool | None:
-    """Return a bool (H, W) array that is True at pixels that are not counted.
+    """Return a bool (H, W) array that is True at pixels that are not counted, or None without any.
 
-    If the ground truth has a valid map, these are the pixels outside it. Otherwise, they are the
-    pixels with a void value in the label map of the ground truth. The result is None if all pixels
-    are counted.
+    They lie outside the valid map of the ground truth or, without such a map, have a void value in
+    its label map.
     """
     valid = gt.parts.get("valid")
     if valid is None and "labels" in gt.parts and gt.labels.ndim == 2:
@@ -129,15 +123,11 @@ def _paint(
 ) -> NDArray[np.uint8]:
     """Paint the classes of pixels in colours, and return the picture as a uint8 (H, W, 3) array.
 
-    classes : uint8 (H, W) array
-        The class of each pixel, as an index into COLORS. Pixels of class 0 are not painted.
-    photo : uint8 (H, W, 3) array or None
-        The background, which is drawn as a pale gray photo. If it is None, the background is white.
-    opacity : float
-        The opacity of the colours over a photo, from 0 to 1.
-    mark : LargestError or None
-        An error to mark with a ring, and with a line to the nearest pixel of the other outline. An
-        error whose distance is 0 is not marked.
+    classes : uint8 (H, W), indices into COLORS; pixels of class 0 are not painted
+    photo : the background, uint8 (H, W, 3), drawn pale and gray; None for white
+    opacity : of the colours over a photo
+    mark : an error to mark with a ring, and with a line to the nearest pixel of the other outline,
+        unless its distance is 0
     """
     from skimage.draw import circle_perimeter, line
 
@@ -160,11 +150,9 @@ def _paint(
 
 
 class Painted(NamedTuple):
-    """An overlay of one image.
+    """An overlay of one image: its picture, uint8 (H, W, 3), and its score, such as "F 0.71".
 
-    kind : the end of the file's name, such as "best" in ID_best.png
-    pixels : the picture, a uint8 (H, W, 3) array
-    caption : the score at this step, such as "F 0.71"
+    `kind` ends the file's name, as "best" in ID_best.png.
     """
 
     kind: str
@@ -189,9 +177,8 @@ def paint_image(
 ) -> Iterator[Painted]:
     """Yield the overlays of an image, one for each step that `_steps_to_paint` selects.
 
-    An overlay is not painted before the iterator reaches it. Void pixels are gray.
-
-    photo : the background, a uint8 (H, W, 3) array, or None for white
+    An overlay is not painted before the iterator reaches it. Void pixels are gray. `photo` is the
+    background, uint8 (H, W, 3), or None for white.
     """
     steps = pixel_steps(pred, gt, run)
     void = void_pixels(gt, run)
@@ -206,24 +193,19 @@ def paint_image(
 
 
 def _steps_to_paint(steps: DrawnSteps, ods_threshold: float | None) -> dict[str, int]:
-    """Select the steps of an image that get an overlay.
+    """Return the steps of an image that get an overlay: the overlay's kind -> the step's index.
 
-    Returns a dict from the kind of an overlay, which ends its file name, to the index of its step.
-
-    - If the steps are thresholds, the kinds are "best" (the image's best threshold) and "ods" (the
-      threshold nearest to `ods_threshold`). If `ods_threshold` is None, the second one is missing.
-    - If the steps are parts (classes, or whatever the metric scores separately), the kinds are
-      "pixels" (all parts together) and, if there are several parts, "pixels_PART" for each part.
+    - If the steps are thresholds: "best" (the image's best one) and, if `ods_threshold` is not
+      None, "ods" (the one nearest to it).
+    - If they are parts, such as classes: "pixels" (all parts together) and, if there are several,
+      "pixels_PART" for each.
     """
-    if not steps.parts:
-        step_of_kind = {BEST: steps.best}
-        if ods_threshold is not None:
-            step_of_kind[AT_ODS] = int(np.abs(steps.thresholds - ods_threshold).argmin())
-        return step_of_kind
-    step_of_kind = {PIXELS: 0}  # the first step has all parts
-    for k, part in enumerate(steps.parts[1:], 1):
-        step_of_kind[f"{PIXELS}_{safe_name(part)}"] = k
-    return step_of_kind
+    if steps.parts:  # the first step has all parts
+        parts = enumerate(steps.parts[1:], 1)
+        return {PIXELS: 0} | {f"{PIXELS}_{safe_name(part)}": k for k, part in parts}
+    if ods_threshold is None:
+        return {BEST: steps.best}
+    return {BEST: steps.best, AT_ODS: int(np.abs(steps.thresholds - ods_threshold).argmin())}
 
 
 def write_overlays(
@@ -248,10 +230,6 @@ def write_overlays(
         The images to draw, by default all.
     progress : callable, optional
         Called after each image.
-
-    Returns
-    -------
-    list of Path
 
     Raises
     ------

@@ -57,35 +57,11 @@ def _gt_pictures(
     side: int | None,
     void: Bool | None,
 ) -> dict[str, object]:
-    """Make the pictures of the ground truth and the photo of one image.
+    """Make the pictures of the ground truth and the photo of one image, as data URLs for JSON.
 
-    Parameters
-    ----------
-    gt : GroundTruth
-        The annotations of the image.
-    photo : uint8 (H, W) or (H, W, 3) array, or None
-        The photo of the image, if there is one.
-    side : int or None
-        The length in pixels to which the longer side of the photo is reduced. If it is None, the
-        photo keeps its size.
-    void : bool (H, W) array or None
-        True at the pixels that are not counted. None means that all pixels are counted.
-
-    Returns
-    -------
-    dict
-        The pictures (as data URLs) and their descriptions, for JSON:
-
-        - "gt": the annotated lines on a transparent background. A line is darker the more
-          annotators drew it.
-        - "truth": the caption of "gt".
-        - "size": [width, height] of the image.
-        - "void": the void pixels in gray. The key is missing if `void` is None.
-        - "photo": the photo. The key is missing if `photo` is None.
-        - "thumb": a small picture for the table of images. It shows the photo or, if there is none,
-          the annotated lines.
-        - "paper": True if "thumb" shows lines, which need a white background. Otherwise the key is
-          missing.
+    Lines are transparent where no annotator drew, and darker the more did. The longer side of the
+    photo is reduced to `side` pixels, unless this is None. `void` is True at pixels that are not
+    counted.
     """
     shares, caption = annotated_shares(gt)
     levels = np.ceil(shares * (_LEVELS - 1)).astype(np.uint8)
@@ -93,25 +69,18 @@ def _gt_pictures(
     # (red, green, blue, opacity); level 0, without a line, is transparent
     palette = [(gray, gray, gray, 255 if k else 0) for k, gray in enumerate(grays)]
     gt_url = data_url("png", png_bytes(levels, palette))
-    pictures = {
-        "gt": gt_url,
-        "size": [gt.shape[1], gt.shape[0]],
-        "truth": f"ground truth, {caption}",
-    }
+    size = [gt.shape[1], gt.shape[0]]
+    pictures = {"gt": gt_url, "truth": f"ground truth, {caption}", "size": size}
     if void is not None:
         void_palette = (0, 0, 0, 0), (*COLORS[VOID_CLASS], round(255 * OPACITY))
         pictures["void"] = data_url("png", png_bytes(void.astype(np.uint8), void_palette))
-    if photo is None:
+    if photo is None:  # lines in the table of images need a white background, "paper"
         return {**pictures, "thumb": gt_url, "paper": True}
     return {**pictures, "photo": _jpeg_url(photo, side), "thumb": _jpeg_url(photo, THUMB)}
 
 
 class AnnotatedLines(NamedTuple):
-    """The annotated lines of an image.
-
-    lines : a float64 (H, W) array with the fraction of annotators who drew each pixel, from 0 to 1
-    caption : a description of the lines, such as "5 annotators"
-    """
+    """The fraction of annotators who drew each pixel, float64 (H, W), and a caption of it."""
 
     lines: NDArray[np.float64]
     caption: str
@@ -120,14 +89,8 @@ class AnnotatedLines(NamedTuple):
 def annotated_shares(gt: GroundTruth) -> AnnotatedLines:
     """Return the fraction of annotators who drew each pixel of a ground truth, with a caption.
 
-    If the ground truth has no boundary maps of annotators, the fraction is 1 at some pixels and 0
-    at all others. The first of these that the ground truth has decides where it is 1:
-
-    1. the boundary maps of the classes: at a boundary of any class
-    2. the label map: at the outlines of the labels
-    3. the mask: inside the mask
-
-    If it has none of them, the fraction is 0 everywhere.
+    Without boundary maps of annotators, the fraction is 1 at the boundaries of any class, else at
+    the outlines of the label map, else inside the mask. Without any of these, it is 0 everywhere.
     """
     if gt.boundaries:
         caption = counted(len(gt.boundaries), "annotator")
@@ -145,11 +108,10 @@ def annotated_shares(gt: GroundTruth) -> AnnotatedLines:
 
 
 def _jpeg_url(pixels: NDArray[np.uint8], side: int | None) -> str:
-    """Encode a picture as a JPEG file, and return it as a data URL.
+    """Encode a picture, uint8 (H, W) or (H, W, 3), as a JPEG file, and return it as a data URL.
 
-    pixels : a uint8 (H, W) array of grays, or a uint8 (H, W, 3) array of colours
-    side : the length in pixels to which the longer side is reduced. If it is None, the picture
-        keeps its size and is encoded with a higher quality
+    The longer side is reduced to `side` pixels. If `side` is None, the picture keeps its size and
+    is encoded with a higher quality.
     """
     from PIL import Image
 
@@ -164,10 +126,9 @@ def _jpeg_url(pixels: NDArray[np.uint8], side: int | None) -> str:
 def _draw_prediction(pred: Prediction, run: Evaluation) -> NDArray[np.uint8]:
     """Draw a prediction as dark lines on white, and return a uint8 (H, W) array.
 
-    - For a list of segmentations, an outline is darker the more segmentations have it.
-    - For a label map, the outlines are black.
-    - For any other prediction, the map that the protocol compares with thresholds is drawn, with
-      black for 1 and white for 0.
+    Outlines of segmentations are darker the more segmentations have them, and those of a label map
+    are black. Of any other prediction, the map that the protocol compares with thresholds is drawn,
+    with black for 1.
     """
     from bsdsbench.images import unit
     from bsdsbench.transforms.maps import prepare
@@ -182,20 +143,19 @@ def _draw_prediction(pred: Prediction, run: Evaluation) -> NDArray[np.uint8]:
 
 
 def data_url(kind: str, data: bytes) -> str:
-    """Return the content `data` of an image file of type `kind`, such as "png", as a data URL."""
+    """Return the content of an image file of type `kind`, such as "png", as a data URL."""
     return f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}"
 
 
 def by_interest(ids: Sequence[str], scores_of_runs: Sequence[Mapping[str, float]]) -> list[str]:
     """Sort the images of a report by how interesting they are to look at.
 
-    The images are ranked in several ways: for each run from the lowest to the highest score and
-    from the highest to the lowest, and for each pair of runs from the largest to the smallest
-    difference. The first image of every ranking comes first, then the second of every ranking, and
-    so on. Images without a score come last.
+    The images are ranked for each run from the worst to the best score and from the best to the
+    worst, and for each pair of runs from the largest to the smallest difference. The first image of
+    every ranking comes first, then the second of every ranking, and so on. Images without a score
+    come last.
 
-    ids : all images
-    scores_of_runs : for each run, a dict from image id to the main score
+    scores_of_runs : for each run, its main score by image id
     """
     rankings: list[list[str]] = []
     for scores in scores_of_runs:
@@ -213,10 +173,9 @@ def by_interest(ids: Sequence[str], scores_of_runs: Sequence[Mapping[str, float]
 class MadePictures(NamedTuple):
     """The pictures of an image, and the runs whose files could not be used.
 
-    pictures : a dict for JSON. It has the pictures of the ground truth and the photo (see
-        `_gt_pictures`), if the ground truth could be loaded. The key "runs" holds a dict from the
-        number of a run, as text, to its pictures: the prediction, "pred", as a data URL, and the
-        pixel classes (see `_planes`). If any pictures are missing, the key "fault" holds the reason
+    pictures : a dict for JSON: that of `_gt_pictures`, if the ground truth could be loaded; "runs",
+        the pictures of each run (the prediction, "pred", and those of `_planes`) by its number as
+        text; and "fault", the reason, if any pictures are missing
     failures : (run, error) for each run whose files could not be used
     """
 
@@ -232,11 +191,10 @@ class ImagePictures:
     ) -> None:
         """Set the runs, their files and the size of the pictures.
 
-        runs : all runs of the report. A run is numbered by its position in this sequence
-        sources : a dict from the name of a run to its files. Runs that are not in this dict get no
-            pictures
-        full : If True, photos and predictions keep their size, and classes of errors are drawn even
-            for runs that have not counted them. If False, pictures are reduced to THUMBNAIL pixels
+        runs : all runs of the report, which are numbered in this order
+        sources : the files of a run, by its name. Runs without files get no pictures
+        full : photos and predictions keep their size, instead of THUMBNAIL pixels, and classes of
+            errors are drawn even for runs that have not counted them
         """
         self.sources = sources
         self.side = None if full else THUMBNAIL
@@ -280,54 +238,30 @@ class ImagePictures:
 
 
 def _planes(steps: DrawnSteps, effort: int = EFFORT) -> dict[str, object]:
-    """Pack the class of each pixel of an image at every step, and the counts, for JSON.
+    """Pack the class of each pixel at every step, and the counts, for the scripts of the page.
 
-    A step is a threshold, or a part: a class, or whatever else the metric scores separately. The
-    page decodes the classes and draws them on a canvas.
+    A step is a threshold, or a part: a class, or whatever else the metric scores separately.
 
     effort : the zlib compression level
-
-    Returns a dict with these keys:
-
-    - "planes": five arrays of bytes, which are concatenated, compressed with zlib and encoded in
-      base64. They are the low and the high bytes of `steps.n_changes`, the low and the high bytes
-      of `steps.steps`, and `steps.classes`.
-    - "n": the number of changes, which is the size of `steps.steps`.
-    - "size": (width, height) of the image.
-    - "thresholds": a list with the threshold (or the number of the part) of each step.
-    - "matchedGt": a list with the number of matched annotated pixels at each step.
-    - "totalGt": the number of all annotated pixels. If the steps are parts, it is a list with a
-      number for each step.
-    - "measure", "beta2", "areas": the fields of `DrawnSteps` with these names.
-    - "best": the index of the best step, or 0 if the steps are parts.
-    - "classes": True if any pixel has a class of errors.
-    - "annotators": the number of annotators, if there are several.
-    - "sums": two lists with the numbers of matched and of all predicted pixels at each step, which
-      are summed over the annotators. The key is missing if there is only one annotator.
-    - "parts": the names of the parts, if the steps are parts.
-    - "marks": the largest error of each part as [row, col, to_row, to_col, distance], or None. If
-      distances are not measured, it is None. The key is missing if the steps are no parts.
     """
     planes = []
-    for numbers in (steps.n_changes, steps.steps):  # 16-bit numbers, as two planes each
-        low_bytes, high_bytes = numbers & 255, numbers >> 8
-        planes += [low_bytes.astype(np.uint8).tobytes(), high_bytes.astype(np.uint8).tobytes()]
-    planes.append(steps.classes.tobytes())
-    packed = zlib.compress(b"".join(planes), effort)
-    matched_gt, total_gt, *pred_sums = steps.matches.T.tolist()
+    for numbers in (steps.n_changes, steps.steps):  # 16-bit numbers, low bytes before high bytes
+        planes += [(numbers & 255).astype(np.uint8), (numbers >> 8).astype(np.uint8)]
+    packed = zlib.compress(b"".join(plane.tobytes() for plane in (*planes, steps.classes)), effort)
+    matched_gt, total_gt, *pred_sums = steps.matches.T.tolist()  # a number per step each
     optional: dict[str, object] = {}
-    if steps.n_annotators > 1:
+    if steps.n_annotators > 1:  # matched and all predicted pixels, summed over the annotators
         optional |= {"sums": pred_sums, "annotators": steps.n_annotators}
-    if steps.parts:
+    if steps.parts:  # the largest error of each part: [row, col, to_row, to_col, distance] or None
         optional |= {"parts": steps.parts, "marks": steps.marks or None}
     return {
         **optional,
         "planes": base64.b64encode(packed).decode("ascii"),
-        "n": int(steps.steps.size),
+        "n": int(steps.steps.size),  # the number of changes
         "size": steps.n_changes.shape[::-1],
-        "thresholds": [float(f"{t:.6g}") for t in steps.thresholds],
+        "thresholds": [float(f"{t:.6g}") for t in steps.thresholds],  # or numbers of parts
         "matchedGt": matched_gt,
-        "totalGt": total_gt if steps.parts else total_gt[0],
+        "totalGt": total_gt if steps.parts else total_gt[0],  # equal at all thresholds
         "measure": steps.measure,
         "beta2": steps.beta2,
         "best": 0 if steps.parts else steps.best,
@@ -346,22 +280,17 @@ def draw_pictures(
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Make the pictures of images in threads, and yield (image id, pictures) in the order of `ids`.
 
-    pictures : the callable that makes the pictures of one image
     named : the names of the runs for which the user gave folders. If a file of such a run cannot be
         used, DataError is raised
-    notes : an output list. At the end, a line is appended to it for every other run that has a file
-        which cannot be used
-    ids : the images, the most interesting ones first
-    full : If True, the pictures of all images are made. If False, the generator stops after MOST
-        images, or earlier if the pictures of the next image would bring the total above BUDGET
-        characters. The pictures of the first image are always made
+    notes : at the end, receives a line for every other run with a file that cannot be used
+    ids : the images, the most interesting ones first. At most MOST are drawn, as many as fit into
+        BUDGET characters, but at least one
+    full : draw all images instead
     progress : called after each image with (images done, images to draw, image id)
     """
     n_characters = 0
     reasons_by_run: dict[str, list[str]] = {}
-    drawn_ids = ids if full else ids[:MOST]
-    if not pictures.runs:
-        drawn_ids = []
+    drawn_ids = ids[: None if full else MOST] if pictures.runs else []
     pool = ThreadPoolExecutor(available_cores())
     try:
         results_in_order = zip(drawn_ids, pool.map(pictures, drawn_ids), strict=True)
@@ -379,7 +308,5 @@ def draw_pictures(
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
     for name, reasons in reasons_by_run.items():
-        note = f"no pictures: {name}: {reasons[0]}"
-        if len(reasons) > 1:
-            note += f" (and {len(reasons) - 1} more images)"
-        notes.append(note)
+        others = f" (and {len(reasons) - 1} more images)" if len(reasons) > 1 else ""
+        notes.append(f"no pictures: {name}: {reasons[0]}{others}")

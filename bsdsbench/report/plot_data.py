@@ -19,31 +19,23 @@ from bsdsbench.scores.ratios import f_measure
 
 
 def error_bars(losses: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[tuple[str, float]]]]:
-    """Return the bars of the plot of error classes, one for each run.
+    """Return the bars of the plot of error classes: a run's name, and its (class, width) pairs.
 
-    A bar is a pair of the name of the run and the segments of the bar, from left to right. A
-    segment is a pair of a class of errors and its width. The width stands for the rise of ODS if
-    the errors of this class alone were repaired, as a percentage of the length of the longest bar.
-    It is 0 if the rise is undefined.
+    A width stands for the rise of ODS if the errors of this class alone were repaired, in percent
+    of the longest bar. It is 0 if the rise is undefined.
 
-    losses : the result of `lost_scores` for each run
+    losses : what `lost_scores` returns for each run
     """
-    rises_of_runs = []  # for each run, error class -> rise of ODS
-    for lost in losses:
-        rises = {}
-        for side in ("missed", "false"):
-            _, class_of_key = ERROR_SIDES[side]
-            for key, error_class in class_of_key.items():
-                rises[error_class] = lost[side][key]["delta_ods"] or 0.0
-        rises_of_runs.append(rises)
-    longest = max((sum(rises.values()) for rises in rises_of_runs), default=0.0)
-    if longest == 0:
-        longest = 1.0  # any number will do, because all widths are 0
     bars = []
-    for lost, rises in zip(losses, rises_of_runs, strict=True):
-        widths = [(error_class, 100 * rise / longest) for error_class, rise in rises.items()]
-        bars.append((lost["name"], widths))
-    return bars
+    for lost in losses:
+        rises = []
+        for side in ("missed", "false"):
+            for key, error_class in ERROR_SIDES[side][1].items():
+                rises.append((error_class, lost[side][key]["delta_ods"] or 0.0))
+        bars.append((lost["name"], rises))
+    longest = max((sum(rise for _, rise in rises) for _, rises in bars), default=0.0)
+    longest = longest or 1.0  # any number will do if all widths are 0
+    return [(name, [(k, 100 * rise / longest) for k, rise in rises]) for name, rises in bars]
 
 
 class SlicePlot(NamedTuple):
@@ -56,7 +48,6 @@ class SlicePlot(NamedTuple):
 def slice_plot(runs: Sequence[Evaluation], slices: Sequence[Slices]) -> SlicePlot:
     """Draw a score of the runs in each slice (group of images), as `plotting.plot_slices` does.
 
-    runs : the runs
     slices : the slices of each run, all made from the same column of groups
     """
     from bsdsbench.plotting.comparison_plots import draw_slices
@@ -72,19 +63,15 @@ def curves_data(
 ) -> list[dict[str, object]]:
     """Return the data of the plot of precision-recall curves, as dicts for JSON.
 
-    There is a dict for each run, followed by one for each published result. Its keys are:
+    There is a dict for each run, followed by one for each published result:
 
     - "name": the text of the legend.
     - "color": the color of the line as "#rrggbb".
     - "dash": the lengths of dashes and gaps for SVG, or "" for a solid line.
-    - "curve": the points of the curve as lists [threshold, recall, precision, F]. Points with a
-      recall and precision of 0 are left out.
-    - "ods": the best point of the curve, as a list of the same four numbers.
-    - "level": the ODS threshold of the metric whose pixels are drawn for a run. The key is missing
-      for published results and for runs without such a threshold.
-
-    A threshold that is not known is None. If there is no curve, the keys "curve" and "ods" are
-    missing.
+    - "curve", if there is one: its points as lists [threshold or None, recall, precision, F],
+      except those with a recall and precision of 0.
+    - "ods", if there is a curve: its best point, as a list of the same four numbers.
+    - "level", for a run whose drawn metric has one: the ODS threshold.
     """
     names = [*(run.name for run in runs), *(row.label for row in published)]
     data: list[dict[str, object]] = []
@@ -106,12 +93,7 @@ def curves_data(
 
 
 def _points_of(curve: PRCurve | PublishedCurve, best: OperatingPoint) -> dict[str, object]:
-    """Return the points of one curve, as a dict with the keys "curve" and "ods" of `curves_data`.
-
-    Points with a recall and precision of 0 are left out.
-
-    best : the point with the best F on the curve, which becomes "ods"
-    """
+    """Return "curve" and "ods" of `curves_data` for one curve and its point with the best F."""
     thresholds = [None] * curve.recall.size if curve.thresholds is None else curve.thresholds
     f = f_measure(curve.precision, curve.recall)
     points = zip(thresholds, curve.recall, curve.precision, f, strict=True)

@@ -40,12 +40,12 @@ class ViewServer(ThreadingHTTPServer):
     Maps and annotations are read from the folders stored in the runs. Attributes:
 
     address : the URL to open
-    token   : the secret part of the URL
-    hosts   : the accepted Host headers
-    ids     : the image ids. A URL names an image by its position in this list
-    maker   : the callable that makes the pictures of an image
-    notes   : a line for everything that the page lacks
-    page    : the page in UTF-8
+    token : the secret part of the URL
+    hosts : the accepted Host headers
+    ids : the image ids. A URL names an image by its position in this list
+    maker : the callable that makes the pictures of an image
+    notes : a line for everything that the page lacks
+    page : the page in UTF-8
     """
 
     daemon_threads = True
@@ -54,7 +54,7 @@ class ViewServer(ThreadingHTTPServer):
         """Build the page and bind the port. Requests are not answered before `serve_forever`.
 
         runs : runs, or their folders
-        port : the number of the port. If it is 0, any free port is taken
+        port : the number of the port; 0 takes any free port
         """
         evaluations = as_runs(runs)
         page = Page(evaluations)
@@ -73,13 +73,11 @@ class ViewServer(ThreadingHTTPServer):
     def pictures(self, number: int) -> bytes:
         """Return the pictures of the image `ids[number]` as JSON, encoded in UTF-8.
 
-        The JSON object has the keys of `MadePictures.pictures`, except the two for the table of
-        images.
+        They are those of `MadePictures`, except the two for the table of images.
         """
         pictures = self.maker(self.ids[number]).pictures
-        for key in ("thumb", "paper"):
-            pictures.pop(key, None)
-        return json.dumps(pictures, separators=(",", ":")).encode()
+        kept = {key: value for key, value in pictures.items() if key not in ("thumb", "paper")}
+        return json.dumps(kept, separators=(",", ":")).encode()
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -98,9 +96,8 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """Send the page for /TOKEN/, or the pictures of an image for /TOKEN/pictures/NUMBER.
 
-        The status is 403 unless the request has exactly one Host header and this header names the
-        server. It is 404 if the path has another form, the token is wrong, or no image has this
-        number.
+        The status is 403 unless exactly one Host header is sent and names the server, and 404 if
+        the path has another form, the token is wrong, or no image has this number.
         """
         hosts = self.headers.get_all("Host", [])
         if len(hosts) != 1 or hosts[0] not in self.server.hosts:
@@ -119,11 +116,7 @@ class _Handler(BaseHTTPRequestHandler):
         return self._send("application/json", self.server.pictures(int(number)))
 
     def _send(self, kind: str, body: bytes) -> None:
-        """Send a response with status 200. A HEAD request gets the headers without the body.
-
-        kind : the content type, such as "application/json"
-        body : the content in bytes
-        """
+        """Send a response with status 200. A HEAD request gets the headers without the body."""
         self.send_response(200)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))

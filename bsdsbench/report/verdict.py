@@ -19,8 +19,8 @@ def verdict_lines(comparison: Comparison) -> list[str]:
     """Say in sentences which run is best, by the first score that the comparison shows.
 
     The first line names the best run. The next _MAX_COMPARED runs are compared with it in a line
-    each. If there are more runs, a last line gives their number. Runs whose score is undefined are
-    left out. If it is undefined for all runs, there are no lines.
+    each, and a last line counts those that remain. Runs whose score is undefined are left out; if
+    there are no others, there are no lines.
     """
     score = comparison.scores_shown[0]
     metrics = {name.partition(".")[0] for name in comparison.scores}
@@ -36,8 +36,7 @@ def verdict_lines(comparison: Comparison) -> list[str]:
     if not worse:
         return [f"{best.run}: {best_text}."]
     lines = [f"{best.run} is best: {best_text}."]
-    for interval in worse[:_MAX_COMPARED]:
-        lines.append(_difference_line(comparison, best.run, interval.run, score))
+    lines += [_difference_line(comparison, best.run, i.run, score) for i in worse[:_MAX_COMPARED]]
     if len(worse) > _MAX_COMPARED:
         lines.append(f"{len(worse) - _MAX_COMPARED} more are lower.")
     return lines
@@ -46,9 +45,8 @@ def verdict_lines(comparison: Comparison) -> list[str]:
 def _difference_line(comparison: Comparison, best: str, other: str, score: str) -> str:
     """Say in a sentence how much better the run `best` is than the run `other`.
 
-    The difference is printed as a positive number even if lower scores are better. For example, if
-    it is -0.02 with an interval from -0.03 to 0.01, it is printed as 0.02 with an interval from
-    -0.01 to 0.03.
+    The difference is positive even if lower scores are better: -0.02 with an interval from -0.03 to
+    0.01 becomes 0.02 with an interval from -0.01 to 0.03.
     """
     difference = comparison.difference_of(best, other, score)
     if np.isnan(difference.p_holm):
@@ -69,34 +67,27 @@ def _difference_line(comparison: Comparison, best: str, other: str, score: str) 
 def add_interval_notes(tables: Sequence[Table], compared: dict[str, Table]) -> None:
     """Add the notes of a comparison to the tables of scores that show its intervals, in place.
 
-    tables : tables of scores. The key of a table is METRIC if it has a row per run. It is
-        METRIC-parts if it has a row per class, or whatever else the metric scores separately
-    compared : the tables of the comparison by key. The notes of a table METRIC-parts are added to
-        the table of scores with the same key. The caption and the notes of the table "scores" are
-        added to the last table METRIC that has intervals. A table whose notes have been added is
-        removed from this dict
+    tables : tables of scores, with the key METRIC or, if their rows are parts such as classes,
+        METRIC-parts
+    compared : the tables of the comparison by key. The notes of METRIC-parts go to the table of
+        scores with this key; those of "scores", with its caption, to the last table with intervals.
+        A table whose notes have been added is removed from this dict
     """
     last_with_intervals = None
     for table in tables:
         if table.key in compared:
             _add_notes(table, compared.pop(table.key).notes)
-        elif _has_intervals(table):
+        elif any(isinstance(c, Estimate) and c.low is not None for row in table.rows for c in row):
             last_with_intervals = table
     if last_with_intervals is not None and "scores" in compared:
         overall = compared.pop("scores")
         _add_notes(last_with_intervals, [f"{overall.sentence}.", *overall.notes])
 
 
-def _has_intervals(table: Table) -> bool:
-    """Return True if any cell of the table is a number with an interval."""
-    cells = [cell for row in table.rows for cell in row]
-    return any(isinstance(cell, Estimate) and cell.low is not None for cell in cells)
-
-
 def _add_notes(table: Table, notes: Sequence[str | Note]) -> None:
-    """Add the notes that concern a whole table to `table`, in place and without repeats.
+    """Add the notes on the whole table to `table`, in place and without repeats.
 
-    Notes about single columns are not added, because the table of scores has these notes already.
+    Notes on single columns are not added, because the table of scores has these notes already.
     """
     added = [note for note in notes if isinstance(note, str)]
     table.notes = list(dict.fromkeys([*table.notes, *added]))

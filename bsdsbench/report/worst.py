@@ -39,15 +39,15 @@ def worst_figure(
     """Write a figure with a row per image: photo, ground truth, and an overlay for each run.
 
     Overlays show the pixels at the image's best threshold. Photos and ground truth are those of the
-    first run. If a photo is missing, its place is white. If all photos are missing, there is no
-    column of photos.
+    first run; the place of a missing photo is white. If all are missing, there is no column of
+    photos.
 
     runs : the runs, in the order of their columns
     image_ids : the images, in the order of the rows
     path : the .pdf, .svg or .png file
     look : the width of the figure, "page" or "column"
 
-    Raises DataError if `image_ids` is empty, if files of a run are missing, or if a run has no
+    Raises DataError if there are no images, if files of a run are missing, or if a run has no
     metric that can be drawn.
     """
     from bsdsbench.plotting.grid import PictureRow, draw_grid
@@ -83,14 +83,12 @@ def worst_figure(
 def _values_of_images(
     run: Evaluation, metric: str, columns: Sequence[str] | None
 ) -> dict[Field, dict[str, float | None]]:
-    """Return the chosen scores of a run's images, as {column: {image id: score}}.
+    """Return the chosen scores of a run's images: column -> image id -> score, None if undefined.
 
-    A score that is undefined is None. If a score is that of a single class, the heading of its
-    column begins with the name of the class.
+    The heading of the score of a single class begins with the name of the class.
 
-    columns : keys or headings of scores, which may name a class ("tumour.dice"), or "all" for every
-        score. By default, these are the first score of the metric and, if it has one, the score at
-        the ODS threshold
+    columns : keys or headings of scores, which may name a class ("tumour.dice"), or "all"; by
+        default the first score of the metric and, if it has one, the score at the ODS threshold
     """
     table = run.per_image(metric)
     keys = [column.key for column in registry.get(metric).image_columns]
@@ -103,10 +101,8 @@ def _values_of_images(
         only_class = classes.pop() if len(classes) == 1 else None
         prefix = f"{only_class}: " if only_class else ""
         for field in table_of_score.columns:
-            if not field.format:  # a column of text
-                continue
             column = replace(field, heading=prefix + field.heading)
-            if column in values:  # the user named the same score twice
+            if not field.format or column in values:  # a text, or a score that was named twice
                 continue
             values[column] = {}
             for image_id, number in zip(cells["image"], cells[field.key], strict=True):
@@ -116,11 +112,7 @@ def _values_of_images(
 
 
 class _Column(NamedTuple):
-    """A column of the table of worst images.
-
-    field : the description of the column
-    cells : a dict from image id to cell
-    """
+    """A column of the table of worst images: its description, and its cells by image id."""
 
     field: Field
     cells: Mapping[str, Any]
@@ -166,10 +158,6 @@ def worst_table(
     spread : Spread
         The kind of spread that is shown beside a mean over runs.
 
-    Returns
-    -------
-    Table
-
     Raises
     ------
     DataError
@@ -187,19 +175,12 @@ def worst_table(
     scores = _score_columns(methods, values_of_runs, fields, first_run.image_ids, spread)
     # The columns of a method follow each other; its first one ranks the images
     differences = _score_differences(scores[:: len(fields)])
-    if is_pair:
-        badness = {image_id: abs(difference) for image_id, difference in differences.items()}
-    elif fields[0].higher_is_better is False:
-        badness = differences  # a high score is bad
-    else:
-        badness = {image_id: -score for image_id, score in differences.items()}
+    sign = -1 if fields[0].higher_is_better is False else 1  # a high score may be bad
+    goodness = {i: -abs(d) if is_pair else sign * d for i, d in differences.items()}
     # The worst image first; images that are equally bad by their ids
-    ranked = sorted(differences, key=lambda image_id: (-badness[image_id], image_id))
-    group_of = {}
-    listed = ranked[:n]
-    if of_each is not None:
-        group_of = _first_of_each_group(ranked, first_run, of_each, n)
-        listed = list(group_of)
+    ranked = sorted(differences, key=lambda image_id: (goodness[image_id], image_id))
+    group_of = _first_of_each_group(ranked, first_run, of_each, n) if of_each else {}
+    listed = list(group_of) if of_each else ranked[:n]
     if draw:
         for run, folder in zip(shared_runs, folders, strict=True):
             write_overlays(run, folder / "overlays", image_ids=listed, progress=progress)
@@ -219,25 +200,20 @@ def worst_table(
     if overlays:
         is_drawn = all(path for column in overlays for path in column.cells.values())
         notes.append(_overlay_note(shared_runs, is_drawn))
-    title = f"Worst images of {names[0]}"
-    if is_pair:
-        title = f"Where {' and '.join(names)} differ most"
+    title = f"Where {' and '.join(names)} differ most" if is_pair else f"Worst images of {names[0]}"
     table_texts = table_footer(shared_runs)
     table_texts["notes"] = [*notes, *table_texts["notes"]]
     return Table("worst", title, [column.field for column in table_columns], rows, **table_texts)
 
 
 def _shared_metric(runs: Sequence[Evaluation], names: Sequence[str], metric: str | None) -> str:
-    """Return the metric to show: `metric` or, if it is None, the first metric that all runs have.
+    """Return the metric to show, by default the first metric that all runs have.
 
-    names : the names of the methods, for the error message
-
-    Raises DataError if not all runs have the metric, or if they have no metric in common.
+    Raises DataError, with the names of the methods, if a run lacks the metric.
     """
     shared = [m for m in runs[0].metrics if all(m in run.metrics for run in runs)]
     if not shared or (metric is not None and metric not in shared):
-        available = ", ".join(shared) or "none"
-        expected = f"expected one they have: {available}"
+        expected = f"expected one they have: {', '.join(shared) or 'none'}"
         raise DataError(f"{', '.join(names)}: metric {metric!r}, {expected}")
     return metric or shared[0]
 
@@ -248,8 +224,7 @@ def _group_columns(
     """Return a table column for each column of groups that the images of `run` have.
 
     of_each : the column by which the table is grouped, as NAME or NAME=LIMITS, or None
-    group_of : a dict from image id to the group in that column. The cells of that column show these
-        groups instead of the stored values
+    group_of : its cells by image id, which replace the stored values
     """
     grouping_column = column_of(of_each or "", run.records)
     columns = []
@@ -270,17 +245,13 @@ def _score_columns(
 ) -> list[_Column]:
     """Return a table column for each score of each method (set of runs), method by method.
 
-    If a method has several runs, a cell is the mean over the runs. It is None if the score is
-    undefined in any of them.
-
-    The key of a column is the key of the score and the number of the method, as in "ods_1". Two
-    scores can have the same key because they are those of different classes. The key of the second
-    one then also gets its position among the scores, as in "ods_2_1".
+    A cell is the mean over the runs of the method, or None if the score is undefined in any of
+    them. The key of a column has the number of the method, as in "ods_1". Of two scores with the
+    same key, which belong to different classes, the second one also gets its position, as in
+    "ods_2_1".
 
     values_of_runs : the scores of each run, method by method, as `_values_of_images` returns them
     fields : the scores that all runs have
-    image_ids : the images
-    spread : the kind of spread that is shown beside a mean
     """
     remaining = iter(values_of_runs)
     columns = []
@@ -313,23 +284,21 @@ def _overlay_columns(
     If an image has no overlay, its cell is "".
 
     folders : the folders of all runs, method by method
-    listed : the images in the table
     """
+    remaining = iter(folders)
     columns = []
-    first = 0  # index of the method's first run in `folders`
     for number, method in enumerate(methods, 1):
-        folder = folders[first] / "overlays"
-        cells = {image_id: str(overlay_path(folder, image_id) or "") for image_id in listed}
+        first_folder, *_ = islice(remaining, method.n_runs)
+        paths = {i: overlay_path(first_folder / "overlays", i) for i in listed}
+        cells = {i: str(path or "") for i, path in paths.items()}
         columns.append(_Column(Field(f"overlay_{number}", "Overlay"), cells))
-        first += method.n_runs
     return columns
 
 
 def _as_methods(runs: Sequence[Evaluation | Method]) -> list[Method]:
     """Convert one or two runs or methods to methods. A run becomes a method with one run.
 
-    Raises DataError if there are more than two or none, or if the runs of a method are not
-    comparable.
+    Raises DataError for another number, or if the runs of a method are not comparable.
     """
     if not 1 <= len(runs) <= 2:
         raise DataError(f"worst: {len(runs)} runs, expected one, or two to compare")
@@ -341,50 +310,37 @@ def _as_methods(runs: Sequence[Evaluation | Method]) -> list[Method]:
 
 
 def _score_differences(columns: Sequence[_Column]) -> dict[str, float]:
-    """Return a dict from image id to the number by which the image is ranked.
+    """Return the number by which each image is ranked: its score, or the difference of two.
 
-    columns : one or two columns of scores. For one column, the number is the score itself. For two
-        columns, it is the first score minus the second
-
-    If a cell is a mean with its spread, the mean is used. Images with an undefined score are left
-    out.
+    Of a mean with its spread, the mean counts. Images with an undefined score are left out.
     """
     differences = {}
     for image_id in columns[0].cells:
         cells = [column.cells[image_id] for column in columns]
         numbers = [cell.value if isinstance(cell, Estimate) else cell for cell in cells]
-        defined = [number for number in numbers if isinstance(number, int | float)]
+        defined = [number for number in numbers if number is not None]
         if len(defined) == len(columns):
-            # The sum is the second score, or 0 if there is none
-            differences[image_id] = defined[0] - sum(defined[1:])
+            differences[image_id] = defined[0] - sum(defined[1:])  # there may be no second score
     return differences
 
 
 def _first_of_each_group(ranked: Sequence[str], run: Evaluation, by: str, n: int) -> dict[str, str]:
-    """Return the first `n` images of each group, as a dict from image id to the group's name.
-
-    The dict has the images group by group, and in the order of `ranked` within a group.
+    """Return the first `n` images of each group, group by group: image id -> name of the group.
 
     ranked : the images in order
-    by : a column of groups of `run`. Its name may be followed by the limits at which its numbers
-        are divided, as in "size=0,1024"
+    by : a column of groups of `run`, possibly with limits, as in "size=0,1024"
     """
     division = partition(run.records, by)
-    group_of = {}
-    for image_id, group_number in zip(run.image_ids, division.members, strict=True):
-        group_of[image_id] = division.names[group_number]
+    group_of = dict(zip(run.image_ids, division.members, strict=True))  # numbers of groups
     listed: dict[str, str] = {}
-    for group in division.names:
-        members = [image_id for image_id in ranked if group_of[image_id] == group]
-        listed |= dict.fromkeys(members[:n], group)
+    for number, name in enumerate(division.names):
+        members = [image_id for image_id in ranked if group_of[image_id] == number]
+        listed |= dict.fromkeys(members[:n], name)
     return listed
 
 
 def _overlay_note(runs: Sequence[Evaluation], is_drawn: bool) -> str:
-    """Return a note that explains the colours of overlays.
-
-    is_drawn : True if all overlays exist. If it is False, the note says how to draw them instead
-    """
+    """Return a note that explains the colours of overlays, or says how to draw missing ones."""
     if not is_drawn:
         return "No overlays yet: draw them with --overlays."
     note = "Overlays: green is matched, orange false, blue missed."

@@ -17,7 +17,7 @@ from bsdsbench.runs.sources import Sources, find_sources
 
 
 def unpack(drawn):
-    """uint8 (T, H, W), by the docstrings of `_planes` and `DrawnSteps`."""
+    """uint8 (T, H, W), by `_planes` and the docstring of `DrawnSteps`."""
     width, height = drawn["size"]
     plain = np.frombuffer(zlib.decompress(base64.b64decode(drawn["planes"])), np.uint8).astype(int)
     pixels, n = width * height, drawn["n"]
