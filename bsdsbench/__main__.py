@@ -4,7 +4,7 @@ import sys
 
 
 def main() -> None:
-    """Run the command line. Ctrl-C during its import ends the process without a traceback."""
+    """Run the command line, and exit with status 130 on Ctrl-C, even during the import."""
     try:
         from bsdsbench.cli import main as run
 

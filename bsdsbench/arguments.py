@@ -1,7 +1,7 @@
 """Checks of the arguments of public functions.
 
-A wrong argument raises DataError with one line, which begins with `what`: its name, as the user
-knows it.
+A wrong argument raises DataError with one line, which begins with `what`: the argument's name, as
+the user knows it.
 """
 
 from __future__ import annotations
@@ -25,23 +25,19 @@ MAX_GIVEN = 10**9  # numbers in an array; np.broadcast_to makes huge arrays of f
 
 
 def _refuse_mask(value: object, what: str) -> None:
-    """Raise DataError if a value is a masked array of numpy, because its mask would be ignored.
-
-    `what` names the value in the error message.
-    """
+    """Raise DataError if `value` is a NumPy masked array, whose mask would be ignored."""
     if "numpy.ma" in sys.modules and isinstance(value, np.ma.MaskedArray):  # its import takes 10 ms
         raise DataError(f"{what}: a masked array, expected one without a mask: fill it first")
 
 
 def given_array(value: object, what: str) -> NDArray[Any]:
-    """Convert an array, a nested sequence or a tensor to a numpy array of bools, ints or floats.
+    """Convert an array, a nested sequence or a tensor to a NumPy array of bools, ints or floats.
 
-    Shape and dtype are kept, but half-precision tensors become float32, and the byte order becomes
-    that of this machine. The data are only copied if necessary. `what` names the value in error
-    messages.
+    The data are copied only if necessary, to convert half-precision tensors to float32 and to swap
+    bytes.
 
-    Raises DataError if the value is a masked array, is not an array of numbers, or has more than
-    MAX_GIVEN numbers.
+    Raises DataError for a masked array, for anything but numbers, and for more than MAX_GIVEN
+    numbers.
     """
     _refuse_mask(value, what)
     try:
@@ -63,9 +59,8 @@ def given_array(value: object, what: str) -> NDArray[Any]:
 def as_numbers(value: object, what: str, dtype: DTypeLike = np.float64) -> NDArray[Any]:
     """Convert a number, a nested sequence of numbers or an array to an array of `dtype`.
 
-    An array that already has this dtype is not copied. `what` names the value in error messages.
-
-    Raises DataError for a masked array and for values that are not numbers.
+    The data are copied only if necessary. Raises DataError for a masked array and for values that
+    are not numbers.
     """
     _refuse_mask(value, what)
     try:
@@ -76,9 +71,7 @@ def as_numbers(value: object, what: str, dtype: DTypeLike = np.float64) -> NDArr
 
 
 def given_list(value: object, what: str, expected: str) -> list[Any]:
-    """Check that a value is an iterable of items, and convert it to a list.
-
-    `what` names the value in error messages, and `expected` describes the list that was expected.
+    """Convert an iterable of items to a list; `expected` describes it in the error message.
 
     Raises DataError if the value is text, bytes or a masked array, or is not iterable.
     """
@@ -91,12 +84,10 @@ def given_list(value: object, what: str, expected: str) -> list[Any]:
 
 
 def given_number(value: object, what: str, low: float, high: float, whole: bool = False) -> float:
-    """Check that a value is a number from `low` to `high`, both included, and return it.
+    """Check that a value is a number from `low` to `high`, both included, and return it as a float.
 
-    The result is a float. If `whole` is True, the value must be an integer, and the result is an
-    int. `what` names the value in error messages.
-
-    Raises DataError for a number outside this range, NaN, a bool, or any other type.
+    If `whole` is True, the value must be an integer and is returned as an int. Raises DataError for
+    a number outside the range, NaN, a bool, or any other type.
     """
     kinds = int | np.integer if whole else int | float | np.integer | np.floating
     if not isinstance(value, kinds) or isinstance(value, bool) or not low <= value <= high:
@@ -107,10 +98,7 @@ def given_number(value: object, what: str, low: float, high: float, whole: bool 
 
 
 def given_path(value: object, what: str) -> Path:
-    """Convert a path, given as text or as a path object, to a Path.
-
-    `what` names the value in error messages. Raises DataError if it has any other type.
-    """
+    """Convert text or a path object to a Path, or raise DataError."""
     path: Any = value
     try:
         return Path(path)
@@ -119,10 +107,7 @@ def given_path(value: object, what: str) -> Path:
 
 
 def given_word(value: object, what: str, words: Collection[str]) -> str:
-    """Check that a value is one of the allowed `words`, and return it.
-
-    `what` names the value in error messages. Raises DataError if it is anything else.
-    """
+    """Return `value` if it is one of the allowed `words`; otherwise raise DataError."""
     if not isinstance(value, str) or value not in words:
         raise DataError(f"{what} {kind_of_value(value)}: expected one of {', '.join(words)}")
     return value
@@ -131,8 +116,8 @@ def given_word(value: object, what: str, words: Collection[str]) -> str:
 def kind_of_value(value: object) -> str:
     """Describe a value for an error message.
 
-    An array is described by its dtype and shape. None, bools, numbers and strings are described by
-    their literals, shortened if necessary. Anything else is described by its type.
+    An array is described by its dtype and shape; None, bools, numbers and strings by their
+    literals, shortened if necessary; anything else by its type.
     """
     if isinstance(value, np.ndarray):
         return f"an array of {value.dtype} and shape {value.shape}"

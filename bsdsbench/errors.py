@@ -15,7 +15,7 @@ from bsdsbench.text import clip, visible
 
 
 def _hashable(value: object) -> object:
-    """Convert a list to a tuple, which can be hashed; return any other value unchanged."""
+    """Convert a list to a tuple, and return any other value unchanged."""
     return tuple(value) if isinstance(value, list) else value
 
 
@@ -37,15 +37,15 @@ class Setting:
         return self.line(lambda setting: f"{setting.name}={setting.shown()}")
 
     def line(self, write: Callable[[Setting], str]) -> str:
-        """Return the option, with all that must be set with it, as one line.
+        """Return one line with this option, those that must be set with it, and their effect.
 
-        An example is "a=1 and b=2 for region labels". `write` formats a single option, as Python or
-        as the command line writes it.
+        An example is "a=1 and b=2 for region labels". `write` formats one option in the syntax of
+        Python or of the command line.
         """
         return f"{' and '.join(map(write, (self, *self.beside)))} {self.effect}".rstrip()
 
     def shown(self) -> str:
-        """Return the value as Python code. A tuple is written as a list, and Ellipsis as "..."."""
+        """Return the value as Python code, with a tuple as a list and Ellipsis as "..."."""
         if isinstance(self.value, tuple):
             return repr(list(self.value))
         return "..." if self.value is ... else repr(self.value)
@@ -71,29 +71,29 @@ class Problem:
         return self.line()
 
     def line(self, write: Callable[[Setting], str] | None = None) -> str:
-        """Return the problem as one printable line: "FILE: HAS, expected EXPECTED (FIXES)".
+        """Return "FILE: HAS, expected EXPECTED (FIXES)" as one line of printable text, clipped.
 
-        `write` formats the options among the fixes; by default they are written as in Python.
+        `write` formats the fixes that are a Setting; the default is Python syntax.
         """
         text = ": ".join(filter(None, (self.file, self.has)))
         text += f", expected {self.expected}" if self.expected else ""
         text += f" ({self.fixes(write)})" if self.fix else ""
-        return clip(visible(text, spaces=False))
+        return clip(visible(text, keep_spaces=False))
 
     def fixes(self, write: Callable[[Setting], str] | None = None) -> str:
-        """Return the suggested fixes as one line, separated by semicolons.
+        """Return the suggested fixes on one line, separated by semicolons.
 
-        `write` formats the options among them; by default they are written as in Python.
+        `write` formats the fixes that are a Setting; the default is Python syntax.
         """
         return "; ".join(
             fix.line(write) if write and isinstance(fix, Setting) else str(fix) for fix in self.fix
         )
 
-    def of(self, file: str) -> Problem:
-        """Return a copy of the problem that names `file` as the faulty file.
+    def with_file(self, file: str) -> Problem:
+        """Return a copy of this problem with `file` set and removed from the start of `has`.
 
-        If the text `has` begins with the file's name, the name is removed from it. A problem that
-        already has a file, or mentions this one later in its text, is returned unchanged.
+        A problem that has a file already, or whose `has` mentions `file` elsewhere, is returned
+        unchanged.
         """
         has = self.has.removeprefix(f"{file}: ")
         if self.file or file in has:
@@ -112,12 +112,10 @@ def _to_problem(message: str | Problem, fix: Fix | Sequence[Fix] = ()) -> Proble
 class DataError(ValueError):
     """Input that cannot be evaluated.
 
-    `problems` are all problems to report, by default the `message` alone; `fix` has the fixes of
-    those that are text. Each becomes a short printable line of the error.
+    Each problem becomes a short printable line of the error. `fix` suggests remedies for problems
+    that are given as text.
 
-    Examples
-    --------
-    >>> error = DataError("two faults", ["a.png: one", "b.png: two"])
+    >>> error = DataError("", ["a.png: one", "b.png: two"])
     >>> len(error.problems)
     2
     >>> print(DataError("a.png: is thick", fix=Setting("nms")))
@@ -130,9 +128,8 @@ class DataError(ValueError):
         problems: Iterable[str | Problem] = (),
         fix: Fix | Sequence[Fix] = (),
     ) -> None:
-        self.problems = tuple(
-            _to_problem(problem, fix) for problem in tuple(problems) or (message,)
-        )
+        """Create the error from `problems` or, if there are none, from `message`."""
+        self.problems = tuple(_to_problem(x, fix) for x in tuple(problems) or (message,))
         super().__init__("\n".join(map(str, self.problems)))
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -147,11 +144,11 @@ class DataError(ValueError):
 def refuse_unless_forced(
     faults: Sequence[str], allowed: bool, consequence: str, effect: str
 ) -> None:
-    """Raise one DataError that lists all `faults`, unless there are none or `allowed` is True.
+    """Raise one DataError that lists all `faults`, unless the user has `allowed` them by `force`.
 
-    - consequence: a text that is appended to each fault, such as "such scores are not comparable"
-    - effect: what the option `force` does, such as "shows them". The error suggests this option,
-      unless `effect` is "".
+    - consequence: is appended to each fault, such as "such scores are not comparable"
+    - effect: what setting `force` would do, such as "shows them"; if it is "", the error does not
+      suggest `force`
     """
     if faults and not allowed:
         problems = [f"{fault}; {consequence}" for fault in faults]
@@ -208,11 +205,11 @@ def warn(warning: InputWarning) -> None:
     warnings.warn(warning, stacklevel=level)
 
 
-def find_place_of_bug(error: BaseException, packages: Collection[str]) -> str:
-    """Return the place of a bug as "PACKAGE, in FILE, line N".
+def locate_bug(error: BaseException, packages: Collection[str]) -> str:
+    """Return the location of a bug as "PACKAGE, in FILE, line N".
 
-    This is the innermost line of the error's traceback that lies in one of the `packages`, which
-    are top-level names such as "bsdsbench". Returns "" if no line lies in one of them.
+    This is the innermost frame of the traceback in one of the `packages` (top-level names such as
+    "bsdsbench"), or "" if there is none.
     """
     place = ""
     for frame, line in traceback.walk_tb(error.__traceback__):
@@ -223,21 +220,20 @@ def find_place_of_bug(error: BaseException, packages: Collection[str]) -> str:
 
 
 def describe_unexpected(error: BaseException, packages: Collection[str]) -> str:
-    """Describe an exception that only a bug can cause in one line: its type, message and place.
+    """Describe an unexpected exception, which is a bug, on one line: type, message, location.
 
-    The place is the innermost line of the traceback in one of the `packages`, which are top-level
-    names such as "bsdsbench". It is left out if there is no such line.
+    The location is that of `locate_bug`, and is left out if there is none.
     """
-    place = find_place_of_bug(error, packages)
+    place = locate_bug(error, packages)
     bug = f" (a bug in {place})" if place else ""
     return f"unexpected {type(error).__name__}: {error}{bug}"
 
 
 def group_similar_problems(problems: Iterable[Problem]) -> list[list[Problem]]:
-    """Group problems that differ only in the file and in numbers, in order of first appearance.
+    """Group problems that differ only in file and numbers, in order of first appearance.
 
-    If a problem has no `file`, but its text `has` is "FILE: FAULT", its file is FILE. A problem
-    with no file in either place forms a group by itself. Repeated problems are dropped.
+    A problem without `file` takes it from the start of its text ("FILE: FAULT"). If that has none
+    either, the problem is a group of its own. Repeated problems are dropped.
     """
     groups: dict[str | Problem, list[Problem]] = {}
     for problem in dict.fromkeys(problems):
@@ -253,8 +249,7 @@ def group_similar_problems(problems: Iterable[Problem]) -> list[list[Problem]]:
 def merge_similar_problems(problems: Iterable[Problem], few: int = 3) -> list[Problem]:
     """Replace each group of more than `few` similar problems by its first problem.
 
-    Similar problems differ only in the file and in numbers. The problem that remains names the
-    number of files and the first `few` of them.
+    That problem then names the number of files and the first `few` of them.
 
     >>> faults = [Problem(file, f"value {k}", "0 .. 1") for k, file in enumerate("abcd", 3)]
     >>> print(*merge_similar_problems(faults))

@@ -32,13 +32,8 @@ MAX_DECODED_BYTES = 1 << 29  # size of all decoded arrays of a file together
 MAX_VALUES = 5_000_000  # number of values in a JSON document
 MAX_JSON_BYTES = 1 << 27  # size of a JSON document
 MAX_TOML_BYTES = 1 << 20  # size of a TOML document
-_KIND_NAMES = {
-    str: "text",
-    int: "a whole number",
-    float: "a number",
-    dict: "an object",
-    list: "a list",
-}
+_KIND_NAMES: dict[type, str] = {str: "text", int: "a whole number", float: "a number"}
+_KIND_NAMES |= {dict: "an object", list: "a list"}
 
 PathLike = str | os.PathLike[str]
 ReadBytes = Callable[..., bytes]  # a function like `read_bytes`, or a HeldFiles object
@@ -51,25 +46,18 @@ class FaultError(DataError):
 
 @contextmanager
 def errors_naming(path: PathLike, what: str) -> Iterator[None]:
-    """Turn any exception raised in the `with` block into an error message that names the file.
+    """Convert any exception raised in the `with` block to a FileFormatError that names the file.
 
-    Use it around code that parses the content of a file.
-
-    - path: the file that is parsed
-    - what: the expected content, such as "a MATLAB file"
-
-    Raises FileFormatError in place of any exception:
-
-    - A DataError gets the file name added to each of its problems. If its message already names
-      the file, the error keeps its own type.
-    - A MemoryError becomes the message that the file is too large for this machine.
-    - Any other exception becomes the message that the file is damaged and `what` was expected.
+    Use it around code that parses the content of the file `path`; `what` is the expected content,
+    such as "a MATLAB file". The file name is added to each problem of a DataError, which keeps its
+    type if its message names the file already. A MemoryError is reported as a file too large for
+    this machine, and any other exception as a damaged file.
     """
     try:
         yield
     except DataError as error:
         kind = type(error) if show(path) in str(error) else FileFormatError
-        raise kind("", [problem.of(show(path)) for problem in error.problems]) from None
+        raise kind("", [problem.with_file(show(path)) for problem in error.problems]) from None
     except MemoryError:
         raise FileFormatError(f"{show(path)}: too large for the memory of this machine") from None
     except Exception as error:
@@ -81,13 +69,10 @@ def errors_naming(path: PathLike, what: str) -> Iterator[None]:
 
 
 def read_bytes(path: PathLike, limit: int | None = None) -> bytes:
-    """Return the content of a file as bytes.
-
-    `limit` is the largest accepted file size in bytes; None means MAX_FILE_BYTES.
+    """Return the content of a file of at most `limit` bytes (default: MAX_FILE_BYTES).
 
     Raises FileFormatError if the path is not a regular file (but a folder or a pipe, for example),
-    if the file cannot be opened, is empty or exceeds `limit`, or if its size or modification time
-    changes while it is read.
+    if the file cannot be opened, is empty or too large, or if it changes while it is read.
     """
     limit = MAX_FILE_BYTES if limit is None else limit
     data = b""
@@ -104,21 +89,19 @@ def read_bytes(path: PathLike, limit: int | None = None) -> bytes:
         reason = getattr(error, "strerror", None) or str(error)
         raise FileFormatError(f"{show(path)}: cannot be opened ({show(reason)})") from None
     if before.st_size > limit:
-        fault = f"{before.st_size} bytes, expected at most {limit}"
-        raise FileFormatError(f"{show(path)}: {fault}")
+        raise FileFormatError(f"{show(path)}: {before.st_size} bytes, expected at most {limit}")
     if len(data) != before.st_size or before.st_mtime_ns != after.st_mtime_ns:
-        expected = "expected a finished file"
-        raise FileFormatError(f"{show(path)}: changed while it was read, {expected}")
+        fault = "changed while it was read, expected a finished file"
+        raise FileFormatError(f"{show(path)}: {fault}")
     if not data:
         raise FileFormatError(f"{show(path)}: is empty (0 bytes), expected data")
     return data
 
 
 class HeldFiles(dict[str, bytes]):
-    """A replacement for the function `read_bytes` that reads each file only once.
+    """A function like `read_bytes` that reads each file only once, as a dict from path to bytes.
 
-    It is a dict from the path of a file to its bytes. Thus the same bytes are hashed and decoded,
-    even if the file changes in between.
+    Thus the same bytes are hashed and decoded, even if the file changes in between.
     """
 
     def __call__(self, path: PathLike, limit: int | None = None) -> bytes:
@@ -132,10 +115,8 @@ class HeldFiles(dict[str, bytes]):
 def read_json(path: PathLike, what: str) -> dict[str, Any]:
     """Return the content of a JSON file whose top-level value is an object.
 
-    `what` describes the expected content in error messages.
-
-    Raises FileFormatError if the file cannot be read, is too large, is not valid JSON, holds a
-    value other than an object, or contains NaN or an infinite number.
+    `what` describes the expected content in error messages. Raises FileFormatError if the file
+    cannot be read, or holds anything else (see `parse_json`).
     """
     data = read_bytes(path, MAX_JSON_BYTES)
     with errors_naming(path, what):
@@ -146,12 +127,10 @@ def read_json(path: PathLike, what: str) -> dict[str, Any]:
 
 
 def parse_json(data: bytes) -> Any:
-    """Parse a JSON document encoded in UTF-8, and return its value.
+    """Parse a JSON document in UTF-8, with or without a byte order mark.
 
-    A leading byte order mark is allowed.
-
-    Raises FaultError if the document is too large (see `too_much_json`), is not valid JSON in
-    UTF-8, or contains NaN or an infinite number.
+    Raises FaultError if it is too large (see `too_much_json`), is not valid JSON in UTF-8, or has
+    NaN or an infinite number.
     """
     if fault := too_much_json(data):
         raise FaultError(fault)
@@ -170,10 +149,7 @@ def as_json(content: object) -> str:
 
 
 def too_much_json(data: bytes) -> str:
-    """Return the reason why a JSON document is too large to parse, or "" if it is small enough.
-
-    A document may have at most MAX_JSON_BYTES bytes, and about MAX_VALUES values.
-    """
+    """Return why a JSON document is too large to parse, or "" if it is small enough."""
     if len(data) > MAX_JSON_BYTES:
         return f"{len(data)} bytes, expected at most {MAX_JSON_BYTES}"
     # The number of values is roughly that of commas, colons and opening brackets together
@@ -183,10 +159,7 @@ def too_much_json(data: bytes) -> str:
 
 
 def _finite(digits: str) -> float:
-    """Convert the text of a JSON number to a float.
-
-    Raises FaultError if the number is NaN or infinite.
-    """
+    """Convert a JSON number to a float, or raise FaultError if it is NaN or infinite."""
     value = float(digits)
     if not math.isfinite(value):
         raise FaultError(f"has the number {clip(digits, 40)}, expected a finite one")
@@ -194,11 +167,9 @@ def _finite(digits: str) -> float:
 
 
 def parse_toml(data: bytes) -> dict[str, Any]:
-    """Parse a TOML document encoded in UTF-8, and return its top-level table.
+    """Parse a TOML document in UTF-8, with or without a byte order mark.
 
-    A leading byte order mark is allowed.
-
-    Raises FaultError if the document exceeds MAX_TOML_BYTES or is not valid TOML in UTF-8.
+    Raises FaultError if it exceeds MAX_TOML_BYTES or is not valid TOML in UTF-8.
     """
     if len(data) > MAX_TOML_BYTES:
         raise FaultError(f"{len(data)} bytes, expected at most {MAX_TOML_BYTES}")
@@ -209,11 +180,9 @@ def parse_toml(data: bytes) -> dict[str, Any]:
 
 
 def check_size(shape: tuple[int, ...], itemsize: int = 1) -> None:
-    """Check that an array in a file is small enough to be decoded.
+    """Raise FaultError if an array of this claimed shape has more than MAX_PIXELS values.
 
-    `shape` is the shape that the file claims, and `itemsize` the number of bytes per value.
-
-    Raises FaultError if the array has more than MAX_PIXELS values or MAX_DECODED_BYTES bytes.
+    The same holds for more than MAX_DECODED_BYTES bytes, with `itemsize` bytes per value.
     """
     count = math.prod(shape)
     if count > MAX_PIXELS or count * itemsize > MAX_DECODED_BYTES:
@@ -228,10 +197,7 @@ class Budget:
     spent = 0
 
     def spend(self, count: int) -> None:
-        """Add `count` bytes to the counter.
-
-        Raises FaultError if the total then exceeds MAX_DECODED_BYTES.
-        """
+        """Add `count` bytes to the counter, or raise FaultError if the total becomes too large."""
         self.spent += count
         if self.spent > MAX_DECODED_BYTES:
             raise FaultError(f"decodes to more than {MAX_DECODED_BYTES} bytes, expected less")
@@ -240,10 +206,9 @@ class Budget:
 def entry(fields: Mapping[str, Any], name: str, kind: type[T]) -> T:
     """Return the field `name` of a JSON object, after checking its type.
 
-    `kind` is the expected type: str, int, float, dict or list. A bool is not accepted as an int. An
-    int is accepted as a float, and is converted. A str must be encodable as UTF-8.
-
-    Raises FaultError if the field is absent or has another type.
+    `kind` is str, int, float, dict or list. A bool is no int; an int is accepted as a float, and is
+    converted. Raises FaultError if the field is absent, has another type, or is a str that UTF-8
+    cannot encode.
     """
     value: Any = fields.get(name)
     has_type = isinstance(value, (int, float) if kind is float else kind)
@@ -254,11 +219,9 @@ def entry(fields: Mapping[str, Any], name: str, kind: type[T]) -> T:
 
 
 def entries(fields: Mapping[str, Any], name: str, kind: type[T]) -> dict[str, T]:
-    """Return the JSON object in the field `name`, after checking the type of all its values.
+    """Return the JSON object in the field `name`, after checking that all its values are of `kind`.
 
-    `kind` is the expected type of the values: str, int, float, dict or list. `fields` is the JSON
-    object that has the field. Raises FaultError if the field is absent or is not an object, or if
-    one of its values has another type.
+    Raises FaultError as `entry` does.
     """
     table = entry(fields, name, dict)
     return {key: entry(table, key, kind) for key in table}
@@ -267,11 +230,9 @@ def entries(fields: Mapping[str, Any], name: str, kind: type[T]) -> dict[str, T]
 def write_atomic(path: str | Path, data: bytes | str, *, durable: bool = True) -> None:
     """Write a file so that a reader sees either the old content or the whole new content.
 
-    The content is first written to a hidden file ".NAME.*.part" in the same folder. This file then
-    replaces the target, or is deleted if writing fails. Missing folders are created.
-
-    - data: the content; a str is encoded as UTF-8
-    - durable: True to return only after the data have been flushed to the disk
+    The content (a str in UTF-8) is first written to a hidden file ".NAME.*.part" in the same
+    folder, which then replaces the target, or is deleted on failure. Missing folders are created.
+    If `durable` is True, the data are flushed to the disk.
 
     Raises OSError, with the target as its file name, if the file cannot be written.
     """
@@ -306,9 +267,9 @@ def remove_leftovers(folder: Path) -> None:
 def png_bytes(pixels: NDArray[Any], palette: ArrayLike | None = None) -> bytes:
     """Encode an image as PNG, and return the bytes of the file.
 
-    - pixels: an (H, W) array of uint8 or uint16 for a gray image, or an (H, W, 3) array of uint8
-      for an RGB image. If a palette is given, an (H, W) array of uint8 indices into the palette.
-    - palette: a (K, 4) array of RGBA colours with values from 0 to 255, or None
+    - pixels: (H, W) uint8 or uint16 for gray, (H, W, 3) uint8 for RGB, or, with a palette, (H, W)
+      uint8 indices into it
+    - palette: (K, 4) RGBA colours with values from 0 to 255, or None
     """
     import numpy as np
     from PIL import Image
@@ -328,13 +289,12 @@ def png_bytes(pixels: NDArray[Any], palette: ArrayLike | None = None) -> bytes:
 
 @contextmanager
 def locked(out: Path, wait: float = 0.0) -> Iterator[None]:
-    """Hold the lock on the folder `out` while the body of the `with` statement runs.
+    """Hold the lock on the folder `out`, which is created if necessary, during the `with` block.
 
-    The folder is created if it does not exist. The lock is the file ".lock" in the folder. It is
-    reentrant: a thread that holds the lock may acquire it again.
+    The lock is the file ".lock" in the folder. A thread that holds the lock may acquire it again.
 
-    Raises RunLockedError if another process still holds the lock after `wait` seconds, DataError
-    if the file system does not support locks, and OSError if the lock file cannot be written.
+    Raises RunLockedError if another process still holds the lock after `wait` seconds, DataError if
+    the file system does not support locks, and OSError if the lock file cannot be written.
     """
     from filelock import FileLock, Timeout
 
@@ -345,7 +305,7 @@ def locked(out: Path, wait: float = 0.0) -> Iterator[None]:
         lock.acquire(timeout=wait)
     except Timeout:
         raise RunLockedError(
-            f"{show(out)}: another run is writing there, expected a folder of its own, or to wait"
+            f"{show(out)}: another run is writing there, expected another folder, or to wait"
         ) from None
     except NotImplementedError:
         raise DataError(f"{show(path)}: this file system has no locks, expected another") from None

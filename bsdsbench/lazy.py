@@ -13,10 +13,9 @@ def lazy_getattr(
     """Return a module-level `__getattr__` that imports public names when they are first used.
 
     - package: the full name of the package that gets this `__getattr__`, such as "bsdsbench"
-    - names: maps each public name to the module that defines it, relative to bsdsbench (for
-      example "curves.areas")
-    - modules: maps the public name of a submodule to its path relative to bsdsbench. Such a name
-      stands for the module itself.
+    - names: maps each public name to the module that defines it, relative to bsdsbench (such as
+      "curves.areas")
+    - modules: maps names that stand for a module itself to its path relative to bsdsbench
 
     The returned function raises AttributeError for any other name.
     """

@@ -9,11 +9,11 @@ LINE = 600  # the largest number of characters of a message
 NUMBER = r"[0-9]*\.?[0-9]+(?:e-?[0-9]+)?"  # the pattern of `number_text`
 
 
-def visible(text: str, spaces: bool = True) -> str:
+def visible(text: str, keep_spaces: bool = True) -> str:
     r"""Replace unprintable characters with their Python escapes.
 
-    Unprintable characters include line ends, zero-width characters, and characters that change the
-    writing direction. If `spaces` is False, spaces other than the ASCII space are also replaced.
+    These include line breaks, zero-width characters and marks of the writing direction. Unicode
+    spaces are replaced too if `keep_spaces` is False; the ASCII space never is.
 
     >>> visible("a\x1b[31mb\u202ec\n")
     'a\\x1b[31mb\\u202ec\\n'
@@ -21,24 +21,20 @@ def visible(text: str, spaces: bool = True) -> str:
     escaped = ""
     for c in text:
         # White space up to \x85, and \u2028 and \u2029, are tabs, line ends and separators
-        is_space = spaces and c.isspace() and c > "\x85" and c not in "\u2028\u2029"
+        is_space = keep_spaces and c.isspace() and c > "\x85" and c not in "\u2028\u2029"
         is_visible = c.isprintable() or is_space
         escaped += c if is_visible else c.encode("unicode_escape").decode("ascii")
     return escaped
 
 
 def show(name: object) -> str:
-    """Convert a name or a path to one printable line; other characters become Python escapes."""
+    """Convert a name or a path to one line of printable text, by Python escapes."""
     text = str(name)
     return text if text.isprintable() else visible(text)
 
 
 def clip(text: str, limit: int = LINE) -> str:
-    """Shorten a text to at most `limit` characters.
-
-    About two thirds of the result are the beginning of the text, and one third is its end. " ... "
-    replaces what lies between. A text that is short enough is returned unchanged.
-    """
+    """Shorten a text to at most `limit` characters: its beginning, " ... " and its end."""
     if len(text) <= limit:
         return text
     end = limit // 3
@@ -66,9 +62,9 @@ def number_text(value: float) -> str:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return "; did you mean 'X'?" for an error message about an unknown word.
+    """Return "; did you mean 'X'?" with the `known` word X most similar to `word`.
 
-    X is the word of `known` that is most similar to `word`. Returns "" if none is similar.
+    Returns "" if none is similar.
     """
     from difflib import get_close_matches
 

@@ -41,10 +41,10 @@ def test_options_are_grouped_and_written_once_for_each_language():
 
 def test_a_problem_becomes_one_of_a_file_once():
     for given in ("is empty", "a.png: is empty"):
-        problem = DataError(given).problems[0].of("a.png")
+        problem = DataError(given).problems[0].with_file("a.png")
         assert (problem.file, problem.has) == ("a.png", "is empty")
-        assert problem.of("b.png") is problem
-    assert str(DataError("cell 2 of a.png is empty").problems[0].of("a.png")).startswith("cell 2")
+        assert problem.with_file("b.png") is problem
+    assert str(DataError("cell 2 of a.png is empty").problems[0].with_file("a.png")).startswith("cell 2")
 
 
 def test_lines_stay_lines():

@@ -23,7 +23,7 @@ from bsdsbench.errors import (
     InputWarning,
     Problem,
     Setting,
-    find_place_of_bug,
+    locate_bug,
     merge_similar_problems,
 )
 from bsdsbench.text import clip, visible
@@ -129,7 +129,7 @@ def _report_bug(error: Exception) -> None:
     from bsdsbench.metrics import registry
 
     summary = clip(visible(f"{type(error).__name__}: {error}"), 200)
-    place = find_place_of_bug(error, registry.other_packages())
+    place = locate_bug(error, registry.other_packages())
     settings: Any = {"prefix": "bsdsbench_", "delete": False, "errors": "backslashreplace"}
     with tempfile.NamedTemporaryFile("w", **settings) as file:
         traceback.print_exception(error, file=file)

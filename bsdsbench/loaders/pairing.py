@@ -61,14 +61,14 @@ class Arrangement(Enum):
     FOLDERS = "ID/NAME"
 
     def id_in(self, parts: Sequence[str]) -> str:
-        """Return the image id that a file has under this arrangement.
+        """Return the image id of a file under this arrangement.
 
-        `parts` are the names of the file's folders, outermost first, and then the file's own name
+        `parts` are the names of the file's folders, outermost first, and then the file's name
         without its suffix. The id is:
 
         - ONE: the file name
-        - NUMBERED, WORDED: the file name without an ending such as "_1" or "_gt1", if it has one
-        - FOLDERS: the innermost folder; a file outside of any folder is treated as NUMBERED
+        - NUMBERED, WORDED: the file name without an ending such as "_1" or "_gt1" respectively
+        - FOLDERS: the innermost folder or, without folders, as for NUMBERED
         """
         if self is Arrangement.FOLDERS and len(parts) > 1:
             return parts[-2]
@@ -107,18 +107,14 @@ class Layout:
 
     @classmethod
     def of_files(cls, files: Mapping[str, Sequence[Path]]) -> Layout:
-        """Find out how many files the images of one side have, and how these files are named.
+        """Return the layout of one side; `files` maps each image id to its files.
 
-        `files` maps each image id to its files, which may be none. The names `first` and `last` are
-        those of the image that has the most files.
+        Images without files are ignored. The names `first` and `last` are those of the image with
+        the most files.
         """
-        n_files = []
-        sequences = set()
-        for image_id, paths in files.items():
-            if paths:
-                n_files.append(len(paths))
-                if "/" in image_id:  # SEQUENCE/FRAME
-                    sequences.add(image_id.rpartition("/")[0])
+        files = {image_id: paths for image_id, paths in files.items() if paths}
+        n_files = [*map(len, files.values())]
+        sequences = {i.rpartition("/")[0] for i in files if "/" in i}  # SEQUENCE/FRAME
         if max(n_files, default=1) == 1:
             return cls(sequences=len(sequences))
         image_id = max(files, key=lambda i: len(files[i]))
@@ -127,10 +123,7 @@ class Layout:
 
     @classmethod
     def from_mapping(cls, values: object) -> Layout | None:
-        """Rebuild a layout from a mapping of its field names to their values.
-
-        Returns None if a field is missing or has the wrong type.
-        """
+        """Rebuild a layout from its fields by name, or return None if one is missing or wrong."""
         if not isinstance(values, Mapping):
             return None
         stored: dict[str, Any] = {field.name: values.get(field.name) for field in fields(cls)}
@@ -194,16 +187,15 @@ def pair(
 ) -> list[Pair]:
     """Pair each image's prediction with its ground truth, and return the pairs sorted by id.
 
-    - missing: what to do if a ground truth has no prediction. "error" raises PairingError, "zero"
-      returns a pair without `pred_paths`, and "skip" leaves the image out.
     - pred_dir, gt_dir, split, options: the parameters of `group_files`
+    - missing: what to do with a ground truth that has no prediction. "error" raises PairingError,
+      "zero" returns a pair without `pred_paths`, and "skip" leaves the image out.
 
-    Raises PairingError, which reports all of these problems at once:
+    Raises a single PairingError that lists all of these:
 
-    - an id is ambiguous (see the top of this module)
-    - an id of the split has no ground truth or, if there is no split, a prediction has none
-    - a prediction is missing, and `missing` is "error"
-    - `pred_dir` is given, but no image has a prediction
+    - ambiguous ids (see the top of this module)
+    - ids of the split (or, without a split, of predictions) that have no ground truth
+    - missing predictions, if `missing` is "error" or no image has a prediction
     """
     wanted, pred, gt = group_files(pred_dir, gt_dir, split, **options)
     preds, gts = pred.files, gt.files
@@ -219,10 +211,8 @@ def pair(
             problems.append(f"{show(folder)}: {fault.format(examples)}")
     if problems:
         raise PairingError("", problems)
-    pairs = []
-    for image_id in sorted(gts if missing == "zero" else shared):
-        pairs.append(Pair(image_id, tuple(preds.get(image_id, ())), tuple(gts[image_id])))
-    return pairs
+    image_ids = sorted(gts if missing == "zero" else shared)
+    return [Pair(i, tuple(preds.get(i, ())), tuple(gts[i])) for i in image_ids]
 
 
 def ground_truths(gt_dir: PathLike, split: Split = None) -> list[Pair]:
@@ -241,20 +231,19 @@ def group_files(
 ) -> Grouping:
     """Group the files of the predictions and of the ground truth by image id.
 
-    If the files are frames of sequences, the id is SEQUENCE/FRAME. Otherwise, an `Arrangement` is
-    chosen for each side, which says what part of a path is the id. The two arrangements are chosen
-    so that as many ids as possible occur on both sides or, if there is a split, in the split.
+    The id of a sequence's frame is SEQUENCE/FRAME. Otherwise, an `Arrangement` says which part of a
+    path is the id. Of all pairs of arrangements, that pair is used which gives the most ids that
+    are on both sides or, with a split, in the split.
 
     - pred_dir: the folder of predictions, or None to group the ground truth alone
-    - split: the wanted image ids, or the path of a file that lists ids or file names, or None
-    - pred_kind: the kind of the predictions. If it is "labels", several files may belong to one
-      image. If it is "classes", `pred_dir` may have a subfolder for each of the `classes`.
-    - gt_kind: the kind of the ground truth. If it is "annotators", several files may belong to one
-      image.
+    - split: the wanted image ids, or a file that lists ids or file names, or None
+    - pred_kind: "labels" allows several files per image, and "classes" a subfolder for each of
+      `classes`
+    - gt_kind: "annotators" allows several files per image
     - sequences: True to treat folders as sequences even if every file name occurs only once
 
-    Raises PairingError if a folder has no files of a known format, or if the files may be frames
-    of sequences as well as several files of an image.
+    Raises PairingError if a folder has no files of a known format, or if it is unclear whether
+    files are frames or several files of one image.
     """
     roots = [] if pred_dir is None else [Path(pred_dir)]
     if roots and pred_kind == "classes":
@@ -290,7 +279,6 @@ def group_files(
         pred, gt = pred_ids[arrangements[0]], gt_ids[arrangements[1]]
         return len(pred & gt) if wanted is None else len(pred & wanted) + len(gt & wanted)
 
-    # The files are grouped by the id that these arrangements give
     pred_by, gt_by = max(product(pred_ids, gt_ids), key=count_known_ids)
     pred_doubtful, gt_doubtful = set[str](), set[str]()
     if pred_several:
@@ -307,18 +295,18 @@ def group_files(
 
 
 def _ids_by_arrangement(files: Sequence[_File], several: bool) -> dict[Arrangement, set[str]]:
-    """Return the image ids that the files would have under each arrangement of files.
+    """Return the image ids that each possible arrangement would give to the files.
 
-    If `several` is False, an image can have only one file, and ONE is the only arrangement.
+    Only ONE is possible unless an image may have `several` files.
     """
     possible = list(Arrangement) if several else [Arrangement.ONE]
     return {rule: {rule.id_in(file.parts) for file in files} for rule in possible}
 
 
 def _find_class_folders(folder: Path, classes: Sequence[str]) -> list[Path]:
-    """Return the subfolders of the classes, in their order, or [] unless every class has one.
+    """Return one subfolder for each class, in the order of the classes, or [] if any is missing.
 
-    They may be named after the `classes`, or class_001, class_002 and so on as in the SBD code.
+    They are named after the `classes`, or class_001, class_002 and so on as in the SBD code.
     """
     numbered = [f"class_{number:03d}" for number in range(1, len(classes) + 1)]
     for names in (classes, numbered):
@@ -329,14 +317,16 @@ def _find_class_folders(folder: Path, classes: Sequence[str]) -> list[Path]:
 
 
 def _list_files(root: Path) -> list[_File]:
-    """List the files of known formats below a folder, or raise PairingError if there are none."""
-    paths = find_files(root, FORMATS)
-    if not paths:
-        raise PairingError(f"{show(root)}: no folder with files {', '.join(FORMATS)}")
+    """Return the files of known formats at any depth below `root`.
+
+    Raises PairingError if there are none.
+    """
     files = []
-    for path in paths:
+    for path in find_files(root, FORMATS):
         folders = map(show, path.parts[len(root.parts) : -1])
         files.append(_File(path, root, (*folders, id_of(path))))
+    if not files:
+        raise PairingError(f"{show(root)}: no folder with files {', '.join(FORMATS)}")
     return files
 
 
@@ -347,23 +337,22 @@ def _find_depth(
     both_several: bool,
     sequences: bool,
 ) -> int:
-    """Return how many names at the end of a path form the image id.
+    """Return the number of names at the end of a path that form the image id.
 
-    The depth is 1 for independent images, whose id is the file name. It is larger for frames of
-    sequences: at depth 2, for example, the id is FOLDER/NAME.
+    It is 1 for independent images, whose id is the file name, and 2 or more for frames of
+    sequences: at depth 2 the id is FOLDER/NAME. Depths above 1 are tried only if a file name occurs
+    in several folders of one side, or if `sequences` is True. The result is the smallest of them at
+    which
 
-    Depths above 1 are only tried if a file name occurs in several folders of one side, or if
-    `sequences` is True. The result is the smallest such depth at which no two files of a side have
-    the same id and at least one id occurs on both sides. (If there are no predictions, at least one
-    id must occur in the split.) If no depth meets these conditions, the result is 1.
+    - no two files of a side have the same id,
+    - some id is on both sides or, without predictions, in the split, and
+    - the split lists frames, if `both_several` is True: a folder may then be an image with several
+      files on both sides.
 
-    - lines: the lines of the split, or None if there is no split
-    - both_several: True if an image may have several files on both sides. FOLDER may then be the
-      id as well, so files are only taken as frames if the split names frames.
+    If there is none, the result is 1. `lines` are the lines of the split, or None.
 
-    Raises PairingError in two cases: files may be either frames or several files of an image, and
-    no split decides which; or `sequences` is True and no depth above 1 is found, although the
-    ground truth has several folders.
+    Raises PairingError if only a split could tell frames from several files of an image, or if
+    `sequences` is True and no depth above 1 fits several folders of ground truth.
     """
     names_repeat = _ends_repeat(pred, 1) or _ends_repeat(gt, 1)
     deepest = max(len(file.parts) for file in (*pred, *gt)) if names_repeat or sequences else 1
@@ -385,8 +374,8 @@ def _find_depth(
             )
     if sequences and len({file.path.parent for file in gt}) > 1:
         raise PairingError(
-            f"{show(gt[0].root)}: several folders, expected predictions in the same ones, as "
-            "SEQUENCE/FRAME"
+            f"{show(gt[0].root)}: several folders, expected predictions in folders of the same "
+            "names, as SEQUENCE/FRAME"
         )
     return 1
 
@@ -399,13 +388,10 @@ def _ends_repeat(files: Sequence[_File], depth: int) -> bool:
 def _resolve_split(lines: Iterable[str], ids: Collection[str], of_folders: bool = True) -> set[str]:
     """Return the ids of the frames that the lines of a split name.
 
-    - lines: each line is an id SEQUENCE/FRAME, or the end of an id if it starts at one of the id's
-      folders. A line may begin with further folders and end with a file suffix; both are ignored.
-    - ids: all known ids
-    - of_folders: True if a line may also name a sequence, which stands for all its frames
-
-    A line that names none of `ids` is returned as an id itself, without its suffix, so that it is
-    later reported as missing.
+    A line is an id SEQUENCE/FRAME or the end of one, with at least one folder; further folders
+    before it and a file suffix are ignored. If `of_folders` is True, a line may also name a
+    sequence, which stands for all its frames. A line that matches none of the known `ids` is
+    returned as an id, so that it is later reported as missing.
     """
     # Maps each end of an id, and each end of a sequence's path, to all ids that have it
     ids_of_path: dict[str, set[str]] = {}
@@ -432,14 +418,13 @@ def _resolve_split(lines: Iterable[str], ids: Collection[str], of_folders: bool 
 def _find_doubtful_ids(
     files: Sequence[_File], arrangement: Arrangement, known: set[str], other_names: set[str]
 ) -> set[str]:
-    """Return the known ids that may have one more annotator, whose file was not assigned to them.
+    """Return the known ids that may lack an annotator because of the name of a file.
 
-    Such a file belongs to no known id under `arrangement`, but belongs to one under another
-    arrangement. If the arrangement is ID_1 or ID_gt1, a file such as ID_bob counts as well.
+    Such a file gives no known id under `arrangement`, but it does under another one; if the
+    arrangement is ID_1 or ID_gt1, a file such as ID_bob counts too. A file that has one of the
+    `other_names`, the file names on the other side, is an image by itself.
 
-    - known: the ids of the split or, if there is no split, the ids of the other side
-    - other_names: the file names on the other side. A file that has one of these names is an image
-      of its own, not an annotator.
+    `known` are the ids of the split or, without a split, of the other side.
     """
     ids = set[str]()
     for file in files:
@@ -459,92 +444,78 @@ def _group_by_id(
     doubtful: set[str],
     may_be_frames: bool,
 ) -> FilesOfSide:
-    """Group the files of a side by image id, and find the ids that must be refused.
+    """Group the files of a side by image id, and collect the ambiguous ids among them.
 
-    The `doubtful` ids are refused. An id that has several files (or several files for one class) is
-    also refused in two cases:
+    An id is ambiguous if it is `doubtful`, or if it has several files (per class) that
 
-    - The files differ in folder, format or the word in their name (see `_is_one_image`).
-    - `may_be_frames` is True and the files look like the frames of a video: the number in one of
-      their names has leading zeros (see `_Ending.is_frame`), or no number on the side is 0 or 1.
+    - are not one series (see `_Ending`), or
+    - look like frames of a video, if `may_be_frames` is True: a number has leading zeros, or the
+      numbers on this side start above 1.
 
-    - arrangement: the arrangement that gives the ids
-    - wanted: the ids to keep, or None to keep all ids
+    Only the `wanted` ids are kept, or all if it is None.
     """
     groups: dict[str, list[_File]] = {}
-    roots: list[Path] = []  # several if classes have folders
     for file in files:
-        if file.root not in roots:
-            roots.append(file.root)
         image_id = arrangement.id_in(file.parts)
         if wanted is None or image_id in wanted:
             groups.setdefault(image_id, []).append(file)
-    by_id: Files = {}
+    roots = list(dict.fromkeys(file.root for file in files))  # several if classes have folders
     endings_by_id: dict[str, list[_Ending]] = {}
-    numbers = []
     for image_id, group in groups.items():
-        by_id[image_id] = [file.path for file in group]
-        if [file.root for file in group] == roots:  # one file, or one for each class
-            continue
-        endings = [_parse_ending(image_id, file, arrangement) for file in group]
-        numbers += [int(ending.number) for ending in endings if len(ending.word) == 1]  # "_1"
-        endings_by_id[image_id] = endings
+        if [file.root for file in group] != roots:  # not one file, or one for each class
+            endings_by_id[image_id] = [_parse_ending(image_id, f, arrangement) for f in group]
+    numbers = [e.number for endings in endings_by_id.values() for e in endings if e.number >= 0]
     start_above_1 = min(numbers, default=0) > 1
-    ambiguous = doubtful & by_id.keys()
+    ambiguous = doubtful & groups.keys()
     for image_id, endings in endings_by_id.items():
         look_like_frames = start_above_1 or any(ending.is_frame for ending in endings)
-        is_one_image = _is_one_image(by_id[image_id], endings, arrangement)
-        if not is_one_image or (may_be_frames and look_like_frames):
+        is_series = len({ending.series for ending in endings}) == 1 and endings[0].series
+        if not is_series or (may_be_frames and look_like_frames):
             ambiguous.add(image_id)
-    return FilesOfSide(by_id, ambiguous)
-
-
-def _is_one_image(
-    paths: Sequence[Path], endings: Sequence[_Ending], arrangement: Arrangement
-) -> bool:
-    """Return True if files with the same id may be the annotators of one image.
-
-    The files must have the same folder, the same suffix, and the same word in the endings of their
-    names. Under ONE, however, they must be ANNOTATOR/ID.seg in folders with the same parent folder.
-    """
-    formats = {path.suffix.lower() for path in paths}
-    folders = {path.parent for path in paths}
-    if arrangement is Arrangement.ONE:
-        if formats != {".seg"}:
-            return False
-        folders = {folder.parent for folder in folders}
-    return len(folders) == len(formats) == len({ending.word for ending in endings}) == 1
+    paths = {image_id: [file.path for file in group] for image_id, group in groups.items()}
+    return FilesOfSide(paths, ambiguous)
 
 
 class _Ending(NamedTuple):
-    """The ending of a file name after the image id, such as "_gt1"."""
+    """How a file is told from the others of the same image.
 
-    word: str  # the ending without its number, such as "_gt" or "_"; "" if the id is the folder
-    number: str  # the digits at the end, such as "1"
+    Files of one series differ only in a number (ID_1, ID_2), in their name in the folder of the
+    image (ID/NAME), or in their folder (ANNOTATOR/ID.seg). They may be the annotators of an image.
+    """
+
+    # Folder, suffix and word, such as "_" or "_gt"; () if the file can only stand alone
+    series: tuple[object, ...]
+    number: int  # the number in "_1"; -1 if the ending has another form
     is_frame: bool  # True if the number has leading zeros, as the numbers of video frames often do
 
 
 def _parse_ending(image_id: str, file: _File, arrangement: Arrangement) -> _Ending:
-    """Split what follows the image id in a file name into a word and a number: "_gt" and "1"."""
-    name = file.parts[-1]
+    """Split what follows the image id in a file name, such as "_gt1", into a word and a number."""
+    name, folder, suffix = file.parts[-1], file.path.parent, file.path.suffix.lower()
     if arrangement is Arrangement.FOLDERS and len(file.parts) > 1:
-        return _Ending("", "", _FRAME_IN_FOLDER.search(name) is not None)
+        return _Ending((folder, suffix), -1, _FRAME_IN_FOLDER.search(name) is not None)
+    if arrangement is Arrangement.ONE:  # a series only as ANNOTATOR/ID.seg
+        return _Ending((folder.parent, suffix) if suffix == ".seg" else (), -1, False)
     ending = name.removeprefix(image_id)
     word = ending.rstrip("0123456789")
-    return _Ending(word, ending[len(word) :], _FRAME_BESIDE.search(ending) is not None)
+    number = int(ending[1:]) if len(word) == 1 else -1
+    return _Ending((folder, suffix, word), number, _FRAME_BESIDE.search(ending) is not None)
 
 
 def read_split(path: PathLike) -> list[str]:
     """Return the image ids that a split file lists, in the order of the file and without repeats.
 
     The file has one id or file name per line; empty lines and # comments are ignored. Raises
-    FileFormatError if the file cannot be read, and PairingError if it lists no image.
+    FileFormatError if it cannot be read, and PairingError if it lists no image.
     """
     return list(dict.fromkeys(map(id_of, _read_lines(path))))
 
 
 def _read_lines(path: PathLike) -> list[str]:
-    """Return the lines of a split file, stripped and without empty lines and # comments."""
+    """Return the stripped lines of a split file, without empty lines and # comments.
+
+    Raises PairingError if none are left.
+    """
     with errors_naming(path, "one id per line"):
         lines = [line.strip() for line in read_bytes(path).decode("utf-8-sig").splitlines()]
     entries = [line for line in lines if line and line[0] != "#"]
@@ -556,8 +527,8 @@ def _read_lines(path: PathLike) -> list[str]:
 def find_files(folder: PathLike, suffixes: Collection[str]) -> list[Path]:
     """List the files at any depth below `folder` that have one of the suffixes, in natural order.
 
-    `suffixes` are given in lower case, such as ".png", and also match upper case. Hidden files and
-    folders are ignored, and links are followed. Returns [] if the folder does not exist.
+    `suffixes` are in lower case, such as ".png", but also match upper case. Hidden files are
+    ignored, and links are followed. Returns [] if the folder does not exist.
     """
     files = []
     for name in sorted(glob("**/*", root_dir=folder, recursive=True), key=natural_sort_key):
@@ -567,15 +538,15 @@ def find_files(folder: PathLike, suffixes: Collection[str]) -> list[Path]:
 
 
 def natural_sort_key(name: str) -> str:
-    """Return a key for sorting names by the values of their numbers: ID_2 comes before ID_10."""
+    """Return a key that sorts names by the values of their numbers: ID_2 comes before ID_10."""
     return re.sub(r"\d+", lambda number: number[0].zfill(20), name)
 
 
 def find_photos(folder: PathLike, ids: Collection[str] | None = None) -> dict[str, Path]:
-    """Find the photos at any depth below a folder, and return a dict from image id to path.
+    """Return the photos at any depth below a folder, as a dict from image id to path.
 
-    The image id is the file name without its suffix. `ids` are the images to search for, or None
-    for all; images without a photo are left out. Raises PairingError if an image has two photos.
+    `ids` are the images to look for (None: all); those without a photo are left out. Raises
+    PairingError if an image has two photos.
     """
     photos: dict[str, Path] = {}
     for path in find_files(folder, IMAGE_SUFFIXES):
@@ -589,10 +560,10 @@ def find_photos(folder: PathLike, ids: Collection[str] | None = None) -> dict[st
 
 
 def find_photo_folder(gt_dir: PathLike) -> Path | None:
-    """Return the folder with the photos that belong to a ground-truth folder in the BSDS layout.
+    """Return the photo folder that belongs to a ground-truth folder in the BSDS layout.
 
-    There, the photos of .../groundTruth/test (or ground_truth/test) are in .../images/test. Returns
-    None if the path has no such name, or if there is no such folder of photos.
+    The photos of .../groundTruth/test (or ground_truth/test) are in .../images/test. Returns None
+    if the path has no such name, or if there is no photo folder.
     """
     gt_path = Path(gt_dir).absolute()
     parts = [re.sub(r"(?i)^ground_?truth$", "images", part) for part in gt_path.parts]
