@@ -65,10 +65,10 @@ class ImageParts:
     def __init__(
         self, image_id: str, path: Path | None, evidence: Evidence | None, **given: object
     ) -> None:
-        """Check the given parts (maps and lines by name), and keep those that are not None.
+        """Check the named parts, and keep those that are not None.
 
-        All maps except the photo must have the size of the image; a ucm2 has (2H+1, 2W+1). Raises
-        DataError, which names the part, for anything else.
+        All maps except the photo must have the size of the image, (2H+1, 2W+1) in a ucm2. Raises
+        DataError, which names the part, if it is unknown or wrong; `lines` are not checked.
         """
         owner = type(self).__name__
         if not isinstance(image_id, str):
@@ -88,25 +88,25 @@ class ImageParts:
                 parts[name] = tuple(checked)
             else:
                 parts[name] = _check_part(name, value, label, label)
-        self._keep(image_id, path, evidence or NO_EVIDENCE, parts)
+        self._set_parts(image_id, path, evidence or NO_EVIDENCE, parts)
 
     @classmethod
     def of_checked(
         cls, image_id: str, path: Path | None, evidence: Evidence, parts: Mapping[str, Any]
     ) -> Self:
-        """Make an instance of parts whose types and values the reader of a file has checked.
+        """Construct an instance from parts that a reader has checked, without checking them again.
 
-        `parts` has the parts by name, in the types that the constructor would give them. Only their
-        sizes are compared; a difference raises ShapeError.
+        `parts` maps names to values of the types that the constructor would produce. Raises
+        ShapeError if their sizes differ.
         """
         made = cls.__new__(cls)
-        made._keep(image_id, path, evidence, parts)
+        made._set_parts(image_id, path, evidence, parts)
         return made
 
-    def _keep(
+    def _set_parts(
         self, image_id: str, path: Path | None, evidence: Evidence, parts: Mapping[str, Any]
     ) -> None:
-        """Store checked parts, also as attributes, if all maps have the size of the image.
+        """Store checked parts, also as attributes, after comparing the sizes of all maps.
 
         Raises ShapeError, which names the part, if a map has another size than the first one.
         """
@@ -138,8 +138,8 @@ class ImageParts:
     def __getattr__(self, name: str) -> Any:
         """Raise MissingPartError for a part that this image lacks.
 
-        Python calls this only if there is no such attribute. Raises AttributeError if no image can
-        have the part.
+        Python calls this only for absent attributes. Raises AttributeError if no image can have the
+        part.
         """
         if name not in self.known:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
@@ -149,11 +149,11 @@ class ImageParts:
 
 
 def _check_part(name: str, value: object, label: str, map_label: str) -> Map:
-    """Check the value of the part `name`, and return it as an array of the dtype that is counted.
+    """Check the value of the part `name`, and return it as an array of the dtype for counting.
 
-    Boundaries, masks and valid pixels become bool (see `binary_map`), and labels become integers
-    (see `whole_labels`). `label` names the part in error messages; `map_label` names it if it
-    should be binary but is not. Raises DataError for a wrong type, shape or value.
+    Boundaries, masks and valid maps become bool, and labels become integers. `label` names the part
+    in error messages, `map_label` in those about values that are not binary. Raises DataError for a
+    wrong type, shape or value.
     """
     array = given_array(value, label)
     n_axes = _AXES.get(name, (2,))
@@ -164,7 +164,7 @@ def _check_part(name: str, value: object, label: str, map_label: str) -> Map:
         fix = suggest_one_map(array.shape) if n_axes == (2,) else ()
         raise DataError(f"{fault} {' or '.join(map(str, n_axes))} axes", fix=fix)
     if name in ("labels", "instances", "classes") and array.ndim == 2:
-        return whole_labels(array, "label map")
+        return labels_to_integers(array, "label map")
     if name in ("soft", "ucm2"):
         return check_soft_map(array, "ucm2" if name == "ucm2" else "soft map")
     if name in ("boundaries", "mask"):
@@ -229,6 +229,7 @@ class Prediction(ImageParts):
         evidence: Evidence | None = None,
         **parts: object,
     ) -> None:
+        """Create a prediction from exactly one of the parts in _FORMS, or raise DataError."""
         super().__init__(image_id, path, evidence, **parts)
         if len(self.parts.keys() & set(_FORMS)) != 1:
             present = ", ".join(self.parts) or "nothing"
@@ -247,10 +248,10 @@ class Prediction(ImageParts):
 
     @property
     def form(self) -> str:
-        """The form and type as one word.
+        """The kind of prediction in one word, which for soft maps depends on the dtype.
 
-        A soft map is "soft8" (uint8), "soft16" (uint16), "binary" (bool) or "float"; for other
-        forms the word is `kind`.
+        A soft map is "soft8" (uint8), "soft16" (uint16), "binary" (bool) or "float"; others give
+        `kind`.
         """
         if self.kind != "soft":
             return self.kind
@@ -258,16 +259,16 @@ class Prediction(ImageParts):
         return words.get(self.soft.dtype.name, "float")
 
     def boundary_map(self) -> Map:
-        """Return the boundary strengths as an (H, W) map: `soft`, or every second pixel of `ucm2`.
+        """Return the (H, W) boundary strengths: `soft`, or `ucm2[2::2, 2::2]`.
 
         Raises
         ------
         MissingPartError
-            If the prediction has neither `soft` nor `ucm2`.
+            If the prediction has neither.
         """
         if self.kind != "ucm2":
             return self.soft
-        # The pixels that the official boundaryBench takes; contiguous, as rows are counted
+        # The pixels of the official boundaryBench; contiguous, because counting goes row by row
         return np.ascontiguousarray(self.ucm2[2::2, 2::2])
 
 
@@ -341,20 +342,18 @@ class GroundTruth(ImageParts):
         evidence: Evidence | None = None,
         **parts: object,
     ) -> None:
+        """Create the ground truth of an image from its parts."""
         parts = {"boundaries": boundaries, "segmentations": segmentations, **parts}
         super().__init__(image_id, path, evidence, **parts)
 
     @classmethod
     def of(cls, gts: Sequence[Map] | GroundTruth) -> GroundTruth:
-        """Convert boundary maps (H, W), one per annotator, to a GroundTruth.
-
-        A GroundTruth is returned unchanged.
-        """
+        """Convert boundary maps (H, W), one per annotator; a GroundTruth is returned unchanged."""
         return gts if isinstance(gts, GroundTruth) else cls("ground truth", gts)
 
     @property
     def fingerprint(self) -> str:
-        """A hash of the annotations, 16 hex digits, whatever the file format.
+        """A hash of the annotations as 16 hex digits, independent of the file format.
 
         >>> GroundTruth("a", (np.eye(3, 4, dtype=bool),)).fingerprint
         'f55623f951edd08d'
@@ -362,23 +361,23 @@ class GroundTruth(ImageParts):
         return self.fingerprints().whole
 
     def fingerprints(self, whole: bool = True) -> Fingerprints:
-        r"""Return both versions of the fingerprint. With whole=False version 2 is "".
+        r"""Return both versions of the fingerprint. With whole=False, version 2 is "".
 
-        Version 1 is the first 16 hex digits of the sha256 of these bytes:
+        Version 1 is the first 16 hex digits of the SHA-256 of:
 
         1. "ROWSxCOLSxANNOTATORS\n" in ASCII.
-        2. The boundaries of each annotator, one bit per pixel, row by row, most significant bit
-           first.
-        3. For each further array "NUMBER SHAPE\n" and the values, little-endian: floats as
-           float64, everything else as int32. NUMBER is the position of the array in this list:
-           labels, instances, class_boundaries, mask, depth, valid, the angles of each annotator,
-           the ends and the junctions of lines, and, if there are no boundaries, the segmentations.
-           The first six keep their number even if some are absent.
+        2. The boundaries of each annotator, packed to one bit per pixel, row by row, most
+           significant bit first.
+        3. For each further array "NUMBER SHAPE\n" and its values, little-endian: floats as float64,
+           all else as int32. NUMBER is the array's index in this list: labels, instances,
+           class_boundaries, mask, depth, valid (these six keep their numbers even if absent), each
+           annotator's angles, the ends and the junctions of lines and, if there are no boundaries,
+           the segmentations.
 
-        Version 2 continues the same hash with the arrays that version 1 does not fully represent:
-        arrays with integers that do not fit into int32, and segmentations if there are boundaries.
-        For each it adds "NUMBER SHAPE TYPE\n" and the values in the first of the types u1, i4, i8
-        and u8 that holds them all. Without such arrays both versions are equal.
+        Version 2 continues the hash with what version 1 loses: arrays of integers beyond int32, and
+        segmentations beside boundaries. Each adds "NUMBER SHAPE TYPE\n" and the values in the first
+        of the types u1, i4, i8 and u8 that holds them all. Without such arrays, both versions are
+        equal.
         """
         parts = self.parts
         boundary_maps = parts.get("boundaries", ())
@@ -414,7 +413,7 @@ class GroundTruth(ImageParts):
         return Fingerprints(listed, digest.hexdigest()[:16])
 
     def replace(self, **parts: object) -> GroundTruth:
-        """Return a copy with new parts, `path` or `evidence`. None removes a part."""
+        """Return a copy with new parts, `path` or `evidence`; None removes a part."""
         unchanged = {"path": self.path, "evidence": self.evidence, **self.parts}
         return GroundTruth(self.image_id, **{**unchanged, **parts})
 
@@ -423,17 +422,13 @@ def _narrowest_dtype(array: Map) -> str:
     """Return the first of "<u1", "<i4", "<i8" and "<u8" that holds all values of an int array."""
     low, high = int(array.min(initial=0)), int(array.max(initial=0))
     for dtype in ("<u1", "<i4", "<i8"):
-        limits = np.iinfo(dtype)
-        if limits.min <= low and high <= limits.max:
+        if np.iinfo(dtype).min <= low and high <= np.iinfo(dtype).max:
             return dtype
     return "<u8"
 
 
 def one_map(values: object, what: str) -> Map:
-    """Convert what a user passed as a map to an (H, W) array, or raise ShapeError.
-
-    `what` names the map in error messages.
-    """
+    """Convert what a user passed as a map to an (H, W) array, or raise ShapeError."""
     array = given_array(values, what)
     if array.ndim != 2:
         fault = f"{what}: shape {array.shape}, expected (rows, columns)"
@@ -442,7 +437,7 @@ def one_map(values: object, what: str) -> Map:
 
 
 def one_channel(array: Map) -> Map:
-    """Drop the last axis of an (H, W, 1) map. Any other array is returned unchanged.
+    """Return an (H, W, 1) map as (H, W), and any other array unchanged.
 
     An array with H = 1 or W = 1 is also unchanged, because its axes could have another meaning.
     """
@@ -451,10 +446,10 @@ def one_channel(array: Map) -> Map:
 
 
 def suggest_one_map(shape: tuple[int, ...]) -> tuple[str, ...]:
-    """Suggest, for an error message, two ways to get a single map from an array of C maps.
+    """Suggest, for an error message, how to reduce an array of C maps to one.
 
-    The array is taken to be (H, W, C) if its last axis is shorter than its first, and otherwise
-    (C, H, W). Returns () if it does not have three axes, or if an axis has length 1.
+    The axis of the maps is the last if it is shorter than the first, and otherwise the first.
+    Returns () unless there are three axes, all longer than 1.
 
     >>> suggest_one_map((48, 64, 2))[0]
     'one of the 2 maps along axis 2: array[:, :, k]'
@@ -468,11 +463,10 @@ def suggest_one_map(shape: tuple[int, ...]) -> tuple[str, ...]:
 
 
 def check_soft_map(soft: Map, what: str = "prediction") -> Map:
-    """Check that an (H, W) soft map is bool, uint8, uint16, or floats in [0, 1], and return it.
+    """Check that an (H, W) soft map is bool, uint8, uint16, or float in [0, 1], and return it.
 
-    The map is not copied, except that float16 is converted to float32. `what` names the map in
-    error messages. Raises DataError, with a suggestion how to correct the map, for any other dtype,
-    for NaN, and for floats outside [0, 1].
+    It is not copied, except that float16 becomes float32. `what` names the map in errors. Raises
+    DataError, usually with a suggested fix, for any other dtype, NaN, or floats outside [0, 1].
     """
     kind, n_bytes = soft.dtype.kind, soft.dtype.itemsize
     if kind not in "bf" and not (kind == "u" and n_bytes <= 2):
@@ -505,7 +499,7 @@ def check_soft_map(soft: Map, what: str = "prediction") -> Map:
 def without_void(maps: Map, valid: Bool | None) -> Map:
     """Return (..., H, W) maps that are set to 0 where the (H, W) map `valid` is False.
 
-    If `valid` is None, no pixel is void, and the maps are returned unchanged.
+    If `valid` is None, they are returned unchanged.
     """
     return maps if valid is None else np.where(valid, maps, maps.dtype.type(0))
 
@@ -539,10 +533,10 @@ def annotated_masks(gt: GroundTruth) -> Bool:
 
 
 def binary_map(values: Map, what: str) -> Bool:
-    """Convert a map of the values 0 and one of 1, 255 and 65535, in any dtype, to bool.
+    """Convert a map of 0 and one of 1, 255 and 65535, in any dtype, to bool.
 
-    If the map is uint8 with values 0 and 1, the result is a view of it and not a copy. Raises
-    DataError, which names the map by `what`, if there are other values.
+    Raises DataError, which names the map by `what`, for other values. The result is a view if the
+    map is uint8 with values 0 and 1.
     """
     if values.dtype == bool:
         return values
@@ -557,7 +551,7 @@ def binary_map(values: Map, what: str) -> Bool:
 
 
 def is_binary(values: Map) -> bool:
-    """Return True if a map is bool, or if it has no values except 0 and one of 1, 255 and 65535."""
+    """Return True if a map is bool, or has no values except 0 and one of 1, 255 and 65535."""
     if values.dtype == np.bool_:
         return True
     top = values.max(initial=0)
@@ -572,12 +566,12 @@ def white_above(top: float) -> int:
     return 0
 
 
-def whole_labels(values: Map, what: str) -> Map:
-    """Convert a map of labels, which may be stored as floats, to integers.
+def labels_to_integers(values: Map, what: str) -> Map:
+    """Convert a label map, which may be stored as floats, to integers.
 
-    Integers are returned unchanged, and bool is returned as a uint8 view. Floats become int32 if
-    all values fit, and otherwise int64. Raises DataError, which names the labels by `what`, if a
-    float is not a whole number or its absolute value exceeds 2**53.
+    Integers are returned unchanged, and bool as a uint8 view. Floats become int32 if all values
+    fit, and otherwise int64. Raises DataError, which names the labels by `what`, if a float is not
+    an integer or exceeds 2**53 in absolute value.
     """
     if values.dtype.kind != "f":
         return values.view(np.uint8) if values.dtype.kind == "b" else values
@@ -591,10 +585,7 @@ def whole_labels(values: Map, what: str) -> Map:
 
 
 def same_shape(pred: tuple[int, ...], gt: tuple[int, ...], what: str = "prediction") -> None:
-    """Check that a prediction has the same shape as its ground truth, or raise ShapeError.
-
-    `what` names the prediction in the error message.
-    """
+    """Raise ShapeError if a prediction, named `what`, has another shape than its ground truth."""
     if tuple(pred) != tuple(gt):
         hint = ", transposed" if tuple(pred) == tuple(gt)[::-1] else ""
         raise ShapeError(f"{what}: shape {tuple(pred)}{hint}, expected {tuple(gt)}")

@@ -44,7 +44,9 @@ def test_a_problem_becomes_one_of_a_file_once():
         problem = DataError(given).problems[0].with_file("a.png")
         assert (problem.file, problem.has) == ("a.png", "is empty")
         assert problem.with_file("b.png") is problem
-    assert str(DataError("cell 2 of a.png is empty").problems[0].with_file("a.png")).startswith("cell 2")
+    assert str(DataError("cell 2 of a.png is empty").problems[0].with_file("a.png")).startswith(
+        "cell 2"
+    )
 
 
 def test_lines_stay_lines():

@@ -14,8 +14,8 @@ from bsdsbench.images import (
     annotated_maps,
     binary_map,
     check_soft_map,
+    labels_to_integers,
     one_map,
-    whole_labels,
 )
 from bsdsbench.loaders.pairing import Pair
 from bsdsbench.loaders.readers import load_prediction, read_prediction, read_truth
@@ -285,7 +285,7 @@ def test_ids_are_kept_so_that_0_is_0(tmp_path, labels, dtype):
 @pytest.mark.parametrize("value", [0.5, np.nan, np.inf, 2.0**60])
 def test_floats_that_are_no_labels(tmp_path, value):
     labels = np.array([[0, 1], [2, value]])
-    refused("expected integer labels", whole_labels, labels, "x")
+    refused("expected integer labels", labels_to_integers, labels, "x")
     np.save(tmp_path / "a.npy", labels)
     for kind in ("labels", "classes"):
         given = Pair("a", (tmp_path / "a.npy",), ())

@@ -20,6 +20,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,9 +37,9 @@ from bsdsbench.images import (
     binary_map,
     check_soft_map,
     is_binary,
+    labels_to_integers,
     one_channel,
     same_shape,
-    whole_labels,
 )
 from bsdsbench.io import Budget, FaultError, PathLike, ReadBytes, errors_naming, read_bytes
 from bsdsbench.loaders.formats import class_files, depth_files, line_files
@@ -82,15 +84,16 @@ def load_prediction(
 
     Parameters
     ----------
-    path : pathLike or sequence of pathLike
-        PNG, TIFF, BMP, JPEG, GIF, WebP, PNM, PFM, .npy, .npz or .mat. Several paths are the label
-        maps of one image, one per threshold. In .mat and .npz the variable is `ucm2`, `segs`, the
+    path : path-like or sequence of path-like
+        PNG, TIFF, BMP, JPEG, GIF, WebP, PNM, PFM, .npy, .npz or .mat. Several paths are one image's
+        label maps, one per threshold. In .mat and .npz the variable is `ucm2`, `segs`, the
         only 2-D array, or one named "pred", "prediction", "prob", "pb", "gPb", "edge", "edges",
         "edge_map", "E" or "bmap".
     image_id : str or None
         By default, taken from the first file's name.
     kind : str
-        "soft" (boundary strengths) or "labels" (integer regions) for files that could be either.
+        How to read a file that could be either: "soft" (boundary strengths) or "labels" (integer
+        regions).
 
     Returns
     -------
@@ -102,7 +105,7 @@ def load_prediction(
     FileFormatError
         If a file does not hold a prediction, or no path is given.
     DataError
-        If `kind` is unknown, or a path has another type.
+        If `kind` is unknown, or a path is not path-like.
 
     Examples
     --------
@@ -123,15 +126,15 @@ def _read_map(
 ) -> Prediction:
     """Read a prediction: a contour map, a soft map or label maps.
 
-    The first rule that applies to a file decides what it holds:
+    The first rule that applies to a file decides:
 
-    1. A file with the variable `ucm2` holds a contour map of double size, which is then the whole
-       prediction.
-    2. If `kind` is "soft" and there is a single map, it is the soft map. Bool becomes 0 and 255.
-    3. Otherwise, `segs`, a list of maps, or an array (H, W) or (N, H, W) holds label maps. The
-       prediction has the label maps of all files, in the order of `paths`.
+    1. A variable `ucm2` is a contour map of double size, and is the whole prediction.
+    2. If `kind` is "soft", and a single file holds a single map, this is the soft map. Bool becomes
+       0 and 255.
+    3. Otherwise `segs`, a list of maps, or an array (H, W) or (N, H, W) holds label maps. Those of
+       all files are joined in the order of `paths`.
 
-    Several files always hold label maps. If `image_id` is None, the id is the first file's name.
+    If `image_id` is None, it is the first file's name.
     """
     image_id = id_of(paths[0]) if image_id is None else image_id
     kind = "labels" if len(paths) > 1 else kind
@@ -162,11 +165,10 @@ def _read_map(
 
 
 def _choose_variable(arrays: dict[str, object]) -> object:
-    """Choose the variable of a file that holds the prediction, and return its value.
+    """Return the variable of a file that holds the prediction, an array or a list (MATLAB cell).
 
-    This is `segs` if the file has it. If not, it is the only map in the file or, if there are
-    several maps, the one whose name comes first in SOFT_NAMES. The value is an array, or a list
-    for a MATLAB cell. Raises FaultError if there is no such variable.
+    This is `segs` or, without it, the only map in the file or, of several maps, the one whose name
+    comes first in SOFT_NAMES. Raises FaultError if there is no such variable.
     """
     if "segs" in arrays:
         return arrays["segs"]
@@ -182,7 +184,7 @@ def _choose_variable(arrays: dict[str, object]) -> object:
 def _given_paths(path_or_paths: PathLike | Sequence[PathLike], what: str) -> list[Path]:
     """Convert a path, or a sequence of paths, to a list of at least one path.
 
-    `what` names the image in the FileFormatError that an empty sequence raises.
+    `what` names the image in the FileFormatError for an empty sequence.
     """
     values = [path_or_paths] if isinstance(path_or_paths, str | os.PathLike) else path_or_paths
     paths = [given_path(path, "path") for path in given_list(values, "path", "a path or several")]
@@ -199,14 +201,14 @@ def read_prediction(
     options: ReadOptions | None = None,
     read: ReadBytes = read_bytes,
 ) -> Prediction:
-    """Read an image's prediction.
+    """Read an image's prediction; without a prediction file, return an empty one.
 
-    - pair: the files of the image. If it has no prediction file, the prediction is empty.
+    - pair: the files of the image
     - kind: "soft" or "labels" (see `load_prediction`), "classes" (see
       `class_files.read_predicted_classes`), or a key of READERS
-    - shape: the shape (H, W) of the ground truth
+    - shape: the (H, W) of the ground truth
     - n_maps: the number of classes or label maps in an empty prediction (see `_empty_prediction`)
-    - options: how to read the values, which only matters if `kind` is "classes"
+    - options: how to read the values of "classes"
     - read: a function that returns the bytes of a file
     """
     image_id, paths = pair.image_id, pair.pred_paths
@@ -224,20 +226,18 @@ def read_prediction(
 
 
 def _empty_prediction(image_id: str, kind: str, shape: tuple[int, int], n_maps: int) -> Prediction:
-    """Return a prediction of `kind` for an image of `shape` that predicts nothing.
+    """Return a prediction of `kind` that predicts nothing in an image of `shape`.
 
-    For "classes", it has `n_maps` maps that are False everywhere. For "labels", it has `n_maps`
-    maps of a single region. For "depth-map", the depth is 0 everywhere. For all other kinds, and
-    for any kind if `n_maps` is 0, it has a soft map of zeros. To this, "lines" adds an empty list
-    of lines, and "oriented" adds angles of 0.
+    - "classes": `n_maps` maps that are False everywhere
+    - "labels": `n_maps` maps of a single region, or a soft map of zeros if `n_maps` is 0
+    - "depth-map": a depth of 0
+    - others: a soft map of zeros, with an empty list for "lines" and angles of 0 for "oriented"
     """
     zeros = np.zeros(shape)
     parts: dict[str, Any] = {"soft": zeros.astype(np.uint8)}
-    if not n_maps:
-        return Prediction(image_id, **parts)
     if kind == "classes":
         parts = {"classes": np.zeros((n_maps, *shape), bool)}
-    elif kind == "labels":
+    elif kind == "labels" and n_maps:
         parts = {"segs": (zeros.astype(np.int32),) * n_maps}
     elif kind == "depth-map":
         parts = {"depth": zeros}
@@ -249,11 +249,11 @@ def _empty_prediction(image_id: str, kind: str, shape: tuple[int, int], n_maps: 
 
 
 def count_placeholder_maps(pairs: Sequence[Pair]) -> int:
-    """Return how many empty label maps must replace a missing prediction of the kind "labels".
+    """Return the number of label maps that stand in for a missing prediction of the kind "labels".
 
-    All images of a run need the same number of maps, so this is the number of maps in the first
-    prediction that exists, or 0 if that is a contour map (ucm2). Returns 1 if no prediction is
-    missing, if all are missing, or if the first one cannot be read.
+    All images of a run need the same number, so it is that of the first prediction that exists, or
+    0 if this is a contour map (ucm2). Returns 1 if no prediction is missing, all are, or the first
+    is unreadable.
     """
     predicted = [pair for pair in pairs if pair.pred_paths]
     if 0 < len(predicted) < len(pairs):
@@ -277,20 +277,20 @@ def load_ground_truth(
 
     Parameters
     ----------
-    path : pathLike or sequence of pathLike
+    path : path-like or sequence of path-like
         One file with all annotators, or several files of one annotator each, in order: BSDS .mat
         (`groundTruth`), PNG/TIFF/BMP/JPEG, .npy/.npz/.mat arrays (H, W) or (A, H, W), BSDS300 .seg.
     image_id : str or None
         By default, taken from the first file's name.
     gt_invert : bool
-        Image files and arrays are dark boundaries on bright ground.
+        True if image files and arrays show dark boundaries on a bright background.
     kind : str
         "boundaries" (two values: 0 and 1, 0 and 255 or 0 and 65535) or "labels" (region labels,
-        turned into boundaries by `seg2bdry`) for image files and arrays. BSDS .mat and .seg files
-        name their content.
+        turned into boundaries by `seg2bdry`) for image files and arrays. BSDS .mat and .seg files,
+        whose content is known, ignore it.
     gt_threshold : float or None
-        Gray values from gt_threshold on are boundary: value/255 of uint8, value/65535 of uint16,
-        or floats in [0, 1]. None refuses gray maps.
+        Gray values from this fraction of white on are boundary; white is 255 in uint8, 65535 in
+        uint16 and 1 in floats. If it is None, gray maps raise an error.
     empty : bool
         Accept annotations without any boundary pixel.
 
@@ -331,19 +331,19 @@ def read_truth(
 ) -> GroundTruth:
     """Read the ground truth of one image.
 
-    What is read depends on `kind` and `options`. The first case that applies decides:
+    The first case that applies decides what is read:
 
-    - If `kind` is "annotators": the boundaries or regions of each annotator, in one or more files.
-    - If `kind` is "lines", "oriented" or "depth-map": what the function in READERS returns.
-    - If `options.kind` is Kind.MASK: an object mask.
-    - Otherwise: class labels or class boundaries. If `instances` is True, the instance map is read
-      as well if there is a file for it.
+    - `kind` is "annotators": the boundaries or regions of each annotator, in one or more files
+    - `kind` is in READERS: what the parser there returns
+    - `options.kind` is Kind.MASK: an object mask
+    - otherwise: class labels or class boundaries and, if `instances` is True and its file exists,
+      the instance map
 
-    `options` say how to read the values; None derives them from `kind` and `protocol`. `read` is a
-    function that returns the bytes of a file.
+    `options` say how to read the values; the default follows from `kind` and `protocol`. `read` is
+    a function that returns the bytes of a file.
 
-    Raises DataError if a file holds anything else, or if there is not exactly one file and `kind`
-    is not "annotators".
+    Raises DataError if the content does not fit, or if there is not exactly one file and `kind` is
+    not "annotators".
     """
     if options is None:
         content = {"mask": Kind.MASK, "annotators": Kind.BOUNDARIES}.get(kind, Kind.CLASSES)
@@ -354,7 +354,8 @@ def read_truth(
         allow_empty = protocol.empty_gt != "error"
         return _read_annotators(pair.image_id, pair.gt_paths, options, allow_empty, read)
     if len(pair.gt_paths) != 1:
-        raise DataError(f"{pair.image_id}: {len(pair.gt_paths)} true files, expected one")
+        n_files = len(pair.gt_paths)
+        raise DataError(f"{pair.image_id}: {n_files} ground-truth files, expected one")
     path = pair.gt_paths[0]
     arrays = read_arrays(path, indices=kind == "classes", what=kind, read=read)
     with errors_naming(path, kind):
@@ -375,17 +376,16 @@ def read_truth(
 def binarise_mask_parts(
     array: Map, options: ReadOptions, file: str, what: str = "mask"
 ) -> dict[str, object]:
-    """Binarise a ground-truth mask, and return the keyword arguments of GroundTruth for it.
+    """Binarise a ground-truth mask, and return the result as keyword arguments of GroundTruth.
 
-    They are "mask", a bool (H, W) map of the object; "valid", which is False at void pixels, or
-    None; and "evidence", what the values show about their meaning. `file` is the name of the mask's
-    file, and `what` names the mask in error messages.
+    These are the fields of `MaskRead`. `file` is the name of the mask's file, and `what` names the
+    mask in error messages.
     """
     return options.mask(to_plane(array, what), what, file)._asdict()
 
 
 def read_field_of_view(path: Path, shape: tuple[int, int], read: ReadBytes) -> Bool:
-    """Read the field of view of an image: a bool map (H, W) that is False at pixels not to score.
+    """Read an image's field of view: a bool map (H, W) that is False where pixels are not scored.
 
     The file must hold one map of the given `shape` with the values 0 and one of 1, 255 and 65535.
     """
@@ -415,8 +415,9 @@ def _read_annotators(
 ) -> GroundTruth:
     """Read all annotations of an image, from one file or from one file per annotator.
 
-    If `image_id` is None, the id is the first file's name. Raises EmptyTruthError if nobody drew a
-    boundary pixel and `allow_empty` is False.
+    If `image_id` is None, it is the first file's name. Raises FaultError if one of several files
+    has several annotators. Raises EmptyTruthError if no annotation has a boundary pixel and
+    `allow_empty` is False.
     """
     image_id = id_of(paths[0]) if image_id is None else image_id
     annotations: list[Annotation] = []
@@ -425,9 +426,8 @@ def _read_annotators(
         in_file: list[Annotation] = []
         with errors_naming(path, "ground truth"):
             for annotation in _iterate_annotations(path, options, read):
-                budget.spend(annotation.edges.nbytes)
-                if annotation.labels is not None:
-                    budget.spend(annotation.labels.nbytes)
+                labels = annotation.labels
+                budget.spend(annotation.edges.nbytes + (0 if labels is None else labels.nbytes))
                 in_file.append(annotation)
             if not in_file:
                 raise FaultError("no annotators, expected at least one annotation")
@@ -445,28 +445,21 @@ def _read_annotators(
 def join_annotations(
     image_id: str, path: Path | None, annotations: Sequence[Annotation]
 ) -> GroundTruth:
-    """Combine the annotations of an image, at least one, into its ground truth.
+    """Combine the annotations of an image (at least one) into its ground truth.
 
-    The ground truth has segmentations only if every annotation has regions, because region scores
-    need all of them. It has the mask of a crack set only if there is a single annotation. A pixel
-    is valid if it is valid in all annotations. `path` is None if the annotations were passed as
-    arrays; error messages then begin with the image id.
+    Segmentations are kept only if all annotations have regions, because region scores need them
+    all, and the mask of a crack set only if there is one annotation. A pixel is valid if it is
+    valid in every annotation. `path` is None for annotations given as arrays; error messages then
+    begin with the image id.
     """
-    boundaries, segmentations, valid_maps = list[Bool](), list[Map](), list[Bool]()
-    evidence = NO_EVIDENCE
-    for annotation in annotations:
-        boundaries.append(annotation.edges)
-        if annotation.labels is not None:
-            segmentations.append(annotation.labels)
-        if annotation.valid is not None:
-            valid_maps.append(annotation.valid)
-        evidence |= annotation.evidence
+    boundaries = tuple(annotation.edges for annotation in annotations)
+    segmentations = tuple(a.labels for a in annotations if a.labels is not None)
+    valid_maps = [a.valid for a in annotations if a.valid is not None]
+    evidence = reduce(or_, [annotation.evidence for annotation in annotations])
     refuse_channels(boundaries, "" if path else f"{image_id}: ", "the boundaries of annotators")
-    all_have_regions = len(segmentations) == len(annotations)
-    parts: dict[str, Any] = {
-        "boundaries": tuple(boundaries),
-        "segmentations": tuple(segmentations) if all_have_regions else (),
-    }
+    if len(segmentations) < len(annotations):
+        segmentations = ()
+    parts: dict[str, Any] = {"boundaries": boundaries, "segmentations": segmentations}
     if valid_maps:
         parts["valid"] = np.logical_and.reduce(valid_maps)
     if len(annotations) == 1 and annotations[0].mask is not None:
@@ -475,11 +468,12 @@ def join_annotations(
 
 
 def empty_truth_error(where: object, annotations: int, faint: bool = False) -> EmptyTruthError:
-    """Return the error for an image, named `where`, in which nobody drew a boundary pixel.
+    """Return the error for the image `where`, none of whose annotations has a boundary pixel.
 
-    faint: True if some values are above 0, but all below gt_threshold.
+    - annotations: the number of annotations
+    - faint: True if some values are above 0, but all are below gt_threshold
     """
-    below = " (all are below gt_threshold; masks of 0 and 1 need none)" if faint else ""
+    below = " (all are below gt_threshold; masks of 0 and 1 need no threshold)" if faint else ""
     return EmptyTruthError(
         f"{show(where)}: no boundary pixel in any of {annotations} annotations{below}, "
         "expected some",
@@ -494,9 +488,9 @@ def empty_truth_error(where: object, annotations: int, faint: bool = False) -> E
 def _iterate_annotations(path: Path, options: ReadOptions, read: ReadBytes) -> Iterator[Annotation]:
     """Read a file and yield its annotations, one per annotator.
 
-    - .mat file with `groundTruth`: a cell of structs, or a single struct in a crack set
-    - any other file: one array (H, W) or (A, H, W) of A annotators. It holds region labels in .seg
-      files, and if `options` expect regions; otherwise boundaries.
+    - .mat with `groundTruth`: a cell of structs, or the single struct of a crack set
+    - otherwise: one array (H, W) or (A, H, W), with region labels in .seg files and if
+      `options.kind` is Kind.REGIONS, and with boundaries in all other cases
     """
     expects_regions = options.kind is Kind.REGIONS
     arrays = read_arrays(path, indices=expects_regions, what="ground truth", read=read)
@@ -519,24 +513,21 @@ def _iterate_annotations(path: Path, options: ReadOptions, read: ReadBytes) -> I
         refuse_last_axis(array)
         array = one_channel(array)
     has_regions = expects_regions or suffix == ".seg"
-    drawings = array if array.ndim == 3 else [array]
-    for number, drawing in enumerate(drawings, 1):
+    for number, drawing in enumerate(array if array.ndim == 3 else [array], 1):
         yield parse_annotation(drawing, options, f"annotation {number}", path.name, has_regions)
 
 
 def _parse_struct(
     struct: object, options: ReadOptions, number: int, file: str, mask: Bool | None
 ) -> Annotation:
-    """Convert the struct of an annotator in a BSDS .mat file to an annotation.
+    """Convert an annotator's struct from a BSDS .mat file to an annotation.
 
-    The struct has the fields Boundaries and Segmentation, which are (H, W) arrays. If Segmentation
-    is missing, the annotation has no regions. If Boundaries is missing, the boundaries are derived
-    from Segmentation. Raises FaultError if both are missing.
+    Its fields Boundaries and Segmentation are (H, W) arrays, and one of them may be missing:
+    boundaries are then derived from Segmentation, or the annotation has no regions. Binary
+    Boundaries are True where they are not 0, whatever the threshold of `options`.
 
-    If Boundaries has only two values, every pixel that is not 0 is a boundary pixel, whatever
-    threshold `options` set for gray values. Other boundaries are binarised under `options`.
-    `number` is the annotator's number from 1 on, and `file` the file name, for error messages.
-    `mask` is the (H, W) object mask of a crack set, which is added to the annotation, or None.
+    `number` (from 1) and `file` are for error messages. `mask` is the (H, W) object mask of a crack
+    set, which the annotation gets, or None. Raises FaultError if both fields are missing.
     """
     what = f"annotation {number}"
     fields = struct if isinstance(struct, dict) else {}
@@ -546,15 +537,11 @@ def _parse_struct(
     if drawn is None:
         return parse_annotation(labels, options, what, file, regions=True)._replace(mask=mask)
     boundaries = to_plane(drawn, what)
-    of_file = Evidence(maps=1, file=file)
-    if not is_binary(boundaries):
-        annotation = parse_annotation(boundaries, options, what, file)
-    elif options.void:
+    if is_binary(boundaries):
         annotation = parse_annotation(boundaries, evolve(options, cut=None), what, file)
-        annotation = annotation._replace(evidence=of_file)
+        annotation = annotation._replace(evidence=Evidence(maps=1, file=file))
     else:
-        edges = np.ascontiguousarray(boundaries != 0)
-        annotation = Annotation(~edges if options.inverted else edges, None, None, of_file)
+        annotation = parse_annotation(boundaries, options, what, file)
     is_absent = labels is None or (isinstance(labels, np.ndarray) and not labels.size)
     return annotation._replace(labels=None if is_absent else _to_labels(labels), mask=mask)
 
@@ -562,12 +549,11 @@ def _parse_struct(
 def parse_annotation(
     array: object, options: ReadOptions, what: str, file: str, regions: bool = False
 ) -> Annotation:
-    """Convert the array (H, W) that one annotator drew to an annotation.
+    """Convert one annotator's array (H, W) to an annotation.
 
-    By default the array holds boundaries, which are binarised under `options`. If `regions` is
-    True, it holds region labels, from which the boundaries are derived. Options that invert or
-    threshold the values then raise FaultError, because they mean nothing for labels. `what` names
-    the array in error messages, and `file` is the name of its file.
+    It holds boundaries, which are binarised under `options`, or, if `regions` is True, region
+    labels, from which boundaries are derived. Labels raise FaultError if `options` invert or
+    threshold values. `what` and `file` name the array and its file in messages.
     """
     if not regions:
         binarised = options.boundary(to_plane(array, what), what, file)
@@ -584,11 +570,11 @@ def parse_annotation(
 
 def _to_labels(array: object) -> Map:
     """Convert an array to a label map (H, W) of an integer dtype."""
-    return whole_labels(to_plane(array, "a label map"), "label map")
+    return labels_to_integers(to_plane(array, "a label map"), "label map")
 
 
 def refuse_last_axis(array: Map) -> None:
-    """Raise FaultError if an array seems to have the annotators last, (H, W, A), not (A, H, W).
+    """Raise FaultError if an array seems to be (H, W, A), with the annotators last, not (A, H, W).
 
     This is assumed if the last axis has 2 to MOST_ANNOTATORS entries and both others have more.
     """

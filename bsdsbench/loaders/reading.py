@@ -66,7 +66,8 @@ class MaskRead(NamedTuple):
     """A binarised map."""
 
     mask: Bool  # (H, W), True at the object or boundary, False at void pixels
-    valid: Bool | None  # (H, W), False at void pixels; None if no pixel is void
+    # (H, W), False at void pixels; None for a prediction, and if there are no void values
+    valid: Bool | None
     evidence: Evidence  # the properties of the map's values before it was binarised
 
 
@@ -89,17 +90,15 @@ class ReadOptions:
     def mask(self, values: Map, what: str = "mask", file: str = "") -> MaskRead:
         """Binarise an (H, W) map of any numbers under these options.
 
-        1. Void pixels are set to 0. In a prediction, this is only done if the map has values other
-           than 0 and one of 1, 255 and 65535.
-        2. If `normalised` is True, the map is divided by its largest value.
-        3. The map is compared with `cut`, or with one half if `cut` is None (see `binarise`).
-        4. If `inverted` is True, the mask is inverted.
+        1. Void pixels are set to 0 (in a prediction, only if the map is not binary, see
+           `is_binary`).
+        2. If `normalised`, the map is divided by its largest value.
+        3. The map is compared with `cut`, or with one half if that is None (see `binarise`).
+        4. If `inverted`, the mask is inverted.
         5. Void pixels are set to False.
 
-        `what` names the map in error messages. `file` is the name of its file, or "". The `valid`
-        map that is returned is None for predictions, and if no pixel can be void.
-
-        Raises DataError, with the options that would help, if the values have no single meaning.
+        `what` names the map in error messages, and `file` is the name of its file or "". Raises
+        DataError, with the options that would help, if the values are ambiguous.
         """
         valid = None
         if self.void and values.dtype != bool and (self.truth or not is_binary(values)):
@@ -117,45 +116,45 @@ class ReadOptions:
             mask = ~mask
         if valid is None:
             return MaskRead(mask, None, evidence)
-        has_only_void = not values.any() and not valid.all()
-        if has_only_void:
+        if not values.any() and not valid.all():  # nothing but void
             evidence = evidence | VOID_EVIDENCE
         return MaskRead(mask & valid, valid if self.truth else None, evidence)
 
     def _evidence_of(self, values: Map, file: str) -> Evidence:
-        """Record which kinds of values an (H, W) mask has, so that a whole set can be checked.
+        """Classify the values of an (H, W) mask; a whole set can then be checked for consistency.
 
-        - A bool mask, or one that is 0 everywhere, has no properties.
-        - If `cut` is set, a mask is STRONG if a value reaches the cut or if it has only the values
-          0 and white. Otherwise it is FAINT. Wide integers, which have no white, are neither.
-        - Without `cut`, a mask of 0 and 1 is UNIT, and one of 0 and 255 or 65535 is WHITE. In
-          floats and wide integers, however, a mask of two such values is STRONG.
-        - Other masks are GRAY, unless they are FEW or have only two values, such as 0 and 200.
-          Float masks are also STRONG if a value exceeds one half, and otherwise FAINT.
-        - A mask is also FEW if a third value seems to have a meaning, such as void. This is not
-          tested for a mask that is normalised, has a lossy file, or for which `cut` decides.
+        "Binary" masks hold 0 and one of 1, 255 and 65535. Bool masks and masks of zeros get no
+        property.
+
+        - With `cut`: STRONG if a value reaches it, or if the mask holds just 0 and 255 or 65535;
+          otherwise FAINT. Integers wider than 16 bits, whose white is unknown, get neither.
+        - Binary masks without `cut`: UNIT (0 and 1) or WHITE (0 and white). In floats and wide
+          integers they are STRONG, because 0 and 1 cannot be the noise of a gray map.
+        - Other masks without `cut`: GRAY, unless they have only two values or are FEW. Floats are
+          also STRONG if a value exceeds one half, and otherwise FAINT.
+        - FEW is added if a third value seems to have a meaning, such as void (`_third_values`).
+          This is not tested if the values are normalised or lossy, or if `cut` decides what gray
+          means.
         """
         top = values.max(initial=0)
         if values.dtype == bool or not top:
             return Evidence(maps=1, file=file)
         white = _white_of(values)
-        has_two_values = is_binary(values)
-        levels: tuple[float, ...] = ()
+        binary = is_binary(values)
         is_as_drawn = not self.normalised and not file.lower().endswith(LOSSY)
         # A cut decides what a third gray level means, unless it lies just above 0 (as in presets)
         cut_decides = self.cut is not None and self.cut >= 1 / 255
-        if is_as_drawn and not has_two_values and not cut_decides:
-            levels = _third_values(values)
+        may_have_third = is_as_drawn and not binary and not cut_decides
+        levels = _third_values(values) if may_have_third else ()
         properties = Values.FEW if levels else Values.NOTHING
         if self.cut is not None:
-            reaches_cut = top >= self.cut * white or (has_two_values and top > 1)
-            if white:  # integers wider than 16 bits have no white to compare with
+            reaches_cut = top >= self.cut * white or (binary and top > 1)
+            if white:
                 properties |= Values.STRONG if reaches_cut else Values.FAINT
-        elif has_two_values:
-            if white <= 1:  # in floats and wide integers, 0 and 1 cannot be the noise of a gray map
-                properties = Values.STRONG
-            else:
-                properties = Values.UNIT if top == 1 else Values.WHITE
+        elif binary and white <= 1:  # floats and wide integers
+            properties = Values.STRONG
+        elif binary:
+            properties = Values.UNIT if top == 1 else Values.WHITE
         else:
             if not levels and len(_distinct_values(values)) != 2:
                 properties = Values.GRAY
@@ -164,10 +163,10 @@ class ReadOptions:
         return Evidence(properties, levels, maps=1, file=file)
 
     def boundary(self, values: Map, what: str, file: str = "") -> MaskRead:
-        """Binarise an annotator's (H, W) boundary map as `mask` does, but without a default cut.
+        """Binarise an annotator's (H, W) boundary map like `mask`, but without a default `cut`.
 
-        If `cut` is None, DataError is raised unless the values of the pixels that are not void are
-        0 and one of 1, 255 and 65535.
+        If `cut` is None, all values except void must be 0 and one of 1, 255 and 65535; otherwise,
+        DataError is raised.
         """
         not_void = values[~_is_any_of(values, self.void)] if self.void else values
         if self.cut is None and not is_binary(not_void):
@@ -179,12 +178,12 @@ class ReadOptions:
         return self.mask(values, what, file)
 
     def suggest_fixes(self, levels: Sequence[float], values: Map) -> Iterator[Fix]:
-        """Yield the options that would each give a map with a third value a single meaning.
+        """Yield the alternative options that would make an ambiguous (non-binary) map readable.
 
-        - If the metric has an option for void, it can declare the middle values void.
-        - For gray maps, predictions can be normalised. Ground truth can get a threshold of one
-          half, if its largest value reaches half of white so that some object is left.
-        - Where boundaries are expected, integers can be read as region labels or classes.
+        - If the metric has an option for void: declare the middle values void.
+        - For gray maps: normalise predictions, or threshold the ground truth at one half if some
+          value reaches half of white.
+        - If boundaries are expected: read integers as region labels or classes.
 
         `levels` are the distinct values of the map, or () if there are more than LEVELS.
         """
@@ -202,26 +201,24 @@ class ReadOptions:
             yield Setting("gt_kind", "labels", "for region labels")
             yield "metric contour for classes"
 
-    def value_problems(self, images: Sequence[Evidence], values: Values) -> Iterator[Problem]:
-        """Yield the problems of a set of masks whose values have no single meaning.
+    def value_problems(self, images: Sequence[Evidence]) -> Iterator[Problem]:
+        """Yield the problems of a set of masks whose values are ambiguous.
 
-        - Some masks have a third value, which may mean void or gray, and no mask is gray.
-        - If that is not so: some masks hold 0 and 1 in 8 or 16 bits, while others reach white. The
-          set then has two scales.
-        - No value of the ground truth reaches the cut, so there is no object.
-
-        `images` is the evidence of each image, and `values` holds the properties of all images.
+        - Some masks have a third value (void or gray?), and none is clearly gray.
+        - Otherwise: the set mixes two scales, because some masks of 8 or 16 bits hold only 0 and 1,
+          and others reach white.
+        - No value of the ground truth reaches the threshold, so there are no objects.
         """
-        side = SIDE_NAMES[self.truth]
+        side, values = SIDE_NAMES[self.truth], _combined(images).values
         if values & Values.FEW and not values & Values.GRAY:
             example = _first_file_with(Values.FEW, images)
             has = f"{side} of the values {_listed(example.levels)}"
             fixes = tuple(self.suggest_fixes(example.levels, np.array(example.levels)))
-            yield Problem(example.file, has, "a mask of two values, or gray", fixes)
+            yield Problem(example.file, has, "a mask of two values, or gray maps", fixes)
         elif values & Values.UNIT and values & (Values.WHITE | Values.GRAY):
             white_file = _first_file_with(Values.WHITE | Values.GRAY, images).file
             has = f"{side} has values up to 1, that of {white_file} up to white"
-            fix = Setting("gt_threshold", 0.5, "takes gray ones apart")
+            fix = Setting("gt_threshold", 0.5, "for gray maps")
             file = _first_file_with(Values.UNIT, images).file
             yield Problem(file, has, "one scale in a set", (fix,) if self.truth else ())
         if self.truth and values & Values.FAINT and not values & Values.STRONG:
@@ -231,33 +228,33 @@ class ReadOptions:
             file = _first_file_with(Values.FAINT, images).file
             yield Problem(file, has, "values up to white", () if self.cut is None else (fix,))
 
-    def label_problems(self, images: Sequence[Evidence], values: Values) -> Iterator[Problem]:
-        """Yield the problems of a set of label maps that seem to be something else.
+    def label_problems(self, images: Sequence[Evidence]) -> Iterator[Problem]:
+        """Yield the problems of a set of label maps that seem to be misinterpreted.
 
-        - All maps hold only 0 and 255, so they are masks and not class maps.
-        - There are several maps with void pixels, but none has an object. The pixels that are
-          taken for void may be the object.
-        - All instances of the set have the same number, and some map has several connected pieces
-          with this number, so the instances are not numbered.
-        - Some labels can only be train ids, and no label can only be a label id (`id_evidence`).
-
-        `images` is the evidence of each image, and `values` holds the properties of all images.
+        - Only 0 and 255 in all maps: they are masks and not class maps.
+        - Several maps with void but without any object: the void value may be the object.
+        - One instance number in the whole set, in several pieces in some map: instances are not
+          numbered.
+        - Labels that only train ids have, and none that only label ids have (`id_evidence`).
         """
         side = f"{SIDE_NAMES[self.truth]}, as all others, has"
+        values, numbers = _combined(images).values, _object_numbers(images)
         if values & Values.WHITE_LABELS and not values & Values.LABELS:
             file = _first_file_with(Values.WHITE_LABELS, images).file
             yield Problem(file, f"{side} {WHITE_FOR_CLASSES}")
-        if len(images) > 1 and values == Values.VOID_ALONE and not _object_numbers(images):
+        if len(images) > 1 and values == Values.VOID_ALONE and not numbers:
             fix = Setting(self.void_option, -1, "where that is the object")
             file = _first_file_with(values, images).file
             yield Problem(file, f"{side} nothing but void", "an object", (fix,))
-        if values & Values.PIECES and len(_object_numbers(images)) == 1:
+        if values & Values.PIECES and len(numbers) == 1:
             example = _first_file_with(Values.PIECES, images)
             has = f"{side} one number, {_listed(example.levels)}, and that in several pieces"
             option = f"{self.metric}.components"
-            number = Setting(option, 8, "numbers them")
-            join = Setting(option, 0, "takes them as one object")
-            yield Problem(example.file, has, "a number for each instance", (number, join))
+            fixes = (
+                Setting(option, 8, "numbers them"),
+                Setting(option, 0, "takes them as one object"),
+            )
+            yield Problem(example.file, has, "a number for each instance", fixes)
         if values & Values.TRAIN_IDS and not values & Values.LABEL_IDS:
             file = _first_file_with(Values.TRAIN_IDS, images).file
             fix = train_id_options(self.metric)
@@ -266,14 +263,14 @@ class ReadOptions:
     def describe(self, images: Sequence[Evidence], forms: Sequence[str] = ()) -> str:
         """Describe how the files are read, as in "boundaries, inverted, 4-7 annotators an image".
 
-        `images` is the evidence found in each image's file; there must be at least one. `forms` are
-        the forms of the predictions, such as "soft8" for uint8, and are used only for soft maps.
+        `images` is the evidence of each image (at least one). `forms` are the forms of predictions
+        (see `Prediction.form`), for soft maps only.
         """
         content = self.kind.value
         if self.kind is Kind.SOFT:
             content = " and ".join([FORM_WORDS.get(form, form) for form in sorted(set(forms))])
         elif self.kind is Kind.MASK:
-            content = self._describe_masks(reduce(or_, images, NO_EVIDENCE).values)
+            content = self._describe_masks(_combined(images).values)
         phrases = [content]
         if self.inverted and self.kind is not Kind.MASK:
             phrases.append("inverted")
@@ -293,14 +290,22 @@ class ReadOptions:
         return ", ".join(phrases)
 
     def _describe_masks(self, values: Values) -> str:
-        """Return "masks" and, in brackets, which values are the object. `values`: of all masks."""
+        """Return "masks" and, in brackets, which values are the object.
+
+        `values` is the union of all masks' properties.
+        """
         verb = "is no object" if self.inverted else "is the object"
         if self.cut is not None:
             return f"masks (from {self.cut:g} of white on {verb})"
-        if values & Values.GRAY:
-            return f"masks (gray above one half {verb})"
         level = "white" if values & Values.WHITE else "1" if values & Values.UNIT else "not 0"
+        if values & Values.GRAY:
+            level = "gray above one half"
         return f"masks ({level} {verb})"
+
+
+def _combined(images: Sequence[Evidence]) -> Evidence:
+    """Return the combined evidence of several images."""
+    return reduce(or_, images, NO_EVIDENCE)
 
 
 def _first_file_with(properties: Values, images: Sequence[Evidence]) -> Evidence:
@@ -310,9 +315,9 @@ def _first_file_with(properties: Values, images: Sequence[Evidence]) -> Evidence
 
 
 def _object_numbers(images: Sequence[Evidence]) -> set[tuple[float, ...]]:
-    """Return the distinct object numbers of a set, each as (number,), if no image has several.
+    """Return the distinct object numbers of images that have just one, as tuples (number,).
 
-    Images without an object are ignored. Returns an empty set if any image has several numbers.
+    Images without an object are ignored. The set is empty if any image has several numbers.
     """
     if any(evidence.values & Values.NUMBERS for evidence in images):
         return set()
@@ -326,30 +331,26 @@ class Readings(NamedTuple):
     gt: ReadOptions
 
     def with_layouts(self, pred: Layout | None, gt: Layout | None) -> Readings:
-        """Return a copy with the layouts (numbers and names of files) set; None: one per image."""
+        """Return a copy with the layouts of the files set; None means one file per image."""
         one = Layout()
         return Readings(evolve(self.pred, layout=pred or one), evolve(self.gt, layout=gt or one))
 
     def check_values(self, records: Sequence[ImageRecord]) -> list[InputWarning]:
-        """Check whether the values of all files of a set, as recorded, have one consistent meaning.
+        """Check that the files of a set agree on what their values mean, by the recorded evidence.
 
-        Returns a warning if every predicted map is zero everywhere, and one if most soft maps are
+        Returns a warning if all predictions are zero everywhere, and one if most soft maps are
         darker on annotated boundaries than elsewhere. Raises one DataError that lists all problems
-        of both sides, for example that no value of any soft map is large enough to count.
+        of predictions and ground truth.
         """
-        preds, gts = list[Evidence](), list[Evidence]()
-        for record in records:
-            sides = record.evidence_for(self.gt.metric)
-            preds.append(sides.pred)
-            gts.append(sides.gt)
-        joined = reduce(or_, preds, NO_EVIDENCE)
-        gt_values = reduce(or_, gts, NO_EVIDENCE).values
-        by_number = self.gt.kind is Kind.OBJECTS
-        problems = list(self._number_problems(preds, gts) if by_number else ())
-        problems += self.pred.value_problems(preds, joined.values)
-        problems += self.pred.label_problems(preds, joined.values)
-        problems += self.gt.value_problems(gts, gt_values)
-        problems += self.gt.label_problems(gts, gt_values)
+        sides = [record.evidence_for(self.gt.metric) for record in records]
+        preds, gts = [s.pred for s in sides], [s.gt for s in sides]
+        joined = _combined(preds)
+        problems = list[Problem]()
+        if self.gt.kind is Kind.OBJECTS:
+            problems += self._number_problems(preds, gts)
+        for options, images in ((self.pred, preds), (self.gt, gts)):
+            problems += options.value_problems(images)
+            problems += options.label_problems(images)
         warnings = list[InputWarning]()
         if joined.values & Values.FAINT and not joined.values & Values.STRONG:
             if joined.strongest:
@@ -370,11 +371,10 @@ class Readings(NamedTuple):
     def _number_problems(
         self, preds: Sequence[Evidence], gts: Sequence[Evidence]
     ) -> Iterator[Problem]:
-        """Yield a problem if the only object of a set has different numbers on the two sides.
+        """Yield a problem if the only object numbers of both sides differ, and one is white.
 
-        This is for objects that are paired by their number (`Kind.OBJECTS`). It is reported
-        only if one of the two numbers is white (255 or 65535), because objects 1 and 2, for
-        example, may really be different. `preds` and `gts` are the evidence of each image.
+        This is for objects that are paired by number (`Kind.OBJECTS`). A number of 255 or 65535
+        suggests a mask without numbers; objects 1 and 2 may really be different.
         """
         gt_numbers, pred_numbers = _object_numbers(gts), _object_numbers(preds)
         white = (gt_numbers | pred_numbers) & {(255.0,), (65535.0,)}
@@ -382,15 +382,15 @@ class Readings(NamedTuple):
             (pred_number,) = pred_numbers.pop()
             (gt_number,) = gt_numbers.pop()
             has = f"{SIDE_NAMES[False]}, as all others, has one number, {pred_number:g}"
-            expected = f"that of the truth, {gt_number:g}: objects are paired by their number"
+            expected = f"{gt_number:g} as in the truth: objects are paired by their number"
             file = min(e.file for e in preds if e.levels)
             yield Problem(file, has, expected, ("save the object as 1",))
 
     def describe(self, records: Sequence[ImageRecord]) -> str:
         """Describe how both sides are read: "Read as: predictions ...; truth ...".
 
-        The predictions are left out if no image has one, for example because annotators are scored
-        against each other. Returns "" if there are no images, or if an image has no evidence, as in
+        The predictions are left out if there are none, for example because annotators are scored
+        against each other. Returns "" without images, or if an image has no evidence, as in
         reference runs.
         """
         preds, gts, forms = list[Evidence](), list[Evidence](), list[str]()
@@ -413,13 +413,12 @@ class Readings(NamedTuple):
 def check_all_values(
     readings: Iterable[Readings], records: Sequence[ImageRecord]
 ) -> list[InputWarning]:
-    """Check a whole set of images for all metrics, and return the distinct warnings.
+    """Check the values of a set for all metrics, and return the distinct warnings.
 
-    `readings` has one item for each metric, which tells how the metric reads the files. `records`
-    has one item for each image.
+    `readings` has one item for each metric, and `records` one for each image.
 
-    Raises one DataError with the problems of all metrics. A problem that occurs for several metrics
-    is listed once, with the fixes that any of them suggests.
+    Raises one DataError with all problems (see `Readings.check_values`). A problem that several
+    metrics share is listed once, with all their suggested fixes.
     """
     warnings: dict[str, InputWarning] = {}
     problems: dict[tuple[str, ...], Problem] = {}  # the key is all fields except the fixes
@@ -439,11 +438,10 @@ def check_all_values(
 
 
 def describe_readings(readings: Iterable[Readings], records: Sequence[ImageRecord]) -> str:
-    """Describe in one line how the metrics of a run read the files.
+    """Describe in one line how the metrics of a run, one per item of `readings`, read the files.
 
-    `readings` has one item for each metric. The line begins with the description of the first
-    metric. Metrics that read the files differently follow as "; by METRIC, METRIC predictions ...".
-    Returns "" if `readings` is empty.
+    Metrics that read the files differently from the first one follow as "; by METRIC, METRIC
+    predictions ...". Returns "" without metrics.
     """
     metrics_by_line: dict[str, list[str]] = {}
     for metric_readings in readings:
@@ -462,10 +460,10 @@ def _listed(levels: Sequence[float]) -> str:
 
 
 def _faint_problem(form: str, top: float) -> Problem:
-    """Return the problem of a set of predictions in which no value is large enough to count.
+    """Return the problem of a set of predictions whose values are all too small to count.
 
-    `top` is the largest value of the set, and `form` the form of the map that has it. Values range
-    from 0 to 255 in the form "soft8", to 65535 in "soft16", and to 1 in all other forms.
+    `top` is the largest value of the set, and `form` the form of its map (see `Prediction.form`),
+    which decides the scale.
     """
     full_scale = {"soft8": 255, "soft16": 65535}.get(form, 1)
     fixes: list[Fix] = [Setting("normalise", True, "takes each map's largest value as 1")]
@@ -482,19 +480,19 @@ def _faint_problem(form: str, top: float) -> Problem:
 
 
 def binarise(values: Map, cut: Cut, what: str, inclusive: bool = False) -> Bool:
-    """Convert an (H, W) mask of any numbers, which may be gray, to bool.
+    """Convert an (H, W) mask to bool.
 
     - A bool mask is returned unchanged.
-    - A mask of two values, 0 and one of 1, 255 and 65535, is True where it is not 0. (If
-      `inclusive` is True, however, 0 and 1 in uint8 or uint16 are treated as gray.)
-    - Other masks are gray. They are True above the cut, or from the cut on if `inclusive` is True.
+    - A mask of two values, 0 and one of 1, 255 and 65535, is True where it is not 0. If
+      `inclusive`, however, 0 and 1 in uint8 or uint16 are gray.
+    - Any other mask is gray: True above the threshold `cut` or, if `inclusive`, also at it.
 
-    `cut` is the threshold as a fraction of white, which is 255 in uint8, 65535 in uint16 and 1 in
-    floats. A tuple gives the thresholds for uint8, uint16 and floats as values. None is one half.
-    `what` names the mask in error messages.
+    `cut` is a fraction of white, which is 255 in uint8, 65535 in uint16 and 1 in floats. None means
+    one half. A tuple gives a threshold for each of these three types, in their values. `what` names
+    the mask in error messages.
 
-    Raises DataError for gray masks if a value is below 0 or above white, or if `inclusive` is False
-    and no value of an integer mask exceeds the cut, because its scale is then unknown.
+    Raises DataError for gray values below 0 or above white, and for integers of an unknown scale:
+    if not `inclusive`, some value must exceed the threshold.
     """
     if values.dtype == bool:
         return values
@@ -526,27 +524,24 @@ def _white_of(values: Map) -> int:
 
 
 def _third_values(values: Map) -> tuple[float, ...]:
-    """Return the distinct values of a mask, ascending, if one has a third meaning, such as void.
+    """Return the sorted distinct values of a mask if it seems to have a third class, such as void.
 
-    Resizing and JPEG also create middle values, but only along the outline of the object. The
-    number of distinct values decides:
+    Resizing and JPEG also create middle values, but only along outlines. The mask has
 
-    - Two values have no third meaning.
-    - If there are three values, one of them has a third meaning.
-    - If there are more, there is a third meaning if a middle value fills an area of 3 x 3 pixels.
-      There is none, however, if there are more than LEVELS values and some lie strictly between
-      half the largest value and the largest: the mask is then gray, like an average of masks.
+    - no third class if it has two values, and a third class if it has three;
+    - otherwise a third class if a middle value fills a block of 3 x 3 pixels. A mask of more than
+      LEVELS values, with some strictly between half the largest value and the largest, is gray,
+      however, like an average of masks.
 
-    Returns () if there is no third meaning. If there are more than LEVELS values, only the largest
-    and the smallest ones are returned, LEVELS in all.
+    Returns () without a third class. Of more than LEVELS values, the LEVELS - 1 smallest and the
+    largest are returned.
     """
     levels = _distinct_values(values)
     if len(levels) == 2:
         return ()
     if len(levels) != 3:
         low, top = values.min(), values.max()
-        has_many = not levels
-        if has_many and ((values > top / 2) & (values < top)).any():
+        if not levels and ((values > top / 2) & (values < top)).any():  # many values
             return ()
         inner = values[1:-1, 1:-1]  # the pixels with eight neighbours
         fills_area = (inner > low) & (inner < top)
@@ -576,19 +571,19 @@ def _distinct_values(values: Map) -> tuple[float, ...]:
 
 
 def _is_any_of(values: Map, levels: Sequence[float]) -> Bool:
-    """Return an (H, W) bool map that is True at the pixels that have one of the given values.
+    """Return an (H, W) bool map that is True where `values` has one of the `levels`.
 
-    If the map holds floats, the `levels` are first rounded to its precision.
+    For a float map, the levels are first cast to its dtype, so that 0.1 matches in float32.
     """
     dtype = values.dtype if values.dtype.kind == "f" else None
     return np.isin(values, np.array(levels, dtype))
 
 
 def _void_levels(levels: Sequence[float]) -> tuple[float, ...]:
-    """Return the levels that must be void if the map is a mask, which has only 0 and white.
+    """Return the levels that must be void if the map is a mask: those except 0 and white.
 
-    White is 1 if 1 is a level. Otherwise white is the largest level, which must be 255 or 65535.
-    Returns () if there is no white, or if 0 is no level.
+    White is 1 if that is a level, and otherwise the largest level, which must be 255 or 65535.
+    Returns () if 0 or white is missing.
 
     >>> _void_levels((0, 1, 255)), _void_levels((0, 127, 255)), _void_levels((0, 0.5, 1))
     ((255,), (127,), (0.5,))
