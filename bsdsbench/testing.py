@@ -43,7 +43,7 @@ from bsdsbench.metrics.pixel_steps import FALSE_PIXEL, MATCHED_PIXEL, MISSED_PIX
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.runs.merge import merge
-from bsdsbench.scores.counts import ImageRecord, sample_scores, value_at
+from bsdsbench.scores.counts import sample_scores, value_at
 from bsdsbench.scores.curve import AP_RULES, ODS_RULES
 
 # Numbers that differ by no more than this are equal; arguments of `pytest.approx`
@@ -64,9 +64,9 @@ class MetricCase:
     protocol : Protocol
         The protocol for counting; default: the metric's.
     counts : callable or None
-        (prediction, ground truth, protocol) -> {name: values}, a plain definition of the counts.
+        (prediction, ground truth, protocol) -> {name: values}, their reference definition.
     scores : callable or None
-        (counts of each image, protocol) -> {column: value}, a plain definition of the scores.
+        (counts of each image, protocol) -> {column: value}, their reference definition.
     perfect : callable or None
         Ground truth -> (a perfect prediction, the ground truth with one annotator).
     imperfect : tuple of str
@@ -92,7 +92,7 @@ class MetricCase:
     def streamed(
         self, images: Iterable[tuple[Prediction, GroundTruth]], protocol: Protocol | None = None
     ) -> Evaluation:
-        """Return the run of images that are counted one after the other.
+        """Evaluate the images one by one with a StreamingEvaluator.
 
         The default protocol is that of the case.
         """
@@ -108,10 +108,10 @@ class MetricCase:
     def tree(self, weights: ArrayLike, protocol: Protocol | None = None) -> ScoreTree:
         """Compute the metric's scores for S samples of the N images.
 
-        weights (S, N): how often each image occurs in each sample.
-        protocol: the protocol for scoring; by default that of the run.
+        `weights` (S, N) says how often each image occurs in each sample. `protocol` is for scoring;
+        by default it is that of the run.
 
-        Returns nested mappings of scores, which end in arrays (S,) and curves (S, T).
+        Returns nested mappings whose leaves are arrays (S,), or curves (S, T) over T thresholds.
         """
         metric, protocol = self.metric, protocol or self.run.protocol
         stack, opt = metric.stack(self.counted()), metric.options_of(protocol)
@@ -122,20 +122,16 @@ class MetricCase:
 
         Returns a dict from column to score. Columns without a score have no entry.
         """
-        copies: list[ImageRecord] = []
-        for record, n_copies in zip(self.run.records, times, strict=True):
-            for _ in range(n_copies):
-                copies.append(replace(record, image_id=f"{len(copies):04d}"))
+        records = np.repeat(np.array(self.run.records, object), [*times])
+        copies = [replace(record, image_id=f"{k:04d}") for k, record in enumerate(records)]
         return _columns(self.metric, self.metric.score(copies, self.run.protocol))
 
 
 def _assert_same(first_tree: object, second_tree: object) -> None:
-    """Check that two trees of scores are equal. NaN is equal to NaN.
+    """Check that two nested mappings of scores are equal, with NaN equal to NaN.
 
-    A tree is a nested mapping that ends in arrays, numbers and curves.
-
-    Keys that only one mapping has are skipped, because a run has no score of a class that is absent
-    from it, but two mappings must have a key in common.
+    The leaves are arrays, numbers and curves. Keys that only one mapping has are skipped, because a
+    run has no score of an absent class, but two mappings must share a key.
     """
     if isinstance(first_tree, Mapping) and isinstance(second_tree, Mapping):
         shared_keys = first_tree.keys() & second_tree.keys()
@@ -149,9 +145,9 @@ def _assert_same(first_tree: object, second_tree: object) -> None:
 
 
 def _columns(metric: Metric, score: Mapping[str, Any]) -> dict[str, float]:
-    """Return the values of a metric's columns by key, without the number of images.
+    """Return the score's value in each of the metric's columns by key, except n_images.
 
-    Columns that the score does not have are left out.
+    Columns that the score lacks are left out.
     """
     values = {c.key: value_at(score, c.key) for c in metric.columns if c.key != "n_images"}
     return {key: value for key, value in values.items() if value is not None}
@@ -160,35 +156,35 @@ def _columns(metric: Metric, score: Mapping[str, Any]) -> dict[str, float]:
 class MetricContract:
     """The tests of the contract. A class that inherits them has a fixture `case`."""
 
-    def test_counts_are_the_plain_ones(self, case: MetricCase) -> None:
-        """The counts equal the counts by the plain definition."""
+    def test_counts_match_reference(self, case: MetricCase) -> None:
+        """The counts equal those of the reference definition."""
         if case.counts is None:
-            pytest.skip("no plain definition of the counts")
+            pytest.skip("no reference definition of the counts")
         for (pred, gt), counts in zip(case.images, case.counted(), strict=True):
             for name, values in case.counts(pred, gt, case.run.protocol).items():
                 assert counts[name] == pytest.approx(np.array(values, float), **_CLOSE), name
 
-    def test_scores_are_the_plain_ones_by_every_rule_of_a_curve(self, case: MetricCase) -> None:
-        """The scores equal those by the plain definition, with every ODS and AP rule for curves.
+    def test_scores_match_reference_for_every_curve_rule(self, case: MetricCase) -> None:
+        """The scores equal the reference definition, for curves under every ODS and AP rule.
 
-        A column of the plain definition that the metric does not have is skipped.
+        Columns of the reference that the metric lacks are skipped.
         """
         if case.scores is None:
-            pytest.skip("no plain definition of the scores")
+            pytest.skip("no reference definition of the scores")
         has_curve = case.metric.part_columns or any(c.key == "ods" for c in case.metric.columns)
         rules = product(ODS_RULES, AP_RULES) if has_curve else [("maximum", "bsds")]
         for ods, ap in rules:
             protocol = case.run.protocol.replace(ods_rule=ods, ap_rule=ap)
             scores = sample_scores(case.tree([[1] * len(case.images)], protocol))
-            for key, plain in case.scores(case.counted(), protocol).items():
+            for key, expected in case.scores(case.counted(), protocol).items():
                 value = value_at(scores, key)
                 if value is not None:
-                    assert value == pytest.approx(plain, **_CLOSE), (key, ods, ap)
+                    assert value == pytest.approx(expected, **_CLOSE), (key, ods, ap)
 
-    def test_a_sample_has_the_scores_of_its_images_repeated(self, case: MetricCase) -> None:
-        """A weighted sample, drawn as for a bootstrap, has the scores of the repeated images.
+    def test_sample_scores_equal_those_of_repeated_images(self, case: MetricCase) -> None:
+        """The scores of a bootstrap sample, given by weights, are those of the repeated images.
 
-        All samples are scored at once, when compiled code sums their counts, then two without it.
+        All samples are scored at once, which uses compiled sums, and then two, which uses NumPy.
         """
         n = len(case.images)
         weights = np.random.default_rng(3).multinomial(n, [1 / n] * n, _DRAWS)  # (samples, images)
@@ -198,10 +194,10 @@ class MetricContract:
                 scores = _columns(case.metric, sample_scores(tree, number))
                 assert scores == pytest.approx(case.repeated(times), **_CLOSE)
 
-    def test_an_images_values_are_the_scores_of_it_alone(self, case: MetricCase) -> None:
-        """The row of an image in the table has the scores of a data set with this image alone.
+    def test_per_image_row_equals_scores_of_that_image_alone(self, case: MetricCase) -> None:
+        """An image's row in the table has the scores of a data set of only that image.
 
-        There may be a row for each image and part (such as a class) too.
+        The table may also have a row for each image and part, such as a class.
         """
         metric, protocol = case.metric, case.run.protocol
         table = case.run.per_image(metric.name)
@@ -219,10 +215,10 @@ class MetricContract:
         assert len(rows) in (len(image_rows), len(image_rows) * (1 + len(parts)))
         assert case.run.image_scores(metric.name).keys() == {*case.run.image_ids}
 
-    def test_a_slice_is_a_run_of_its_images_bit_for_bit(self, case: MetricCase) -> None:
-        """A group of images has exactly the scores of a run of these images.
+    def test_group_scores_equal_those_of_a_run_of_the_group(self, case: MetricCase) -> None:
+        """The scores of a group of images equal, bit for bit, those of a run of these images.
 
-        Four copies of the images are distributed at random over three groups.
+        Four copies of the images are split at random into three groups that are not empty.
         """
         records = case.run.records
         fourfold = [replace(r, image_id=f"{k}_{r.image_id}") for k in range(4) for r in records]
@@ -236,8 +232,11 @@ class MetricContract:
             alone = replace(run, records=members).score(case.metric.name)
             _assert_same({**sample_scores(tree, number), "n_images": len(members)}, alone)
 
-    def test_perfect_is_perfect(self, case: MetricCase) -> None:
-        """A perfect prediction scores 1, or 0 where lower is better; some score must be defined."""
+    def test_perfect_prediction_scores_one(self, case: MetricCase) -> None:
+        """A perfect prediction scores 1, or 0 where lower is better, except in `case.imperfect`.
+
+        At least one score must be defined.
+        """
         if case.perfect is None:
             pytest.skip("no perfect prediction")
         protocol = case.run.protocol.replace(thresholds=(0.3, 0.6), thin=False)
@@ -254,7 +253,7 @@ class MetricContract:
                 n_checked += 1
         assert n_checked
 
-    def test_empty_is_defined_or_said(self, case: MetricCase) -> None:
+    def test_empty_ground_truth_scores_or_reports(self, case: MetricCase) -> None:
         """Ground truth without annotations gives scores, or an error or warning of one line."""
         blank_pairs = [(pred, _blank(gt)) for pred, gt in case.images]
         attempts = [blank_pairs]
@@ -270,8 +269,8 @@ class MetricContract:
             assert scores["n_images"] == len(pairs)
             assert case.metric.title in run.summary()
 
-    def test_other_sizes_are_refused_in_one_line(self, case: MetricCase) -> None:
-        """A prediction of another size is refused in one line, unless the metric resizes."""
+    def test_size_mismatch_raises_one_line_error(self, case: MetricCase) -> None:
+        """A size mismatch raises a DataError of one line, unless the metric resizes."""
         pred, gt = case.images[0][0], case.images[1][1]  # of two images, which differ in size
         opt = case.metric.options_of(case.run.protocol)
         if case.metric.fits(pred, gt, opt):
@@ -280,16 +279,17 @@ class MetricContract:
             case.streamed([(pred, gt)])
         assert "\n" not in str(caught.value)
 
-    def test_what_is_drawn_as_matched_is_what_is_counted(self, case: MetricCase) -> None:
-        """The pixels that are drawn as matched, false and missed add up to the counts.
+    def test_drawn_pixels_agree_with_counts(self, case: MetricCase) -> None:
+        """The drawn pixels agree with the counts at every threshold.
 
-        With several annotators a pixel is drawn once, but counted for each of them; then only the
-        number of missed pixels is tested, which is at most the number of annotated ones.
+        With one annotator, the matched and the predicted pixels equal the counts. Missed pixels
+        never exceed the annotated ones: a pixel is drawn once, but counted for each of several
+        annotators.
         """
         metric, protocol = case.metric, case.run.protocol
         opt = metric.options_of(protocol)
         if not isinstance(metric, DrawsPixels):
-            pytest.skip("not drawn, or by the matching of boundaries")
+            pytest.skip("the metric draws no pixels itself")
         for (pred, gt), counts in zip(case.images, case.counted(), strict=True):
             steps = metric.pixel_steps(pred, gt, protocol, opt)
             if "matches" in counts:
@@ -302,12 +302,13 @@ class MetricContract:
                     assert is_predicted.sum() == total_pred
                 assert np.isin(classes, (MISSED_PIXEL, OTHER_PIXEL)).sum() <= total_gt
 
-    def test_saved_pickled_merged_read_and_resumed_it_is_the_same(
+    def test_run_survives_save_merge_pickle_and_resume(
         self, case: MetricCase, tmp_path: Path
     ) -> None:
         """A run stays equal when it is saved and loaded, merged from two shards, or pickled.
 
-        A run of the same images as files is equal too, even if it is interrupted and resumed.
+        A run of the same images as files has the same scores and counts, even if it is interrupted
+        and resumed.
         """
         run = case.run
         shards = []
@@ -338,7 +339,9 @@ class MetricContract:
             for record, counts in zip(run_of_files.records, case.counted(), strict=True):
                 assert record.counts[case.metric.name].equals(counts)
 
-    def test_humans_are_counted_in_any_order_or_refused(self, case: MetricCase) -> None:
+    def test_human_scores_need_two_annotators_and_ignore_their_order(
+        self, case: MetricCase
+    ) -> None:
         """A single annotator cannot be scored, and several have the same counts in any order."""
         gt = case.images[0][1]
         metric, protocol = case.metric, case.run.protocol
@@ -356,8 +359,8 @@ class MetricContract:
 def _blank(gt: GroundTruth) -> GroundTruth:
     """Return a copy of the ground truth in which nothing is annotated.
 
-    Boundaries, mask and class labels are 0 everywhere, depth is 1, segmentations have a single
-    region, and there are no lines.
+    Boundaries, mask and class labels are 0 everywhere, depth is constant (1), segmentations have a
+    single region, and there are no lines.
     """
     zeros = {n: np.zeros_like(gt.parts[n]) for n in ("mask", "labels") if n in gt.parts}
     ones = {n: np.ones_like(gt.parts[n]) for n in ("segmentations", "depth") if n in gt.parts}

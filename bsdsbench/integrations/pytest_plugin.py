@@ -38,9 +38,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def _assert_scores_fixture(request: pytest.FixtureRequest) -> Callable[..., Any]:
     """Provide the function `assert_scores` to tests, which fails if a score is below its baseline.
 
-    It takes the arguments of `comparison.gate.assert_scores`. If the path of the baseline is
-    relative, it is resolved against the folder of the test's file. With the flag --bsdsbench-update
-    the baseline is written from the run, and nothing is compared.
+    It takes the arguments of `comparison.gate.assert_scores`; the path of the baseline is relative
+    to the folder of the test's file. With --bsdsbench-update, the baseline is written and nothing
+    is compared.
     """
     from bsdsbench.comparison import gate
 

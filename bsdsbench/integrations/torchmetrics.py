@@ -70,6 +70,7 @@ class BenchmarkMetric(Metric):
         group_by: str | None = None,
         **options: object,
     ) -> None:
+        """Create the metric; `options` are those of torchmetrics.Metric."""
         super().__init__(**options)
         settings: Any = {"classes": tuple(classes) if classes else None, "groups": groups}
         keywords = RunKeywords(on_error="skip", group_by=group_by, **settings)
@@ -77,7 +78,9 @@ class BenchmarkMetric(Metric):
         self.protocol = self.plan.protocol
         self.metrics = self.plan.metrics
         self._seen: dict[str, str] = {}  # image id -> hash of its arrays
-        self._within_forward = False  # `forward` of torchmetrics calls `reset` for a moment
+        # True during `forward` of torchmetrics, which resets the state for a moment: `reset` then
+        # keeps the ids
+        self._within_forward = False
         self.add_state("counts", default=[], dist_reduce_fx="cat")
         self.counts: Any
 
@@ -90,8 +93,8 @@ class BenchmarkMetric(Metric):
     ) -> None:
         """Add one image or a batch, with the arguments of `StreamingEvaluator.update`.
 
-        If an image is added again with the same id, it is counted only once. If an id was used for
-        a different image, DataError is raised and nothing is added.
+        An image that is added again with the same id is stored again, but `evaluation` counts it
+        once. Raises DataError, and adds nothing, if the id was used for a different image.
         """
         items = image_items(pred, gts, image_id, 0)
         counted = add_groups([image_record(*item, self.plan) for item in items], groups)
@@ -109,13 +112,10 @@ class BenchmarkMetric(Metric):
             self.counts.append(state.to(self.device))
 
     def evaluation(self, name: str = "torchmetrics") -> Evaluation:
-        """Return the evaluation of all images added so far.
+        """Return the evaluation of all images added so far, on all ranks if they are gathered.
 
-        If the states of several ranks have been gathered, the images of all ranks are included.
-        Images without an id are numbered.
-
-        Raises DataError if there are no images, if two different images have the same id, or if the
-        values in the maps of all images cannot be read in one consistent way.
+        Images without an id are numbered. Raises DataError if there are no images, if two different
+        images have the same id, or if the maps, taken together, have no consistent meaning.
         """
         # After a reduction over ranks torchmetrics holds one tensor instead of a list
         states = self.counts if isinstance(self.counts, list) else [self.counts]
@@ -153,8 +153,8 @@ class BenchmarkMetric(Metric):
     def compute(self) -> dict[str, torch.Tensor]:
         """Return the scores by name, as 0-D float64 tensors; an undefined score is NaN.
 
-        The names are SCORE and CLASS/SCORE for a single metric, and METRIC/SCORE and
-        METRIC/CLASS/SCORE for several. Characters that MLflow does not accept become "_".
+        The names are SCORE or CLASS/SCORE, after METRIC/ if there are several metrics. Characters
+        that experiment trackers reject become "_".
         """
         numbers = logged_scores(self.evaluation(), prefix="", per_class=True, undefined=True)
         if len(self.metrics) == 1:  # drop "METRIC/"
@@ -163,16 +163,16 @@ class BenchmarkMetric(Metric):
 
 
 def _pack_with_length(record: ImageRecord) -> bytes:
-    """Return the record of an image as bytes, after their number in _LENGTH_BYTES bytes.
+    """Pack an image's record to bytes, after their number in _LENGTH_BYTES bytes.
 
-    Records that are packed in this way can be joined, and are split again by `_unpack_all`.
+    Packed records can be joined; `_unpack_all` splits them again.
     """
     data = pack_record(record)
     return len(data).to_bytes(_LENGTH_BYTES, "little") + data
 
 
 def _unpack_all(data: bytes) -> Iterator[ImageRecord]:
-    """Yield the records in bytes that consist of one packed record after the other."""
+    """Yield the records from joined results of `_pack_with_length`."""
     start = 0
     while start < len(data):
         body = start + _LENGTH_BYTES

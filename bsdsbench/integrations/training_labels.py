@@ -60,16 +60,16 @@ def assign(
     Raises
     ------
     ShapeError, DataError
-        If sizes differ, a map has other values, or the radius is above 1000.
+        If shapes differ, a map is not binary, or an argument is out of range.
 
     Notes
     -----
-    Before they are compared, costs are rounded to 2^-24, or to 2^-40 of their span times the number
-    of pixels if that is more. Ties are broken by a hash of the two pixels, so the result depends on
-    the input alone. Memory is about 150 bytes per boundary pixel and at most 64 MB for edges. The
-    GIL is released, so the images of a batch can be processed in threads. Sources: Duff and Koster
-    2001, for the sparse assignment problem; Cetinkaya, Kalkan and Akbas, MatchED, CVPR 2026, arXiv
-    2602.20689, for labels that are assigned to the predictions.
+    Costs are rounded to the larger of 2^-24 and 2^-40 times their span and the number of pixels.
+    Ties are broken by a hash of the two pixels, so the result depends on the input alone. Memory is
+    about 150 bytes per boundary pixel, and at most 64 MB for candidate pairs. The GIL is released,
+    so the images of a batch can be processed in threads. Sources: Duff and Koster 2001, for the
+    sparse assignment problem; Cetinkaya, Kalkan and Akbas, MatchED, CVPR 2026, arXiv 2602.20689,
+    for such labels in training.
 
     Examples
     --------
@@ -123,11 +123,11 @@ def assign(
 
 
 def _offset_costs(metric: str, radius: float) -> F8:
-    """Precompute the distances between two pixels for all offsets within a radius.
+    """Precompute the distance for every offset between two pixels within a radius.
 
-    With r as the radius rounded down, the result is a float64 array (2 r + 1, 2 r + 1). Its entry
-    [r + dy, r + dx] is the distance of two pixels that are dy rows and dx columns apart, or
-    infinity if that exceeds the radius.
+    With r as the radius rounded down, entry [r + dy, r + dx] of the float64 array (2 r + 1, 2 r +
+    1) is the distance at the offset of dy rows and dx columns, or infinity if that exceeds the
+    radius. `metric` is one of _DISTANCES.
     """
     largest = int(radius)
     dx = np.abs(np.arange(-largest, largest + 1.0))

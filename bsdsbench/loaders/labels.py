@@ -71,13 +71,11 @@ def seg2bdry(labels: NDArray[Any], valid: Bool | None = None) -> Bool:
 
 
 def label_evidence(labels: Map, known: Collection[int]) -> Values:
-    """Tell whether an (H, W) label map may actually be a mask of 0 and 255.
+    """Return WHITE_LABELS if an (H, W) label map may be a mask of 0 and 255, and otherwise LABELS.
 
-    Returns WHITE_LABELS if it may be a mask: it has the value 255, no other value except 0, and 255
-    is not the label of a class. Returns LABELS otherwise. `known` are the labels of the classes.
-
-    One such image proves little, because 255 may be an ignored label. But if all images of a set
-    are like this, they are masks.
+    It may be a mask if it has the value 255 and no other except 0, and 255 is not one of the
+    `known` class labels. A single such image is weak evidence, because 255 may be an ignored label,
+    but a whole set of them are masks.
     """
     is_white = (
         255 not in known
@@ -88,16 +86,15 @@ def label_evidence(labels: Map, known: Collection[int]) -> Values:
     return Values.WHITE_LABELS if is_white else Values.LABELS
 
 
-def refuse_white(pred: Map, gt: Map, known: Collection[int], what: str) -> None:
-    """Check that a prediction does not hold a mask where the ground truth holds class labels.
+def reject_binary_prediction(pred: Map, gt: Map, known: Collection[int], what: str) -> None:
+    """Raise DataError if a prediction is a binary mask where class labels are expected.
 
-    - pred, gt: (H, W) label maps of the prediction and of the ground truth
+    This is assumed if it looks like a mask of 0 and 255 (see `label_evidence`), the ground truth
+    has other labels, and the prediction is 255 at some pixel where the ground truth is not.
+
+    - pred, gt: (H, W) label maps
     - known: the labels of the classes
     - what: the name of the prediction in the error message
-
-    Raises DataError if the prediction looks like a mask of 0 and 255 (see `label_evidence`), the
-    ground truth has labels other than 0 and 255, and the prediction is 255 at a pixel where the
-    ground truth is not.
     """
     if label_evidence(pred, known) is not Values.WHITE_LABELS:
         return
@@ -107,21 +104,17 @@ def refuse_white(pred: Map, gt: Map, known: Collection[int], what: str) -> None:
 
 
 def number_evidence(numbers: Map, void: Collection[float], by_number: bool = False) -> Evidence:
-    """Return evidence on whether a map gives each object (instance) a number of its own.
+    """Return evidence on whether the objects (instances) in a map are numbered individually.
 
-    If all maps of a set have a single number for many objects, the objects were not numbered.
+    If all maps of a set have a single number for objects in several pieces, they are not.
 
     - numbers: (H, W) map of object numbers
     - void: the values of void pixels. All other values above 0 are object numbers.
-    - by_number: True if objects are identified by their numbers. An object may then consist of
-      several pieces, so pieces are no evidence.
+    - by_number: True if objects are identified by their numbers, and may have several pieces
 
-    Returns this evidence:
-
-    - If there is no object: VOID_ALONE if there are void pixels, and otherwise none.
-    - If there are several numbers: NUMBERS.
-    - If there is one number, it is stored in `levels`. If its pixels form several connected pieces,
-      the evidence is also PIECES, unless `by_number` is True.
+    Returns VOID_ALONE or nothing if there is no object, with or without void pixels, and NUMBERS if
+    there are several numbers. A single number is stored in `levels`, with PIECES if its pixels form
+    several connected pieces (tested only if `by_number` is False).
     """
     # Look at every 16th row first, which often has several numbers; then look at the whole map
     for rows in (numbers[::16], numbers):
@@ -143,18 +136,18 @@ def number_evidence(numbers: Map, void: Collection[float], by_number: bool = Fal
 
 
 def id_evidence(labels: Map, ids: Sequence[int], ignored: Collection[int]) -> Evidence:
-    """Return evidence on which of the two numberings of Cityscapes a label map uses.
+    """Return evidence on whether a label map uses Cityscapes label ids or train ids.
 
-    Label ids have gaps. Train ids number the same n classes from 0 to n - 1. A label of the map can
-    therefore only be a label id if it is n or larger, and only be a train id if it is below n and
-    not one of the label ids.
+    Both number the same n classes: train ids from 0 to n - 1, and label ids with gaps. A label is
+    surely a label id if it is one and not below n, and surely a train id if it is below n and no
+    label id.
 
     - labels: (H, W) label map
     - ids: the n label ids of the classes
     - ignored: labels that are not considered; 0 is not considered either
 
-    Returns LABEL_IDS if some label can only be a label id. If there is none, returns TRAIN_IDS if
-    some label can only be a train id. Otherwise, returns no evidence.
+    Returns LABEL_IDS if some label is surely a label id, otherwise TRAIN_IDS if some label is
+    surely a train id, and otherwise nothing.
     """
     n_classes = len(ids)
     present = np.setdiff1d(labels, [0, *ignored])
@@ -167,9 +160,6 @@ def id_evidence(labels: Map, ids: Sequence[int], ignored: Collection[int]) -> Ev
 
 
 def train_id_options(metric: str) -> Setting:
-    """Return the options by which a metric reads train ids: METRIC.ids=[] and METRIC.ignore=255.
-
-    They are suggested in an error message. `metric` is the name of the metric.
-    """
+    """Return the fix to suggest for maps of train ids: METRIC.ids=[] and METRIC.ignore=255."""
     ignored = (Setting(f"{metric}.ignore", 255),)
     return Setting(f"{metric}.ids", [], "for train ids on both sides", ignored)

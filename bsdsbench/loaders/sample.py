@@ -14,10 +14,9 @@ DETECTORS = ("canny", "sobel", "structure-tensor")
 
 
 def sample_root() -> Path:
-    """Return the folder of the sample data set, which holds its images and ground truth.
+    """Return the folder of the sample data set, in the installed package or in a checkout.
 
-    It is in the installed package or, in a checkout of the repository, in datasets/sample. Raises
-    DataError if there is no such folder.
+    Raises DataError if there is no such folder.
     """
     package = Path(__file__).resolve().parents[1]
     for root in (package / "_sample", package.parent / "datasets" / "sample"):
@@ -40,10 +39,10 @@ def sample_images() -> Path:
 
 
 def sample_results(method: str) -> Path:
-    """Return the folder with the predictions of a method, such as "canny", for the sample.
+    """Return the folder of a method's predictions for the sample; the method is, say, "canny".
 
-    The folder exists only in a checkout of the repository, after `bsdsbench run` was called for the
-    method. Raises DataError if it does not exist.
+    It exists only in a checkout of the repository, after `bsdsbench run` was called for the method.
+    Raises DataError if it does not exist.
     """
     folder = sample_root() / "results" / method
     if not folder.is_dir():

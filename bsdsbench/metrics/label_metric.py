@@ -15,7 +15,12 @@ import numpy as np
 from bsdsbench.arguments import I8
 from bsdsbench.errors import DataError, Fix
 from bsdsbench.images import GroundTruth, Map, Prediction, without_void
-from bsdsbench.loaders.labels import label_evidence, number_evidence, refuse_white, train_id_options
+from bsdsbench.loaders.labels import (
+    label_evidence,
+    number_evidence,
+    reject_binary_prediction,
+    train_id_options,
+)
 from bsdsbench.loaders.reading import Kind
 from bsdsbench.metrics.base import FilesRead, Metric, Symptoms
 from bsdsbench.metrics.label_maps import (
@@ -84,7 +89,7 @@ def read_maps(pred: Prediction, gt: GroundTruth, opt: MapOptions) -> ReadMaps[Ma
         _refuse_reused_numbers(pred_map, SIDES[0])
         _refuse_reused_numbers(gt_map, SIDES[1])
     elif opt.classes:  # labels of classes
-        refuse_white(pred_map, gt_map, opt.labels, SIDES[0])
+        reject_binary_prediction(pred_map, gt_map, opt.labels, SIDES[0])
         _refuse_truncated_numbers(pred_map, gt_map, opt.unit)
         no_class = {0} if opt.first > 0 else set()
         refuse_other_numbering(pred_map, gt_map, opt.labels, {*opt.ignored, *no_class})

@@ -29,7 +29,7 @@ from bsdsbench.loaders.formats.pictures import refuse_channels
 from bsdsbench.loaders.labels import (
     id_evidence,
     label_evidence,
-    refuse_white,
+    reject_binary_prediction,
 )
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, Counter, FilesRead, ScoreTree, over
 from bsdsbench.metrics.boundary import CurveMetric, boundary_counts
@@ -479,7 +479,7 @@ def _check_numbering(pred: Prediction, gt: GroundTruth, opt: SemanticOptions) ->
             gt_maps = tuple(gt.class_boundaries)
             refuse_channels(gt_maps, "ground truth: ", "boundaries of each class")
     if labels is not None and pred_maps.shape == labels.shape:
-        refuse_white(pred_maps, labels, opt.class_labels, pred.where)
+        reject_binary_prediction(pred_maps, labels, opt.class_labels, pred.where)
 
 
 def _undefine_absent(scores: object, is_annotated: Bool) -> Any:

@@ -207,7 +207,7 @@ REFUSED = [
     *(
         ("lines", True, LINES | change, name)
         for change, name in (
-            ({"score": SCORES[:2]}, "3 .*2 score"),
+            ({"score": SCORES[:2]}, "2 score for 3 places"),
             ({"lines": np.zeros((2, 6))}, "lines"),
             ({"lines": np.where(ENDS == 60, np.nan, ENDS)}, "lines with NaN"),
             ({"juncs": np.zeros((2, 2))}, "juncs_score"),

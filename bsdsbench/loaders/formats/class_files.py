@@ -24,9 +24,9 @@ def read_predicted_classes(
 ) -> Prediction:
     """Read the predicted classes of an image.
 
-    They are in one file, as labels (H, W) or as the maps (C, H, W) of C classes, or in one file
-    (H, W) for each class. A single map (H, W) is binarised if `options` expect masks. `read` is a
-    function that returns the bytes of a file.
+    They are in one file, as labels (H, W) or class maps (C, H, W), or in one file (H, W) for each
+    class. A single file is binarised if `options.kind` is Kind.MASK. `read` returns the bytes of a
+    file.
     """
     maps: list[Map] = []
     for path in paths:
@@ -34,7 +34,9 @@ def read_predicted_classes(
         maps.append(array)
         with errors_naming(path, "a label map"):
             if array.shape != maps[0].shape:
-                raise FaultError(f"shape {array.shape}, of another class {maps[0].shape}")
+                raise FaultError(
+                    f"shape {array.shape}, expected {maps[0].shape} of the first class"
+                )
     with errors_naming(paths[0], "a label map"):
         if len(maps) > 1:
             return Prediction(image_id, paths[0], classes=np.stack(maps))
@@ -47,17 +49,15 @@ def read_predicted_classes(
 def parse_annotated_classes(
     arrays: dict[str, object], path: Path, instances: bool, read: ReadBytes
 ) -> dict[str, object]:
-    """Return the classes of a ground-truth file as keyword arguments of GroundTruth.
+    """Return the classes in a ground-truth file as keyword arguments of GroundTruth.
 
-    The arguments depend on the content of the file:
+    - SBD's struct GTcls gives "labels" and "class_boundaries".
+    - The struct of a crack set gives "labels": 1 for the ground and 2 for the crack.
+    - An array (H, W), or a non-binary (1, H, W), gives "labels".
+    - Any other array (C, H, W) gives "class_boundaries", True where it is not 0.
 
-    - The struct GTcls of SBD gives "labels" and "class_boundaries".
-    - The struct of a crack set gives "labels", which are 1 for the ground and 2 for the crack.
-    - An array (H, W), or an array (1, H, W) that is not binary, gives "labels".
-    - Any other array (C, H, W) gives "class_boundaries", which are True where it is not 0.
-
-    If `instances` is True and `find_instances_file` finds a file for `path`, the instance map is
-    added to the labels.
+    If `instances` is True, there are labels, and `find_instances_file` finds a file for `path`,
+    then `_add_instances` adds "instances".
     """
     parts = _find_class_maps(arrays, path)
     instances_file = find_instances_file(path) if instances and "labels" in parts else None
@@ -67,7 +67,7 @@ def parse_annotated_classes(
 
 
 def _find_class_maps(arrays: dict[str, object], path: Path) -> dict[str, object]:
-    """Return the label map or the class boundaries of a file, by `parse_annotated_classes`."""
+    """Return the "labels" and "class_boundaries" of a file (see `parse_annotated_classes`)."""
     if "GTcls" in arrays:
         struct: Any = arrays["GTcls"]
         outlines = [np.asarray(outline) != 0 for outline in struct["Boundaries"]]
@@ -82,11 +82,13 @@ def _find_class_maps(arrays: dict[str, object], path: Path) -> dict[str, object]
 
 
 def _add_instances(parts: dict[str, Any], file: Path, read: ReadBytes) -> None:
-    """Add the instance map in `file` to the arguments of GroundTruth in `parts`.
+    """Read the instance map in `file` into `parts`, the keyword arguments of GroundTruth, in place.
 
-    The file holds one array (H, W), or SBD's struct GTinst: the instance map in Segmentation, the
-    outline of each instance in Boundaries, and its class in Categories. These outlines replace the
-    class boundaries in `parts`, as in SEAL's program.
+    The file holds one array (H, W), or SBD's struct GTinst: the instance map in Segmentation, an
+    outline for each instance in Boundaries, and its class in Categories. Class boundaries in
+    `parts` are redrawn from these outlines, as in SEAL's program.
+
+    Raises FaultError if outlines and categories do not match.
     """
     arrays: dict[str, Any] = read_arrays(file, indices=True, read=read)
     with errors_naming(file, "instances"):
@@ -109,9 +111,9 @@ def _add_instances(parts: dict[str, Any], file: Path, read: ReadBytes) -> None:
 
 
 def find_instances_file(path: Path) -> Path | None:
-    """Return the file with the instances that belong to the class file `path`, or None.
+    """Return the instance file that belongs to the class file `path`, or None if there is none.
 
-    For FOLDER/NAME, this is FOLDER/../inst/NAME, as in SBD, or FOLDER/../instances/NAME.
+    For FOLDER/NAME, it is FOLDER/../inst/NAME (as in SBD) or FOLDER/../instances/NAME.
     """
     for folder in ("inst", "instances"):
         file = path.parents[1] / folder / path.name

@@ -59,6 +59,7 @@ class CocoItems:
     """
 
     def __init__(self, pred: str | Path, gt: str | Path) -> None:
+        """Read the ground truth, which lists images and categories, and then the predictions."""
         self.pred_path, self.gt_path = Path(pred), Path(gt)
         self.images: dict[int, tuple[str, _Size]] = {}
         self.categories: dict[int, str] = {}
@@ -69,16 +70,15 @@ class CocoItems:
     def _read_side(
         self, path: Path, is_truth: bool, is_panoptic: bool = False
     ) -> dict[int, list[Entry]]:
-        """Read the annotations in a file, and return a dict from image id to its annotations.
+        """Read a COCO file, and return its annotations by image id.
 
-        - path: the COCO file
-        - is_truth: True for the ground truth. It is read first, and fills `self.images` and
-          `self.categories`.
-        - is_panoptic: True if the ground truth is panoptic. A prediction file without annotations
-          is then taken to be panoptic as well.
+        - is_truth: True for the ground truth, which must be read first, because it fills
+          `self.images` and `self.categories`
+        - is_panoptic: True if the ground truth is panoptic; an empty prediction file is then
+          checked as a panoptic file too
 
-        Raises FileFormatError for an annotation of an image that the ground truth does not list,
-        and for a panoptic file that does not have exactly one entry per image.
+        Raises FileFormatError if an annotation refers to an unlisted image, or if a panoptic file
+        does not have exactly one entry per image.
         """
         by_image: dict[int, list[Entry]] = {}
         with errors_naming(path, "a COCO file"):
@@ -100,12 +100,12 @@ class CocoItems:
         return by_image
 
     def _check_panoptic(self, by_image: dict[int, list[Entry]]) -> None:
-        """Raise FaultError unless each image has one panoptic entry, with segments_info."""
+        """Raise FaultError unless every image has exactly one entry, with segments_info."""
         for image_id, (name, _) in self.images.items():
             entries = by_image.get(image_id, [])
             if len(entries) != 1:
                 fault = f"image {image_id} ({show(name)}) has {len(entries)} entries"
-                raise FaultError(f"{fault}, expected one of each image in a panoptic JSON")
+                raise FaultError(f"{fault}, expected one per image in a panoptic file")
             _get_field(entries[0], "segments_info")
 
     def __len__(self) -> int:
@@ -119,15 +119,14 @@ class CocoItems:
             yield name, pred.label_map, gt.label_map
 
     def _draw(self, image_id: int, is_truth: bool, annotated: list[_Segment]) -> _Drawing:
-        """Draw the predicted or the ground-truth label map of an image.
+        """Draw the predicted or the ground-truth label map of an image, the later segments on top.
 
-        `annotated` are the segments of the ground truth in drawing order. Predicted segments that
-        equal one of them are drawn in this order (`_reorder_exact`).
+        `annotated` are the ground-truth segments in drawing order, which identical predicted
+        segments follow (`_reorder_exact`). Panoptic entries are read as they are, and give no
+        segments.
         """
-        path, entries_of_images = self.pred_path, self.pred
-        if is_truth:
-            path, entries_of_images = self.gt_path, self.gt
-        entries = entries_of_images.get(image_id, [])
+        path = self.gt_path if is_truth else self.pred_path
+        entries = (self.gt if is_truth else self.pred).get(image_id, [])
         _, shape = self.images[image_id]
         with errors_naming(path, "a COCO file"):
             if _are_panoptic(entries[:1]):
@@ -144,29 +143,24 @@ class CocoItems:
         Parameters
         ----------
         metrics : sequence of str
-            Names of the metrics whose options are set: classes, first, ignore, unit and divisor.
+            Metrics that get the options classes, first, ignore, unit and divisor.
         base : Protocol or None
-            The protocol whose other fields are kept; default: the preset "masks".
+            The protocol to modify; default: the preset "masks".
         """
         names = list(self.categories.values())
-        options = {
-            "classes": names,
-            "first": 1,
-            "ignore": len(names) + 1,
-            "unit": "instance",
-            "divisor": DIVISOR,
-        }
+        options = {"classes": names, "first": 1, "ignore": len(names) + 1}
+        options |= {"unit": "instance", "divisor": DIVISOR}
         protocol = base or Protocol.preset("masks")
         return protocol.replace(options=dict.fromkeys(metrics, options))
 
     def _read_segments(
         self, annotations: list[Entry], shape: _Size, is_truth: bool
     ) -> list[_Segment]:
-        """Return the segments of an image in drawing order.
+        """Return the segments of an image in drawing order; later ones cover earlier ones.
 
-        Crowds are drawn first. The others are sorted by ascending score; among equal scores larger
-        segments come first, and among equal sizes those whose first pixel is higher up. The ground
-        truth, and predictions without a score, have the score 1.
+        Crowds come first, and then the others by ascending score. Of equal scores, larger segments
+        come first and, of equal sizes, those whose first pixel (row by row) is earlier. Ground
+        truth and predictions without a score have the score 1.
         """
         segments = []
         for number, annotation in enumerate(annotations, 1):
@@ -179,13 +173,12 @@ class CocoItems:
         return sorted(segments, key=attrgetter("drawing_key"))
 
     def _read_panoptic(self, entry: Entry, shape: _Size, path: Path, is_truth: bool) -> LabelMap:
-        """Read the PNG of an image in a panoptic file as a label map, int32 (rows, columns).
+        """Read the PNG of an image in a panoptic file as an int32 (H, W) label map.
 
-        The PNG is in the folder whose name is `path`, the JSON file, without its suffix. The
-        segment id of a pixel is red + 256 green + 65536 blue. Pixels without a segment are ignored
-        if they are in the ground truth, and background (0) in a prediction. If a category has
-        several crowds, only the last one stays a crowd, as in panopticapi, and the pixels of the
-        others become plain ignored pixels.
+        The PNG is in the folder named like the JSON file `path` without its suffix. The segment id
+        of a pixel is red + 256 green + 65536 blue. Pixels without a segment are ignored in the
+        ground truth, and background (0) in a prediction. Of several crowds of a category only the
+        last stays a crowd, as in panopticapi; the others become ignored pixels.
         """
         png = path.with_suffix("") / Path(entry["file_name"]).name
         data = read_bytes(png)
@@ -214,11 +207,12 @@ class CocoItems:
         return label_map
 
     def _value_in_map(self, annotation: Entry, number: int, is_truth: bool) -> int:
-        """Return the value that a segment has in a label map.
+        """Return the value of a segment in the label map.
 
-        For the k-th of n categories, counted from 1, it is k * DIVISOR + number, where `number`
-        counts the annotations of the image from 1. A crowd in the ground truth has the value
-        (n + 1) * DIVISOR + DIVISOR - k: instance DIVISOR - k of the ignored class n + 1.
+        For category k of n (from 1) it is k * DIVISOR + number, where `number` is the annotation's
+        index in the image, from 1. A ground-truth crowd gets (n + 1) * DIVISOR + DIVISOR - k:
+        instance DIVISOR - k of the ignored class n + 1. Raises FaultError for an unknown category,
+        and if `number` is not below DIVISOR.
         """
         category = _get_field(annotation, "category_id")
         if category not in self.categories:
@@ -249,14 +243,14 @@ class _Segment(NamedTuple):
     mask: Bool  # (rows, columns)
 
     def content(self) -> tuple[int, bytes]:
-        """Return the category and the pixels, packed as bits. Equal segments have equal content."""
+        """Return the category and the packed pixels, which are the same for equal segments."""
         return self.category, np.packbits(self.mask).tobytes()
 
 
 def _read_images(images: list[Entry]) -> dict[int, tuple[str, _Size]]:
     """Return the name and the size (rows, columns) of each image by its id.
 
-    The name is the file name without its suffix, or the id if no file name is given.
+    The name is the file name without its suffix, or the id if there is no file name.
     """
     by_id: dict[int, tuple[str, _Size]] = {}
     for image in images:
@@ -276,43 +270,37 @@ def _are_panoptic(entries: Iterable[Entry]) -> bool:
 
 
 def _reorder_exact(annotated: list[_Segment], predicted: list[_Segment]) -> list[_Segment]:
-    """Change the drawing order of predicted segments so that a perfect prediction is drawn exactly.
+    """Reorder predicted segments so that a perfect prediction draws the same map as the annotation.
 
-    Where segments overlap, the map depends on the order in which they are drawn. Predicted segments
-    that equal an annotated segment (in category and pixels) are therefore brought into the order of
-    the annotated segments. They swap positions only among themselves; all other predicted segments
-    keep their positions. Both lists are in drawing order.
+    The drawing order decides where segments overlap. Predicted segments that equal an annotated one
+    (in category and pixels) swap positions among themselves, into the order of the annotation; all
+    others keep their positions. Both lists are in drawing order.
     """
     if not annotated:
         return predicted
     rank_of_content = {segment.content(): rank for rank, segment in enumerate(annotated)}
-    positions, exact_segments = [], []
-    for position, segment in enumerate(predicted):
-        if segment.content() in rank_of_content:
-            positions.append(position)
-            exact_segments.append(segment)
-    exact_segments.sort(key=lambda segment: rank_of_content[segment.content()])
+    contents = [segment.content() for segment in predicted]
+    positions = [k for k, content in enumerate(contents) if content in rank_of_content]
     reordered = list(predicted)
-    for position, segment in zip(positions, exact_segments, strict=True):
-        reordered[position] = segment
+    sources = sorted(positions, key=lambda k: rank_of_content[contents[k]])
+    for position, source in zip(positions, sources, strict=True):
+        reordered[position] = predicted[source]
     return reordered
 
 
 def _check_segments(drawn_ids: list[int], listed_ids: list[int], path: Path) -> None:
-    """Check that a panoptic PNG and its JSON file have the same segments, each listed once.
+    """Raise FaultError unless a panoptic PNG and its JSON file have the same segments.
 
-    `drawn_ids` are the distinct segment ids in the PNG, and `listed_ids` those in the JSON file
-    `path`. The id 0 is void and is not checked. Raises FaultError if the segments differ.
+    `drawn_ids` are the distinct ids in the PNG, and `listed_ids` those in the JSON file `path`,
+    which must list each once. The id 0 is void and not checked.
     """
     for segment_id in {*drawn_ids, *listed_ids} - {0}:
-        n_listed = listed_ids.count(segment_id)
-        is_drawn = segment_id in drawn_ids
-        if is_drawn and n_listed == 1:
-            continue
-        presence = "is" if is_drawn else "is not"
-        listing = f"{n_listed} times" if n_listed else "not"
-        fault = f"segment {segment_id} {presence} in the picture and {listing} in {show(path)}"
-        raise FaultError(f"{fault}, expected it once in both")
+        n_listed, is_drawn = listed_ids.count(segment_id), segment_id in drawn_ids
+        if not is_drawn or n_listed != 1:
+            presence = "is" if is_drawn else "is not"
+            listing = f"{n_listed} times" if n_listed else "not"
+            fault = f"segment {segment_id} {presence} in the picture and {listing} in {show(path)}"
+            raise FaultError(f"{fault}, expected it once in both")
 
 
 def _get_field(entry: Entry, name: str) -> Any:
@@ -326,8 +314,8 @@ def _get_field(entry: Entry, name: str) -> Any:
 def _decode_mask(annotation: Entry, shape: _Size) -> Bool:
     """Decode the segmentation of an annotation to a bool mask of the given `shape`.
 
-    A segmentation is a list of polygons, run lengths as a list of numbers, or run lengths as COCO's
-    compressed text; [] is an empty mask.
+    It is a list of polygons, or COCO's run-length encoding (RLE), compressed or not; [] is an empty
+    mask.
     """
     try:
         from pycocotools import mask as coder

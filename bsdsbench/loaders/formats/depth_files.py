@@ -37,7 +37,7 @@ def parse_predicted_depth(
 ) -> dict[str, object]:
     """Return the depth map of a file as the keyword argument "depth" (H, W) of Prediction.
 
-    `shape` is unused; it is part of the common interface of the parsers.
+    `shape` is unused (common signature of the parsers).
     """
     return {"depth": _find_depth_map(arrays, needed=True)}
 
@@ -45,15 +45,14 @@ def parse_predicted_depth(
 def parse_annotated_depth(arrays: Mapping[str, object], path: Path) -> dict[str, object]:
     """Return the maps of an annotated depth file as keyword arguments of GroundTruth.
 
-    - boundaries: the map of one annotator, which is True where the variable `edges` is not 0; or ()
-      if the file has no edges
-    - depth: the depth map. It is None if the file has no depth, which is allowed only if it has
-      `edges` or `matte`; otherwise, FaultError is raised
-    - valid: True where none of the maps in _VALID_NAMES is 0, or None if there is no such map
-    - mask: True where the variable `matte` is above a tenth of white, or None if there is none
+    - boundaries: one map, True where the variable `edges` is not 0; () without edges
+    - depth: the depth map. It may be missing (None) only if there are `edges` or a `matte`;
+      otherwise, FaultError is raised.
+    - valid: True where all maps in _VALID_NAMES are not 0; None without such a map
+    - mask: True where the variable `matte` is above a tenth of white; None without a matte
 
-    If the file has a struct `data`, as in iBims-1, its fields are used instead of the variables.
-    `path` is unused; it is part of the common interface of the parsers.
+    If the file has a struct `data` (iBims-1), its fields replace the variables. `path` is unused
+    (common signature of the parsers).
     """
     data = arrays.get("data")
     variables = data if isinstance(data, dict) else arrays
@@ -74,10 +73,10 @@ def binarise_matte(matte: NDArray[Any]) -> Bool:
 
 
 def _find_depth_map(variables: Mapping[str, object], needed: bool) -> NDArray[Any] | None:
-    """Return the (H, W) depth map of a file: the variable whose name comes first in _DEPTHS.
+    """Return the (H, W) depth map of a file: its first variable in the order of _DEPTHS.
 
-    If `needed` is True, a single array of any name is accepted, and FaultError is raised if there
-    is no depth map. If it is False, None is returned in that case.
+    If the map is `needed`, a single array of any name is accepted, and FaultError is raised if
+    there is none. Otherwise, None is returned without a depth map.
     """
     arrays = {name: a for name, a in variables.items() if isinstance(a, np.ndarray)}
     names = [*arrays] if needed and len(arrays) == 1 else _DEPTHS
@@ -92,8 +91,8 @@ def _find_depth_map(variables: Mapping[str, object], needed: bool) -> NDArray[An
 def decode_dpt(data: bytes) -> NDArray[np.float32]:
     """Return the depth map in a .dpt file of MPI Sintel as float32 (rows, columns).
 
-    All numbers in the file are little-endian: the float32 202021.25, the numbers of columns and
-    rows as int32, and the values as float32, row by row.
+    The file is little-endian: the float32 202021.25, the numbers of columns and rows as int32, and
+    the values as float32, row by row.
     """
     mark, cols, rows = struct.unpack("<fii", data[:12].ljust(12))
     if mark != _DPT_MARK:

@@ -35,10 +35,10 @@ def _read_attribute(item: h5py.Dataset | h5py.Group, name: str) -> object:
 
 
 def read_hdf5(data: bytes) -> dict[str, object]:
-    """Return the variables in the bytes of an HDF5 file by name.
+    """Decode an HDF5 file, and return its variables by name.
 
-    A file of MATLAB 7.3 gives the same values as `matlab.decode_mat`; its internal variables, whose
-    names begin with "#", are left out. Arrays of other programs are returned as they are stored.
+    A file of MATLAB 7.3 gives the same values as `matlab.decode_mat`, without internal variables
+    ("#..."). Arrays of other programs are returned as stored. Raises FaultError without h5py.
     """
     try:
         import h5py
@@ -69,11 +69,11 @@ class _Converter:
     budget: Budget
 
     def convert_group(self, group: h5py.Group, depth: int) -> object:
-        """Convert a group of an HDF5 file, at the nesting level `depth`.
+        """Convert a group of a MATLAB file, at the nesting level `depth`.
 
-        A struct becomes a dict, a struct array becomes a list of dicts, and any other group becomes
-        None. In a struct array, every field is a list of references to the values of all structs.
-        Unlike a field that holds a cell, such a list has no attribute MATLAB_class.
+        A struct becomes a dict, a struct array a list of dicts, and any other group None. In a
+        struct array, each field is a list of references, one per struct; it lacks the attribute
+        MATLAB_class, which a field with a cell has.
         """
         if _read_attribute(group, CLASS) not in ("", "struct"):
             return None
@@ -94,9 +94,9 @@ class _Converter:
     def convert(self, item: h5py.Dataset | h5py.Group, depth: int) -> object:
         """Convert a group or a data set of an HDF5 file, at the nesting level `depth`.
 
-        A group is converted by `convert_group`. A cell becomes a list, and numbers become an array.
-        Text, function handles and objects become None. An empty cell becomes [], and any other
-        empty item becomes an array (0, 0). Raises FaultError if `depth` exceeds MAX_DEPTH.
+        Groups go to `convert_group`. Cells become lists, and numbers become arrays. Text, function
+        handles and objects become None. An empty cell becomes [], and any other empty item an array
+        (0, 0). Raises FaultError if `depth` exceeds MAX_DEPTH.
         """
         import h5py
 
@@ -137,11 +137,11 @@ def _follow_hard_link(group: h5py.Group, name: str) -> h5py.Dataset | h5py.Group
 
 
 def _check_chunks(item: h5py.Dataset) -> None:
-    """Check that a data set in an HDF5 file is safe to read, or raise FaultError.
+    """Raise FaultError if a data set in an HDF5 file is unsafe to read.
 
-    The data may be stored without filters, or with gzip, with or without shuffle. The chunks must
-    be neither too large nor too many. Each chunk is decoded here on trial, and must have exactly
-    the size that the file states.
+    Only data without filters, or with gzip (with or without shuffle), are accepted. Chunks may not
+    be too large (`check_size`) or too many (MAX_CHUNKS), and each compressed one is decoded here on
+    trial, because it must have exactly its stated size.
     """
     properties = item.id.get_create_plist()
     filters = [properties.get_filter(k)[0] for k in range(properties.get_nfilters())]

@@ -31,7 +31,7 @@ FAR = 1e6  # larger coordinates are refused
 
 
 def _find_numbers(arrays: Mapping[str, object], name: str) -> NDArray[Any]:
-    """Return the array called `name`. Raise FaultError if it is missing or not numeric."""
+    """Return the array called `name`, or raise FaultError if it is missing or not numeric."""
     value = arrays.get(name)
     if not is_numeric(value):
         known = ", ".join(map(str, sorted(arrays))) or "nothing"
@@ -42,13 +42,11 @@ def _find_numbers(arrays: Mapping[str, object], name: str) -> NDArray[Any]:
 def _parse_coordinates(arrays: Mapping[str, object], name: str, width: int) -> F8:
     """Return the coordinates in the array `name` as float64 (N, width).
 
-    - width 4 (lines): the array may be (N, 4), (N, 2, 2), or (N, 2, 3) with a kind for each end
-    - width 2 (junctions): the array may be (N, 2), or (N, 3) with a kind or score
+    - width 4 (lines): the array is (N, 4), (N, 2, 2), or (N, 2, 3) with a type for each end
+    - width 2 (junctions): the array is (N, 2), or (N, 3) with a type or score
 
-    Kinds and scores are dropped.
-
-    Raises FaultError if the array is missing, has another shape, or has a coordinate that is NaN or
-    not below FAR.
+    Types and scores are dropped. Raises FaultError if the array is missing or has another shape, or
+    if a coordinate is NaN or its absolute value is FAR or more.
     """
     array = _find_numbers(arrays, name)
     places = array[..., :2] if array.ndim == 3 or width == 2 else array
@@ -60,21 +58,21 @@ def _parse_coordinates(arrays: Mapping[str, object], name: str, width: int) -> F
 
 
 def _parse_scores(arrays: Mapping[str, object], name: str, places: F8) -> F8:
-    """Return the scores in the array called `name` as float64 (N,), one for each of N `places`.
+    """Return the array `name` as float64 scores (N,), one for each of N `places`.
 
-    Raises FaultError if the array is missing, or has another number of scores.
+    A place is a line or a junction. Raises FaultError if the array is missing or has another
+    length.
     """
     scores = _find_numbers(arrays, name).ravel().astype(np.float64)
     if len(scores) != len(places):
-        raise FaultError(f"{len(places)} places and {len(scores)} {name}, expected as many")
+        raise FaultError(f"{len(scores)} {name} for {len(places)} places, expected one each")
     return scores
 
 
 def _parse_size(arrays: Mapping[str, object], name: str) -> _Size | None:
-    """Return the size (rows, columns) given by the first two values of the array called `name`.
+    """Return (rows, columns), the first two values of the array `name`, or None if it is absent.
 
-    Returns None if there is no such array. Raises FaultError if a value is not a whole number from
-    1.
+    Raises FaultError unless both are positive integers.
     """
     if name not in arrays:
         return None
@@ -87,9 +85,10 @@ def _parse_size(arrays: Mapping[str, object], name: str) -> _Size | None:
 def parse_predicted_lines(arrays: Mapping[str, object], shape: _Size) -> dict[str, object]:
     """Return the predicted lines of a file as keyword arguments of Prediction.
 
-    - lines: the ends and scores of the lines on the file's grid, and the junctions with their
-      scores if the file has them
+    - lines: line ends and scores on the file's grid, and scored junctions if the file has them
     - soft: float64 (H, W), the lines drawn at the size `shape` of the image
+
+    Raises FaultError if a score is outside [0, 1].
     """
     ends = _parse_coordinates(arrays, "lines", 4)
     scores = _parse_scores(arrays, "score", ends)
@@ -104,11 +103,11 @@ def parse_predicted_lines(arrays: Mapping[str, object], shape: _Size) -> dict[st
 
 
 def draw_lines(lines: Lines, shape: _Size, grid: _Size) -> F8:
-    """Draw predicted lines as a soft map, a float64 array of the given `shape` (H, W).
+    """Draw predicted lines as a soft map, float64 of the given `shape` (H, W).
 
-    A pixel gets the best score of its lines. The ends of the lines are measured in `grid` (rows,
-    columns). Networks fill their output to a fixed length by repeating the lines from the first one
-    on, so drawing stops before the next line whose score equals that of the first.
+    A pixel gets the highest score of the lines through it. Line ends are in units of `grid` (rows,
+    columns). Networks fill their output to a fixed length by repeating it from the first line on,
+    so drawing stops at the first later line with the score of the first one.
     """
     repeats = np.flatnonzero(lines.scores[1:] == lines.scores[:1])
     n_drawn = int(repeats[0]) + 1 if repeats.size else len(lines.scores)
@@ -118,12 +117,12 @@ def draw_lines(lines: Lines, shape: _Size, grid: _Size) -> F8:
 def parse_annotated_lines(arrays: Mapping[str, object], path: Path) -> dict[str, object]:
     """Return the annotated lines of a file as keyword arguments of GroundTruth.
 
-    - boundaries: one map, bool (rows, columns), with the lines drawn at the size of the image
-    - lines: the ends of the lines on a grid, from `lpos`, or else computed from `lines`, and the
-      junctions if the file has `junc`; all scores are 0
+    - boundaries: one bool map (rows, columns) with the lines drawn at the size of the image
+    - lines: line ends on a grid (the variable `lpos` or, without it, `lines` rescaled), and
+      junctions if the file has `junc`, all with the score 0
 
-    Without `size`, the size is read from the image that belongs to `path`. Coordinates that all lie
-    in 0 .. 1 are refused: they are fractions of the image and not pixels.
+    The variable `lines` is in pixels counted from 1; coordinates that all lie in 0 .. 1 are refused
+    as fractions of the image. Without `size`, the size is that of the image that belongs to `path`.
     """
     size = _parse_size(arrays, "size") or _read_image_size(path)
     check_size(size, 1)
@@ -149,10 +148,8 @@ def parse_annotated_lines(arrays: Mapping[str, object], path: Path) -> dict[str,
 def _read_image_size(path: Path) -> _Size:
     """Return the size (rows, columns) of the image that belongs to an annotation file.
 
-    If `path` is FOLDER/ID.mat, the image is FOLDER/../images/ID with the first suffix in
-    IMAGE_SUFFIXES for which the file exists.
-
-    Raises FaultError if there is no such image.
+    For FOLDER/ID.mat, the image is FOLDER/../images/ID with a suffix of IMAGE_SUFFIXES. Raises
+    FaultError if there is none.
     """
     from PIL import Image
 
@@ -161,16 +158,15 @@ def _read_image_size(path: Path) -> _Size:
         if file.is_file():
             with Image.open(io.BytesIO(read_bytes(file))) as image:
                 return image.height, image.width
-    expected = f"size (rows, columns) or the picture images/{path.stem}.png"
-    raise FaultError(f"no size, expected {expected}")
+    raise FaultError(f"no size, expected it (rows, columns) or the picture images/{path.stem}.png")
 
 
 def parse_predicted_edges(arrays: Mapping[str, object], shape: _Size) -> dict[str, object]:
     """Return the predicted oriented edges of a file as keyword arguments of Prediction.
 
-    These are "soft", the (H, W) strengths of the edges, and "angles", their (H, W) orientations in
-    radians. They are read from the variables edge and ori, or from the fields edge and ori of the
-    struct edge_ori. `shape` is unused; it is part of the common interface of the parsers.
+    "soft" is the (H, W) edge strength and "angles" the (H, W) orientation in radians, from the
+    variables edge and ori or from these fields of the struct edge_ori. `shape` is unused (common
+    signature of the parsers).
     """
     struct: Any = arrays.get("edge_ori", arrays)
     return {"soft": _find_numbers(struct, "edge"), "angles": _parse_angles(struct, "ori")}
@@ -179,17 +175,15 @@ def parse_predicted_edges(arrays: Mapping[str, object], shape: _Size) -> dict[st
 def parse_annotated_edges(arrays: Mapping[str, object], path: Path) -> dict[str, object]:
     """Return the annotated oriented edges of a file as keyword arguments of GroundTruth.
 
-    These are "boundaries", which are True where the edge map is not 0, and "angles" in radians.
-    Both have an (H, W) map for each annotator. The names of the variables decide between three
-    layouts:
+    "boundaries" (True where the edge map is not 0) and "angles" (radians) have one (H, W) map per
+    annotator. The names of the variables decide between three layouts:
 
-    - bndinfo_pascal (PIOD): a struct with the edge fragments and the angles (OrientMap) of one
+    - bndinfo_pascal (PIOD): a struct with edge fragments and angles (OrientMap), of one annotator
+    - gtStruct (BSDS ownership): the field gt_theta, with an array (H, W, 2) of edge and angle per
       annotator
-    - gtStruct (BSDS ownership): its field gt_theta holds, for each annotator, an array (H, W, 2)
-      with the edge and the angle
-    - otherwise edge and ori: arrays (H, W) of one annotator, or (A, H, W)
+    - edge and ori: (H, W) of one annotator, or (A, H, W)
 
-    `path` is unused; it is part of the common interface of the parsers.
+    `path` is unused (common signature of the parsers). Raises FaultError without annotators.
     """
     edges: Any
     angles: Any
@@ -201,11 +195,9 @@ def parse_annotated_edges(arrays: Mapping[str, object], path: Path) -> dict[str,
     elif "gtStruct" in arrays:
         struct = arrays["gtStruct"]
         theta = struct["gt_theta"]
-        of_annotators = [*map(np.asarray, theta)] if isinstance(theta, list) else [theta]
-        edges = [edges_and_angles[..., 0] for edges_and_angles in of_annotators]
-        angles = []
-        for edges_and_angles in of_annotators:
-            angles.append(_parse_angles({"angles": edges_and_angles[..., 1]}, "angles"))
+        maps = [*map(np.asarray, theta)] if isinstance(theta, list) else [theta]  # (H, W, 2) each
+        edges = [edges_and_angles[..., 0] for edges_and_angles in maps]
+        angles = [_parse_angles({"gt_theta": m[..., 1]}, "gt_theta") for m in maps]
     else:
         edges, angles = _find_numbers(arrays, "edge"), _parse_angles(arrays, "ori")
         if edges.ndim == 2:
@@ -218,17 +210,14 @@ def parse_annotated_edges(arrays: Mapping[str, object], path: Path) -> dict[str,
 def _draw_fragments(edges: object, shape: tuple[int, ...]) -> Bool:
     """Draw the edge fragments of a PIOD file as a bool map of the given `shape` (H, W).
 
-    A fragment is an array of pixel numbers, which count the pixels from 1, column by column.
-    `edges` is one of these: a struct whose field "indices" has the fragments, a list of fragments,
-    or a single fragment.
+    A fragment is an array of pixel indices from 1, column by column as in MATLAB. `edges` is a
+    struct with the fragments in its field "indices", a list of fragments, or one fragment.
 
-    Raises FaultError if a fragment is not an array of numbers, or has a number outside the map.
+    Raises FaultError if a fragment is not numeric, or has an index outside the map.
     """
     fragments = edges.get("indices") if isinstance(edges, dict) else edges
     is_edge = np.zeros(shape[0] * shape[1], bool)
-    if not isinstance(fragments, list):
-        fragments = [fragments]
-    for fragment in fragments:
+    for fragment in fragments if isinstance(fragments, list) else [fragments]:
         if not is_numeric(fragment) or fragment.dtype.kind == "b":
             raise FaultError("bndinfo_pascal without edges.indices, expected those of PIOD")
         pixels = fragment.astype(np.int64).ravel() - 1
@@ -259,11 +248,10 @@ def _parse_angles(arrays: Mapping[str, object], name: str) -> F8:
 
 
 def _sample_line(start: F8, end: F8) -> F8:
-    """Return n evenly spaced points on the straight line between two points (row, column).
+    """Return n evenly spaced points (row, column) on a straight line, both ends included.
 
-    The number n is the length of the line, rounded up. The points include both ends. If n is 1,
-    however, the only point is `end`, and if the line has length 0, there is no point. The result
-    is a float64 array (n, 2).
+    n is the length of the line, rounded up. If it is 1, the point is `end`; if it is 0, there is
+    none. The result is float64 (n, 2).
 
     >>> _sample_line(np.array([0.0, 0.0]), np.array([0.0, 2.5])).tolist()
     [[0.0, 0.0], [0.0, 1.25], [0.0, 2.5]]
@@ -279,9 +267,9 @@ def _sample_line(start: F8, end: F8) -> F8:
 def _draw_annotated_lines(lines: ArrayLike, shape: _Size) -> Bool:
     """Draw annotated lines as a bool map of the given `shape` (H, W).
 
-    `lines` is an (N, 4) array with the row and column of one end of each line, and of the other
-    end, in pixels counted from 1. Raises DataError if a line ends below the last row or to the
-    right of the last column.
+    `lines` (N, 4) holds row, column, row, column of the two ends, in pixels counted from 1. As in
+    the reference program, only sampled points are drawn, so a line may have gaps. Points above or
+    to the left of the image are drawn at its border; DataError is raised for others outside.
 
     >>> _draw_annotated_lines([[1, 1, 1, 3]], (2, 4)).astype(int).tolist()
     [[1, 0, 1, 0], [0, 0, 0, 0]]
@@ -302,12 +290,11 @@ def _draw_annotated_lines(lines: ArrayLike, shape: _Size) -> Bool:
 def _draw_predicted_lines(
     lines: ArrayLike, scores: ArrayLike, shape: tuple[int, int], grid: tuple[float, float] = GRID
 ) -> F8:
-    """Draw predicted lines as a float64 map (H, W), where a pixel has the best score of its lines.
+    """Draw predicted lines as a float64 (H, W) map; a pixel gets the highest score of its lines.
 
-    - lines: (N, 4) array with the row and column of one end of each line, and of the other end
-    - scores: (N,) array of scores from 0 to 1; pixels without a line get 0
-    - shape: the shape (H, W) of the map. Points outside are drawn at the nearest border pixel.
-    - grid: the size (rows, columns) in which the coordinates of `lines` are measured
+    - lines: (N, 4) row, column, row, column of the two ends, in units of `grid` (rows, columns)
+    - scores: (N,) in [0, 1]; pixels without a line get 0
+    - shape: (H, W) of the map; points outside are drawn at its border
 
     >>> _draw_predicted_lines([[64, 0, 64, 64]], [0.9], (2, 4)).tolist()
     [[0.9, 0.9, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]]

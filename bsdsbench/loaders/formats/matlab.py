@@ -39,14 +39,15 @@ HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
 
 
 def decode_mat(data: bytes) -> dict[str, object]:
-    """Return the variables in the bytes of a .mat file by name.
+    """Decode the bytes of a .mat file (version 5 to 7.3) to a dict of its variables by name.
 
-    Numeric arrays become numpy arrays of at least two axes, in the dtype of MATLAB's class (bool
-    for logical; sparse arrays become dense). Cells become lists in column order, a struct becomes a
-    dict, and a struct array a list of dicts. Text, objects and function handles become None.
+    Numeric arrays become NumPy arrays of at least two axes and of MATLAB's dtype (bool for
+    logical); sparse ones become dense. Cells become lists in column order, a struct a dict, and a
+    struct array a list of dicts. Text, objects and function handles become None.
 
-    A file of MATLAB 5 to 7 has a header of 128 bytes, whose last two bytes tell the byte order, and
-    then elements. Elements other than arrays, and an incomplete tag at the end, are ignored.
+    Before version 7.3 a file has a header of 128 bytes, whose last two give the byte order, and
+    then elements. Elements other than arrays, and an incomplete tag at the end, are ignored. Raises
+    FaultError for other and damaged files.
     """
     if data.startswith(HDF5_MAGIC) or data[512:520] == HDF5_MAGIC:
         return read_hdf5(data)
@@ -88,12 +89,11 @@ class _Reader:
     position: int = 0  # the index of the next element in `data`
 
     def read_element(self) -> _Element:
-        """Return the next element and advance to the one after it.
+        """Return the next element, and advance past it.
 
-        The tag of an element has two 32-bit words: the type and the size of the data. The data
-        follow it and are padded to a multiple of 8 bytes, unless they are compressed. In the small
-        form, the upper 16 bits of the first word are the size, which is not 0, and the second word
-        is replaced with the data, at most 4 bytes.
+        An element has two 32-bit words, type and size, and then the data, padded to 8 bytes unless
+        compressed. If the upper half of the first word is not 0, the element is small: that half is
+        the size, and the second word holds the data (at most 4 bytes).
         """
         n_bytes = len(self.data)
         start = self.position + TAG_BYTES
@@ -116,7 +116,7 @@ class _Reader:
         return _Element(kind, self.data[start : start + size])
 
     def read_numbers(self) -> NDArray[Any]:
-        """Return the numbers of the next element as a 1-D array, in the dtype in which they lie."""
+        """Return the numbers of the next element as a 1-D array, in the dtype of the file."""
         kind, body = self.read_element()
         code = STORAGE.get(kind)
         if code is None or len(body) % int(code[1]):
@@ -124,9 +124,10 @@ class _Reader:
         return np.frombuffer(body, self.order + code)
 
     def inflate(self, body: memoryview) -> _Element:
-        """Decompress the data of a compressed element, and return the element inside.
+        """Decompress a compressed element, and return the element inside.
 
-        The size in the tag of the inner element limits how many bytes are decompressed.
+        Raises FaultError if the data do not have the size stated in the inner tag; no more is
+        decompressed.
         """
         try:
             from zlib_ng.zlib_ng import decompressobj  # five times as fast as zlib
@@ -145,12 +146,12 @@ class _Reader:
         return _Element(kind, memoryview(raw)[TAG_BYTES:])
 
     def read_variable(self, depth: int) -> _Variable:
-        """Read the array, cell or struct whose elements begin at the current position.
+        """Read the array, cell or struct at the current position.
 
-        The elements are the flags, the dimensions, the name, and the values. The first word of the
-        flags has the class in its lowest 8 bits, and LOGICAL and COMPLEX in the next 8. The value
-        of another class, such as a function handle, is None. `depth` is the level of nesting: 0 for
-        a variable of the file.
+        Its elements are flags, dimensions, name and values. The first word of the flags has the
+        class in its lowest 8 bits, and LOGICAL and COMPLEX in the next 8. Other classes, such as
+        function handles, give None. `depth` is the level of nesting, 0 in the file itself. Raises
+        FaultError for complex, damaged or too deeply nested variables.
         """
         flags_words, dims = self.read_numbers(), self.read_numbers()
         name = bytes(self.read_element().body).decode("latin-1")
@@ -177,9 +178,9 @@ class _Reader:
         return _Variable(name, value)
 
     def read_dense(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-        """Return the next element, which is stored column by column, as an array of `shape`.
+        """Read the next element as an array of `shape`, stored column by column.
 
-        MATLAB stores numbers in the smallest type that holds them. They are converted to `dtype`.
+        MATLAB stores numbers in the smallest type that holds them; they are converted to `dtype`.
         """
         check_size(shape, dtype.itemsize)
         stored = self.read_numbers()
@@ -194,10 +195,9 @@ class _Reader:
         return stored.reshape(shape, order="F")
 
     def read_sparse(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-        """Read a sparse matrix, and return it as a dense array of `shape`.
+        """Read a sparse matrix of `shape` from the next three elements, and return it dense.
 
-        It has three elements, as the CSC format defines them: the row of each value, the index of
-        each column's first value, and the values.
+        The elements are those of the CSC format: row indices, column pointers, and values.
         """
         from scipy.sparse import csc_array
 
@@ -216,7 +216,7 @@ class _Reader:
         return np.asarray(array.toarray())
 
     def read_items(self, count: int, depth: int) -> list[object]:
-        """Return the values of the next `count` elements, the items of a cell or struct.
+        """Return the values of the next `count` elements, which are the items of a cell or struct.
 
         `depth` is the nesting level of the cell or struct. An item without data is an array (0, 0).
         """
@@ -234,13 +234,12 @@ class _Reader:
         return values
 
     def read_struct(self, count: int, depth: int) -> object:
-        """Read a struct array, which has `count` structs.
+        """Read a struct array of `count` structs, at the nesting level `depth`.
 
-        It consists of a length L, the names of the fields (each padded with zero bytes to L bytes),
-        and the values of the fields, one struct after the other. `depth` is its level of nesting.
+        It is stored as a length L, the names of the fields (each padded with zeros to L bytes), and
+        the values of the fields, one struct after the other.
 
-        Returns a dict if `count` is 1, and otherwise a list of dicts. If the structs have no
-        fields, returns [], even if `count` is 1.
+        Returns a dict if `count` is 1, and otherwise a list of dicts; [] if there are no fields.
         """
         name_length = self.read_numbers()
         text = bytes(self.read_element().body)

@@ -61,14 +61,12 @@ def format_rows(rows: object) -> str:
 
 
 def _read_rows(path: PathLike, columns: int, least: int | None = None) -> F8:
-    """Read the first `columns` numbers of each row of a text file.
+    """Read the first `columns` numbers of each row of a text file, as float64 (N, columns).
 
-    Rows may have more numbers, which are ignored, or fewer, but at least `least` (by default
-    `columns`). Missing numbers become NaN. Empty lines and lines that start with # or % are
-    ignored, and commas count as spaces.
+    A row must have at least `least` numbers (by default all); missing ones become NaN. Empty lines
+    and lines that start with # or % are ignored, and commas count as spaces.
 
-    Returns a float64 array (N, columns) for N rows. Raises FileFormatError if a row is too short or
-    holds other text, or if there are no rows.
+    Raises FileFormatError if a row is too short or holds other text, or if there are no rows.
     """
     data = read_bytes(path, MAX_TEXT_BYTES)
     least = least or columns
@@ -93,7 +91,7 @@ def _read_rows(path: PathLike, columns: int, least: int | None = None) -> F8:
 
 
 def _sort_by_threshold(rows: F8) -> F8:
-    """Sort the rows of an array by the threshold in their first column, in ascending order."""
+    """Sort the rows of an array by the threshold in their first column."""
     return rows[np.argsort(rows[:, 0], kind="stable")]
 
 
@@ -105,23 +103,22 @@ def _read_ev1(path: PathLike) -> MatchCounts:
         # float64 holds every whole number up to 2**53
         is_count = (counts == np.rint(counts)) & (counts >= 0) & (counts <= 2**53)
         if not np.isfinite(rows).all() or not is_count.all():
-            raise FaultError("counts that are no numbers of pixels, expected thresh and four")
+            raise FaultError("invalid counts, expected a threshold and four pixel counts in a row")
         return MatchCounts(rows[:, 0], counts.astype(np.int64))
 
 
 def read_run_folder(folder: PathLike) -> dict[str, Any]:
     """Read the official tables in a folder, whichever program wrote them.
 
-    Returns a dict from the names of the tables in COLUMNS that the folder has to their rows, as
-    float64 arrays (N, columns). If a table has a row for each threshold, the rows are sorted by
-    threshold. Numbers that the program did not write are NaN. eval_bdry.txt has 9 columns if SBD's
-    programs wrote it, and otherwise 8.
+    Returns a dict with the rows of each table in COLUMNS that exists, by its name, as float64 (N,
+    columns). Tables with a row per threshold are sorted by it. Missing numbers are NaN.
+    eval_bdry.txt has 9 columns if SBD's programs wrote it, and otherwise 8; in rows of 4 to 6
+    numbers, its columns from the 5th on are NaN.
 
-    The dict also has the key "ev1", whose value maps image ids to MatchCounts. These come from the
-    files ID_ev1.txt in the folder, in its subfolder per_image, and in its subfolder nms-eval (edges
-    toolbox). If an image has several files, the last one in this order is used.
+    The key "ev1" maps image ids to MatchCounts, from ID_ev1.txt in the folder, in per_image and in
+    nms-eval (edges toolbox); the last of them is used.
 
-    Raises FileFormatError if the folder has none of these files, or if a file is damaged.
+    Raises FileFormatError if there is none of these files, or if one is damaged.
     """
     root = Path(folder)
     tables = {}
@@ -151,13 +148,13 @@ def format_boundary_tables(
     """Yield the official boundary tables of a run as (file name, text).
 
     The files are eval_bdry.txt, eval_bdry_thr.txt, eval_bdry_img.txt, and per_image/ID_ev1.txt for
-    every image.
+    each image.
 
-    - score: the score of the run, of which curve, ods, ois and ap are written
+    - score: the score of the run; its curve, ods, ois and ap are used
     - ids: the ids of the N images
     - thresholds: the T thresholds
-    - matches: (N, T, 4) counts of all images, with the columns of `MatchCounts.matches`
-    - rule: the ODS rule, which also determines the best threshold of each image
+    - matches: (N, T, 4) counts, with the columns of `MatchCounts.matches`
+    - rule: the ODS rule, which also picks the best threshold of each image
     """
     curve: PRCurve = score["curve"]
     n_images = len(matches)
@@ -181,10 +178,10 @@ def format_boundary_tables(
 
 
 def _format_ev1(thresholds: F8, matches: I8) -> Iterator[str]:
-    """Yield the text of the file ID_ev1.txt for each of N images.
+    """Yield the text of ID_ev1.txt for each of N images.
 
-    The text has a line for each of the T `thresholds`: the threshold and the four counts in
-    `matches`, an (N, T, 4) array.
+    Each of the T `thresholds` gives a line: the threshold and its counts in `matches` (N, T, 4),
+    whose columns are those of `MatchCounts.matches`.
     """
     n_numbers = int(matches.max(initial=0)) + 1
     if n_numbers < matches.size:  # format each possible number only once
@@ -206,7 +203,7 @@ def safe_name(image_id: str) -> str:
     """Escape an image id so that it can be part of a file name on every system.
 
     Path separators, reserved characters and control characters become %XX. A name of more than 200
-    bytes is replaced with its first 150 bytes and a hash, so that names of different ids differ.
+    bytes becomes its first 150 bytes and a hash, so that names of different ids differ.
     """
     name = re.sub(r'[%<>:"/\\|?*\x00-\x1f\x7f]', lambda m: f"%{ord(m[0]):02X}", image_id)
     encoded = name.encode("utf-8", "backslashreplace")

@@ -10,10 +10,10 @@ from bsdsbench.loaders.formats.pictures import decode_pixels, open_image
 
 
 def read_photo(path: PathLike, read: ReadBytes = read_bytes) -> NDArray[np.uint8]:
-    """Read an image file as (H, W, 3) uint8 RGB, whatever its colour mode.
+    """Read an image file (the first of several pages) as (H, W, 3) uint8 RGB.
 
-    If the file has several pages, the first is read. `read` is a function that returns the bytes of
-    a file. Raises FileFormatError if the file is damaged or not an image.
+    `read` is a function that returns the bytes of a file. Raises FileFormatError if the file is
+    damaged or not an image.
     """
     data = read(path)
     with errors_naming(path, "a picture"):

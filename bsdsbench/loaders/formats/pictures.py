@@ -64,13 +64,12 @@ def id_of(path: PathLike) -> str:
 def read_arrays(
     path: PathLike, indices: bool = False, what: str = "arrays", read: ReadBytes = read_bytes
 ) -> dict[str, object]:
-    """Read a file of any known format, and return a dict from the names of its variables to values.
+    """Read a file of any format in FORMATS, by its suffix, into a dict of its variables by name.
 
-    The suffix of the file decides the format. If a file holds a single array without a name, as
-    images and .npy files do, the name is "". Images must be gray; they become (H, W) arrays. The
-    cells of MATLAB become lists, and its structs become dicts.
+    A single array without a name, as in images and .npy files, has the name "". Images must be
+    gray, and become (H, W) arrays. MATLAB's cells become lists, and its structs become dicts.
 
-    - indices: True to return the palette indices of a palette image instead of its colours
+    - indices: True to return the indices of a palette image instead of its colours
     - what: the expected content, for error messages
     - read: a function that returns the bytes of a file
 
@@ -95,15 +94,13 @@ def _decode_npy(data: bytes) -> Map:
 
 
 def unpack_npz(data: bytes, text: bool = False, limit: int | None = None) -> dict[str, Map]:
-    """Decode the bytes of a .npz file, and return a dict from the names of its arrays to arrays.
+    """Decode the bytes of a .npz file to a dict of its arrays by name.
 
-    Members of the archive other than .npy files are ignored. The number of arrays, and the total
-    size that the archive declares for them, are checked before anything is decoded. The compression
-    ratio and the header of each array are checked just before this array is decoded.
+    Other members of the archive are ignored. All sizes are checked before anything is decoded.
 
     - text: True to accept arrays of strings as well as arrays of numbers
-    - limit: the largest total number of decoded bytes. If it is None, the limit is
-      MAX_DECODED_BYTES, and each array must also pass `check_size`, the limit for images.
+    - limit: the largest total number of decoded bytes. By default it is MAX_DECODED_BYTES, and each
+      array must pass `check_size`, the limit for images.
 
     Raises FaultError if there are too many arrays, if a limit is exceeded, or if an array is
     damaged or of another type. Raises zipfile.BadZipFile if `data` is not a zip archive.
@@ -128,13 +125,15 @@ def unpack_npz(data: bytes, text: bool = False, limit: int | None = None) -> dic
 
 
 def _read_npy_array(file: IO[bytes], size: int, kinds: str, is_image: bool = True) -> Map:
-    """Read the array in an open .npy file, and return it in this machine's byte order.
+    """Read the array in an open .npy file, in native byte order.
 
     The header is checked before memory is allocated.
 
     - size: the size of the file in bytes
-    - kinds: the accepted kinds of dtype, as numpy's letters
+    - kinds: the accepted kinds of dtype, as NumPy's letters
     - is_image: True if the array must also pass `check_size`, the limit for images
+
+    Raises FaultError for a damaged file and for another dtype.
     """
     npy = np.lib.format
     # The function that reads the header, by version; version (3, 0) is for arrays with fields
@@ -163,9 +162,9 @@ def _read_npy_array(file: IO[bytes], size: int, kinds: str, is_image: bool = Tru
 def _decode_seg(data: bytes) -> Map:
     """Return the label map in a BSDS300 .seg file as int32 (H, W): segment numbers plus one.
 
-    The file has lines `key value` (width, height, segments ...), the line `data`, and then one line
-    per run of pixels, with four integers counted from 0: segment, row, first column, last column.
-    Every pixel must lie in exactly one run.
+    The file has lines `key value` (width, height, segments ...), the line `data`, and one line per
+    run of pixels with four integers counted from 0: segment, row, first column, last column. Every
+    pixel must lie in exactly one run.
     """
     if len(data) > MAX_SEG_BYTES:
         raise FaultError(f"{len(data)} bytes, expected at most {MAX_SEG_BYTES}")
@@ -196,18 +195,14 @@ def _decode_seg(data: bytes) -> Map:
 
 
 def _decode_image(data: bytes, indices: bool) -> Map:
-    """Decode the bytes of an image file to a gray image (H, W).
+    """Decode the bytes of an image file to a gray (H, W) array.
 
-    The dtype and the values depend on the image:
+    - 1 bit: uint8 with 0 and 255 or, if `indices` is True, with 0 and 1
+    - 8 and 16 bits: uint8 and uint16; TIFF and PFM of 32 bits: int32 or float32
+    - palette: its gray colours as uint8 or, if `indices` is True, its indices
+    - RGB, and images with alpha: the gray channel as uint8
 
-    - An image of 1 bit becomes uint8 with 0 and 255 or, if `indices` is True, with 0 and 1.
-    - Images of 8 and 16 bits become uint8 and uint16. TIFF and PFM of 32 bits become int32 or
-      float32.
-    - A palette image becomes its gray colours as uint8. If `indices` is True, it becomes its
-      palette indices.
-    - RGB images, and images with alpha, become one of their channels as uint8.
-
-    Raises FaultError if the image has colours or pixels that are not opaque.
+    Raises FaultError if any pixel is coloured or not opaque.
     """
     header = open_image(data)
     _check_mode(header)
@@ -232,10 +227,10 @@ def _decode_image(data: bytes, indices: bool) -> Map:
 
 
 def _check_mode(header: ImageFile.ImageFile) -> None:
-    """Raise FaultError if Pillow would not decode an image to the gray values in its file.
+    """Raise FaultError if Pillow would change the gray values of an image.
 
-    Refused are images with several pages (frames), PNM files with a maxval other than 255 or 65535,
-    images with 16 bits per colour channel, and images in the colour modes CMYK, YCbCr and LAB.
+    Refused are images of several pages, PNM files with a maxval other than 255 or 65535, colours of
+    16 bits, and the modes CMYK, YCbCr and LAB.
     """
     mode = header.mode
     if (n_pages := getattr(header, "n_frames", 1)) > 1:
@@ -254,7 +249,10 @@ def _check_mode(header: ImageFile.ImageFile) -> None:
 
 
 def open_image(data: bytes) -> ImageFile.ImageFile:
-    """Open an image in one of the formats PICTURES, and read its header but not its pixels."""
+    """Open an image in one of the formats PICTURES, reading only its header.
+
+    Raises FaultError if it is no such image, or too large.
+    """
     from PIL import Image, UnidentifiedImageError
 
     try:
@@ -270,13 +268,13 @@ def open_image(data: bytes) -> ImageFile.ImageFile:
 
 
 def decode_pixels(data: bytes, header: ImageFile.ImageFile, mode: str | None) -> Map:
-    """Decode the first page of an image to an array.
+    """Decode the first page of an image to an array (H, W) or, with colour or alpha, (H, W, C).
 
     - data: the bytes of the file
-    - header: the image as `open_image` returns it. If it is a PNG, it cannot be used afterwards.
-    - mode: the Pillow mode, such as "RGB", to which the pixels are converted; None keeps the mode
+    - header: the image as `open_image` returns it, which cannot be used afterwards if it is a PNG
+    - mode: the Pillow mode to convert to, such as "RGB"; None keeps the image's mode
 
-    The array has the shape (H, W), or (H, W, channels) if the image has colour or alpha.
+    Raises FaultError if a PNG is cut short.
     """
     import imageio.v3 as iio
 
@@ -293,9 +291,9 @@ def decode_pixels(data: bytes, header: ImageFile.ImageFile, mode: str | None) ->
 def select_maps(variables: dict[str, object]) -> dict[str, object]:
     """Return those variables of a file that may be maps, as a dict from name to value.
 
-    If the file has a single variable, it is returned, whatever it holds. If there is an array
-    inst_map, as in files of HoVer-Net, it is the only map. Otherwise, all numeric arrays are
-    returned that have more than two axes, or two axes that are both longer than 1.
+    A single variable is returned, whatever it holds. If there is an array inst_map, as in files of
+    HoVer-Net, it is the only map. Otherwise, all numeric arrays are returned that have more than
+    two axes, or two axes longer than 1.
     """
     if len(variables) == 1:
         return variables
@@ -315,10 +313,10 @@ def is_numeric(value: object) -> TypeGuard[Map]:
 
 
 def to_plane(array: object, what: str) -> Map:
-    """Check that an array is (H, W). If it has more than two axes, those of length 1 are dropped.
+    """Return an array as (H, W), dropping axes of length 1 if it has more than two axes.
 
-    `what` names the array in error messages. Raises FaultError if the array is not numeric, is
-    empty, or does not have two axes.
+    `what` names the array in error messages. Raises FaultError if it is not numeric, is empty, or
+    does not have two axes.
     """
     if not isinstance(array, np.ndarray) or array.dtype.kind not in NUMBERS:
         raise FaultError(f"{what} is not a numeric array, expected (H, W)")
@@ -326,28 +324,34 @@ def to_plane(array: object, what: str) -> Map:
         longer_axes = [length for length in array.shape if length != 1]
         array = array.reshape(longer_axes or [1, 1])
     if array.ndim != 2 or not array.size:
-        fault = f"{what} of shape {array.shape}, two dimensions only, expected (H, W)"
+        fault = f"{what} of shape {array.shape}, expected two dimensions (H, W)"
         raise FaultError(fault, fix=suggest_one_map(array.shape))
     return array
 
 
 def to_ucm2(array: object) -> F8:
-    """Convert a contour map of double size to float64 (2H+1, 2W+1)."""
+    """Check a contour map of double size (2H+1, 2W+1), and return it as float64.
+
+    Raises FaultError if it has other sizes or does not hold floats.
+    """
     array = to_plane(array, "ucm2")  # not made contiguous: often only a quarter of it is used
     rows, cols = array.shape
     if min(rows, cols) < 3 or rows % 2 == 0 or cols % 2 == 0:
         raise FaultError(f"ucm2 of shape {array.shape}, expected odd sizes (2H+1, 2W+1)")
     check_size(array.shape, 8)
-    if array.dtype.kind != "f":  # rounding to bytes makes contours equal, and moves VOI by 0.2
+    if array.dtype.kind != "f":  # 8 bits make different strengths equal, which moves VOI by 0.2
         raise FaultError(
             f"ucm2 of {array.dtype}, expected floats in [0, 1]: strengths rounded to bytes give "
-            "other regions (to score them all the same save ucm2 / 255 as double)"
+            "other regions (to score them anyway, save ucm2 / 255 as double)"
         )
     return array.astype(np.float64, copy=False)
 
 
 def require_one_array(arrays: dict[str, object], path: Path) -> Map:
-    """Return the only map among the variables of a file, (H, W, 1) as (H, W)."""
+    """Return the only map among the variables of a file, with (H, W, 1) as (H, W).
+
+    Raises DataError if there is not exactly one.
+    """
     maps = select_maps(arrays)
     array = next(iter(maps.values()), None)
     if len(maps) != 1 or not isinstance(array, np.ndarray):
@@ -357,12 +361,12 @@ def require_one_array(arrays: dict[str, object], path: Path) -> Map:
 
 
 def find_crack_mask(variables: Mapping[str, object]) -> Bool | None:
-    """Return the crack in a file of a crack set such as CFD, bool (H, W), or None for other files.
+    """Return the (H, W) bool mask in a file of a crack set such as CFD, or None for other files.
 
-    In such a file the variable groundTruth is one struct, whereas BSDS has a cell of structs. Its
-    Segmentation is 2 on the crack and 1 elsewhere, or 1 and 0; its Boundaries are the outline of
-    the crack. A cell with one such struct is accepted only if the outline lies inside the crack;
-    otherwise it may be a BSDS segmentation with two regions.
+    There, groundTruth is a single struct (in BSDS a cell of structs), whose Segmentation is 2 on
+    the crack and 1 elsewhere, or 1 and 0, and whose Boundaries outline the crack. A cell of one
+    such struct counts only if the outline lies inside the crack, as it may be a BSDS segmentation
+    of two regions.
     """
     struct: Any = variables.get("groundTruth")
     is_cell = isinstance(struct, list)
@@ -386,11 +390,11 @@ def find_crack_mask(variables: Mapping[str, object]) -> Bool | None:
 
 
 def refuse_channels(maps: Sequence[Map], what: str, expected: str) -> None:
-    """Raise DataError if maps look like the channels of classes instead of independent maps.
+    """Raise DataError if maps look like class channels and not like independent maps.
 
-    The channels of classes are one-hot maps or probabilities, which add up to white (1, 255 or
-    65535) in every pixel; n inverted channels add up to n - 1 times white. Boundary maps of
-    annotators do not, as most of their pixels are 0. Maps that are all constant are accepted.
+    One-hot maps and probabilities of n classes add up to white (1, 255 or 65535) in every pixel,
+    and inverted ones to (n - 1) times white. Boundary maps of annotators do not. Maps of different
+    shapes, and maps that are all constant, are accepted.
 
     - maps: (H, W) each, of any dtype
     - what: the beginning of the error message

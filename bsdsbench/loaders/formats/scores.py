@@ -46,11 +46,11 @@ def read_scores(
     score column (score, y_score, confidence ...). Without a header there are exactly two columns,
     the label first. The words true and false mean the labels 1 and 0.
 
-    - count: name of a column with the number of instances that a sample stands for, if any
-    - cluster: name of a column with the group of each sample, if any
+    - count: name of the column with each sample's number of instances, if any
+    - cluster: name of the column with each sample's group, if any
 
-    Raises FileFormatError for a missing column, a row of another length, a cell that is not a
-    number, and NaN.
+    Raises FileFormatError for a missing column, rows of unequal length, a cell that is not a
+    number, NaN, and too large an input.
     """
     if str(path) == "-":
         content = getattr(sys.stdin, "buffer", sys.stdin).read(_MAX_BYTES + 1)
@@ -67,12 +67,9 @@ def read_scores(
 
 
 def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsAndScores:
-    """Parse a table of labels and scores, as `read_scores` describes it, from UTF-8 text.
+    """Parse a UTF-8 table of labels and scores in the format that `read_scores` documents.
 
-    count, cluster: names of the columns of counts and of groups; None if there is no such column.
-
-    The numbers of each row are appended to an array at once, because a list of all rows would take
-    many times as much memory as the text.
+    The parameters `count` and `cluster` are also those of `read_scores`.
     """
     text = io.TextIOWrapper(io.BytesIO(data), "utf-8-sig")
     first_line = next((line for line in text if line.strip()), "")
@@ -121,7 +118,8 @@ def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsA
 def _choose_columns(names: Sequence[str], count: str | None, cluster: str | None) -> Sequence[int]:
     """Return the indices of the label column, the score column and the column `count`, if given.
 
-    `names` are the cells of the first row, which is a header unless one of them is a number.
+    `names` are the cells of the first row, which is a header unless one of them is a number. Raises
+    FaultError if a column, or the column `cluster`, is missing.
     """
     columns: Sequence[int] = (0, 1)
     if not any(map(_is_number, names)):
@@ -138,7 +136,7 @@ def _find_columns(names: Sequence[str]) -> Sequence[int]:
     """Return the indices of the label column and of the score column in a header.
 
     Their names are in _NAMES, ignoring case. If neither is there, and there are only two columns,
-    the first is the label and the second the score.
+    the first is the label and the second the score; otherwise, FaultError is raised.
     """
     label_names, score_names = _NAMES
     label_columns = [k for k, name in enumerate(names) if name.lower() in label_names]

@@ -45,7 +45,10 @@ class Identity:
         return self.name is not None and not self.missing
 
     def describe(self) -> str:
-        """Describe the set, such as "a part of bsds500-val, 50 of 100 images"."""
+        """Return a description such as "a part of bsds500-val, 50 of 100 images".
+
+        A set without a name is described by its size and by the known set most like it.
+        """
         if self.name:
             extent = "" if self.whole else "a part of "
             return f"{extent}{self.name}, {self.n_images} of {self.total} images"
@@ -56,8 +59,8 @@ class Identity:
     def to_mapping(self) -> dict[str, object]:
         """Return the identity as plain values for JSON.
 
-        "set" is the name of the known set of which this is all or a part, and "of" the number of
-        images in the known set. Both are None if there is no such set.
+        "set" is the known set that contains all these images, and "of" its number of images; both
+        are None if there is none.
         """
         return {
             "set": self.name,
@@ -68,10 +71,7 @@ class Identity:
 
 
 def set_fingerprint(images: Mapping[str, str]) -> str:
-    """Return the fingerprint of a set of images, 16 hex digits.
-
-    images: maps each image id to the fingerprint of the image. The order does not matter.
-    """
+    """Return the fingerprint of a set, 16 hex digits, from the fingerprints of its images by id."""
     lines = "".join(map("%s %s\n".__mod__, sorted(images.items())))
     return hashlib.sha256(lines.encode()).hexdigest()[:16]
 
@@ -82,16 +82,15 @@ def folder_fingerprints(
     split_file: PathLike | None = None,
     progress: Progress | None = None,
 ) -> dict[str, str]:
-    """Return a dict from the image ids in a folder of ground truths to their fingerprints.
+    """Return the fingerprints of the images in a ground-truth folder by image id.
 
-    The fingerprints are of version 1, as in the list of known sets; see `GroundTruth.fingerprints`.
+    They are of version 1, as in the list of known sets; see `GroundTruth.fingerprints`.
 
-    protocol: how the files are read.
-    split_file: a file that lists the images to use. If None, all images in the folder are used.
-    progress: called after each image with the number of images done, the number of all images, and
-        the image id.
+    - protocol: how to read the files
+    - split_file: a file that lists the images to use; None means all
+    - progress: called after each image with (images done, all images, image id)
 
-    Raises a single DataError that lists every file that could not be read.
+    Raises one DataError that lists every unreadable file.
     """
     fingerprints = {}
     faults = []
@@ -117,12 +116,10 @@ def shipped_sets() -> Mapping[str, Mapping[str, str]]:
 
 
 def identify(images: Mapping[str, str]) -> Identity:
-    """Find the known set that shares most images with a given set.
+    """Find the known set that has most images in common with the given images.
 
-    An image is shared if both sets have it with the same id and the same fingerprint. If several
-    known sets share equally many images, the smallest of them is taken.
-
-    images: maps each image id of the given set to the fingerprint of the image.
+    An image is common if its id and fingerprint are the same; `images` maps ids to fingerprints.
+    Ties go to the smallest known set. Without a common image, the identity names no set.
     """
     fingerprint = set_fingerprint(images)
     like, n_shared = "", 0

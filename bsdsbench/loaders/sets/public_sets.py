@@ -61,7 +61,7 @@ def public_sets() -> dict[str, PublicSet]:
 
 
 def public_set(name: str) -> PublicSet:
-    """Return a public set by its name. Raises DataError if there is none."""
+    """Return a public set by its name, or raise DataError if there is none."""
     if name not in public_sets():
         known = ", ".join(public_sets())
         raise DataError(f"{name!r}: expected one of {known}{did_you_mean(name, public_sets())}")
@@ -76,11 +76,10 @@ def cache_folder() -> Path:
 
 
 def set_folder(split: str, kind: str = "splits") -> Path:
-    """Return the folder of a downloaded set's ground truth or, with kind "images", of its photos.
+    """Return the ground-truth folder of a downloaded split or, for kind "images", its photo folder.
 
-    `split` is the name of a set of ground truths, such as "bsds500-test".
-
-    Raises DataError if the set has not been downloaded, or cannot be downloaded by name.
+    `split` is a name such as "bsds500-test". Raises DataError if the split is not downloaded, or
+    cannot be downloaded by name.
     """
     expected = "--gt FOLDER" if kind == "splits" else "the folder of images"
     for public in public_sets().values():
@@ -101,19 +100,20 @@ def download(
     url: str | None = None,
     progress: Progress | None = None,
 ) -> Path:
-    """Download a public set, keep the needed files, and check its ground truth by fingerprint.
+    """Download a public data set, keep the needed files, and verify its ground truth.
 
-    Returns the folder of the set. A folder in the cache that has all splits is returned at once,
-    because it was checked when it was made. An interrupted download is resumed by the next call.
+    Returns the folder of the set. A complete copy in the cache is returned without another check.
+    Calling again resumes an interrupted download.
 
     - name: a set of `public_sets` with a URL
-    - to: a new folder; by default one in the user's cache, where `set_folder` finds it
-    - url: the .zip or .tar.gz of a mirror, or the path of an archive; some splits may be absent
-    - progress: called with (bytes done, all bytes, URL) during the download, then with (images
+    - to: a folder that does not exist yet; by default one in the user's cache, where `set_folder`
+      looks
+    - url: a mirror's .zip or .tar.gz, or a local archive; it may lack some splits
+    - progress: called with (bytes done, all bytes, URL) during the download, and then with (images
       done, all images, image id) during the check
 
-    Raises DataError for a failed download, a damaged or hostile archive, and unexpected content.
-    Nothing is kept then, except what an interrupted download has received.
+    Raises DataError if the download fails, or if the archive is damaged, unsafe or has unexpected
+    content. Only a partial download is then kept.
     """
     from filelock import FileLock, Timeout
 
@@ -151,13 +151,11 @@ def download(
 
 
 def _download(url: str, archive: Path, progress: Progress | None) -> None:
-    """Download a URL to the file `archive`, unless the file exists.
+    """Download `url` to the file `archive`, unless that exists.
 
-    Bytes are first written to ARCHIVE.part. If the download fails, this file is kept, and the next
-    call continues it, or starts again if the server cannot send the rest of a file. `progress` is
-    called with (bytes done, all bytes, URL).
-
-    Raises DataError if the download fails or the file is empty.
+    Data go to ARCHIVE.part first. If the download fails, this file is kept, and the next call
+    resumes it, or starts again if the server cannot send the rest. `progress` is called with (bytes
+    done, all bytes, URL). Raises DataError if the download fails or the file is empty.
     """
     if archive.exists():
         return
@@ -194,9 +192,8 @@ def _download(url: str, archive: Path, progress: Progress | None) -> None:
 def _iterate_members(archive: Path) -> Generator[tuple[str, bool, Callable[[], Any]], None, None]:
     """Iterate over the members of a .zip or .tar archive.
 
-    Yields a triple for each member: its path in the archive; True if it is a plain file and not a
-    folder, link or device; and a function that opens it. The function must be called before the
-    next member is yielded.
+    Yields for each member its path in the archive, True if it is a plain file (no folder, link or
+    device), and a function that opens it, to be called before the next member is yielded.
 
     Raises DataError if a .tar unpacks to more than 2 * MAX_SET bytes. The sizes that a .zip states
     are not checked, so the caller must limit what it reads.
@@ -218,15 +215,14 @@ def _iterate_members(archive: Path) -> Generator[tuple[str, bool, Callable[[], A
 
 
 def _unpack(archive: Path, source: str, public: PublicSet, folder: Path) -> None:
-    """Unpack the needed files of an archive into `folder`.
+    """Extract the needed files of an archive into `folder`, which the caller deletes on an error.
 
-    - archive: the path of the archive
     - source: the URL or path that names the archive in error messages
-    - public: the description of the data set. A file is needed if the regular expression
-      `public.keep` matches the end of its path. It is written to this end, below `folder`.
+    - public: the data set. A file is needed if the regular expression `public.keep` matches the end
+      of its path, which becomes its path below `folder`.
 
-    Raises DataError if the archive has another sha256 than expected, is damaged, is too large, has
-    an unsafe path, has a needed file twice or as a link, or has no needed file.
+    Raises DataError if the sha256 differs, or if the archive is damaged, too large, has an unsafe
+    path, a needed file twice or as a link, or no needed file.
     """
     keep = re.compile(f"(?:.*/)?({public.keep})")
     total = 0
@@ -266,16 +262,14 @@ def _unpack(archive: Path, source: str, public: PublicSet, folder: Path) -> None
 def _check(folder: Path, source: str, public: PublicSet, progress: Progress | None) -> None:
     """Check that a downloaded folder holds the ground truth that its data set should have.
 
-    Every split (train, val, test) that is present is checked; `folder` must have at least one. If
-    `public.counts` has the number of images of the split, the number is compared. Otherwise, the
-    annotations must be those of the known set with the split's name, which is recognised by its
+    Every split that is present is checked, and there must be one. It must have as many images as
+    `public.counts` says or, if that lacks the split, be the known set of the same name by its
     fingerprint.
 
     - source: the URL or path that names the archive in error messages
-    - public: the description of the data set
     - progress: called after each image with (images done, all images, image id)
 
-    Raises DataError if a split differs, cannot be read, or if there is none.
+    Raises DataError if a split differs or cannot be read, or if there is none.
     """
     from bsdsbench.loaders.sets.identity import folder_fingerprints, identify
     from bsdsbench.protocol.protocol import Protocol
