@@ -201,15 +201,6 @@ class Prediction(ImageParts):
     evidence : Evidence or None
         Properties of the values in its files.
 
-    Attributes
-    ----------
-    parts : dict
-        The given parts, by the names above.
-    shape : tuple of int
-        (rows, columns) of the image the prediction is for.
-    kind : str
-        The form: soft, ucm2, segs, classes, depth.
-
     Examples
     --------
     >>> import numpy as np
@@ -313,13 +304,6 @@ class GroundTruth(ImageParts):
         (H, W) radians per annotator, if boundaries have an orientation.
     lines : Lines
         Straight lines; `boundaries` is then a drawing of them.
-
-    Attributes
-    ----------
-    parts : dict
-        The given parts, by the names above.
-    shape : tuple of int
-        (rows, columns).
 
     Examples
     --------

@@ -82,8 +82,8 @@ def _read_rows(path: PathLike, columns: int, least: int | None = None) -> F8:
             try:
                 numbers = [float(word) for word in words[:columns]]
             except ValueError:
-                line_text = show(line)[:40]
-                raise FaultError(f"line {number} has {line_text!r}, expected numbers") from None
+                fault = f"line {number} has {show(line)[:40]!r}, expected numbers"
+                raise FaultError(fault) from None
             rows.append(numbers + [np.nan] * (columns - len(numbers)))
         if not rows:
             raise FaultError(f"has no rows, expected {columns} numbers in each")

@@ -67,10 +67,7 @@ def read_scores(
 
 
 def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsAndScores:
-    """Parse a UTF-8 table of labels and scores in the format that `read_scores` documents.
-
-    The parameters `count` and `cluster` are also those of `read_scores`.
-    """
+    """Parse a UTF-8 table of labels and scores, with the parameters of `read_scores`."""
     text = io.TextIOWrapper(io.BytesIO(data), "utf-8-sig")
     first_line = next((line for line in text if line.strip()), "")
     delimiter = next((mark for mark in ",;\t" if mark in first_line), " ")
@@ -88,20 +85,18 @@ def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsA
     clusters = list[str]()
     for row in rows:
         if len(row) != len(names):
-            fault = f"line {lines.line_num}: {len(row)} columns"
-            raise FaultError(f"{fault}, expected {len(names)}")
+            fault = f"{len(row)} columns, expected {len(names)}"
+            raise FaultError(f"line {lines.line_num}: {fault}")
         if cluster_column is not None:
             clusters.append(row[cluster_column].strip())
-        label_column = columns[0]
-        label = row[label_column]
-        row[label_column] = _LABEL_WORDS.get(label.strip().lower(), label)  # "true" becomes "1"
+        label = row[columns[0]]
+        row[columns[0]] = _LABEL_WORDS.get(label.strip().lower(), label)  # "true" becomes "1"
         try:
             values.extend([float(row[k]) for k in columns])
         except ValueError:
             cell = next(row[k].strip()[:40] for k in columns if not _is_number(row[k]))
-            raise FaultError(
-                f"line {lines.line_num}: {cell!r} is not a number, {_EXPECTED}"
-            ) from None
+            fault = f"line {lines.line_num}: {cell!r} is not a number, {_EXPECTED}"
+            raise FaultError(fault) from None
     table = np.array(values).reshape(-1, len(columns))
     if not len(table):
         raise FaultError(f"a header and no rows, {_EXPECTED}")
@@ -115,38 +110,29 @@ def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsA
     )
 
 
-def _choose_columns(names: Sequence[str], count: str | None, cluster: str | None) -> Sequence[int]:
+def _choose_columns(names: Sequence[str], count: str | None, cluster: str | None) -> list[int]:
     """Return the indices of the label column, the score column and the column `count`, if given.
 
-    `names` are the cells of the first row, which is a header unless one of them is a number. Raises
-    FaultError if a column, or the column `cluster`, is missing.
+    `names` are the cells of the first row, which is a header unless one of them is a number. Labels
+    and scores have a name in _NAMES, ignoring case, or are the first and the second of only two
+    columns. Raises FaultError if a column, or the column `cluster`, is missing.
     """
-    columns: Sequence[int] = (0, 1)
-    if not any(map(_is_number, names)):
-        columns = _find_columns(names)
-    elif len(names) != 2:
-        raise FaultError(f"{len(names)} columns and no header, {_EXPECTED}")
+    columns = [0, 1]
+    if any(map(_is_number, names)):
+        if len(names) != 2:
+            raise FaultError(f"{len(names)} columns and no header, {_EXPECTED}")
+    else:
+        by_name = [[k for k, name in enumerate(names) if name.lower() in known] for known in _NAMES]
+        matching = [k for ks in by_name for k in ks]  # the label, and then the score
+        if all(len(ks) == 1 for ks in by_name):
+            columns = matching
+        elif len(names) != 2 or matching:
+            expected = "expected one called label and one called score"
+            raise FaultError(f"columns {listed(names)}, {expected}")
     for name in filter(None, (count, cluster)):
         if name not in names:
             raise FaultError(f"columns {listed(names)}, expected one called {name!r}")
     return columns if count is None else [*columns, names.index(count)]
-
-
-def _find_columns(names: Sequence[str]) -> Sequence[int]:
-    """Return the indices of the label column and of the score column in a header.
-
-    Their names are in _NAMES, ignoring case. If neither is there, and there are only two columns,
-    the first is the label and the second the score; otherwise, FaultError is raised.
-    """
-    label_names, score_names = _NAMES
-    label_columns = [k for k, name in enumerate(names) if name.lower() in label_names]
-    score_columns = [k for k, name in enumerate(names) if name.lower() in score_names]
-    if len(label_columns) == len(score_columns) == 1:
-        return label_columns[0], score_columns[0]
-    if len(names) != 2 or label_columns or score_columns:
-        expected = "expected one called label and one called score"
-        raise FaultError(f"columns {listed(names)}, {expected}")
-    return 0, 1
 
 
 def _is_number(text: str) -> bool:

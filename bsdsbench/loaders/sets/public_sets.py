@@ -137,8 +137,10 @@ def download(
             if not is_local:
                 _download(source, archive, progress)
             try:
-                _unpack(Path(source) if is_local else archive, source, public, unpacked)
-                _check(unpacked, source, public, progress)
+                _unpack(Path(source) if is_local else archive, public, unpacked)
+                _check(unpacked, public, progress)
+            except DataError as error:
+                raise DataError(f"{source}: {error.problems[0]}; nothing is kept") from None
             finally:
                 archive.unlink(missing_ok=True)
             if target.exists():  # an earlier copy had fewer splits
@@ -214,24 +216,23 @@ def _iterate_members(archive: Path) -> Generator[tuple[str, bool, Callable[[], A
                 yield member.name, member.isreg(), partial(tar.extractfile, member)
 
 
-def _unpack(archive: Path, source: str, public: PublicSet, folder: Path) -> None:
+def _unpack(archive: Path, public: PublicSet, folder: Path) -> None:
     """Extract the needed files of an archive into `folder`, which the caller deletes on an error.
 
-    - source: the URL or path that names the archive in error messages
-    - public: the data set. A file is needed if the regular expression `public.keep` matches the end
-      of its path, which becomes its path below `folder`.
+    A file is needed if the regular expression `public.keep` matches the end of its path, which
+    becomes its path below `folder`.
 
     Raises DataError if the sha256 differs, or if the archive is damaged, too large, has an unsafe
     path, a needed file twice or as a link, or no needed file.
     """
     keep = re.compile(f"(?:.*/)?({public.keep})")
     total = 0
+    if public.sha256:
+        with archive.open("rb") as file:
+            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+        if sha256 != public.sha256:
+            raise DataError(f"sha256 {sha256}, expected {public.sha256}")
     try:
-        if public.sha256:
-            with archive.open("rb") as file:
-                sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-            if sha256 != public.sha256:
-                raise DataError(f"sha256 {sha256}, expected {public.sha256}")
         with closing(_iterate_members(archive)) as members:
             for path, is_plain, open_member in members:
                 if path.startswith("/") or "\\" in path or ".." in PurePosixPath(path).parts:
@@ -251,49 +252,36 @@ def _unpack(archive: Path, source: str, public: PublicSet, folder: Path) -> None
                 if target.exists():
                     raise DataError(f"{match[1]!r} is there twice")
                 target.write_bytes(content)
-    except DataError as error:
-        raise DataError(f"{source}: {error}; nothing is kept") from None
+    except DataError:
+        raise
     except DAMAGED as error:
-        raise DataError(f"{source}: {error}, expected .zip or .tar.gz; nothing is kept") from None
+        raise DataError(f"{error}, expected .zip or .tar.gz") from None
     if not total:
-        raise DataError(f"{source}: nothing of {public.name} in it; nothing is kept")
+        raise DataError(f"nothing of {public.name} in it")
 
 
-def _check(folder: Path, source: str, public: PublicSet, progress: Progress | None) -> None:
+def _check(folder: Path, public: PublicSet, progress: Progress | None) -> None:
     """Check that a downloaded folder holds the ground truth that its data set should have.
 
     Every split that is present is checked, and there must be one. It must have as many images as
     `public.counts` says or, if that lacks the split, be the known set of the same name by its
-    fingerprint.
-
-    - source: the URL or path that names the archive in error messages
-    - progress: called after each image with (images done, all images, image id)
+    fingerprint. `progress` is called after each image with (images done, all images, image id).
 
     Raises DataError if a split differs or cannot be read, or if there is none.
     """
     from bsdsbench.loaders.sets.identity import folder_fingerprints, identify
     from bsdsbench.protocol.protocol import Protocol
 
+    protocol = Protocol.preset(public.protocol)
     present = [f for f in dict.fromkeys(public.splits.values()) if (folder / f).is_dir()]
     for split_folder in present:
         names = [name for name, other in public.splits.items() if other == split_folder]
-        protocol = Protocol.preset(public.protocol)
-        try:
-            images = folder_fingerprints(folder / split_folder, protocol, progress=progress)
-        except DataError as error:
-            raise DataError(f"{source}: {error.problems[0]}; nothing is kept") from None
+        images = folder_fingerprints(folder / split_folder, protocol, progress=progress)
         identity = identify(images)
-        count = public.counts.get(names[0])
-        if count:
-            is_expected = len(images) == count
-            expected = f"{count} images of {names[0]}"
-        else:
-            is_expected = identity.whole and identity.name in names
-            expected = " or ".join(names)
+        is_expected, expected = identity.whole and identity.name in names, " or ".join(names)
+        if count := public.counts.get(names[0]):
+            is_expected, expected = len(images) == count, f"{count} images of {names[0]}"
         if not is_expected:
-            raise DataError(
-                f"{source}: {split_folder} is {identity.describe()}, expected {expected}; nothing "
-                "is kept"
-            )
+            raise DataError(f"{split_folder} is {identity.describe()}, expected {expected}")
     if public.splits and not present:
-        raise DataError(f"{source}: no ground truth of {public.name} in it; nothing is kept")
+        raise DataError(f"no ground truth of {public.name} in it")
