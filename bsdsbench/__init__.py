@@ -128,21 +128,10 @@ _PACKAGES = {
     "runs.streaming": "StreamingEvaluator",
 }
 _HOME = {name: package for package, names in _PACKAGES.items() for name in names.split()}
-_MODULES = {
-    "boundary": "metrics.boundary",
-    "contour": "metrics.contour",
-    "crispness": "metrics.crispness",
-    "curves": "curves",
-    "explain": "diagnosis.explain",
-    "integrations": "integrations",
-    "kernels": "kernels",
-    "plotting": "plotting",
-    "report": "report",
-    "saliency": "metrics.saliency",
-    "segmentation": "metrics.segmentation",
-    "semantic": "metrics.semantic",
-    "superpixels": "metrics.superpixel",
-}
+_METRICS = "boundary contour crispness saliency segmentation semantic"
+_MODULES = {name: f"metrics.{name}" for name in _METRICS.split()}
+_MODULES |= {name: name for name in ("curves", "integrations", "kernels", "plotting", "report")}
+_MODULES |= {"explain": "diagnosis.explain", "superpixels": "metrics.superpixel"}
 
 __all__ = sorted([*_HOME, "curves", "__version__"])
 if not TYPE_CHECKING:  # it would give every name the type Any

@@ -30,19 +30,12 @@ _CLASS_MAPS = ("labels", "class_boundaries", "instances")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lines:
-    """Straight lines and their junctions. The values are not checked.
+    """Straight lines and their junctions. The values are not checked."""
 
-    - ends: (N, 4) array with the row and column of one end of each line, and of the other end
-    - scores: (N,) array with the strength of each predicted line
-    - junctions: (M, 3) array with row, column and score; None if the file has no junctions
-    - grid: the size (rows, columns) of the image in which the coordinates are measured; None if
-      the file does not state it
-    """
-
-    ends: F8
-    scores: F8
-    junctions: F8 | None = None
-    grid: tuple[int, int] | None = None
+    ends: F8  # (N, 4): row, column, row, column of the two ends
+    scores: F8  # (N,), the strength of each predicted line
+    junctions: F8 | None = None  # (M, 3): row, column and score; None if the file has none
+    grid: tuple[int, int] | None = None  # the unit: rows and columns; None if the file lacks it
 
 
 @frozen(eq=False, init=False, slots=False)
@@ -175,8 +168,8 @@ def _check_part(name: str, value: object, label: str, map_label: str) -> Map:
 class Prediction(ImageParts):
     """The output of an algorithm for one image, in exactly one of five forms.
 
-    The forms are `soft`, `ucm2`, `segs`, `classes` and `depth`. Raises DataError for none or
-    several of them.
+    The forms are `soft`, `ucm2`, `segs`, `classes` and `depth`. The attribute `parts` holds the
+    given parts by name, and `shape` is (rows, columns) of the image.
 
     Parameters
     ----------
@@ -252,10 +245,7 @@ class Prediction(ImageParts):
     def boundary_map(self) -> Map:
         """Return the (H, W) boundary strengths: `soft`, or `ucm2[2::2, 2::2]`.
 
-        Raises
-        ------
-        MissingPartError
-            If the prediction has neither.
+        Raises MissingPartError if the prediction has neither.
         """
         if self.kind != "ucm2":
             return self.soft
@@ -272,6 +262,8 @@ class Fingerprints(NamedTuple):
 
 class GroundTruth(ImageParts):
     """The human annotations of one image. The metric decides which parts are read.
+
+    The attribute `parts` holds the given parts by name, and `shape` is (rows, columns).
 
     Parameters
     ----------

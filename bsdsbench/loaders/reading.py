@@ -45,8 +45,6 @@ FORM_WORDS = {  # form of a prediction -> words
 SIDE_NAMES = ("its prediction", "its truth")
 DARKER = "are darker on the ground truth than off it"
 
-Cut = float | tuple[float, float, float] | None  # see `binarise`
-
 
 class Kind(Enum):
     """What the files of a side contain."""
@@ -479,7 +477,7 @@ def _faint_problem(form: str, top: float) -> Problem:
     )
 
 
-def binarise(values: Map, cut: Cut, what: str, inclusive: bool = False) -> Bool:
+def binarise(values: Map, cut: float | None, what: str, inclusive: bool = False) -> Bool:
     """Convert an (H, W) mask to bool.
 
     - A bool mask is returned unchanged.
@@ -487,9 +485,8 @@ def binarise(values: Map, cut: Cut, what: str, inclusive: bool = False) -> Bool:
       `inclusive`, however, 0 and 1 in uint8 or uint16 are gray.
     - Any other mask is gray: True above the threshold `cut` or, if `inclusive`, also at it.
 
-    `cut` is a fraction of white, which is 255 in uint8, 65535 in uint16 and 1 in floats. None means
-    one half. A tuple gives a threshold for each of these three types, in their values. `what` names
-    the mask in error messages.
+    `cut` is a fraction of white, which is 255 in uint8, 65535 in uint16 and 1 in floats; None means
+    one half. `what` names the mask in error messages.
 
     Raises DataError for gray values below 0 or above white, and for integers of an unknown scale:
     if not `inclusive`, some value must exceed the threshold.
@@ -502,10 +499,9 @@ def binarise(values: Map, cut: Cut, what: str, inclusive: bool = False) -> Bool:
     if is_binary(values) and not is_noise:
         return np.asarray(values != 0)
     if cut is None:
-        cut = 128.0, 128.0 * 257, 0.5
-    elif not isinstance(cut, tuple):
-        cut = cut * 255, cut * 65535, cut
-    level = cut[0] if white == 255 else cut[1] if white == 65535 else cut[2]
+        level = 128 * (white // 255) if white > 1 else 0.5
+    else:
+        level = cut * white
     in_range = values.min(initial=0) >= 0 and top <= white
     # Masks are often resized or saved as JPEG, but some value is then above the cut
     if not in_range or (not inclusive and white > 1 and top <= level):

@@ -213,7 +213,8 @@ def _annotations(gt: GroundTruth, window: tuple[slice, slice], opt: DepthOptions
         return _Annotations(edges, matte, None)
     depth = gt.parts["depth"][window]
     if opt.gt_holds == "edges" and not edges:
-        return _Annotations((binarise(depth, (127, 0, 0), "edges"),), matte, None)
+        cut = 127 / 255 if depth.dtype == np.uint8 else 0
+        return _Annotations((binarise(depth, cut, "edges"),), matte, None)
     if opt.gt_holds == "matte" and matte is None:
         return _Annotations(edges, binarise_matte(depth), None)
     return _Annotations(edges, matte, depth)

@@ -1,16 +1,12 @@
 """Reading COCO's JSON files as label maps: polygons, run lengths, detections, panoptic PNGs.
 
 A pixel of a label map is class * DIVISOR + instance. Class k is the k-th category by id, counted
-from 1, and 0 is background. Instances may overlap in the files, but not in a label map: the one
-with the higher score is drawn on top, and, if scores are equal or in ground truth, the smaller one.
-Crowds are drawn below all others. Predicted segments that have exactly the pixels and the category
-of ground-truth segments are drawn in the order of the ground truth, whatever their scores, so that
-a perfect prediction gives the ground-truth map.
+from 1, and 0 is background. Instances may overlap in the files, but not in a label map:
+`_read_segments` and `_reorder_exact` decide which one is drawn on top.
 
 Crowds, and pixels without a segment in a panoptic ground truth, are ignored. They form one further
-class, in which a crowd of the k-th category is the instance DIVISOR - k. A panoptic JSON and its
-PNGs must agree: every image has one entry, which lists each segment of the PNG once, except 0
-(void), and no other segment. Needs pycocotools (extra `coco`).
+class, in which a crowd of the k-th category is the instance DIVISOR - k. Needs pycocotools (extra
+`coco`).
 """
 
 from __future__ import annotations
