@@ -97,13 +97,10 @@ class Layout:
         >>> Layout(sequences=2).describe(), Layout().describe()
         ('2 sequences', '')
         """
-        phrases = []
-        if self.most > 1:
-            number = f"{self.least} to {self.most}" if self.least < self.most else f"{self.most}"
-            phrases.append(f"{number} files an image: {self.first} .. {self.last}")
-        if self.sequences:
-            phrases.append(counted(self.sequences, "sequence"))
-        return ", ".join(phrases)
+        number = f"{self.least} to {self.most}" if self.least < self.most else f"{self.most}"
+        files = f"{number} files an image: {self.first} .. {self.last}" if self.most > 1 else ""
+        sequences = counted(self.sequences, "sequence") if self.sequences else ""
+        return ", ".join(filter(None, (files, sequences)))
 
     @classmethod
     def of_files(cls, files: Mapping[str, Sequence[Path]]) -> Layout:
@@ -204,11 +201,11 @@ def pair(
     if pred_dir and (missing == "error" or not shared):
         faults.append((pred_dir, "no prediction for: {}", gts.keys() - shared))
     faults.append((gt_dir, "no ground truth for: {}", (wanted or preds.keys()) - gts.keys()))
-    problems = []
-    for folder, fault, ids in faults:
-        if ids:
-            examples = f"{listed(sorted(ids))} ({len(ids)} in all)"
-            problems.append(f"{show(folder)}: {fault.format(examples)}")
+    problems = [
+        f"{show(folder)}: {fault.format(f'{listed(sorted(ids))} ({len(ids)} in all)')}"
+        for folder, fault, ids in faults
+        if ids
+    ]
     if problems:
         raise PairingError("", problems)
     image_ids = sorted(gts if missing == "zero" else shared)
@@ -405,13 +402,8 @@ def _resolve_split(lines: Iterable[str], ids: Collection[str], of_folders: bool 
     for line in lines:
         *folders, name = line.replace("\\", "/").rstrip("/").split("/")
         parts = [*(show(folder) for folder in folders if folder not in ("", ".")), id_of(name)]
-        named = {"/".join(parts)}
-        for k in range(len(parts)):  # the longest end first
-            end = "/".join(parts[k:])
-            if end in ids_of_path:
-                named = ids_of_path[end]
-                break
-        wanted |= named
+        ends = ["/".join(parts[k:]) for k in range(len(parts))]  # the longest first
+        wanted |= next((ids_of_path[end] for end in ends if end in ids_of_path), {ends[0]})
     return wanted
 
 
@@ -530,11 +522,8 @@ def find_files(folder: PathLike, suffixes: Collection[str]) -> list[Path]:
     `suffixes` are in lower case, such as ".png", but also match upper case. Hidden files are
     ignored, and links are followed. Returns [] if the folder does not exist.
     """
-    files = []
-    for name in sorted(glob("**/*", root_dir=folder, recursive=True), key=natural_sort_key):
-        if os.path.splitext(name)[1].lower() in suffixes:
-            files.append(Path(folder, name))
-    return files
+    names = sorted(glob("**/*", root_dir=folder, recursive=True), key=natural_sort_key)
+    return [Path(folder, name) for name in names if os.path.splitext(name)[1].lower() in suffixes]
 
 
 def natural_sort_key(name: str) -> str:

@@ -38,7 +38,6 @@ from bsdsbench.images import (
     check_soft_map,
     is_binary,
     labels_to_integers,
-    one_channel,
     same_shape,
 )
 from bsdsbench.io import Budget, FaultError, PathLike, ReadBytes, errors_naming, read_bytes
@@ -504,14 +503,9 @@ def _iterate_annotations(path: Path, options: ReadOptions, read: ReadBytes) -> I
         for number, struct in enumerate(structs, 1):
             yield _parse_struct(struct, options, number, path.name, mask)
         return
-    maps = list(select_maps(arrays).values())
-    if len(maps) != 1 or not isinstance(maps[0], np.ndarray):
-        names = listed(sorted(arrays)) or "nothing"
-        raise FaultError(f"has variables {names}, expected groundTruth or one numeric array")
-    array = maps[0]
+    array = require_one_array(arrays, path, "groundTruth or one array, (H, W) or (A, H, W)")
     if array.ndim == 3:
         refuse_last_axis(array)
-        array = one_channel(array)
     has_regions = expects_regions or suffix == ".seg"
     for number, drawing in enumerate(array if array.ndim == 3 else [array], 1):
         yield parse_annotation(drawing, options, f"annotation {number}", path.name, has_regions)

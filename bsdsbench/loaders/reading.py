@@ -391,19 +391,14 @@ class Readings(NamedTuple):
         against each other. Returns "" without images, or if an image has no evidence, as in
         reference runs.
         """
-        preds, gts, forms = list[Evidence](), list[Evidence](), list[str]()
-        for record in records:
-            sides = record.evidence_for(self.gt.metric)
-            if sides.gt.maps == 0:
-                return ""
-            gts.append(sides.gt)
-            if record.form not in ("none", "humans"):
-                preds.append(sides.pred)
-                forms.append(record.form)
-        if not gts:
+        gts = [record.evidence_for(self.gt.metric).gt for record in records]
+        if not gts or any(evidence.maps == 0 for evidence in gts):
             return ""
         line = f"truth {self.gt.describe(gts)}"
-        if preds:
+        predicted = [record for record in records if record.form not in ("none", "humans")]
+        if predicted:
+            preds = [record.evidence_for(self.gt.metric).pred for record in predicted]
+            forms = [record.form for record in predicted]
             line = f"predictions {self.pred.describe(preds, forms)}; {line}"
         return f"Read as: {line}"
 

@@ -318,9 +318,8 @@ def _decode_mask(annotation: Entry, shape: _Size) -> Bool:
     except ImportError:
         raise DataError("COCO files: need pycocotools: install the extra bsdsbench[coco]") from None
     if "segmentation" not in annotation and "bbox" in annotation:
-        raise FaultError(
-            f"an annotation of image {annotation['image_id']} has only a box, expected a mask"
-        )
+        has = f"an annotation of image {annotation['image_id']} has only a box"
+        raise FaultError(f"{has}, expected a mask")
     outline = _get_field(annotation, "segmentation")
     if outline == []:
         return np.zeros(shape, bool)

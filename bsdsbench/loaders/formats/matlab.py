@@ -248,14 +248,10 @@ class _Reader:
             raise FaultError(f"a damaged struct, {EXPECTED_INTACT}")
         length = int(name_length[0])
         self.budget.spend(len(text) // length * _ITEM_COST)
-        names = []
-        for start in range(0, len(text), length):
-            name, _, _ = text[start : start + length].partition(b"\0")
-            names.append(name.decode("latin-1"))
+        padded_names = [text[k : k + length] for k in range(0, len(text), length)]
+        names = [name.partition(b"\0")[0].decode("latin-1") for name in padded_names]
         n_fields = len(names)
         values = self.read_items(count * n_fields, depth)
-        structs = []
-        for start in range(0, len(values), n_fields or 1):
-            values_of_struct = values[start : start + n_fields]
-            structs.append(dict(zip(names, values_of_struct, strict=True)))
+        rows = [values[k : k + n_fields] for k in range(0, len(values), n_fields or 1)]
+        structs = [dict(zip(names, row, strict=True)) for row in rows]
         return structs[0] if count == len(structs) == 1 else structs

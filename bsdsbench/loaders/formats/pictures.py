@@ -171,9 +171,8 @@ def _decode_seg(data: bytes) -> Map:
     header, data_line, body = data.replace(b"\r", b"").partition(b"\ndata\n")
     if not data_line:
         raise FaultError("has no line 'data' (truncated?), expected a BSDS300 .seg file")
-    height = re.search(rb"^height (\d{1,9})$", header, re.M)
-    width = re.search(rb"^width (\d{1,9})$", header, re.M)
-    rows, columns = int(height[1]) if height else 0, int(width[1]) if width else 0
+    sizes = dict(re.findall(rb"^(height|width) (\d{1,9})$", header, re.M))
+    rows, columns = int(sizes.get(b"height", 0)), int(sizes.get(b"width", 0))
     if min(rows, columns) < 1:
         raise FaultError("has no width and height, expected a BSDS300 .seg file")
     check_size((rows, columns), 4)
@@ -347,7 +346,9 @@ def to_ucm2(array: object) -> F8:
     return array.astype(np.float64, copy=False)
 
 
-def require_one_array(arrays: dict[str, object], path: Path) -> Map:
+def require_one_array(
+    arrays: dict[str, object], path: Path, expected: str = "one array (H, W)"
+) -> Map:
     """Return the only map among the variables of a file, with (H, W, 1) as (H, W).
 
     Raises DataError if there is not exactly one.
@@ -356,7 +357,7 @@ def require_one_array(arrays: dict[str, object], path: Path) -> Map:
     array = next(iter(maps.values()), None)
     if len(maps) != 1 or not isinstance(array, np.ndarray):
         has = f"variables {listed(sorted(arrays))}" if arrays else "no variable"
-        raise DataError(f"{show(path)}: has {has}, expected one array (H, W)")
+        raise DataError(f"{show(path)}: has {has}, expected {expected}")
     return one_channel(array)
 
 
