@@ -235,6 +235,10 @@ def slice_tables(
     slices : sequence of Slices or None
         The slices of the runs, if they are computed already; `by` then has one column.
 
+    Returns
+    -------
+    list of Table
+
     Raises
     ------
     DataError

@@ -99,13 +99,11 @@ def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadr
 
 
 def _count_linear_area(precision: F8, recall: F8) -> float:
-    """Return the area under a PR curve whose counts change linearly between its points.
+    """Return the area under a PR curve, by rising recall, with counts linear between its points.
 
-    The points are converted to counts for `davis_goadrich_area`. The area does not depend on the
-    number of positives, so this number is taken to be 1, which makes TP equal to recall.
-
-    precision, recall (K,): the points, in ascending order of recall. Those at recall 0 are left
-        out.
+    The points with a recall above 0 are converted to counts for `davis_goadrich_area`. The area
+    does not depend on the number of positives, so this number is taken to be 1, which makes TP
+    equal to recall.
 
     Raises DataError if precision is 0 at a recall above 0, or if false positives fall along the
     curve by more than rounding.
@@ -274,12 +272,10 @@ def auc_roc(fpr: ArrayLike, tpr: ArrayLike) -> float:
 
 
 def largest_precision_from(precision: F8, recall: F8, levels: F8) -> F8:
-    """Return, for each of L recall levels, the largest precision at this or a higher recall.
+    """Return, for each of L recall levels, the largest precision at this or a higher recall, (L,).
 
-    precision, recall (K,): the points, in ascending order of recall.
-    levels (L,): the recall levels.
-
-    Returns an array (L,), with 0 for a level that no point reaches.
+    The points are in ascending order of recall. The precision is 0 at a level that no point
+    reaches.
     """
     # Entry k is the largest precision from point k on; entry K stands for levels beyond all points
     largest_from = np.r_[np.maximum.accumulate(precision[::-1])[::-1], 0.0]
@@ -411,10 +407,8 @@ def point_areas(
 ) -> tuple[AreaRow, ...]:
     """Compute the area under points (TP, FP) by each rule that does not need the samples.
 
-    tp, fp (K,): counts along the curve, both non-decreasing.
-    positives, negatives: number of samples of each class.
-
-    Returns one row for each rule: 9 areas under the PR curve, then 2 under the ROC curve.
+    The counts must not fall along the curve. Returns one row for each rule: 9 areas under the PR
+    curve, then 2 under the ROC curve.
     """
     tps, fps = check_columns("count", tp=tp, fp=fp)
     p, n = above_zero(positives, "positives"), above_zero(negatives, "negatives")
@@ -451,8 +445,8 @@ def point_areas(
 def _compute_areas(samples: Samples) -> dict[str, float]:
     """Compute the areas of `area_table` for samples, each as its program computes it.
 
-    Returns a dict from the names of the areas, the keys of `_DESCRIPTIONS`, to their values. An
-    area is left out if its program does not compute it for these samples:
+    Returns a dict from the keys of `_DESCRIPTIONS` to the areas. An area is left out if its program
+    does not compute it for these samples:
 
     - If there are no positives, all areas are left out.
     - If a score is inf, the areas of scikit-learn are left out, because it rejects inf.
@@ -482,10 +476,7 @@ def _compute_areas(samples: Samples) -> dict[str, float]:
 
 
 def _vlfeat_areas(samples: Samples) -> dict[str, float]:
-    """Compute average precision and areas as VLFeat does, with one point for each sample.
-
-    Returns the five numbers by name. The ROC area is NaN without negatives.
-    """
+    """Compute average precision and areas as VLFeat does, with one point for each sample."""
     ranking = rank(samples, "sample")
     curve = pr_from_ranking(ranking)
     return {
@@ -500,10 +491,7 @@ def _vlfeat_areas(samples: Samples) -> dict[str, float]:
 def _davis_goadrich_areas(ranking: Ranking) -> dict[str, float]:
     """Compute the areas of Davis and Goadrich, and of their program AUCCalculator.
 
-    ranking: the counts at each distinct score. There must be positives.
-
-    Returns the three numbers by name. Without negatives they are 1, because precision is 1
-    everywhere.
+    There must be positives. Without negatives all areas are 1, because precision is 1 everywhere.
     """
     p, n = ranking.positives, ranking.negatives
     achievable = auccalculator = 1.0
@@ -525,8 +513,8 @@ def _is_in_unit_range(scores: F8) -> bool:
 def _torchmetrics_areas(samples: Samples) -> dict[str, float]:
     """Compute average precision as torchmetrics does, in its exact and its binned form.
 
-    Returns the two numbers by name. Like torchmetrics, this passes all scores through a sigmoid in
-    single precision if any of them is outside [0, 1].
+    Like torchmetrics, this passes all scores through a sigmoid in single precision if any of them
+    is outside [0, 1].
     """
     if not _is_in_unit_range(samples.scores):
         with np.errstate(over="ignore"):
@@ -547,9 +535,7 @@ def _torchmetrics_areas(samples: Samples) -> dict[str, float]:
 def _development_kit_areas(samples: Samples) -> dict[str, float]:
     """Compute the average precisions of the PASCAL VOC and COCO development kits.
 
-    samples: at least one of them is positive.
-
-    Returns the three numbers by name.
+    At least one of the samples is positive.
     """
     ranking = rank(samples, "sample", include_inf=True)  # a score of -inf ranks last
     tp, fp = ranking.tp[1:], ranking.fp[1:]  # the curve starts with the first prediction
@@ -564,16 +550,10 @@ def _development_kit_areas(samples: Samples) -> dict[str, float]:
 
 
 def _pr_at_thresholds(ranking: Ranking, thresholds: F8) -> PRPoints:
-    """Return precision and recall at given thresholds.
+    """Return precision and recall at T thresholds: a score at or above one is positive.
 
-    A sample is predicted to be positive if its score is at or above the threshold.
-
-    ranking: the counts at each of K falling thresholds. At least one sample is positive. The first
-        threshold is inf, where nothing is predicted to be positive, so that there are counts for
-        every given threshold.
-    thresholds (T,): in any order.
-
-    Returns arrays (T,). Precision is 0 where no sample is predicted to be positive.
+    The ranking has a positive sample, and begins with the threshold inf, so that it has counts for
+    every threshold. Precision is 0 where no sample is predicted to be positive.
     """
     # The counts at a threshold are those of the smallest threshold of the ranking at or above it.
     # The thresholds are negated because searchsorted needs an ascending order.

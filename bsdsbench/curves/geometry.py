@@ -242,12 +242,10 @@ class _Counts(NamedTuple):
 
 
 def insert_whole_tp(tp: ArrayLike, fp: ArrayLike) -> _Counts:
-    """Insert a point at each whole TP between the points of a curve.
+    """Return the points of a curve with a point inserted at each whole TP between them.
 
-    tp, fp (K,): counts along the curve, both non-decreasing. At the inserted points, FP is
-        interpolated linearly between the given points on both sides.
-
-    Returns the given and the inserted points, in ascending order of TP.
+    The given counts must not fall along the curve. At the inserted points, FP is interpolated
+    linearly.
     """
     tps, fps = check_columns("count", tp=tp, fp=fp)
     if tps.size == 0:
@@ -272,10 +270,7 @@ class _Polyline(NamedTuple):
 
 
 def _hull(x: F8, y: F8, right: float, top: float) -> _Polyline:
-    """Return the upper convex hull of points (K,), with (0, 0) and (right, top) added.
-
-    Its corners are ordered from left to right.
-    """
+    """Return the upper convex hull, from left to right, of points, (0, 0) and (right, top)."""
     from bsdsbench.kernels.curves import upper_hull
 
     all_x, all_y = np.r_[0, x, right], np.r_[0, y, top]
@@ -378,11 +373,10 @@ def crossings(
 
 
 def relation(a: Curve, b: Curve, *, space: Space = "roc") -> Relation:
-    """Return which of two curves dominates the other.
+    """Return which of two curves dominates the other; raises errors as `dominates` does.
 
-    Returns "first" if `a` is above `b` somewhere and below it nowhere, "second" if `b` is above `a`
-    somewhere and below it nowhere, "neither" if each is above the other somewhere, and "equal" if
-    the curves do not differ. Errors are raised as by `dominates`.
+    "first" means that `a` is above `b` somewhere and below it nowhere, "second" the reverse,
+    "neither" that each is above the other somewhere, and "equal" that the curves do not differ.
     """
     difference = _heights(a, b, space, (0.0, 1.0), "counts").difference
     if (difference > 0).any():
@@ -433,16 +427,10 @@ class _Heights(NamedTuple):
 def _heights(
     a: Curve, b: Curve, space: Space, within: tuple[float, float], lines: LineShape
 ) -> _Heights:
-    """Compute the heights of two curves at each x at which one of them has a corner.
+    """Compute the heights of two curves, as polylines, at each x at which one of them has a corner.
 
-    The curves are mapped to polylines, by `_roc_polyline` or `_pr_polyline`.
-
-    a, b, space, lines: as in `dominates`.
-    within: the range of x, (low, high). In PR space it ends at the latest where the shorter curve
-        ends.
-
-    Raises DataError if the range has no length or leaves [0, 1], or if `space` or `lines` is
-    unknown.
+    `within` is the range of x, which in PR space ends at the latest where the shorter curve ends.
+    Raises DataError if it has no length or leaves [0, 1], or if `space` or `lines` is unknown.
     """
     given_word(space, "space", get_args(Space))
     given_word(lines, "lines", get_args(LineShape))
@@ -465,12 +453,10 @@ def _heights(
 
 
 def _both_limits(line: _Polyline, grid: F8) -> F8:
-    """Return the heights of a polyline just right and just left of each of n positions.
+    """Return the heights of a polyline just right and just left of each of n ascending positions.
 
-    grid (n,): the positions, ascending and within the polyline.
-
-    Returns an array (2n - 2,) in the order of `_Heights`: the height just right of position 0, just
-    left of position 1, just right of position 1, and so on to just left of the last position.
+    The result has the order of `_Heights`, (2n - 2,): just right of position 0, just left of
+    position 1, just right of position 1, and so on to just left of the last position.
     """
     interpolated = np.interp(grid, line.x, line.y)
     # First and last of the corners at a position; they differ where the line is vertical
@@ -483,11 +469,9 @@ def _both_limits(line: _Polyline, grid: F8) -> F8:
 
 
 def _roc_polyline(curve: Curve) -> _Polyline:
-    """Return a ROC curve as a polyline, x = FPR and y = TPR, with (0, 0) and (1, 1) added.
+    """Return a ROC curve, in either direction, as a polyline of FPR and TPR from (0, 0) to (1, 1).
 
-    curve: FPR and TPR, each (K,), in either direction. Conversion to ROC space may have left the
-        FPR undefined (NaN) at an end; such points are left out with a warning.
-
+    End points whose FPR conversion to ROC space left undefined (NaN) are dropped with a warning.
     Raises DataError if FPR both rises and falls, or is outside [0, 1].
     """
     fpr, tpr = without_undefined_ends(curve[0], curve[1], "fpr")
@@ -498,7 +482,7 @@ def _roc_polyline(curve: Curve) -> _Polyline:
 
 
 def _pr_polyline(curve: Curve, lines: LineShape) -> _Polyline:
-    """Return a PR curve as a polyline on which higher is better.
+    """Return a PR curve, in either direction, as a polyline on which higher is better.
 
     - With lines="straight", x is recall and y is precision. Points with recall 0 are replaced by
       one point, which has the precision of the point with the next higher recall.
@@ -506,11 +490,9 @@ def _pr_polyline(curve: Curve, lines: LineShape) -> _Polyline:
       and y is -FP/P, where P is the number of positives. Points with recall 0 are replaced by the
       point (0, 0).
 
-    curve: precision and recall, each (K,), in either direction. Conversion to PR space may have
-        left the precision undefined (NaN) at an end; such points are left out with a warning.
-
-    Raises DataError if recall both rises and falls or exceeds 1, if no point has a recall above 0,
-    or if the precision of such a point is not above 0.
+    End points whose precision conversion to PR space left undefined (NaN) are dropped with a
+    warning. Raises DataError if recall both rises and falls or exceeds 1, if no point has a recall
+    above 0, or if the precision of such a point is not above 0.
     """
     precision, recall = without_undefined_ends(curve[0], curve[1], "precision")
     recall, precision = _from_left_to_right(
@@ -530,16 +512,13 @@ def _pr_polyline(curve: Curve, lines: LineShape) -> _Polyline:
 
 
 def _from_left_to_right(x: F8, y: F8) -> _Polyline:
-    """Return points (K,) in the given order, or reversed if the last one lies left of the first."""
+    """Return points in the given order, or reversed if the last one lies left of the first."""
     if x.size and x[0] > x[-1]:
         return _Polyline(x[::-1], y[::-1])
     return _Polyline(x, y)
 
 
 def _check_left_to_right(x: F8, name: str) -> None:
-    """Raise DataError if a coordinate (K,), which starts at 0, falls along the curve or exceeds 1.
-
-    name: what the error calls the coordinate.
-    """
+    """Raise DataError if a coordinate, which starts at 0, falls along the curve or exceeds 1."""
     if (np.diff(x) < 0).any() or x[-1] > 1:
         raise DataError(f"{name}: expected 0..1, not turning back")

@@ -182,12 +182,9 @@ AnyCurve = PRResult | ROCResult | CurvePoints | ROCPoints | PRPoints | PRCurve
 
 
 def to_space(curve: AnyCurve, axes: AxesKind) -> PRResult | ROCResult | CurvePoints | PRCurve:
-    """Convert a curve to an object that can be drawn on the given axes.
+    """Convert a curve to an object that can be drawn on these axes, with its points in order.
 
-    axes: "pr" needs precision and recall. "roc" and "det" need TPR and FPR.
-
-    Returns an object of a class that has both numbers of each point, with the points in the order
-    of the curve.
+    "pr" axes need precision and recall, "roc" and "det" axes TPR and FPR.
 
     Raises DataError if `curve` is not a single curve of this package, or if the conversion needs
     class totals that the curve does not have.
@@ -204,9 +201,8 @@ def check_totals(points: CurvePoints) -> None:
 def _with_precision(curve: AnyCurve) -> PRResult | CurvePoints | PRCurve:
     """Convert a curve to an object with precision and recall, with its points along the curve.
 
-    A PRResult is sorted along the curve, and a ROCResult becomes the PRResult of the same counts. A
-    PRCurve is returned unchanged. All others become CurvePoints; those of PRPoints have no FPR and
-    no totals. Errors are raised as by `to_space`.
+    A ROCResult becomes the PRResult of the same counts. PRPoints become CurvePoints without FPR and
+    totals. Errors are raised as by `to_space`.
     """
     if isinstance(curve, PRResult):
         return along_curve(curve)
@@ -226,11 +222,8 @@ def _with_precision(curve: AnyCurve) -> PRResult | CurvePoints | PRCurve:
 def _with_rates(curve: AnyCurve) -> ROCResult | CurvePoints:
     """Convert a curve to an object with TPR and FPR, with its points along the curve.
 
-    A ROCResult is sorted along the curve, and a PRResult becomes the ROCResult of the same counts.
-    ROCPoints become CurvePoints, and CurvePoints are returned unchanged.
-
-    Raises DataError for a PRCurve and for PRPoints, because FPR needs the number of negatives, and
-    for anything that is not a curve.
+    A PRResult becomes the ROCResult of the same counts. Raises DataError for a PRCurve and for
+    PRPoints, because FPR needs the number of negatives, and for anything that is not a curve.
     """
     if isinstance(curve, ROCResult):
         return along_curve(curve)
@@ -420,10 +413,8 @@ def threshold_curve(
 def _schroedl_thresholds(scores: F8, num_thresholds: int | None, with_smallest: bool) -> F8:
     """Return the distinct thresholds at which Schroedl's prec_rec counts, in descending order.
 
-    scores (n,): the scores, whose quantiles are the thresholds.
-    num_thresholds: the quantiles are i / num_thresholds, i = 1 .. num_thresholds - 1. None takes
-        the number of distinct scores, but at most 100.
-    with_smallest: add the smallest score as a threshold.
+    They are the quantiles i / num_thresholds, i = 1 .. num_thresholds - 1, and the smallest score
+    if `with_smallest`. None takes the number of distinct scores, but at most 100.
 
     Raises DataError if `num_thresholds` is not a whole number of 0 or more.
     """
@@ -437,11 +428,9 @@ def _schroedl_thresholds(scores: F8, num_thresholds: int | None, with_smallest: 
 
 
 def _instances_per_row(instance_count: ArrayLike, n_rows: int) -> F8:
-    """Return the number of instances in each row, (n_rows,).
+    """Return the number of instances in each row, (n_rows,), from one for all or one for each.
 
-    instance_count: one number for all rows, or one number for each row.
-
-    Raises ShapeError if there are neither one nor n_rows numbers, and DataError if one is negative.
+    Raises ShapeError for another number of values, and DataError if one is negative.
     """
     (counts,) = check_columns("number", instance_count=instance_count)
     if counts.size not in (1, n_rows):
@@ -454,15 +443,13 @@ def _instances_per_row(instance_count: ArrayLike, n_rows: int) -> F8:
 
 
 def _hazen_quantiles(values: F8, n: int) -> F8:
-    """Return the quantiles 1/n, 2/n .. (n - 1)/n of values by Hazen's rule.
+    """Return the quantiles 1/n, 2/n .. (n - 1)/n of values by Hazen's rule, ascending.
 
     By this rule, quantile q of m sorted values lies at the index q m - 1/2, between the values at
     the whole indices around it. Indices below 0 are taken as 0.
 
-    values (m,): in any order.
-
-    Returns an array (n - 1,) in ascending order. A quantile that falls on a value equals it
-    exactly, which numpy does not guarantee. Without values there are no quantiles.
+    A quantile that falls on a value equals it exactly, which numpy does not guarantee. Without
+    values there are no quantiles.
     """
     m = values.size
     if m == 0:

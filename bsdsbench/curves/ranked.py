@@ -279,10 +279,7 @@ def det(
 
 
 def trapezoids(x: F8, y: F8) -> float:
-    """Return the area under the polyline through points (K,).
-
-    Stretches along which x falls count as negative area.
-    """
+    """Return the area under the polyline through points; where x falls, it counts as negative."""
     return float(np.sum(np.diff(x) * (y[1:] + y[:-1])) / 2)
 
 
@@ -291,10 +288,8 @@ def pr_from_ranking(
 ) -> PRResult:
     """Compute the PR curve and its areas from the counts at each threshold.
 
-    ranking: true and false positives at each of K falling thresholds, and the class totals.
-    interpolate, prior: the options interpolate and normalize_prior of `pr`.
-
-    The areas are NaN without positives. Raises DataError if `prior` is outside [0, 1].
+    `interpolate` and `prior` are the options interpolate and normalize_prior of `pr`. The areas are
+    NaN without positives. Raises DataError if `prior` is outside [0, 1].
     """
     p, n = ranking.positives, ranking.negatives
     tp = ranking.tp.astype(np.float64)
@@ -318,9 +313,6 @@ def pr_from_ranking(
 def _rate(ranking: Ranking, counts: NDArray[Any], total: int) -> F8:
     """Return the TPR or the FPR at each point of a ranking: the counts divided by their total.
 
-    counts (K,): the true or the false positives of the ranking.
-    total: the number of samples of their class.
-
     If the class has no samples, the rate is NaN, but 0 with ties="sample", as in VLFeat.
     """
     missing_total = _FLOOR if ranking.ties == "sample" else np.nan
@@ -328,13 +320,10 @@ def _rate(ranking: Ranking, counts: NDArray[Any], total: int) -> F8:
 
 
 def _precision(ranking: Ranking, tp: F8, prior: float | None) -> F8:
-    """Return the precision (K,) at each point of a ranking; 1 where nothing is predicted.
+    """Return the precision at each point of a ranking; 1 where nothing is predicted.
 
-    tp (K,): `ranking.tp` as float64.
-    prior: the share of positives for which precision is computed. A positive then weighs prior/P,
-        and a negative weighs (1 - prior)/N. If it is None, all samples weigh 1.
-
-    Raises DataError if `prior` is outside [0, 1].
+    `tp` is `ranking.tp` as float64. With a `prior`, a positive weighs prior/P, and a negative (1 -
+    prior)/N. Raises DataError if it is outside [0, 1].
     """
     fp = ranking.fp.astype(np.float64)
     if prior is not None:
@@ -355,10 +344,7 @@ def _precision(ranking: Ranking, tp: F8, prior: float | None) -> F8:
 def _eleven_point_ap(tp: I8, precision: F8, positives: int) -> float:
     """Return the mean, over recall levels 0, 0.1 .. 1, of the largest precision from there on.
 
-    tp, precision (K,): true positives and precision along the curve, by rising recall.
-    positives: number of positives.
-
-    A level that the curve does not reach counts as 0.
+    The points are in ascending order of recall. A level that the curve does not reach counts as 0.
     """
     # The smallest TP with a recall of i/10 or more is i P / 10, rounded up. It is computed in whole
     # numbers, so that rounding errors cannot miss a level.
@@ -373,11 +359,8 @@ def _eleven_point_ap(tp: I8, precision: F8, positives: int) -> float:
 def roc_from_ranking(ranking: Ranking, plot: Variant = "fptp") -> ROCResult:
     """Compute the ROC curve, its area and its equal error rate from the counts at each threshold.
 
-    ranking: true and false positives at each of K falling thresholds, and the class totals.
-    plot: the axes for which the area is computed, as in `roc`.
-
     Without positives or without negatives, the area and the equal error rate are NaN. Raises
-    DataError if `plot` is not one of VARIANTS.
+    DataError if `plot`, the axes of the area as in `roc`, is not one of VARIANTS.
     """
     given_word(plot, "plot", VARIANTS)
     p, n = ranking.positives, ranking.negatives
@@ -398,9 +381,7 @@ class _EqualError(NamedTuple):
 
 
 def _find_equal_error(tpr: F8, fpr: F8, thresholds: F8) -> _EqualError:
-    """Find the error rate at which a ROC curve crosses the line TPR = TNR.
-
-    tpr, fpr, thresholds (K,): the points, by falling threshold.
+    """Find the error rate at which a ROC curve, by falling threshold, crosses the line TPR = TNR.
 
     The crossing lies between the last point with TPR < TNR and the next point. If only one rate
     changes there, the error is 1 minus the other rate; otherwise both are interpolated linearly.
@@ -454,10 +435,8 @@ def parse_variant(name: str) -> Variant:
     """Read the axes of a ROC plot from a text such as "fptp" or "TPR over FPR".
 
     The text is either a value of the option `plot` of `roc`, such as "fptp" (x before y), or two
-    names of rates joined by "over", "against", "versus" or "vs" (y before x). RATE_NAMES lists the
-    known names. Upper and lower case are the same.
-
-    Returns a value of the option `plot`. Raises DataError if the text is neither.
+    names of rates in RATE_NAMES joined by "over", "against", "versus" or "vs" (y before x). Upper
+    and lower case are the same. Raises DataError if it is neither.
 
     >>> parse_variant("FPTP"), parse_variant("recall over false positive rate")
     ('fptp', 'fptp')
@@ -478,9 +457,9 @@ def parse_variant(name: str) -> Variant:
 def along_curve(curve: _C) -> _C:
     """Return a curve with its points by falling threshold, from the point without predictions on.
 
-    Only a curve whose points are in the input order of the samples is changed, as `pr` and `roc`
-    return it with stable=True. Its points are sorted, samples that are never retrieved (counts of
-    -1) are dropped, and the first point, at which nothing is predicted, is added.
+    This changes only a curve in the input order of the samples, as `pr` and `roc` return it with
+    stable=True: samples that are never retrieved (counts of -1) are dropped, and the first point is
+    added.
     """
     starts_without_predictions = curve.tp.size > 0 and curve.tp[0] == curve.fp[0] == 0
     if curve.tp.size == 0 or starts_without_predictions:
@@ -502,10 +481,7 @@ def along_curve(curve: _C) -> _C:
 def roc_of_counts(
     thresholds: ArrayLike, tp: ArrayLike, fp: ArrayLike, positives: int, negatives: int
 ) -> ROCResult:
-    """Compute the ROC curve of counts at T ascending thresholds.
-
-    thresholds, tp, fp (T,): the thresholds, and the true and false positives at each.
-    positives, negatives: number of samples of each class.
+    """Compute the ROC curve of true and false positives at T ascending thresholds.
 
     The points (0, 0) and (1, 1) are added, with the thresholds inf and -inf.
     """
@@ -522,13 +498,8 @@ def roc_of_counts(
 def _shared_fields(ranking: Ranking, **rates: F8) -> dict[str, Any]:
     """Return the fields that PRResult and ROCResult share, and `rates`, as read-only arrays.
 
-    rates (K,): the rates at each point, by the names of their fields.
-
     If `ranking.rows` tells the point of each of n samples, every array gets one value for each
-    sample, in input order, and the shape (n,). Samples that are never retrieved get -1 in counts
-    and NaN elsewhere.
-
-    Returns a dict of keyword arguments for the two classes.
+    sample, in input order. Samples that are never retrieved get -1 in counts and NaN elsewhere.
     """
     fields: dict[str, Any] = {
         **rates,

@@ -155,8 +155,8 @@ def _place_samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) 
 def _clustered_covariance(above: F8, below: F8, positive_clusters: I8, negative_clusters: I8) -> F8:
     """Return the covariance matrix (2, 2) of the areas under two ROC curves of clustered samples.
 
-    above (2, positives), below (2, negatives): the fields of `_Placements` for both scores.
-    positive_clusters (positives,), negative_clusters (negatives,): index of each sample's cluster.
+    `above` and `below` are the fields of `_Placements` for both scores, (2, positives) and (2,
+    negatives). The clusters are the indices of the positives' and of the negatives' clusters.
 
     Raises DataError if all positives, or all negatives, belong to one cluster.
     """
@@ -175,10 +175,8 @@ def _clustered_covariance(above: F8, below: F8, positive_clusters: I8, negative_
 def _deviations_in_clusters(fractions: F8, clusters: I8, n_clusters: int) -> F8:
     """Sum, in each cluster, how far the fractions of its samples deviate from their mean.
 
-    fractions (2, n): a number of each of n samples of a class, for both scores.
-    clusters (n,): index of each sample's cluster, below `n_clusters`.
-
-    Returns the sums divided by n, (2, n_clusters).
+    `fractions` (2, n) has a number of each of n samples for both scores. Returns the sums divided
+    by n, (2, n_clusters).
     """
     sums = []
     for fractions_of_score in fractions:
@@ -188,9 +186,7 @@ def _deviations_in_clusters(fractions: F8, clusters: I8, n_clusters: int) -> F8:
 
 
 def _unbiased_factor(clusters: I8) -> float:
-    """Return n / (n - 1), which makes a variance over n clusters unbiased.
-
-    clusters (samples,): index of each sample's cluster. n is the number of distinct indices.
+    """Return n / (n - 1), which makes a variance over the n distinct clusters unbiased.
 
     Raises DataError if all samples belong to one cluster.
     """

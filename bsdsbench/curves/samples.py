@@ -27,10 +27,8 @@ class Samples(NamedTuple):
 def read_samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) -> Samples:
     """Determine which samples are positive and which are negative, and convert their scores.
 
-    labels, scores: the label and the score of each of n samples, in arrays of any shape.
-    reading: how labels are read, as in `pr`. Bool labels are always read as "binary".
-
-    Returns flat arrays (n,). An InputWarning is given if a class is missing.
+    Labels and scores may have any shape; the results are flat. The reading of labels is that of
+    `pr`; bool labels are always read as "binary". An InputWarning is given if a class is missing.
 
     Raises ShapeError if the sizes differ. Raises DataError if a value is NaN or not a number, if
     the labels do not fit `reading`, or if an integer score is beyond 2**53.
@@ -63,8 +61,7 @@ def read_samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) ->
 def _infer_reading(labels: NDArray[Any]) -> LabelReading:
     """Return "sign" if there is a label -1, and "binary" otherwise.
 
-    Raises DataError if there are labels besides -1, 0 and 1. The error names the readings that
-    would fit them.
+    Raises DataError, which names readings that fit, if there are labels besides -1, 0 and 1.
     """
     is_other = ~np.isin(labels, (-1, 0, 1))
     if not is_other.any():
@@ -87,9 +84,8 @@ def _infer_reading(labels: NDArray[Any]) -> LabelReading:
 def without_undefined_ends(ratios: ArrayLike, recalls: ArrayLike, name: str) -> list[NDArray[Any]]:
     """Drop points that are 0/0 from both ends of a curve, and warn if there are any.
 
-    ratios, recalls (K,): precision and recall, or FPR and TPR. A point is 0/0 if its ratio is NaN
-        and its recall is 0.
-    name: what the warning calls the ratio.
+    A point of precision and recall, or of FPR and TPR, is 0/0 if its ratio is NaN and its recall is
+    0. The warning calls the ratio `name`.
 
     Returns both arrays, flattened. They are returned unchanged if their sizes differ, and NaN
     between the ends is kept: later checks raise errors for both.
@@ -119,10 +115,9 @@ def whole_number(value: float, name: str) -> int:
 
 
 def counts_from_rates(rates: F8, total: float) -> F8:
-    """Convert rates to counts by multiplying them by the total of their class.
+    """Multiply rates by the total of their class. NaN as the total makes all counts NaN.
 
-    A count that differs from a whole number by no more than rounding becomes whole. If the total is
-    NaN, all counts are NaN.
+    A count that differs from a whole number by no more than rounding becomes whole.
     """
     counts = rates * total
     whole_counts = np.rint(counts)
@@ -143,11 +138,9 @@ def _flat_numbers(values: ArrayLike, name: str) -> NDArray[Any]:
 def check_columns(kind: Literal["number", "share", "count"], **arguments: ArrayLike) -> list[F8]:
     """Convert the keyword arguments to flat float64 arrays of one length, in the given order.
 
-    kind: what the values must be. They must always be finite. A "share" must also lie in [0, 1]. A
-        "count" must be 0 or more, and not fall along the array.
-    arguments: the arrays, by the names that errors call them.
-
-    Raises DataError if a value is not of this kind, and ShapeError if the lengths differ.
+    The values must be finite. A "share" must also lie in [0, 1]. A "count" must be 0 or more, and
+    not fall along the array. Raises DataError, which names the argument, if a value is not of this
+    kind, and ShapeError if the lengths differ.
     """
     arrays = []
     for name, values in arguments.items():
@@ -209,14 +202,13 @@ def rank(
 
     A sample is predicted if its score is at or above the threshold.
 
-    samples: the classes and scores of n samples, from `read_samples`.
-    ties: "merge" makes one point for each distinct score. "sample" makes one point for each sample,
-        with equal scores in input order.
-    include_inf: if False, samples with the score -inf are never predicted: points with this
+    ties : "merge" makes one point for each distinct score. "sample" makes one point for each
+        sample, with equal scores in input order.
+    include_inf : if False, samples with the score -inf are never predicted: points with this
         threshold are cut off. None means True for "merge" and False for "sample".
-    stable: if True, `rows` tells the first point at which each sample, in input order, is
-        predicted. If False, `rows` is None.
-    num_positives, num_negatives: class totals to use instead of the numbers of samples. A warning
+    stable : if True, `rows` tells the first point at which each sample, in input order, is
+        predicted
+    num_positives, num_negatives : class totals to use instead of the numbers of samples. A warning
         is given if one is smaller than the number of samples.
     """
     positive, negative, scores = samples
@@ -255,12 +247,9 @@ def rank(
 
 
 def _class_total(is_member: Bool, total: int | None, name: str) -> int:
-    """Return the total of a class: `total` if it is given, else the number of its members.
+    """Return `total` if it is given, else the number of members of a class.
 
-    is_member (n,): True for the samples of the class.
-    name: what errors and warnings call `total`.
-
-    An InputWarning is given if `total` is below the number of members.
+    An InputWarning, which calls the total `name`, is given if it is below the number of members.
     """
     n_members = int(np.count_nonzero(is_member))
     if total is None:
@@ -274,11 +263,9 @@ def _class_total(is_member: Bool, total: int | None, name: str) -> int:
 def _count_at_distinct_scores(positive: Bool, negative: Bool, scores: F8) -> list[NDArray[Any]]:
     """Count the positives and negatives with a score at or above each distinct score.
 
-    positive, negative, scores (n,): the fields of `Samples`. Samples of neither class are left out.
-
-    Returns three arrays (K,): the thresholds, which are inf and then the distinct scores in
-    descending order, and the numbers of positives (TP) and of negatives (FP) with a score at or
-    above each threshold.
+    Samples of neither class are left out. Returns three arrays (K,): the thresholds, which are inf
+    and then the distinct scores in descending order, and the numbers of positives (TP) and of
+    negatives (FP) at or above each threshold.
     """
     if scores.size > 10_000:  # for fewer samples, importing numba takes longer than it saves
         return _count_many_samples(positive, negative, scores)

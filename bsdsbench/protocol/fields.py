@@ -54,8 +54,7 @@ def clipped(value: object) -> str:
 def tidy(value: object) -> Any:
     """Convert a float without a fraction to an integer, so that 2.0 is written as 2.
 
-    Lists and tuples become lists, whose items are converted in the same way. Any other value is
-    returned unchanged.
+    Lists and tuples become lists of such values. Any other value is returned unchanged.
     """
     if isinstance(value, list | tuple):
         return [tidy(v) for v in value]
@@ -63,11 +62,7 @@ def tidy(value: object) -> Any:
 
 
 def abbreviate(value: object) -> str:
-    """Return a value as a short text.
-
-    For a list or tuple of more than four values, the text has their number, the first and the last
-    value, such as "99 of 0.01 .. 0.99".
-    """
+    """Return a value as a short text, such as "99 of 0.01 .. 0.99" for more than four values."""
     if isinstance(value, list | tuple) and len(value) > 4:
         ends = [f"{v:g}" if is_number(v) else str(v) for v in (value[0], value[-1])]
         return f"{len(value)} of {ends[0]} .. {ends[1]}"
@@ -80,9 +75,7 @@ def read_packaged_toml(name: str) -> dict[str, Any]:
 
 
 def read_toml(path: PathLike, what: str) -> dict[str, Any]:
-    """Return the content of a TOML file.
-
-    what : a description of the file for error messages, such as "a protocol in TOML"
+    """Return the content of a TOML file, which errors describe as `what`.
 
     Raises FileFormatError if the file is not valid TOML.
     """
@@ -94,8 +87,7 @@ def read_toml(path: PathLike, what: str) -> dict[str, Any]:
 def accepting(accepts: Callable[[Any], bool], expected: str) -> Validator:
     """Return an attrs validator that raises ProtocolError for values that are not accepted.
 
-    accepts : a function that returns True for an accepted value
-    expected : a description of the accepted values, for the error message
+    `expected` describes the accepted values in the message, here and in the validators below.
     """
 
     def validate(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
@@ -106,10 +98,7 @@ def accepting(accepts: Callable[[Any], bool], expected: str) -> Validator:
 
 
 def whole(low: int, high: float, expected: str) -> Validator:
-    """Return a validator for integers from `low` to `high`, both included.
-
-    expected : a description of the accepted values, for the error message
-    """
+    """Return a validator for integers from `low` to `high`, both included."""
     return accepting(lambda v: is_int(v) and low <= v <= high, expected)
 
 
@@ -123,11 +112,7 @@ def one_of(*choices: str | int) -> Validator:
 
 
 def each(accepts: Callable[[Any], bool], least: int, most: int, expected: str) -> Validator:
-    """Return a validator for tuples of `least` to `most` values, all of which are accepted.
-
-    accepts : a function that returns True for an accepted value
-    expected : a description of the accepted tuples, for the error message
-    """
+    """Return a validator for tuples of `least` to `most` values, all of which are accepted."""
     return accepting(
         lambda v: isinstance(v, tuple) and least <= len(v) <= most and all(map(accepts, v)),
         expected,
@@ -148,8 +133,8 @@ def one_or_several(value: object) -> object:
     """Convert the value that a user gave for a field of one number or several numbers.
 
     A list of one number becomes this number, a longer list becomes a tuple, and "none" becomes
-    None. Other values, and numbers that are too large for a float, are returned unchanged, so that
-    the validator of the field refuses them.
+    None. Other values, and numbers that are too large for a float, are left to the validator to
+    refuse.
     """
     if isinstance(value, list | tuple):
         values = tuple(map(one_or_several, value))
@@ -160,10 +145,7 @@ def one_or_several(value: object) -> object:
 
 
 def several_of(accepts: Callable[[float], bool], expected: str) -> Validator:
-    """Return a validator for one number, or a tuple of up to MAX_SEVERAL different numbers.
-
-    `accepts` must return True for each number. `expected` describes the accepted numbers.
-    """
+    """Return a validator for one number, or a tuple of up to MAX_SEVERAL different numbers."""
 
     def is_accepted(value: object) -> bool:
         numbers = value if isinstance(value, tuple) else (value,)
@@ -202,7 +184,7 @@ def option(
 ) -> Any:
     """Build an attrs field from a default, a help sentence and further metadata (see the module).
 
-    If `converter` is None, values are converted to the type of the default:
+    Without a `converter`, values are converted to the type of the default:
 
     - If the default is a tuple, a list or a single value becomes a tuple.
     - If the default is a float, None, or a tuple of floats and None, numbers become floats, so that
@@ -233,10 +215,7 @@ def option(
 
 
 def listed_values(values: object) -> tuple[Any, ...]:
-    """Convert a value or a list of values to a tuple.
-
-    A single -1 stands for no values, so it becomes the empty tuple.
-    """
+    """Convert a value or a list of values to a tuple. A single -1 stands for no values."""
     items = tuple(values) if isinstance(values, list | tuple) else (values,)
     return () if items == (-1,) else items
 
@@ -268,9 +247,8 @@ def check_field_names(kind: type, values: Mapping[str, Any], what: str) -> None:
 def record_of(kind: type[_T], values: Mapping[str, Any], what: str) -> _T:
     """Build an instance of the attrs class `kind` from the values of its fields.
 
-    `what` names the instance in error messages.
-
-    Raises ProtocolError if a field is unknown or missing, or if a value is wrong.
+    Raises ProtocolError, which names the instance by `what`, if a field is unknown or missing, or
+    if a value is wrong.
     """
     check_field_names(kind, values, what)
     try:
@@ -281,10 +259,9 @@ def record_of(kind: type[_T], values: Mapping[str, Any], what: str) -> _T:
 
 @cache
 def defaults_of(kind: type[_T], what: str) -> _T:
-    """Return the record of a frozen attrs class in which every field has its default.
+    """Return the record of a frozen attrs class with all defaults, which is made only once.
 
-    It is made, and its values are converted and checked, only once. Raises ProtocolError if a field
-    must be given.
+    Raises ProtocolError if a field must be given.
     """
     return record_of(kind, {}, what)
 
@@ -292,9 +269,8 @@ def defaults_of(kind: type[_T], what: str) -> _T:
 def in_use(kind: type, table: str) -> Iterator[tuple[str, Any, str]]:
     """Yield the values of options that other programs use, as (field name, value, programs).
 
-    They are listed in two places: in the metadata "others" of the fields of the attrs class `kind`,
-    and in the table of the file in_use.toml that is called `table`. That is the name of a metric,
-    or "protocol".
+    They stand in the metadata "others" of the fields of the attrs class `kind`, and in a table of
+    in_use.toml, whose name is that of a metric or "protocol".
     """
     uses = read_packaged_toml("in_use.toml").get(table, {})
     for field in attrs.fields(kind):
@@ -323,16 +299,13 @@ GRIDS = {
 def parse_thresholds(value: Any) -> tuple[float, ...]:
     """Convert thresholds, as written in files, on the command line or in signatures, to numbers.
 
-    `value` has one of these forms:
-
     - 99 or "99": this number of evenly spaced thresholds (see `even_thresholds`)
     - "8bit" or the name of another grid in GRIDS
     - "0+TEXT": threshold 0, which stands for the whole image, followed by the thresholds of TEXT
     - "FROM..TO/N": N evenly spaced thresholds from FROM to TO, both included
     - ".1,.2", "at .1,.2" or a sequence of numbers: exactly these thresholds
 
-    Raises ProtocolError for any other value. The order and the range of the thresholds are not
-    checked here.
+    Raises ProtocolError for any other value. Order and range are not checked here.
     """
     try:
         if isinstance(value, str):

@@ -70,8 +70,8 @@ def nms_params(value: object) -> Any:
     """Convert a description of NMS to NMSParams.
 
     A description is a mapping of fields, a text or list of the constants (3,5,1.01,smooth,8), or
-    the name of a recipe. Other types are left for the validator to accept or refuse. Raises
-    ProtocolError for an unknown recipe, and for wrong fields.
+    the name of a recipe. Other types are left to the validator. Raises ProtocolError for an unknown
+    recipe, and for wrong fields.
     """
     if isinstance(value, Mapping):
         return record_of(NMSParams, value, "nms")

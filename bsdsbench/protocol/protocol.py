@@ -71,9 +71,8 @@ def captions(record: Any) -> dict[str, str]:
     Fields without a caption are left out. The metadata "caption" of a field is one of these:
 
     - a function that takes the instance and returns the caption
-    - a mapping from values to captions; other values of the field have no caption
-    - a format string with {} for the value, or for the values of a tuple; the default value of the
-      field has no caption
+    - a mapping from values to captions; other values have none
+    - a format string with {} for the value, or for the values of a tuple; the default has none
     """
     texts = {}
     for field in attrs.fields(type(record)):
@@ -93,16 +92,11 @@ def captions(record: Any) -> dict[str, str]:
 
 
 def _freeze_options(options: object) -> Mapping[str, Mapping[str, Any]]:
-    """Convert the options of metrics to read-only dicts, and leave out what is not set.
+    """Convert the options of metrics to read-only dicts, METRIC -> OPTION -> value, of what is set.
 
-    options : a mapping from the name of a metric to its options. These are a mapping from the name
-        of an option to its value, or an instance of the metric's options class
-
-    Returns a dict from the name of a metric to a dict from the name of an option to its value. An
-    option is left out if its value in a mapping is None or DEFAULT, or if its value in an instance
-    is the default. A metric without any remaining option is left out too. Lists become tuples.
-
-    Raises ProtocolError if `options` has another form.
+    The options of a metric are a mapping, in which None and DEFAULT are not set, or an instance of
+    the metric's options class, in which defaults are not. A metric without any remaining option is
+    left out. Lists become tuples. Raises ProtocolError if `options` has another form.
     """
 
     def as_tuples(value: object) -> object:
@@ -282,11 +276,9 @@ class Protocol:
     def __attrs_post_init__(self) -> None:
         """Check that a protocol named after a preset has the fields of that preset.
 
-        A star at the end of the name marks a changed preset. Without a star, only the fields in
-        NOT_OF_PRESETS and the tolerances after the first one may differ from the preset. If nothing
-        else differs, a star is removed.
-
-        Raises ProtocolError if any other field differs and the name has no star.
+        A star at the end of the name marks a changed preset; it is removed if nothing is changed.
+        Without a star, only the fields in NOT_OF_PRESETS and the tolerances after the first one may
+        differ from the preset. Raises ProtocolError if any other field does.
         """
         plain_name = self.name.removesuffix("*")
         if plain_name not in preset_names():
@@ -312,8 +304,7 @@ class Protocol:
     def stated(self) -> bool:
         """True if the protocol is known.
 
-        It is False for results of other programs, for which only the thresholds or not even these
-        are known.
+        Of other programs' results, only the thresholds or not even these are known.
         """
         return self.name not in (UNSTATED, UNSTATED_GRID)
 
@@ -339,11 +330,11 @@ class Protocol:
 
     @classmethod
     def load(cls, protocol: Protocol | str | Path | None) -> Protocol:
-        """Return the protocol that a user named.
+        """Return the protocol that a user named; None means the preset bsds500.
 
-        `protocol` is a Protocol, which is returned unchanged, the path of a .toml file, or the name
-        of a preset. None means the preset bsds500. A file has all fields of a protocol, or a line
-        such as `base = "bsds500"` and the fields to change (see `from_mapping`).
+        A file has the suffix .toml, and all fields of a protocol, or a line such as `base =
+        "bsds500"` and the fields to change (see `from_mapping`). Any other text is the name of a
+        preset.
 
         Raises ProtocolError if the preset is unknown or the file has wrong fields, and
         FileFormatError if the file cannot be read.
@@ -363,9 +354,9 @@ class Protocol:
     def from_mapping(cls, values: Mapping[str, Any]) -> Protocol:
         """Build a protocol from a mapping of field names to plain values.
 
-        Fields that are absent have their defaults. If the mapping has the key "base", the name of a
-        preset, absent fields are taken from that preset instead. A key that is no field but has a
-        table as its value is the name of a metric, and the table has the options of that metric.
+        Absent fields have their defaults, or the values of a preset that the key "base" names. A
+        key that is no field but has a table as its value is the name of a metric, whose options the
+        table has.
 
         Without "base", the field "name" may be the name of a preset if the mapping has all fields
         of the preset's file. If some of them are changed, the name gets a star.
@@ -393,10 +384,9 @@ class Protocol:
         If the value of nms_params, or of a metric in options, is a mapping, only the entries in
         this mapping are changed. The value None restores the default of an option.
 
-        The name of the copy ends in a star, which marks a changed protocol. There is no star if
-        `changes` has a new name, or if only fields in NOT_OF_PRESETS of a preset are changed.
-
-        Raises ProtocolError if a field is unknown or a value is wrong.
+        The name of the copy ends in a star, unless `changes` has a new name or only changes fields
+        in NOT_OF_PRESETS of a preset. Raises ProtocolError if a field is unknown or a value is
+        wrong.
         """
         if not changes:
             return self
@@ -419,12 +409,11 @@ class Protocol:
         return asdict(self)
 
     def changed(self, other: Protocol) -> dict[str, tuple[Any, Any]]:
-        """Return the settings that differ between two protocols.
+        """Return the settings that differ between two protocols, except name and version.
 
-        Returns a dict from the name of a setting to a pair: its value in this protocol, and its
-        value in `other`. The names are those of `leaves`, such as "nms_params.radius". The fields
-        name and version are not compared. If only one of the protocols sets an option of a metric,
-        the value of the other one is DEFAULT.
+        Returns a dict from the name of a setting, as in `leaves`, to a pair: its value in this
+        protocol, and its value in `other`. An option of a metric that a protocol does not set is
+        DEFAULT.
         """
         if self == other:
             return {}
@@ -437,11 +426,7 @@ class Protocol:
         return differing
 
     def leaves(self) -> dict[str, object]:
-        """Return all settings as a flat dict from name to value.
-
-        An entry of nms_params has a name such as "nms_params.radius". An option of a metric has a
-        name such as "depth.crop".
-        """
+        """Return all settings as a flat dict, "nms_params.radius" and "depth.crop" among them."""
         settings = asdict(self)
         tables = {"nms_params": settings.pop("nms_params"), **settings.pop("options")}
         for name, table in tables.items():
@@ -456,11 +441,9 @@ class Protocol:
         Parameters
         ----------
         used : collection of str, optional
-            The names of the fields to describe. By default all fields and the options of all
-            metrics are described.
+            The fields to describe. By default all fields and the options of all metrics are.
         more : iterable of str
-            Descriptions of further settings, which are added at the end. They are ignored if `used`
-            is None.
+            Descriptions of further settings, which are added at the end if `used` is given.
         """
         if self.name == UNSTATED_GRID:
             return "protocol and thresholds not stated"
@@ -482,10 +465,9 @@ class Protocol:
         return np.array(self.thresholds, np.float64)
 
     def cuts(self) -> F8:
-        """Return, for each of the T thresholds, the smallest value that makes a boundary pixel.
+        """Return the smallest value that is a boundary pixel at each of T thresholds, (T,).
 
-        The result is a float64 (T,) array. If the operator is ">=", it equals the thresholds. If it
-        is ">", the values are the next larger float64 numbers.
+        With the operator ">", it is the next float64 number above the threshold.
         """
         thresholds = np.array(self.thresholds)
         return thresholds if self.operator == ">=" else np.nextafter(thresholds, np.inf)
@@ -503,18 +485,12 @@ class Protocol:
         return tuple(f"{tidy(v)}{unit}" for v in self.tolerances)
 
     def radii(self, shape: tuple[int, ...]) -> tuple[float, ...]:
-        """Return all match tolerances in pixels for an image.
-
-        shape : the size of the image, (rows, columns)
-        """
+        """Return all match tolerances in pixels for an image of this shape, (rows, columns)."""
         scale = math.hypot(*shape) if self.max_dist_px is None else 1.0
         return tuple((scale * np.array(self.tolerances)).tolist())
 
     def radius(self, shape: tuple[int, ...]) -> float:
-        """Return the first match tolerance in pixels for an image.
-
-        shape : the size of the image, (rows, columns)
-        """
+        """Return the first match tolerance in pixels for an image of this shape."""
         return self.radii(shape)[0]
 
 
@@ -526,10 +502,7 @@ def preset_names() -> tuple[str, ...]:
 
 
 def preset_text(name: str) -> str:
-    """Return the TOML text of a preset with its comments.
-
-    Raises ProtocolError if there is no preset of this name.
-    """
+    """Return the TOML text of a preset with its comments. Raises ProtocolError if there is none."""
     Protocol.preset(name)  # raises if it is unknown
     folder = resources.files("bsdsbench.protocol.presets")
     return folder.joinpath(f"{name}.toml").read_text("utf-8")
@@ -539,8 +512,8 @@ def preset_text(name: str) -> str:
 def _unnamed_preset(name: str) -> Protocol:
     """Return a preset as a protocol with the name "preset".
 
-    A protocol with the name of a preset is compared with this protocol when it is made. If this
-    protocol had that name too, it would have to be compared with itself, without end.
+    A protocol with the name of a preset is compared with this one when it is made. If this one had
+    that name too, it would have to be compared with itself, without end.
     """
     return Protocol.from_mapping({**read_packaged_toml(f"presets/{name}.toml"), "name": "preset"})
 

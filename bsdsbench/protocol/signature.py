@@ -132,9 +132,8 @@ class Signature:
         A word is left out if no score depends on it, if it has no text, or if its text equals both
         the usual text (`Word.usual`) and that of the preset.
 
-        Settings without a word, such as the options of metrics, follow under their names. Such a
-        setting is listed if it is in `named`, or if a score depends on it and it differs from the
-        preset.
+        Settings without a word, such as the options of metrics, follow under their names if they
+        are in `named`, or if a score depends on them and they differ from the preset.
         """
         preset = _base_of(self.protocol)
         all_texts = self._all_texts()
@@ -159,10 +158,7 @@ class Signature:
         return texts
 
     def _all_texts(self) -> dict[str, str]:
-        """Return a dict from the key of a word to its text, for all words that have a text.
-
-        It includes the words that the line leaves out.
-        """
+        """Return all texts by the keys of their words, also those that the line leaves out."""
         run_texts = dict(zip(NO_FIELDS, attrgetter(*NO_FIELDS)(self), strict=True))
         return run_texts | _protocol_texts(self.protocol)
 
@@ -170,9 +166,8 @@ class Signature:
     def parse(cls, text: str) -> Signature:
         """Parse a line that `str` wrote.
 
-        If a word that stands for fields of the protocol is absent, the fields have the values of
-        the preset. If any other word is absent, its text is UNKNOWN, or "" if only some runs have
-        that word.
+        If a word is absent, its fields of the protocol have the values of the preset. The text of a
+        word without fields is then UNKNOWN, or "" if only some runs have that word.
 
         Raises ProtocolError if the line is malformed, if a word is unknown or repeated, or if the
         line was written for another version of the preset.
@@ -211,14 +206,14 @@ class Signature:
         return cls(protocol, version=version, unused=frozenset(unused), **run_texts)
 
     def differences(self, other: Signature) -> list[Difference]:
-        """Return the differences between two signatures.
+        """Return the differences of two signatures: first of words, then of other settings.
 
-        The differences of words come first, and then those of settings without a word. A text that
-        is unknown in one of the signatures is not compared, and the word "maps" is never compared.
+        A text that is unknown in one of the signatures is not compared, and the word "maps" is
+        never compared.
 
         The severity of a difference is that of its word, or FORBIDS for a setting without a word.
-        There are two exceptions. If one of the runs has no score that depends on the setting, the
-        severity is IGNORED. If only tolerances after the first one differ, it is at most SAID.
+        It is IGNORED if one of the runs has no score that depends on the setting, and at most SAID
+        if only tolerances after the first one differ.
         """
         unused = self.unused | other.unused
         our_texts, their_texts = self._all_texts(), other._all_texts()
@@ -254,11 +249,7 @@ class Signature:
         return list(zip(self.words(), meanings, strict=True))
 
     def _meaning(self, key: str, text: str) -> str:
-        """Explain a word of the line, or a setting without a word, in a sentence.
-
-        key : the key of the word, such as "tol", or the name of the setting
-        text : the text of the word, or the value of the setting
-        """
+        """Explain a word of the line by key and text, or a setting, in a sentence."""
         if key in self.named:
             return f"The option {key} is {json.loads(text)}."
         if key not in WORDS:
@@ -288,8 +279,7 @@ class Signature:
     def sentence(self) -> str:
         """Return the settings as a sentence for a paper: "Scores were computed with ...".
 
-        The sentence names the version of the package, the images and the protocol, and describes
-        the settings that the line lists.
+        It names the version, the images, the protocol, and the settings that the line lists.
         """
         caption_of = captions(self.protocol)
         phrases = []
@@ -359,19 +349,15 @@ class Difference:
 
 
 def _base_of(protocol: Protocol) -> Protocol:
-    """Return the preset that a protocol is named after, or bsds500 if there is none.
-
-    A star at the end of the name, which marks a changed preset, is ignored.
-    """
+    """Return the preset that a protocol is named after, with or without a star, or else bsds500."""
     name = protocol.name.rstrip("*")
     return Protocol.preset(name if name in preset_names() else _BASE)
 
 
 def _format_value(value: object) -> str:
-    """Write the value of a setting as JSON, except for None and DEFAULT.
+    """Write the value of a setting as JSON, but None as none, and DEFAULT as default, unquoted.
 
-    None is written as none, and DEFAULT (an option that is not set) as default, both without
-    quotes. Floats without a fraction are written as integers.
+    Floats without a fraction are written as integers.
     """
     if value is None:
         return "none"
@@ -383,9 +369,8 @@ def _format_value(value: object) -> str:
 def _protocol_texts(protocol: Protocol) -> dict[str, str]:
     """Return the texts of the words that stand for fields of a protocol, by the keys of the words.
 
-    If only the thresholds or not even these are known (`Protocol.stated` is False), words that have
-    a usual text (see `Word`) are left out. All other words have the text UNKNOWN, except "thr" if
-    the thresholds are known.
+    If the protocol is not `stated`, words that have a usual text (see `Word`) are left out. All
+    other words have the text UNKNOWN, except "thr" if the thresholds are known.
     """
     base = _base_of(protocol)
     preset = f"{base.name}.{base.version}"
@@ -424,10 +409,8 @@ def _format_thresholds(values: tuple[float, ...]) -> str:
 
 
 def _parse_protocol(texts: Mapping[str, str], settings: Iterable[str]) -> Protocol:
-    """Build the protocol that a line describes.
-
-    `texts` maps the keys of the line's words to their texts. `settings` are the line's settings
-    without a word, in the form FIELD=VALUE.
+    """Build the protocol that a line describes by its words, by key, and its FIELD=VALUE
+    settings.
     """
     changes: dict[str, Any] = {}
     for key, text in texts.items():
@@ -442,11 +425,8 @@ def _parse_protocol(texts: Mapping[str, str], settings: Iterable[str]) -> Protoc
 def _parse_text(key: str, text: str) -> dict[str, object]:
     """Return the fields of the protocol that one word of a signature sets, as a dict of values.
 
-    The word "proto" names the preset, which is returned under the key "base". If the text is
-    UNKNOWN, the result is the name UNSTATED, which marks a protocol that is not known.
-
-    key : the key of the word, such as "tol"
-    text : the text of the word, such as ".0075d"
+    The preset that the word "proto" names stands under the key "base". UNKNOWN sets the name
+    UNSTATED, which marks a protocol that is not known.
 
     Raises ProtocolError if the text names another version of the preset, or if tolerances are not
     written like ".0075d" or "2px,4px".

@@ -94,7 +94,7 @@ class Task:
 
     @classmethod
     def load(cls, name_or_path: Task | str | Path) -> Task:
-        """Return a Task unchanged, the task in a .toml file, or a task of the package by its name.
+        """Return a Task unchanged, or the task in a .toml file or, by its name, of the package.
 
         Raises DataError for an unknown name, and FileFormatError if the file is not TOML.
         """
