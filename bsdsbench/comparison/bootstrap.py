@@ -154,13 +154,10 @@ def scores_of(
         for run, block_scores in zip(runs, block_scores_of_runs, strict=True):
             block_scores.append(run.scores(block))
             report(len(block))
-    scores_of_runs = []
-    for block_scores in block_scores_of_runs:
-        scores_of_run = {}
-        for score in block_scores[0]:
-            scores_of_run[score] = np.concatenate([scores[score] for scores in block_scores])
-        scores_of_runs.append(scores_of_run)
-    return scores_of_runs
+    return [
+        {score: np.concatenate([scores[score] for scores in parts]) for score in parts[0]}
+        for parts in block_scores_of_runs
+    ]
 
 
 class Sampling(NamedTuple):
@@ -319,11 +316,7 @@ def shared_scores(runs: Sequence[SampledRun]) -> tuple[str, ...]:
     Runs of the same metrics can have different scores: those of error classes, for example, exist
     only in runs that counted these classes.
     """
-    shared = []
-    for score in runs[0].values:
-        if all(score in run.values for run in runs):
-            shared.append(score)
-    return tuple(shared)
+    return tuple(score for score in runs[0].values if all(score in run.values for run in runs))
 
 
 def jackknife_weights(units: I8) -> Iterator[Weights]:

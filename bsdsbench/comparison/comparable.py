@@ -65,10 +65,10 @@ def comparable(
     restricted = ComparableRuns(list(runs), [])
     if severities_of_images:
         # A run that was allowed to leave images out differs in a way that only has to be stated
-        is_permitted = severities_of_images == {Severity.SAID}
-        drops_permitted = common is False and not strict
-        may_drop = common is True or (drops_permitted and is_permitted)
-        restricted = _restrict_to_shared_images(runs, may_drop, has_option=common is not None)
+        is_permitted = severities_of_images == {Severity.SAID} and common is False and not strict
+        restricted = _restrict_to_shared_images(
+            runs, may_drop=bool(common) or is_permitted, has_option=common is not None
+        )
     effect = "" if force is None else "compares them all the same"
     refuse_unless_forced(problems, bool(force), "such scores are not comparable", effect)
     notes += _official_notes(runs)
@@ -80,15 +80,13 @@ def _official_notes(runs: Sequence[Evaluation]) -> list[str]:
     """Return a note for each run that was read from the text files of the official benchmark."""
     notes = []
     for run in runs:
-        if run.provenance.official is None:
-            continue
-        note = (
-            f"{run.name}: read from official files, which do not state the protocol; AP by the "
-            f"rule {run.protocol.ap_rule}"
-        )
-        if run.protocol.whole_image and run.protocol.ap_rule != "edter":
-            note += " without the row of threshold 0"
-        notes.append(note)
+        if run.provenance.official is not None:
+            rule = run.protocol.ap_rule
+            row = " without the row of threshold 0"
+            notes.append(
+                f"{run.name}: read from official files, which do not state the protocol; AP by the "
+                f"rule {rule}{row if run.protocol.whole_image and rule != 'edter' else ''}"
+            )
     return notes
 
 

@@ -317,7 +317,7 @@ def _compare_each_image(
     effects = []
     for image_id, influence_of_image in zip(a.image_ids, influence.tolist(), strict=True):
         value_a, value_b = scores_a[image_id][score], scores_b[image_id][score]
-        difference = value_a - value_b
-        if not np.isnan(difference):
-            effects.append(ImageEffect(image_id, value_a, value_b, difference, influence_of_image))
+        effect = ImageEffect(image_id, value_a, value_b, value_a - value_b, influence_of_image)
+        if not isnan(effect.difference):
+            effects.append(effect)
     return tuple(effects)

@@ -216,12 +216,10 @@ def _score_table(compared: Comparison, scores: Sequence[str], title: str) -> Tab
         rows.append([run, *cells.values()])
         values.append({fields[score].key: _defined(cell) for score, cell in cells.items()})
     notes: list[str | Note] = [_letters_note(compared)] if len(compared.names) > 1 else []
-    keys_by_line: dict[str, list[str]] = {}
-    for score, line in compared.late_starts.items():
-        if score in fields:
-            keys_by_line.setdefault(line, []).append(fields[score].key)
-    for line, keys in keys_by_line.items():
-        notes.append(Note(f"{line}.", tuple(keys), names_columns=True))
+    late_starts = {score: line for score, line in compared.late_starts.items() if score in fields}
+    for line in dict.fromkeys(late_starts.values()):
+        keys = tuple(fields[score].key for score in late_starts if late_starts[score] == line)
+        notes.append(Note(f"{line}.", keys, names_columns=True))
     samples = f"{compared.n_boot:,} bootstrap samples of {counted(compared.n_images, 'image')}"
     return Table(
         "scores",

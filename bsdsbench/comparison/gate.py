@@ -205,13 +205,9 @@ class GateResult:
     def to_markdown(self) -> str:
         """Return a Markdown table with a row per score, for the summary of a CI job."""
         n_failed = sum(c.failed for c in self.checks)
-        fields = [
-            Field("result", "Result"),
-            Field("score", "Score"),
-            Field("value", "Value", "", ".4f"),
-            Field("baseline", "Baseline", "", ".4f"),
-            Field("reason", "Why"),
-        ]
+        numbers = [Field("value", "Value", "", ".4f"), Field("baseline", "Baseline", "", ".4f")]
+        labels = [Field("result", "Result"), Field("score", "Score")]
+        fields = [*labels, *numbers, Field("reason", "Why")]
         rows = [
             ["FAIL" if c.failed else "ok", c.score, c.value, c.baseline, c.reason]
             for c in self.checks
@@ -255,43 +251,25 @@ def check(
     seed: int = SEED,
     progress: Progress | None = None,
 ) -> GateResult:
-    """Compare a run with a baseline, and decide which scores failed.
+    """Compare a run with a baseline, or its file, and decide which scores failed.
 
     A score fails if the run lacks it, or if it is worse than the baseline by more than its
     tolerance. With `statistical`, the drop must also be significant. This second condition does not
     apply if no drop could be significant, or if the score cannot be resampled.
 
-    Parameters
-    ----------
-    run : Evaluation
-        The run to check.
-    baseline : Baseline or path
-        The baseline, or its file.
-    tolerance : float, str or mapping
-        A number in units of the score, or a percentage of the baseline's value ("5%"). Either one
-        tolerance for all scores, or a mapping from scores to tolerances. If the baseline has a
-        tolerance for a score, it is preferred to one for all scores.
-    scores : sequence of str
-        The scores to check. By default the scores that the baseline names. If it names none, the
-        overall scores are checked, and those scores of classes and other parts that tables show.
-    statistical : bool
-        A drop must be significant at 1 - level, after Holm's correction over the scores.
-    common : bool
-        Check on the images that both runs have, instead of refusing different images.
-    by : str, optional
-        A column of groups. The scores of each group are checked too.
-    level, n_boot, seed, progress
-        The parameters of `compare`.
+    tolerance : a number in units of the score, or a percentage of the baseline's value ("5%").
+        Either one tolerance for all scores, or a mapping from scores to tolerances. If the baseline
+        has a tolerance for a score, it is preferred to one for all scores.
+    scores : the scores to check. By default the scores that the baseline names. If it names none,
+        the overall scores are checked, and those scores of classes and other parts that tables
+        show.
+    statistical : a drop must be significant at 1 - level, after Holm's correction over the scores
+    common : check on the images that both runs have, instead of refusing different images
+    by : a column of groups. The scores of each group are checked too.
+    level, n_boot, seed, progress : the parameters of `compare`
 
-    Returns
-    -------
-    GateResult
-
-    Raises
-    ------
-    DataError
-        If protocols, images or ground truth differ, if a score is unknown, or if the baseline is
-        damaged.
+    Raises DataError if protocols, images or ground truth differ, if a score is unknown, or if the
+    baseline is damaged.
     """
     sampling = check_sampling(n_boot, seed, level)
     stored = baseline if isinstance(baseline, Baseline) else Baseline.load(baseline)
@@ -346,12 +324,8 @@ def _scores_to_check(baseline: Baseline, chosen: Sequence[str]) -> list[str]:
     if baseline.gated:
         return list(baseline.gated)
     shown = score_names.usual_scores(baseline.run, list(baseline.scores), parts=True)
-    scores = []
-    for score in baseline.scores:
-        parsed = score_names.score_name(score)
-        if score in shown or not (parsed and parsed.part):
-            scores.append(score)
-    return scores
+    names = {score: score_names.score_name(score) for score in baseline.scores}
+    return [score for score, name in names.items() if score in shown or not (name and name.part)]
 
 
 def _check_images(
@@ -477,27 +451,11 @@ def assert_scores(
 ) -> GateResult | None:
     """Check a run, or the folder of a run, against a baseline file, and raise if a score fails.
 
-    Parameters
-    ----------
-    run : Evaluation or path
-        The run, or its folder.
-    baseline : path
-        The file of the baseline.
-    update : bool
-        If True, check nothing. Write the baseline from the run instead, keep the tolerances of the
-        file, and return None.
-    **options
-        Further parameters of `check`.
+    The `options` are further parameters of `check`. With `update` nothing is checked: the baseline
+    is written from the run, with the tolerances of the file, and None is returned.
 
-    Returns
-    -------
-    GateResult or None
-        The result of the check, in which all scores passed, or None with `update`.
-
-    Raises
-    ------
-    AssertionError
-        If a score fails, or if there is no baseline. The message has at most five lines.
+    Raises AssertionError, with a message of at most five lines, if a score fails, or if there is no
+    baseline.
     """
     __tracebackhide__ = True  # a failing test shows the scores, not this
     (evaluation,) = as_runs([run])

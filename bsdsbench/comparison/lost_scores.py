@@ -119,12 +119,8 @@ def lost_scores(run: Evaluation, n_boot: int = N_BOOT, seed: int = SEED) -> dict
         for label, name in names.items():
             share = comparison.interval_of(run.name, f"{metric.name}.{group}.{name}")
             ods_rise = comparison.interval_of(run.name, f"{metric.name}.delta_ods.{name}")
-            numbers = {
-                "share": share.value,
-                "low": share.low,
-                "high": share.high,
-                "delta_ods": ods_rise.value,
-            }
+            numbers = {"share": share.value, "low": share.low, "high": share.high}
+            numbers["delta_ods"] = ods_rise.value
             lost[side][label] = {k: None if isnan(v) else v for k, v in numbers.items()}
     return lost
 

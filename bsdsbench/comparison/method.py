@@ -251,26 +251,12 @@ def splits(runs: Sequence[Evaluation], name: str = "") -> Splits:
     """Compute the mean scores over the splits of a data set, and the scores of all images pooled.
 
     Papers with random splits (Multicue, cross-validation) report the mean over the splits. Pooled
-    scores come from the summed counts of all images instead.
+    scores come from the summed counts of all images instead; an image that is in several splits
+    counts once for each. The table has the scores that tables show and that all splits have. The
+    pooled run has the given name, or that of the first run.
 
-    Parameters
-    ----------
-    runs : sequence of Evaluation
-        One run for each split. An image may be in several splits; it then counts once for each.
-    name : str
-        The name of the pooled run, by default the name of the first run.
-
-    Returns
-    -------
-    Splits
-        A table of both, with the scores that tables show and that all splits have, and the pooled
-        run.
-
-    Raises
-    ------
-    DataError
-        If there are no runs, if a run has no counts per image, or if protocols, metrics or kinds of
-        counts differ.
+    Raises DataError if there are no runs, if a run has no counts per image, or if protocols,
+    metrics or kinds of counts differ.
     """
     pooled = _pool(runs, name)
     first = runs[0]

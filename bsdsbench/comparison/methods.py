@@ -73,8 +73,7 @@ class MethodComparison(ComparedScores):
     def untestable(self) -> set[tuple[str, str]]:
         """Return the pairs of methods with too few seeds for any p-value to be significant.
 
-        With R seeds, the two runs of each seed can be exchanged in 2^R ways, so p is at least 2 /
-        2^R.
+        With R seeds, the two runs of each seed can be exchanged in 2^R ways: p is at least 2/2^R.
         """
         n_runs = {method.name: method.n_runs for method in self.methods}
         return {(a, b) for a, b in self.paired if 2 / 2 ** n_runs[a] >= 1 - self.level}
@@ -121,11 +120,9 @@ class MethodComparison(ComparedScores):
         for name in self.names:
             intervals = [self.interval_of(name, score) for score in self.scores_shown]
             rows.append([name, *(Estimate(i.value, i.low, i.high) for i in intervals)])
-        fields = [METHOD]
-        for score in self.scores_shown:
-            fields.append(replace(score_field(score), higher_is_better=None))
+        fields = [replace(score_field(score), higher_is_better=None) for score in self.scores_shown]
         title = f"Means over runs with {self.percent} intervals"
-        return Table("intervals", title, fields, rows, notes=notes, aside=True)
+        return Table("intervals", title, [METHOD, *fields], rows, notes=notes, aside=True)
 
     def _table_of_differences(self, notes: Sequence[str | Note]) -> Table:
         """Return the table of the differences between methods, for the scores in `scores_shown`."""
@@ -163,22 +160,14 @@ class MethodComparison(ComparedScores):
             pair = {"a": d.a, "b": d.b, "score": d.score, "paired": (d.a, d.b) in self.paired}
             numbers = {"value": d.value, "low": d.low, "high": d.high, "p": d.p, "p_holm": d.p_holm}
             differences.append(pair | numbers)
+        described = "n_images cluster n_clusters n_boot seed level protocol reading notes left_out"
         mapping = {
             "schema": "bsdsbench.methods/1",
             "methods": {m.name: [run.name for run in m.runs] for m in self.methods},
             "scores": scores,
             "differences": differences,
             "ranks": {score: asdict(ranks) for score, ranks in self.ranks.items()},
-            "n_images": self.n_images,
-            "cluster": self.cluster,
-            "n_clusters": self.n_clusters,
-            "n_boot": self.n_boot,
-            "seed": self.seed,
-            "level": self.level,
-            "protocol": self.protocol,
-            "reading": self.reading,
-            "notes": self.notes,
-            "left_out": self.left_out,
+            **{name: getattr(self, name) for name in described.split()},
         }
         return without_nan(mapping)
 

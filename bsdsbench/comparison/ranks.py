@@ -68,10 +68,8 @@ def ranks_of(score: str, scores: Mapping[str, tuple[float, F8]], level: float) -
     `level` is the confidence level of the intervals of ranks.
     """
     sign = 1 if lower_is_better(score) else -1  # makes a cost, of which less is better, of a score
-    costs = {}  # of each method, on all images
-    for name, (value, _) in scores.items():
-        if not math.isnan(value):
-            costs[name] = sign * value
+    # Of each method, on all images
+    costs = {name: sign * value for name, (value, _) in scores.items() if not math.isnan(value)}
     names = sorted(costs, key=costs.__getitem__)  # equal scores stay in the given order
     if not names:
         return Ranks((), (), (), (), (), (), ())

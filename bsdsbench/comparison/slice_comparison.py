@@ -38,14 +38,13 @@ def runs_by_slice(runs: Sequence[Evaluation | str], by: str) -> RunsBySlice:
     grouped.require_records()
     groups = partition(grouped.records, by)
     group_of_image = dict(zip(grouped.image_ids, groups.members.tolist(), strict=True))
-    slices: dict[str, list[Evaluation]] = {}
-    for number, name in enumerate(groups.names):
-        slices[name] = []
+    slices: dict[str, list[Evaluation]] = {name: [] for name in groups.names}
+    for number, runs_in_slice in enumerate(slices.values()):
         for run in evaluations:
             # Forget the images that were left out: they belong to no slice
             origin = attrs.evolve(run.provenance, no_prediction=(), empty_gt=())
             records = [r for r in run.records if group_of_image.get(r.image_id) == number]
-            slices[name].append(replace(run, records=records, failed={}, provenance=origin))
+            runs_in_slice.append(replace(run, records=records, failed={}, provenance=origin))
     return RunsBySlice(groups.column, slices)
 
 

@@ -9,6 +9,9 @@
 - auc_pr, auc_roc, davis_goadrich_area, auccalculator_areas: areas, each rule by name
 - delong: test of the difference between two areas under ROC curves of the same samples
 - area_table: every AP and AUC variant of the same data, with its name
+
+All of them raise ShapeError if arrays that belong together differ in length, and DataError if a
+value is NaN or out of its range: rates and shares 0 to 1, counts that do not fall, totals above 0.
 """
 
 from bsdsbench.curves.areas import (

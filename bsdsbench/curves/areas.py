@@ -65,8 +65,6 @@ def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadr
 
     Raises
     ------
-    ShapeError
-        If the lengths differ.
     DataError
         If the rule is unknown, if a value is outside [0, 1], or if recall both rises and falls
         (except with "bsds"). With "davis-goadrich" also if precision is 0 at a recall above 0, or
@@ -142,13 +140,6 @@ def davis_goadrich_area(tp: ArrayLike, fp: ArrayLike, positives: float) -> float
     float
         The area; 0 without points.
 
-    Raises
-    ------
-    ShapeError
-        If the lengths differ.
-    DataError
-        If a count is below 0 or falls along the curve, or if `positives` is not above 0.
-
     Examples
     --------
     >>> davis_goadrich_area([1, 2], [0, 0], 2)
@@ -208,13 +199,6 @@ def auccalculator_areas(
     CurveAreas
         The area under the PR curve and the area under the ROC curve.
 
-    Raises
-    ------
-    ShapeError
-        If the lengths differ.
-    DataError
-        If a count falls along the curve or exceeds its total, or if a total is not above 0.
-
     Examples
     --------
     >>> pr, roc = auccalculator_areas([1, 2], [0, 2], 2, 2)
@@ -255,13 +239,6 @@ def auc_roc(fpr: ArrayLike, tpr: ArrayLike) -> float:
     -------
     float
         The area; 0 without points.
-
-    Raises
-    ------
-    ShapeError
-        If the lengths differ.
-    DataError
-        If a rate is NaN or infinite.
 
     Examples
     --------

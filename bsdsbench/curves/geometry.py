@@ -58,13 +58,6 @@ def roc_to_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: float
     positives, negatives : float
         Number of samples of each class.
 
-    Raises
-    ------
-    ShapeError
-        If the lengths differ.
-    DataError
-        If a rate is outside [0, 1], or if a total is not above 0.
-
     Examples
     --------
     >>> roc_to_pr([0.1], [1.0], 10, 100).precision.tolist()
@@ -93,8 +86,6 @@ def pr_to_roc(
 
     Raises
     ------
-    ShapeError
-        If the lengths differ.
     DataError
         If a precision or recall is outside [0, 1], or if a total is not above 0. Also if a point is
         impossible with these totals: precision 0 at a recall above 0, or more false positives than
@@ -138,13 +129,6 @@ def roc_convex_hull(fpr: ArrayLike, tpr: ArrayLike) -> ROCPoints:
     ROCPoints
         The corners from (0, 0) to (1, 1). No three of them are on a line, up to rounding.
 
-    Raises
-    ------
-    ShapeError
-        If the lengths differ.
-    DataError
-        If a rate is outside [0, 1].
-
     Examples
     --------
     >>> roc_convex_hull([0.5, 0.6], [0.8, 0.1]).tpr.tolist()
@@ -171,11 +155,6 @@ def achievable_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: f
         The corners of the hull, and a point at each whole TP between them. The first point has
         recall 0 and the precision of the next point. The last point has recall 1 and precision
         P/(P + N).
-
-    Raises
-    ------
-    ShapeError, DataError
-        As by `roc_to_pr`.
 
     Examples
     --------
@@ -207,13 +186,6 @@ def interpolate_pr(tp: ArrayLike, fp: ArrayLike, positives: float) -> PRPoints:
     -------
     PRPoints
         The given and the added points in ascending order of recall; empty if there are no points.
-
-    Raises
-    ------
-    ShapeError
-        If the lengths differ.
-    DataError
-        If a count is below 0 or falls along the curve, or if `positives` is not above 0.
 
     Examples
     --------
@@ -313,8 +285,6 @@ def dominates(
 
     Raises
     ------
-    ShapeError
-        If the two arrays of a curve differ in length.
     DataError
         If a PR curve has no point with a recall above 0, if FPR or recall both rises and falls
         along a curve, if precision is 0 at a recall above 0, or if the curves have no interval in
@@ -352,11 +322,6 @@ def crossings(
     -------
     ROCPoints or PRPoints
         The crossings, as points of the space of the curves.
-
-    Raises
-    ------
-    ShapeError, DataError
-        As by `dominates`.
 
     Examples
     --------

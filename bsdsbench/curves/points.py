@@ -370,13 +370,6 @@ def threshold_curve(
         Points by falling threshold. TPR is NaN without positives, FPR without negatives. Without
         rows there are no points.
 
-    Raises
-    ------
-    ShapeError
-        If the lengths differ.
-    DataError
-        If a value is NaN or infinite, or if a count is negative.
-
     Examples
     --------
     >>> float(threshold_curve([1, 0, 1], [0.9, 0.5, 0.4]).tpr[-1])

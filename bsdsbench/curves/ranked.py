@@ -188,8 +188,6 @@ def pr(
 
     Raises
     ------
-    ShapeError
-        If the lengths differ.
     DataError
         If a value is NaN, if labels do not fit `reading`, or if an option is out of range.
 

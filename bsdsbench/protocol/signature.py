@@ -409,9 +409,7 @@ def _format_thresholds(values: tuple[float, ...]) -> str:
 
 
 def _parse_protocol(texts: Mapping[str, str], settings: Iterable[str]) -> Protocol:
-    """Build the protocol that a line describes by its words, by key, and its FIELD=VALUE
-    settings.
-    """
+    """Build the protocol that the words of a line and its settings FIELD=VALUE describe."""
     changes: dict[str, Any] = {}
     for key, text in texts.items():
         if key not in NO_FIELDS:
