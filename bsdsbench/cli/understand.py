@@ -312,8 +312,7 @@ def worst_command(
     columns = tables.columns
     # --by is either a column of groups, possibly with limits, or a score
     group_column = None
-    records = loaded[0].records
-    if by and column_of(by, records) in group_columns(records):
+    if by and column_of(by, loaded[0].records) in group_columns(loaded[0].records):
         group_column = by
     elif by is not None:
         columns = [by, *(columns or [])]

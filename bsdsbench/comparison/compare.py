@@ -110,65 +110,47 @@ def compare(
     """
     settings = bootstrap.check_sampling(n_boot, seed, level)
     given_word(test, "test", significance.TESTS)
-    compared_runs, notes = comparable(as_runs(runs, names, groups, group_by), common, force)
-    refuse_equal_names("runs", [run.name for run in compared_runs])
-    sampling = settings.over(compared_runs, cluster)
-    notes += sampling.notes(compared_runs[0])
-    return _compare_runs(compared_runs, notes, sampling, test, progress)
-
-
-def _compare_runs(
-    runs: Sequence[Evaluation],
-    notes: Sequence[str],
-    sampling: Sampling,
-    test: str,
-    progress: Progress | None,
-) -> Comparison:
-    """Compare runs of the same images by the scores that all of them have.
-
-    `notes` come from restricting the runs to these images, and `sampling` draws over them.
-    """
-    metrics = shared_metrics(runs)
-    names = tuple(run.name for run in runs)
-    n_pairs = len(runs) * (len(runs) - 1) // 2
-    # Each run is scored on all samples; a permutation test scores both runs of each pair again
-    n_passes = len(runs) + (2 * n_pairs if test == "permutation" else 0)
+    evaluations, notes = comparable(as_runs(runs, names, groups, group_by), common, force)
+    run_names = tuple(run.name for run in evaluations)
+    refuse_equal_names("runs", run_names)
+    sampling = settings.over(evaluations, cluster)
+    notes += sampling.notes(evaluations[0])
+    metrics = shared_metrics(evaluations)
+    pairs = list(combinations(evaluations, 2))
+    permuted_pairs = pairs if test == "permutation" else []
+    # Each run is scored on all samples, and once more for each pair whose counts are exchanged
+    n_passes = len(evaluations) + 2 * len(permuted_pairs)
     report_samples = bootstrap.sample_counter(progress, n_passes * sampling.n_boot)
-    sampled = bootstrap.sample_runs(runs, metrics, sampling, report_samples)
+    sampled = bootstrap.sample_runs(evaluations, metrics, sampling, report_samples)
     scores = bootstrap.shared_scores(sampled)
-    methods = sample_methods(sampled, dict.fromkeys(names, 1), sampling)
+    methods = sample_methods(sampled, dict.fromkeys(run_names, 1), sampling)
     by_score = {score: compare_score(score, methods, sampling) for score in scores}
-    permutation_p = {}
-    if test == "permutation":
-        for a, b in combinations(runs, 2):
-            permutation_p[a.name, b.name] = significance.permutation_p(
-                a, b, metrics, sampling, report_samples
-            )
-    tested = (
-        d if isnan(d.value) or not permutation_p else replace(d, p=permutation_p[d.a, d.b][d.score])
-        for compared in by_score.values()
-        for d in compared.differences
-    )
-    differences = _mark_solver(
-        _correct_families(tested), _score_changes_by_solver(sampled, metrics)
+    permutation_p = {
+        (a.name, b.name): significance.permutation_p(a, b, metrics, sampling, report_samples)
+        for a, b in permuted_pairs
+    }
+    differences = _test_differences(
+        [d for compared in by_score.values() for d in compared.differences],
+        permutation_p,
+        _score_changes_by_solver(sampled, metrics),
     )
     intervals = [interval for compared in by_score.values() for interval in compared.intervals]
     return Comparison(
-        names=names,
+        names=run_names,
         scores=scores,
-        intervals=tuple(sorted(intervals, key=lambda i: names.index(i.run))),
+        intervals=tuple(sorted(intervals, key=lambda i: run_names.index(i.run))),
         differences=tuple(differences),
         letters=_assign_letters(scores, sampled, differences, sampling.level),
         ranks={score: compared.ranks for score, compared in by_score.items()},
         images=_compare_images(metrics, sampled, sampling),
         test=test,
-        notes=(*notes, *_nothing_significant(sampling, n_pairs)),
-        late_starts=_late_starts(runs, metrics, scores),
-        signatures=tuple(str(run.signature) for run in runs),
-        shown=tuple(usual_scores(runs[0], scores, parts=True)),
-        coverage=fewer_values([s.weighted for s in sampled], names, scores),
-        left_out={run.name: run.left_out for run in runs if run.left_out},
-        **described_fields(runs, metrics, sampling),
+        notes=(*notes, *_nothing_significant(sampling, len(pairs))),
+        late_starts=_late_starts(evaluations, metrics, scores),
+        signatures=tuple(str(run.signature) for run in evaluations),
+        shown=tuple(usual_scores(evaluations[0], scores, parts=True)),
+        coverage=fewer_values([s.weighted for s in sampled], run_names, scores),
+        left_out={run.name: run.left_out for run in evaluations if run.left_out},
+        **described_fields(evaluations, metrics, sampling),
     )
 
 
@@ -199,21 +181,6 @@ def _nothing_significant(sampling: Sampling, n_pairs: int) -> list[str]:
     ]
 
 
-def _correct_families(differences: Iterable[ScoreDifference]) -> list[ScoreDifference]:
-    """Correct p-values by Holm's method, over all pairs of runs, for each score on its own.
-
-    A score that exists for each part of a metric, such as the Dice of each class, is corrected over
-    all of its parts as well.
-    """
-    # By metric, name of the score within it, and whether it is a score of parts
-    families = dict[tuple[str, str, bool], list[ScoreDifference]]()
-    for difference in differences:
-        if named := score_name(difference.score):
-            family = named.metric, named.column.key, named.part != ""
-            families.setdefault(family, []).append(difference)
-    return [corrected for family in families.values() for corrected in correct_p(family)]
-
-
 def _score_changes_by_solver(
     runs: Sequence[SampledRun], metrics: Sequence[str]
 ) -> dict[str, dict[str, float]]:
@@ -236,22 +203,36 @@ def _score_changes_by_solver(
     return changes_of_runs
 
 
-def _mark_solver(
-    differences: Iterable[ScoreDifference], changes_of_runs: Mapping[str, Mapping[str, float]]
+def _test_differences(
+    differences: Iterable[ScoreDifference],
+    permutation_p: Mapping[tuple[str, str], Mapping[str, float]],
+    solver_changes: Mapping[str, Mapping[str, float]],
 ) -> list[ScoreDifference]:
-    """Return the differences, marked if the official solver alone may have caused them.
+    """Return the differences with corrected p-values, and with marks of the official solver.
 
-    If it matched one of two runs, it may have moved their difference by its effect on that run. If
-    it matched both, it missed about as many pairs in each, so only its random choices matter.
+    A p-value comes from the bootstrap, unless `permutation_p` has it by pair and score. Holm's
+    method corrects p over all pairs of runs, for each score on its own. A score that exists for
+    each part of a metric, such as the Dice of each class, is corrected over all of its parts too.
+
+    The solver changed the scores of a run by about `solver_changes`. If it matched one of two runs,
+    it may have moved their difference as much. If it matched both, it missed about as many pairs in
+    each, so only its random choices matter.
     """
-    marked = []
+    # By metric, name of the score within it, and whether it is a score of parts
+    families = dict[tuple[str, str, bool], list[ScoreDifference]]()
     for d in differences:
-        changes_a, changes_b = changes_of_runs[d.a], changes_of_runs[d.b]
+        p = d.p
+        if permutation_p and not isnan(d.value):
+            p = permutation_p[d.a, d.b][d.score]
+        changes_a, changes_b = solver_changes[d.a], solver_changes[d.b]
         moves = SOLVER_MOVES
         if not (changes_a and changes_b):
             moves = (changes_a or changes_b).get(d.score, 0.0)
-        marked.append(replace(d, solver=abs(d.value) < moves, solver_moves=moves))
-    return marked
+        if named := score_name(d.score):
+            family = named.metric, named.column.key, named.part != ""
+            tested = replace(d, p=p, solver=abs(d.value) < moves, solver_moves=moves)
+            families.setdefault(family, []).append(tested)
+    return [corrected for family in families.values() for corrected in correct_p(family)]
 
 
 def _assign_letters(
@@ -280,8 +261,9 @@ def _assign_letters(
 def _compare_images(
     metrics: Sequence[str], runs: Sequence[SampledRun], sampling: Sampling
 ) -> tuple[ImagePairs, ...]:
-    """Compare each pair of runs image by image, for each metric.
+    """Compare each pair of runs image by image, by each metric's first score for single images.
 
+    Images on which the difference is undefined are left out.
     The influence of an image is the amount by which the difference of the metric's first score on
     all images would fall without this image, or without its whole cluster if clusters are drawn. If
     there is only one image or cluster, it is 0.
@@ -300,24 +282,13 @@ def _compare_images(
         if without_unit:
             change = without_unit[a.name][first_score] - without_unit[b.name][first_score]
             influence = (a.values[first_score] - b.values[first_score] - change)[units]
-        effects = _compare_each_image(a.run, b.run, metric, influence)
-        compared.append(ImagePairs(a.name, b.name, metric, effects))
+        values_a, values_b = a.run.image_scores(metric), b.run.image_scores(metric)
+        key = registry.get(metric).image_columns[0].key
+        effects = []
+        for image_id, image_influence in zip(a.run.image_ids, influence.tolist(), strict=True):
+            value_a, value_b = values_a[image_id][key], values_b[image_id][key]
+            if not isnan(value_a - value_b):
+                effect = ImageEffect(image_id, value_a, value_b, value_a - value_b, image_influence)
+                effects.append(effect)
+        compared.append(ImagePairs(a.name, b.name, metric, tuple(effects)))
     return tuple(compared)
-
-
-def _compare_each_image(
-    a: Evaluation, b: Evaluation, metric: str, influence: F8
-) -> tuple[ImageEffect, ...]:
-    """Compare two runs image by image, by the metric's first score for single images.
-
-    `influence` has a number for each image. Images with an undefined difference are left out.
-    """
-    score = registry.get(metric).image_columns[0].key
-    scores_a, scores_b = a.image_scores(metric), b.image_scores(metric)
-    effects = []
-    for image_id, influence_of_image in zip(a.image_ids, influence.tolist(), strict=True):
-        value_a, value_b = scores_a[image_id][score], scores_b[image_id][score]
-        effect = ImageEffect(image_id, value_a, value_b, value_a - value_b, influence_of_image)
-        if not isnan(effect.difference):
-            effects.append(effect)
-    return tuple(effects)

@@ -89,13 +89,11 @@ class ImagePairs:
     @property
     def record(self) -> tuple[int, int, int]:
         """Return the numbers of images on which run `a` wins, ties and loses, in this order."""
-        n_positive = sum(effect.difference > 0 for effect in self.effects)
-        n_negative = sum(effect.difference < 0 for effect in self.effects)
-        n_ties = len(self.effects) - n_positive - n_negative
+        n_higher = sum(effect.difference > 0 for effect in self.effects)
+        n_lower = sum(effect.difference < 0 for effect in self.effects)
+        n_ties = len(self.effects) - n_higher - n_lower
         lower_is_better = registry.get(self.metric).image_columns[0].lower
-        if lower_is_better:
-            return n_negative, n_ties, n_positive
-        return n_positive, n_ties, n_negative
+        return (n_lower, n_ties, n_higher) if lower_is_better else (n_higher, n_ties, n_lower)
 
     @property
     def effect_size(self) -> float:

@@ -348,14 +348,23 @@ def _check_images(
     of values in the two runs.
     """
     metrics = [m for m in run.metrics if m in baseline_run.metrics]
-    weighted_runs = [WeightedRun(compared, metrics) for compared in (run, baseline_run)]
+    weighted_runs = [WeightedRun(run_of_pair, metrics) for run_of_pair in (run, baseline_run)]
     coverage = fewer_values(weighted_runs, [run.name, baseline_run.name], list(tolerances))
     notes = coverage_lines(coverage, list(tolerances))
     tests: dict[str, ScoreDifference] = {}
     n_tests, alpha = 0, 1.0  # alpha: the p-value below which a drop is significant
     if sampling and metrics and tolerances:
         alpha = 1 - sampling.level
-        tests = _test_differences(run, baseline_run, tolerances, sampling, progress)
+        compared = compare(
+            [replace(run, name="now"), baseline_run],
+            level=sampling.level,
+            n_boot=sampling.n_boot,
+            seed=sampling.seed,
+            progress=progress,
+        )
+        # Holm's method corrects the p-values over all scores to check together
+        differences = correct_p(d for d in compared.differences if d.score in tolerances)
+        tests = {difference.score: difference for difference in differences}
         n_tests = sum(not math.isnan(test.p) for test in tests.values())
         least = least_p(len(run.records), sampling.n_boot, n_tests)
         if n_tests and least >= alpha:  # every score would pass
@@ -422,28 +431,6 @@ def _check_slices(
         checks += [replace(c, score=f"{c.score} [{label}]") for c in in_slice.checks]
         notes += [f"{label}: {note}" for note in in_slice.notes if note not in known_notes]
     return GateResult(run.name, tuple(checks), tuple(notes))
-
-
-def _test_differences(
-    run: Evaluation,
-    baseline_run: Evaluation,
-    scores: Collection[str],
-    sampling: Sampling,
-    progress: Progress | None,
-) -> dict[str, ScoreDifference]:
-    """Test the differences of `scores` between a run and the baseline by a paired bootstrap.
-
-    Holm's method corrects the p-values over all of these scores together.
-    """
-    compared = compare(
-        [replace(run, name="now"), baseline_run],
-        level=sampling.level,
-        n_boot=sampling.n_boot,
-        seed=sampling.seed,
-        progress=progress,
-    )
-    differences = correct_p(d for d in compared.differences if d.score in scores)
-    return {d.score: d for d in differences}
 
 
 def assert_scores(

@@ -17,7 +17,7 @@ from itertools import combinations
 from typing import Any
 
 from bsdsbench.comparison import bootstrap
-from bsdsbench.comparison.bootstrap import N_BOOT, SEED, Sampling
+from bsdsbench.comparison.bootstrap import N_BOOT, SEED
 from bsdsbench.comparison.comparable import comparable, refuse_equal_names, shared_metrics
 from bsdsbench.comparison.comparison import (
     ComparedScores,
@@ -39,7 +39,7 @@ from bsdsbench.comparison.sampled_methods import (
     described_fields,
     sample_methods,
 )
-from bsdsbench.results.evaluation import Evaluation, Progress
+from bsdsbench.results.evaluation import Progress
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.score_names import chosen_scores, flat_scores, usual_scores
 from bsdsbench.results.score_tables import METHOD, Row, table_footer
@@ -216,26 +216,15 @@ def compare_methods(
     methods = [method.in_order() for method in methods]
     refuse_equal_names("methods", [method.name for method in methods])
     runs, notes = comparable(as_runs(runs_of(methods), None, groups, group_by), common, force)
-    return _compare_methods(methods, runs, notes, settings.over(runs, cluster), progress)
-
-
-def _compare_methods(
-    methods: Sequence[Method],
-    runs: Sequence[Evaluation],
-    notes: Sequence[str],
-    sampling: Sampling,
-    progress: Progress | None,
-) -> MethodComparison:
-    """Compare methods by the scores that all of their runs have.
-
-    `runs` are the runs of all methods in order, restricted to the shared images.
-    """
+    sampling = settings.over(runs, cluster)
     metrics = shared_metrics(runs)
     report_samples = bootstrap.sample_counter(progress, len(runs) * sampling.n_boot)
     sampled_runs = bootstrap.sample_runs(runs, metrics, sampling, report_samples)
     scores = bootstrap.shared_scores(sampled_runs)
     sampled = sample_methods(sampled_runs, {m.name: m.n_runs for m in methods}, sampling)
-    paired = _paired_by_seed(methods)
+    # Runs are paired if two methods have the same seeds, which differ, and more than one run
+    alike = [(a, b) for a, b in combinations(methods, 2) if a.seeds == b.seeds]
+    paired = frozenset((a.name, b.name) for a, b in alike if a.distinct and a.n_runs > 1)
     by_score = {score: compare_score(score, sampled, sampling, paired) for score in scores}
     left_out = {}
     for method, restricted in zip(methods, with_runs(methods, runs), strict=True):
@@ -255,15 +244,6 @@ def _compare_methods(
         left_out=left_out,
         **described_fields(runs, metrics, sampling),
     )
-
-
-def _paired_by_seed(methods: Sequence[Method]) -> frozenset[tuple[str, str]]:
-    """Return the pairs of methods whose runs can be paired by seed, as pairs of names.
-
-    Both methods need the same seeds, which differ from each other, and more than one run.
-    """
-    pairs = [(a, b) for a, b in combinations(methods, 2) if a.seeds == b.seeds]
-    return frozenset((a.name, b.name) for a, b in pairs if a.distinct and a.n_runs > 1)
 
 
 def _variance_notes(

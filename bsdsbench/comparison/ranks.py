@@ -61,11 +61,11 @@ class Ranks:
 
 
 def ranks_of(score: str, scores: Mapping[str, tuple[float, F8]], level: float) -> Ranks:
-    """Rank methods by a score, METRIC.SCORE, on all images and in every bootstrap sample.
+    """Rank methods by a score, such as "boundary.ods", on all images and in bootstrap samples.
 
-    `scores` has the score of each method on all images and in B samples, (B,). A method whose score
-    on all images is NaN is left out. In samples in which its score is NaN, a method ranks last.
-    `level` is the confidence level of the intervals of ranks.
+    `scores` has the score of each method on all images and in each of B samples, (B,). A method
+    whose score on all images is NaN is left out. In samples in which its score is NaN, a method
+    ranks last. `level` is the confidence level of the intervals of ranks.
     """
     sign = 1 if lower_is_better(score) else -1  # makes a cost, of which less is better, of a score
     # Of each method, on all images
@@ -104,7 +104,7 @@ def indistinguishable_groups(compared: ComparedScores, score: str) -> list[tuple
     """Find the groups of consecutively ranked methods, no two of which differ significantly.
 
     Returns pairs (first, last): the positions, from 0 on, of the best and of the worst method of
-    the group in the ranking by the score, METRIC.SCORE. Groups of a single method, and groups
+    the group in the ranking by the score. Groups of a single method, and groups
     within a larger group, are left out.
     """
     different = _different_pairs(compared, score)
@@ -127,19 +127,16 @@ def indistinguishable_groups(compared: ComparedScores, score: str) -> list[tuple
 
 
 def _different_pairs(compared: ComparedScores, score: str) -> set[frozenset[str]]:
-    """Return the pairs of methods that differ significantly by a score, METRIC.SCORE.
+    """Return the pairs of methods that differ significantly by a score.
 
     Without a usable p-value, because it is NaN or because there are too few seeds for a significant
     one, a pair differs if the interval of the difference excludes 0.
     """
     different = set[frozenset[str]]()
     for d in compared.differences:
-        if d.score != score:
-            continue
         is_testable = not math.isnan(d.p) and (d.a, d.b) not in compared.untestable
         excludes_0 = d.low > 0 or d.high < 0
-        differ = d.significant(compared.level) if is_testable else excludes_0
-        if differ:
+        if d.score == score and (d.significant(compared.level) if is_testable else excludes_0):
             different.add(frozenset((d.a, d.b)))
     return different
 

@@ -132,13 +132,17 @@ def compared_table(comparisons: Mapping[str, ComparedScores], column: str) -> Ta
         for note in compared.notes:
             names_by_note.setdefault(note, []).append(name)
     notes = [f"{', '.join(names)}: {note}" for note, names in names_by_note.items()]
+    rows: list[list[Cell]] = []
     if len(first.names) == 1:
-        rows = _interval_rows(comparisons)
+        for name, compared in comparisons.items():
+            for score in compared.scores_shown:
+                interval = compared.interval_of(compared.names[0], score)
+                value = Estimate(interval.value, interval.low, interval.high, comparable=False)
+                rows.append([name, compared.n_images, heading(score), value])
         value_field = Field("value", f"value [{first.percent} interval]", "value", ".3f")
         fields = [*slice_fields, Field("score", "Score"), value_field]
         title = f"Scores with intervals by {column}"
         return Table("slices", title, fields, rows, notes=notes, n_labels=1)
-    rows = []
     for score in first.scores_shown:
         rows += _difference_rows(comparisons, score)
     a, b, score_label, difference, p, p_holm, _ = difference_fields(first.percent)
@@ -149,17 +153,6 @@ def compared_table(comparisons: Mapping[str, ComparedScores], column: str) -> Ta
     )
     title = f"Differences by {column}"
     return Table("slices", title, fields, rows, notes=[star_note, *notes], n_labels=3)
-
-
-def _interval_rows(comparisons: Mapping[str, ComparedScores]) -> list[list[Cell]]:
-    """Return the rows of a single run: slice, number of images, score, value with interval."""
-    rows: list[list[Cell]] = []
-    for name, compared in comparisons.items():
-        for score in compared.scores_shown:
-            interval = compared.interval_of(compared.names[0], score)
-            value = Estimate(interval.value, interval.low, interval.high, comparable=False)
-            rows.append([name, compared.n_images, heading(score), value])
-    return rows
 
 
 def _difference_rows(comparisons: Mapping[str, ComparedScores], score: str) -> list[list[Cell]]:

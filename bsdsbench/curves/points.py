@@ -184,26 +184,14 @@ AnyCurve = PRResult | ROCResult | CurvePoints | ROCPoints | PRPoints | PRCurve
 def to_space(curve: AnyCurve, axes: AxesKind) -> PRResult | ROCResult | CurvePoints | PRCurve:
     """Convert a curve to an object that can be drawn on these axes, with its points in order.
 
-    "pr" axes need precision and recall, "roc" and "det" axes TPR and FPR.
+    "pr" axes need precision and recall, "roc" and "det" axes TPR and FPR. PRPoints become
+    CurvePoints without FPR and totals.
 
     Raises DataError if `curve` is not a single curve of this package, or if the conversion needs
     class totals that the curve does not have.
     """
-    return _with_precision(curve) if axes == "pr" else _with_rates(curve)
-
-
-def check_totals(points: CurvePoints) -> None:
-    """Raise DataError if there are points but the total of a class is unknown."""
-    if points.tpr.size and math.isnan(points.positives + points.negatives):
-        raise _missing_totals()
-
-
-def _with_precision(curve: AnyCurve) -> PRResult | CurvePoints | PRCurve:
-    """Convert a curve to an object with precision and recall, with its points along the curve.
-
-    A ROCResult becomes the PRResult of the same counts. PRPoints become CurvePoints without FPR and
-    totals. Errors are raised as by `to_space`.
-    """
+    if axes != "pr":
+        return _with_rates(curve)
     if isinstance(curve, PRResult):
         return along_curve(curve)
     if isinstance(curve, ROCResult):
@@ -217,6 +205,12 @@ def _with_precision(curve: AnyCurve) -> PRResult | CurvePoints | PRCurve:
     points = points_of(curve)
     check_totals(points)
     return points
+
+
+def check_totals(points: CurvePoints) -> None:
+    """Raise DataError if there are points but the total of a class is unknown."""
+    if points.tpr.size and math.isnan(points.positives + points.negatives):
+        raise _missing_totals()
 
 
 def _with_rates(curve: AnyCurve) -> ROCResult | CurvePoints:
@@ -380,7 +374,14 @@ def threshold_curve(
         instances = np.ones(s.size)
         positive_instances = np.clip(positive_instances, 0, 1)
     else:
-        instances = _instances_per_row(instance_count, s.size)
+        (instances,) = check_columns("number", instance_count=instance_count)
+        if instances.size not in (1, s.size):
+            raise ShapeError(
+                f"instance_count: {instances.size} values, expected 1 or one per score ({s.size})"
+            )
+        if (instances < 0).any():
+            raise DataError("instance_count: expected numbers, 0 or more")
+        instances = np.broadcast_to(instances, s.size)
         positive_instances = np.minimum(positive_instances, instances)
     thresholds = _schroedl_thresholds(s, num_thresholds, with_smallest=not strict)
     by_falling_score = np.argsort(-s, kind="stable")
@@ -418,21 +419,6 @@ def _schroedl_thresholds(scores: F8, num_thresholds: int | None, with_smallest: 
     if with_smallest:
         quantiles = np.r_[distinct[:1], quantiles]
     return np.unique(quantiles)[::-1]
-
-
-def _instances_per_row(instance_count: ArrayLike, n_rows: int) -> F8:
-    """Return the number of instances in each row, (n_rows,), from one for all or one for each.
-
-    Raises ShapeError for another number of values, and DataError if one is negative.
-    """
-    (counts,) = check_columns("number", instance_count=instance_count)
-    if counts.size not in (1, n_rows):
-        raise ShapeError(
-            f"instance_count: {counts.size} values, expected 1 or one per score ({n_rows})"
-        )
-    if (counts < 0).any():
-        raise DataError("instance_count: expected numbers, 0 or more")
-    return np.broadcast_to(counts, n_rows)
 
 
 def _hazen_quantiles(values: F8, n: int) -> F8:

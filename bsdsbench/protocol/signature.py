@@ -190,8 +190,14 @@ class Signature:
                 texts[key] = value
             else:
                 raise ProtocolError(f"signature {word}: expected one of {', '.join(WORDS)}, once")
+        changes: dict[str, Any] = {}  # of the preset that the word "proto" names
         try:
-            protocol = _parse_protocol(texts, settings)
+            for key in texts.keys() - {*NO_FIELDS}:
+                changes |= _parse_text(key, texts[key])
+            if texts.get("thr") == UNKNOWN:
+                changes["name"] = UNSTATED_GRID
+            changes |= parse_overrides(settings)
+            protocol = Protocol.preset(str(changes.pop("base", _BASE))).replace(**changes)
         except ProtocolError as error:
             raise ProtocolError(f"signature: {error}") from None
         run_texts: dict[str, Any] = {key: texts.get(key, UNKNOWN) for key in NO_FIELDS}
@@ -406,18 +412,6 @@ def _format_thresholds(values: tuple[float, ...]) -> str:
     if count > 4 and values == tuple(np.linspace(values[0], values[-1], count).tolist()):
         return f"{values[0]}..{values[-1]}/{count}"
     return "at " + ",".join(map(number_text, values))
-
-
-def _parse_protocol(texts: Mapping[str, str], settings: Iterable[str]) -> Protocol:
-    """Build the protocol that the words of a line and its settings FIELD=VALUE describe."""
-    changes: dict[str, Any] = {}
-    for key, text in texts.items():
-        if key not in NO_FIELDS:
-            changes |= _parse_text(key, text)
-    if texts.get("thr") == UNKNOWN:
-        changes["name"] = UNSTATED_GRID
-    changes |= parse_overrides(settings)
-    return Protocol.preset(str(changes.pop("base", _BASE))).replace(**changes)
 
 
 def _parse_text(key: str, text: str) -> dict[str, object]:
