@@ -73,8 +73,7 @@ def iterate_rules(run: PRCurve, images: PRCurve, whole: PRCurve) -> Iterator[Sco
 
     run : the curve of the run
     images : the curves of the N single images, (N, T)
-    whole : the curve of the run with one more point, for threshold 0, if that point is known;
-        otherwise the same as `run`
+    whole : `run` with one more point, for threshold 0, if that point is known; otherwise `run`
     """
     bsds, seism = "the BSDS500 programs", "SEISM, skeval"
     sklearn_ap, sklearn_auc = "scikit-learn's average precision", "numpy's and scikit-learn's auc"
@@ -108,25 +107,21 @@ def iterate_other_columns(
     """Yield the scores of the run in other columns that the published values may belong to.
 
     A metric may compute the same quantity in several ways, in a column each: "mae_mean" and
-    "mae_sum", for example, are the variants "_mean" and "_sum" of the quantity "mae". A published
-    "mae" may be either.
+    "mae_sum" are the variants "_mean" and "_sum" of the quantity "mae". A published "mae" may be
+    either.
 
-    metric : the metric
     targets : the published values by column key
     scores : the scores of the run by column key
 
-    Yields, for each variant that has a score for every target, the headings of its columns and a
-    dict from target to score. The variant of the targets themselves is included. Yields nothing if
-    the targets belong to several parts (such as classes), or if the column of a target belongs to
-    no quantity.
+    Yields, for each variant that has a score for every target, its own included, the headings of
+    its columns and a dict from target to score. Yields nothing if the targets belong to several
+    parts (such as classes), or if the column of a target belongs to no quantity.
     """
-    parts = set()
-    for target in targets:
-        name = score_name(f"{metric.name}.{target}")
-        parts.add(name.part if name else "")
+    names = [score_name(f"{metric.name}.{target}") for target in targets]
+    parts = {name.part if name else "" for name in names}
     if len(parts) != 1:
         return
-    part = parts.pop()
+    (part,) = parts
     prefix = f"{part}." if part else ""
     columns = {prefix + c.key: c for c in metric.columns if c.quantity}
     if not targets.keys() <= columns.keys():
@@ -152,9 +147,9 @@ _RULES += [("ODS", *rule) for rule in ODS_RULES.items()]
 def add_whole_image(files: Sources, protocol: Protocol, thresholds: F8, matches: F8) -> PRCurve:
     """Return a run's curve with one more point, for threshold 0, at which every pixel is predicted.
 
-    files : the files of the run. The ground truth of every image is read to count this point.
-    protocol : the protocol of the run
-    thresholds : (T,), the thresholds of the other points, which are above 0 and ascending
+    The ground truth of every image in `files` is read to count this point.
+
+    thresholds : (T,), those of the other points, above 0 and ascending
     matches : (T, 4), the counts at these thresholds, summed over the images
     """
     matches_at_0 = np.zeros(4, np.int64)
@@ -168,22 +163,19 @@ def add_whole_image(files: Sources, protocol: Protocol, thresholds: F8, matches:
 def build_rules_tables(runs: Sequence[Evaluation], gt_dir: StrPath | None = None) -> list[Table]:
     """Return a table of AP and ODS by every rule in use, for each metric with curves.
 
-    runs : the runs, one column each
+    A table has a column for each run, and a row for each rule and, if parts of the metric such as
+    classes have curves too, each part. A cell is None if the run has no such curve, or if the rule
+    cannot be applied to it. Raises DataError if no run has a curve.
+
     gt_dir : the folder of the ground truth, which some rules need; see `_apply_rules`. By default
         it is the folder that the run itself names.
-
-    A table has a row for each rule. If parts of a metric, such as classes, have curves too, it has
-    a row for each rule and part. A cell is None if the run has no such curve, or if the rule cannot
-    be applied to it. Raises DataError if no run has a curve.
     """
     tables = []
     for metric in dict.fromkeys(metric for run in runs for metric in run.metrics):
         values_of_runs = []  # of each run: part -> (score, rule) -> value
         for run in runs:
             curves = curves_of(run, metric) if metric in run.metrics else {}
-            values = {}
-            for part, curve in curves.items():
-                values[part] = _apply_rules(run, metric, part, curve, gt_dir)
+            values = {p: _apply_rules(run, metric, p, curve, gt_dir) for p, curve in curves.items()}
             values_of_runs.append(values)
         parts = dict.fromkeys(part for values in values_of_runs for part in values)
         if not parts:
@@ -201,15 +193,11 @@ def build_rules_tables(runs: Sequence[Evaluation], gt_dir: StrPath | None = None
                     row.append(part)
                 row += [values.get(part, {}).get((score, rule)) for values in values_of_runs]
                 rows.append([*row, description])
-        is_default = metric in registry.DEFAULT_METRICS
-        table = Table(
-            "rules" if is_default else f"rules-{metric}",
-            "Rules" if is_default else f"Rules, {metric}",
-            [*labels, *run_columns, Field("what", "What it is")],
-            rows,
-            reading=reading_line(runs),
-            n_labels=len(labels),
-        )
+        key, title = "rules", "Rules"
+        if metric not in registry.DEFAULT_METRICS:
+            key, title = f"rules-{metric}", f"Rules, {metric}"
+        fields = [*labels, *run_columns, Field("what", "What it is")]
+        table = Table(key, title, fields, rows, reading=reading_line(runs), n_labels=len(labels))
         tables.append(table)
     if not tables:
         raise DataError(f"{', '.join(run.name for run in runs)}: no curve, expected one to read")
@@ -219,20 +207,15 @@ def build_rules_tables(runs: Sequence[Evaluation], gt_dir: StrPath | None = None
 def _apply_rules(
     run: Evaluation, metric: str, part: str, curve: PRCurve, gt_dir: StrPath | None
 ) -> Mapping[tuple[str, str], float | None]:
-    """Compute AP and ODS of one curve by every rule.
+    """Compute AP and ODS of one curve by every rule, by ("AP" or "ODS", rule), None if undefined.
 
-    run : the run
-    metric : the metric that the curve belongs to
     part : the part of the metric, such as a class, or "" for the curve of the whole metric
-    curve : the curve
     gt_dir : the folder of the ground truth, by default the folder that the run names
 
     Two rules need a point at threshold 0, where every pixel is predicted: "edter", and for metrics
-    other than boundaries also "step". The point is taken from the curve or from the run's counts.
-    For boundaries, it can also be counted from the ground truth. If the point is not known, "edter"
-    gives None, and "step" is applied to the curve as it is.
-
-    Returns a dict from ("AP" or "ODS", name of the rule) to the value, None if it is undefined.
+    other than boundaries also "step". It is taken from the curve or from the run's counts or, for
+    boundaries, counted from the ground truth. If it is not known, "edter" gives None, and "step" is
+    applied to the curve as it is.
     """
     is_boundary = metric in registry.DEFAULT_METRICS
     whole = curve  # will have the point at threshold 0, if it is known
@@ -250,9 +233,7 @@ def _apply_rules(
     for rule in AP_RULES:
         ap = float(area(curve_of_rule.get(rule, curve), rule))
         numbers["AP", rule] = None if np.isnan(ap) else ap
-    for rule in ODS_RULES:
-        numbers["ODS", rule] = float(best(curve, rule).f)
-    return numbers
+    return numbers | {("ODS", rule): float(best(curve, rule).f) for rule in ODS_RULES}
 
 
 # ---- settings: images are counted again ----------------------------------------------------------
@@ -298,11 +279,7 @@ class CountingChange:
         return any(d.severity is not Severity.IGNORED for d in differences)
 
     def truth(self, gt: GroundTruth) -> GroundTruth:
-        """Return the ground truth of the annotators that this change reads.
-
-        This is the ground truth itself, that of the first annotator alone, or one boundary map that
-        has the boundaries of all annotators.
-        """
+        """Return the ground truth of the annotators that this change reads."""
         if self.annotators == "first":
             drawings = gt.parts.keys() & {"boundaries", "segmentations"}
             return gt.replace(**{name: gt.parts[name][:1] for name in drawings})
@@ -314,8 +291,8 @@ class CountingChange:
     def with_other(self, other: CountingChange) -> CountingChange | None:
         """Combine two changes into one with two causes.
 
-        Returns None if the changes exclude each other: if they are of the same kind, or if both
-        change the same field of the protocol.
+        Returns None if they exclude each other: if they are of the same kind, or change the same
+        field of the protocol.
         """
         fields = set().union(*self.changes)
         other_fields = set().union(*other.changes)
@@ -392,16 +369,10 @@ def many_to_one_counts(
 ) -> MatchCounts:
     """Count boundary pixels as `boundary_counts` does, but let a pixel match any number of others.
 
-    Wrong implementations of the benchmark count like this. A predicted pixel is correct if a pixel
-    of any annotator lies within the tolerance. An annotated pixel is detected if any predicted
-    pixel lies within the tolerance. Thick edges and double responses then cost nothing: HED's first
-    40 maps score 0.8038 instead of 0.7657.
-
-    pred : a prediction or a soft map
-    gts : the ground truth, or the boundary maps of the annotators
-    protocol : the protocol, with the tolerance and the thresholds
-
-    If the prediction or the ground truth has no boundary pixel, nothing matches.
+    Wrong implementations of the benchmark count like this: a predicted pixel is correct if a pixel
+    of any annotator lies within the tolerance, and an annotated pixel is detected if any predicted
+    pixel does. Thick edges and double responses then cost nothing: HED's first 40 maps score 0.8038
+    instead of 0.7657.
     """
     from scipy import ndimage
 
@@ -446,9 +417,8 @@ def find_named_subsets(ids: Sequence[str], place: str | Path | None) -> dict[str
     place : the ground-truth folder, or None. If it exists, split files (.txt, .lst) are looked for
         in it and in the two folders above it.
 
-    Returns a dict from a description of the subset to an int64 array (n,) with the indices of its
-    images in `ids`, in ascending order. A subset is left out if it is empty, if it has all images,
-    or if it equals an earlier one.
+    Returns a dict from a description of the subset to the indices of its images in `ids`, int64
+    (n,), ascending. A subset is left out if it is empty, has all images, or equals an earlier one.
     """
     known_sets = {name: list(images) for name, images in shipped_sets().items()}
     gt_dir = Path(place) if place else None

@@ -172,10 +172,7 @@ class Examination(ExaminedInputs):
     findings: Findings = field(default_factory=Findings)
 
     def report_code(self, code: str, sound: list[ExaminedImage]) -> list[ExaminedImage]:
-        """Report the sound images in which the problem `code` was seen when they were read.
-
-        Returns the images that are still sound.
-        """
+        """Report the sound images with the problem `code`, and return those still sound."""
         return self.report_images(code, [i for i in sound if code in i.codes], sound)
 
     def report_images(
@@ -185,15 +182,13 @@ class Examination(ExaminedInputs):
         sound: list[ExaminedImage],
         **details: object,
     ) -> list[ExaminedImage]:
-        """Report a problem of some of the sound images; do nothing if there are none.
+        """Report a problem of some of the sound images, and return those that are still sound.
 
-        code : the kind of problem, a key of CHECKS
-        images : the images that have the problem
+        code : the kind of problem, a key of CHECKS. If it is an error, `images` are no longer sound
+        images : the images that have the problem. If there are none, nothing is reported
         details : values for the placeholders of the message; see `report`. The message may also
-            have the placeholders {first} (the first image), {maps} (the number of images in words,
-            such as "2 maps") and {measured} (the number of sound images that were measured).
-
-        Returns the images that are still sound: without `images` if the problem is an error.
+            have {first} (the first image), {maps} (the number of images in words, such as "2 maps")
+            and {measured} (the number of sound images that were measured).
         """
         if not images:
             return sound
@@ -210,10 +205,8 @@ class Examination(ExaminedInputs):
         """Add a finding about some files, or about the whole set if `files` is empty.
 
         code : the kind of problem, a key of CHECKS, which has its level, message and remedy
-        files : the names of the files
-        details : values for the placeholders of the message. The placeholders {n} (number of
-            files) and {of} (number of all images) are always available. The detail `fix`, a tuple,
-            replaces the remedy.
+        details : values for the placeholders of the message, besides {n} (number of files) and {of}
+            (number of all images). The detail `fix`, a tuple, replaces the remedy.
         """
         level, text, fix = CHECKS[code]
         message = text.format(**{"of": len(self.images), "n": len(files), **details})
@@ -227,10 +220,7 @@ class Examination(ExaminedInputs):
     ) -> float:
         """Return the ODS F of images, counted at few thresholds (TRIAL) to save time.
 
-        measured : the images
-        protocol : the protocol, except for its thresholds
-        change : a function that takes each soft map (H, W) and returns the map to count instead.
-            By default the maps are counted as they are.
+        change : a function that takes each soft map (H, W) and returns the map to count instead
         """
         metric, protocol = self.metric, protocol.replace(thresholds=TRIAL)
         counts = []
@@ -254,8 +244,7 @@ class Examination(ExaminedInputs):
 
         code, images, sound, details : as for `report_images`. The message may also have the
             placeholder {tried}, which says how F rises.
-        protocol : the remedy, if it is another protocol
-        change : the remedy, if it is a change of each soft map; see `best_f`
+        protocol, change : the remedy: another protocol, or a change of each soft map; see `best_f`
 
         The remedy is tried on those of the images that were measured. If none were, nothing is
         reported. Returns the images that are still sound.
@@ -265,19 +254,18 @@ class Examination(ExaminedInputs):
             return sound
         before = self.best_f(measured, self.protocol)
         after = self.best_f(measured, protocol or self.protocol, change)
-        if after >= before + GAIN:
-            tried = f"F rises from {before:.3f} to {after:.3f}"
-            return self.report_images(code, images, sound, tried=tried, **details)
-        return sound
+        if after < before + GAIN:
+            return sound
+        tried = f"F rises from {before:.3f} to {after:.3f}"
+        return self.report_images(code, images, sound, tried=tried, **details)
 
 
 def check_image_names(examination: Examination) -> None:
-    """Report ids that only the predictions or only the ground truth have.
+    """Report ids that only the predictions ("extra") or only the ground truth ("missing") have.
 
-    Such ids are reported as "missing" and "extra". If both occur and fewer than half of the ids of
-    the ground truth have a prediction, a single problem is reported instead. It is "names" if the
-    other predictions have the missing ids with a common prefix or suffix. Otherwise it is "split",
-    because the two sides seem to be different splits of the data set.
+    If both occur and fewer than half of the ids of the ground truth have a prediction, a single
+    problem is reported: "names" if the other predictions have the missing ids with a common prefix
+    or suffix, or else "split", because the two seem to be different splits of the data set.
     """
     preds, gts = examination.preds, examination.gts
     missing = [image_id for image_id in gts if image_id not in preds]
@@ -297,8 +285,8 @@ def check_image_names(examination: Examination) -> None:
 def check_doubled_files(examination: Examination) -> None:
     """Report images that seem to have more than one file, among predictions or ground truth.
 
-    These are ids that differ only in upper and lower case, and ids with several files of which it
-    is not clear whether they belong to one image.
+    Their ids differ only in upper and lower case, or have several files of which it is not clear
+    whether they belong to one image.
     """
     doubled_preds, doubled_gts = examination.doubled
     for what, files_of, doubled in (
@@ -308,28 +296,21 @@ def check_doubled_files(examination: Examination) -> None:
         ids_by_lower_case: dict[str, list[str]] = {}
         for image_id in files_of:
             ids_by_lower_case.setdefault(image_id.casefold(), []).append(image_id)
-        files: list[str] = []
-        for ids in ids_by_lower_case.values():
-            if len(ids) > 1 or ids[0] in doubled:
-                for image_id in ids:
-                    files += map(str, files_of[image_id])
+        groups = [ids for ids in ids_by_lower_case.values() if len(ids) > 1 or ids[0] in doubled]
+        files = [str(file) for ids in groups for image_id in ids for file in files_of[image_id]]
         if files:
             examination.report("doubled", files, what=what)
 
 
 def _find_affixes(missing: Sequence[str], extra: Sequence[str]) -> str:
-    """Find a prefix and a suffix by which names differ from the ids that are missing.
+    """Return "PREFIX*SUFFIX" if `extra` has the name PREFIX + id + SUFFIX for every missing id.
 
-    Returns "PREFIX*SUFFIX" if `extra` has the name PREFIX + id + SUFFIX for every missing id.
     Returns "" if there is no such prefix and suffix.
     """
     first_id = missing[0]
     for name in extra:
-        if first_id not in name:
-            continue
-        prefix, _, suffix = name.partition(first_id)
-        expected_names = {prefix + image_id + suffix for image_id in missing}
-        if expected_names <= set(extra):
+        prefix, separator, suffix = name.partition(first_id)
+        if separator and {prefix + image_id + suffix for image_id in missing} <= set(extra):
             return f"{prefix}*{suffix}"
     return ""
 
@@ -338,8 +319,8 @@ def check_files(examination: Examination) -> None:
     """Report files that cannot be read, and what the metric itself has found.
 
     Files whose problems differ only in the name of the file and in numbers make one finding. The
-    metric finds images that it cannot count, and symptoms, which are problems that it looks for. A
-    symptom is reported if at least half of the measured images have it.
+    metric finds images that it cannot count, and symptoms, which are reported if at least half of
+    the measured images have them.
     """
     for similar in group_similar_problems(examination.unread):
         files = [Path(problem.file).name for problem in similar]
@@ -357,11 +338,9 @@ def check_files(examination: Examination) -> None:
 def check_values(examination: Examination) -> list[ExaminedImage]:
     """Report problems with the sizes of maps, with the annotations, and with the values of maps.
 
-    Two of these problems concern the whole set. "one-annotator" is reported if every image has a
-    single annotator although the data set (MANY_ANNOTATORS) has several. "values" is reported if
-    the values of the files have no single meaning. The other problems concern single images.
-
-    Returns the images without an error.
+    Two of these concern the whole set: "one-annotator", if every image has a single annotator
+    although the data set (MANY_ANNOTATORS) has several, and "values", if the values of the files
+    have no single meaning. Returns the images without an error.
     """
     sound = examination.images
     for code in ("annotators", "transposed", "resized"):
@@ -419,16 +398,13 @@ def check_lines(examination: Examination, sound: list[ExaminedImage]) -> None:
 
 
 def _check_displacement(examination: Examination, sound: list[ExaminedImage]) -> None:
-    """Report maps that are displaced from the ground truth by about a pixel or more, all together.
+    """Report maps that are all displaced from the ground truth by about a pixel or more.
 
     If the displacements of their quarters differ by more than SCALED pixels, this is reported as
-    "scaled". Otherwise, it is reported as a "shift" if moving the maps back raises F.
+    "scaled", or else as a "shift" if moving the maps back raises F.
     """
-    images, maps = [], []
-    for image in sound:
-        if image.maps:
-            images.append(image)
-            maps.append((image.maps.soft, image.maps.truth))
+    images = [image for image in sound if image.maps]
+    maps = [(image.maps.soft, image.maps.truth) for image in images if image.maps]
     moved = examined_images.find_displacement(maps, CORRELATED) if maps else None
     if not moved or (round(moved.rows), round(moved.columns)) == (0, 0):
         return

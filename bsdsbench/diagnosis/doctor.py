@@ -64,11 +64,6 @@ def doctor(
     progress : callable or None
         Called with (steps done, all steps, next step); a step is an image, or the checks.
 
-    Returns
-    -------
-    Findings
-        A list of the problems; empty if there are none.
-
     Raises
     ------
     PairingError
@@ -111,11 +106,7 @@ def _examine_metric(
     looked_at: int,
     progress: Progress | None,
 ) -> Findings:
-    """Examine predictions and ground truth as one metric reads them.
-
-    name : the metric
-    options : the options of the run that is planned
-    pred_dir, gt_dir, looked_at, progress : the parameters of `doctor`
+    """Examine predictions and ground truth as one metric reads them; see `doctor`.
 
     All images that have both a prediction and ground truth are read. About `looked_at` of them,
     evenly spread, are measured further. If one of these cannot be measured, the next image takes
@@ -190,12 +181,10 @@ def _late_start_note(examination: checks.Examination) -> str:
 def _late_boundary_start_note(examination: checks.Examination) -> str:
     """Return a note if the curve of measured soft maps starts at a recall above LATE_START.
 
-    To save time, boundaries are counted at the lowest and the highest threshold only.
-
-    Returns "" if the curve starts early enough, or if the AP rule does not count the part below the
-    start as 0. Returns "" also if there is no curve: if there is no soft map, if the protocol has
-    fewer than two thresholds above 0, or if recall is the same at both ends. With the AP rule
-    "seism", there is also no curve if no pixel is predicted at the highest threshold.
+    To save time, boundaries are counted at the lowest and the highest threshold only. Returns "" if
+    the curve starts early enough, if the AP rule does not count the part below the start as 0, or
+    if there is no curve: no soft map, fewer than two thresholds above 0, the same recall at both
+    ends, or, with the AP rule "seism", no predicted pixel at the highest threshold.
     """
     protocol = examination.protocol
     measured = [image.maps for image in examination.images if image.maps]

@@ -160,20 +160,16 @@ class ExaminedInputs:
     ) -> None:
         """Find the problems of a boundary map, and add their codes to `image.codes`.
 
-        image : the image, to which the results are added
-        pred, gt : its prediction and its ground truth
-        measure : also take the measurements that are slow
-
-        If the prediction has no soft map, nothing is measured. If the map cannot be compared with
-        the ground truth, only the measurements that do not compare the two are taken.
+        `measure` also takes the measurements that are slow. If the prediction has no soft map,
+        nothing is measured. If the map cannot be compared with the ground truth, only the
+        measurements that do not compare the two are taken.
         """
         image.annotators = len(gt.boundaries)
         maps = look_at(pred, gt, self.protocol)
         if not maps.soft.size:
             return
-        all_annotators_drew = all(boundary_map.any() for boundary_map in gt.boundaries)
         shares_of_boundary = [boundary_map.mean() for boundary_map in gt.boundaries]
-        if all_annotators_drew and np.mean(shares_of_boundary) > 0.5:
+        if all(shares_of_boundary) and np.mean(shares_of_boundary) > 0.5:
             image.codes.add("gt-polarity")
         if not maps.soft.any():
             image.codes.add("zero")
@@ -221,12 +217,9 @@ def _find_slow_problems(file: str, maps: MeasuredMaps, protocol: Protocol) -> se
 
 
 def _share_on_hundredths(soft: NDArray[Any]) -> float:
-    """Return the share of values that are exactly k/100, among those strictly between 0 and 1.
+    """Return the share of values that are exactly k/100, rounded to the dtype of the map.
 
-    soft : (H, W), float32 or float64. A value is exactly k/100 if it equals k/100 rounded to this
-        type.
-
-    Returns 0 if no value is strictly between 0 and 1.
+    Only values strictly between 0 and 1 count. If there are none, the share is 0.
     """
     values = soft[(soft > 0) & (soft < 1)]
     if not values.size:
@@ -238,14 +231,13 @@ def _share_on_hundredths(soft: NDArray[Any]) -> float:
 def _jpeg_ratio(soft: F8) -> float:
     """Measure how strongly a map (H, W) bears the traces of JPEG compression.
 
-    JPEG rounds many high cosine coefficients of its 8 x 8 blocks to 0. The share of coefficients
-    that vanish is computed for JPEG's own blocks. For comparison, it is also computed for two
-    displaced grids of blocks, in which JPEG leaves no zeros.
+    JPEG rounds many high cosine coefficients of its 8 x 8 blocks to 0. The ratio compares the share
+    of coefficients that vanish in JPEG's own blocks with the larger share in two displaced grids of
+    blocks, in which JPEG leaves no zeros. A ratio above the constant JPEG means that the map was
+    compressed.
 
-    Returns the share of JPEG's blocks, divided by the larger share of the displaced grids. A ratio
-    above the constant JPEG means that the map was compressed. Returns 1, which means no trace, if
-    nothing vanishes on one of the grids, or if the share of JPEG's blocks exceeds that of a
-    displaced grid by less than CHANCE standard errors.
+    Returns 1, which means no trace, if nothing vanishes on one of the grids, or if the shares
+    differ by less than CHANCE standard errors.
     """
     shares = _compute_vanishing_shares(soft)
     largest = 0.0  # mean share of a displaced grid
@@ -263,12 +255,9 @@ def _jpeg_ratio(soft: F8) -> float:
 def _compute_vanishing_shares(soft: F8) -> F8:
     """Compute, for each 8 x 8 block of a map, the share of high cosine coefficients that vanish.
 
-    soft : (H, W), the map in [0, 1], which is scaled to 0 .. 255 as in JPEG files
-
-    Incomplete and nearly constant blocks are left out. The constants HIGH_FREQUENCY, VANISHING and
-    LEAST_SPAN define what is high, what vanishes, and what is nearly constant.
-
-    Returns float64 (blocks,).
+    The map, (H, W) in [0, 1], is scaled to 0 .. 255 as in JPEG files. Incomplete and nearly
+    constant blocks are left out. The constants HIGH_FREQUENCY, VANISHING and LEAST_SPAN define what
+    is high, what vanishes, and what is nearly constant. Returns float64 (blocks,).
     """
     from scipy.fft import dctn
 
@@ -291,14 +280,11 @@ def _compute_vanishing_shares(soft: F8) -> F8:
 def _correlate_shifts(soft: F8, truth: F8) -> F8:
     """Correlate a map with its ground truth for all shifts of up to REACH rows and columns.
 
-    soft : (H, W), the map
     truth : (H, W), the number of annotators that marked each pixel
 
-    The mean of either is subtracted, and both are blurred.
-
-    Returns float64 (2 * REACH + 1, 2 * REACH + 1). The entry [REACH + dy, REACH + dx] is the
-    correlation, from -1 to 1, on the assumption that the map lies dy rows below and dx columns to
-    the right of the ground truth. All entries are 0 if the map or the ground truth is constant.
+    The mean of either is subtracted, and both are blurred. Returns (2 * REACH + 1, 2 * REACH + 1),
+    from -1 to 1: the entry [REACH + dy, REACH + dx] assumes that the map lies dy rows below and dx
+    columns to the right of the ground truth. All entries are 0 if either is constant.
     """
     from scipy import fft, ndimage
 
@@ -324,10 +310,9 @@ class Displacement(NamedTuple):
 def find_displacement(maps: Sequence[tuple[F8, F8]], least: float) -> Displacement | None:
     """Find the displacement from the ground truth that all maps have in common.
 
-    maps : for each image, the map (H, W), and the number of annotators that marked each pixel
-        (H, W)
-    least : the smallest correlation, averaged over the images, at which the maps fit the ground
-        truth
+    maps : for each image, the map (H, W), and the number of annotators that marked each pixel (H,
+        W)
+    least : the smallest correlation, averaged over the images, of maps that fit the ground truth
 
     Returns None if the maps do not fit the ground truth at any shift.
     """
@@ -336,10 +321,9 @@ def find_displacement(maps: Sequence[tuple[F8, F8]], least: float) -> Displaceme
 
 
 def find_quarter_displacements(maps: Sequence[tuple[F8, F8]], least: float) -> list[Displacement]:
-    """Find the displacement of each quarter of the maps; see `find_displacement`.
+    """Find the displacement of each quarter of the maps that fits; see `find_displacement`.
 
-    Returns the displacements of the upper left, upper right, lower left and lower right quarters,
-    in this order. Quarters that do not fit the ground truth are left out.
+    The quarters are upper left, upper right, lower left and lower right, in this order.
     """
     displacements = []
     for is_lower, is_right in product((False, True), repeat=2):
@@ -349,23 +333,18 @@ def find_quarter_displacements(maps: Sequence[tuple[F8, F8]], least: float) -> l
             y = slice(rows, None) if is_lower else slice(rows)
             x = slice(cols, None) if is_right else slice(cols)
             crops.append((soft[y, x], truth[y, x]))
-        displacement = find_displacement(crops, least)
-        if displacement:
-            displacements.append(displacement)
-    return displacements
+        displacements.append(find_displacement(crops, least))
+    return [displacement for displacement in displacements if displacement]
 
 
 def _locate_peak(surface: F8) -> Displacement:
     """Return the displacement at which the correlation peaks, to a fraction of a pixel.
 
-    surface : the correlations for all shifts, see `_correlate_shifts`
-
-    Along either axis, the peak is the vertex of the parabola through the largest correlation and
-    its two neighbours. Returns (0, 0) if the largest correlation is on the rim of the surface.
+    Along either axis, the peak is the vertex of the parabola through the largest entry of
+    `_correlate_shifts` and its two neighbours. Returns (0, 0) if the largest entry is on the rim.
     """
     y, x = np.unravel_index(np.argmax(surface), surface.shape)
-    is_on_rim = y in (0, 2 * REACH) or x in (0, 2 * REACH)
-    if is_on_rim:
+    if y in (0, 2 * REACH) or x in (0, 2 * REACH):
         return Displacement(0.0, 0.0)
     # Boundaries of label maps lie half a pixel above and to the left of the edge
     rows = y - REACH - 0.5 + _vertex(*surface[y - 1 : y + 2, x])
@@ -374,9 +353,6 @@ def _locate_peak(surface: F8) -> Displacement:
 
 
 def _vertex(before: float, top: float, after: float) -> float:
-    """Return the abscissa of the vertex of the parabola through (-1, before), (0, top), (1, after).
-
-    Returns 0 if the three points lie on a line.
-    """
+    """Return where the parabola through (-1, before), (0, top), (1, after) peaks, 0 for a line."""
     bend = before - 2 * top + after
     return (before - after) / (2 * bend) if bend else 0.0

@@ -55,8 +55,8 @@ def parse_targets(items: Sequence[str]) -> dict[str, str]:
     may hold several targets, separated by commas. Keys become lower case, unless they name a class.
     Values stay texts, because their number of digits matters.
 
-    Raises DataError if an item is not of the form KEY=NUMBER, or if a key is repeated. Raises it
-    also if a score of the boundary metric is above 1.
+    Raises DataError if an item is not of the form KEY=NUMBER, if a key is repeated, or if a score
+    of the boundary metric is above 1.
     """
     targets = {}
     for item in ",".join(items).split(","):
@@ -85,18 +85,15 @@ class MetricTargets(NamedTuple):
 def find_metric(targets: Mapping[str, Number]) -> MetricTargets:
     """Find the metric that all targets belong to, and drop its name from their keys.
 
-    targets : published values by METRIC.SCORE. A key without the name of a metric is a score of the
-        boundary metric.
-
-    Raises DataError if there are no targets, or if they belong to several metrics.
+    A key without the name of a metric is a score of the boundary metric. Raises DataError if there
+    are no targets, or if they belong to several metrics.
     """
     by_metric: dict[str, dict[str, Number]] = {}
     for target, value in targets.items():
         name, _, key = target.partition(".")
-        if name in registry.names():
-            by_metric.setdefault(name, {})[key] = value
-        else:
-            by_metric.setdefault(METRIC, {})[target] = value
+        if name not in registry.names():
+            name, key = METRIC, target
+        by_metric.setdefault(name, {})[key] = value
     if len(by_metric) != 1:
         raise DataError(f"targets {', '.join(targets)}: of several metrics, expected those of one")
     metric, values = by_metric.popitem()
@@ -123,10 +120,10 @@ def load_run_with_files(
     `run` is one of these:
 
     - "ref:NAME", a URL, or a file: a reference run or a shared run, which has no files.
-    - The folder of a saved run. Its maps are read from the folder that the run names. Its ground
-      truth is read from `gt_dir` or, if this is None, from the folder that the run names.
-    - Any other folder: a folder of maps. They are evaluated by `metric` with the ground truth in
-      `gt_dir`, the protocol and further `options` of `evaluate`.
+    - The folder of a saved run, which names its maps and, unless `gt_dir` is given, its ground
+      truth.
+    - Any other folder: maps, which are evaluated by `metric` with the ground truth in `gt_dir`, the
+      protocol and further `options` of `evaluate`.
 
     Raises DataError if a folder of maps is given without `gt_dir`, or if a saved run or its files
     cannot be read.
@@ -177,10 +174,6 @@ def explain(
     published : sequence of str
         Descriptions of published results that have the targets, to be named first.
 
-    Returns
-    -------
-    Explanation
-        All trials, the most likely first, and the conclusion drawn from them.
 
     Raises
     ------
@@ -207,10 +200,7 @@ def explain(
         if not search.reached:
             search.search_settings(_pair_nearest(changes, gaps, search))
     single_not_tried = [change for change in search.not_tried if change.n_causes == 1]
-    if sources is None:
-        names = [change.kind for change in single_not_tried]
-    else:
-        names = [change.label for change in single_not_tried]
+    names = [c.kind if sources is None else c.label for c in single_not_tried]
     return Explanation(
         search.targets,
         base={target: search.run_scores[target] for target in values},
@@ -229,10 +219,8 @@ def _pair_nearest(
 ) -> list[CountingChange]:
     """Pair each of the STARTS changes that came nearest to the targets with all other changes.
 
-    changes : the single changes
     gaps : the distance of the scores from the targets under each change, by its label. A change
-        that is missing here was not counted, and is taken to be the farthest.
-    search : the search, with the run that the changes apply to
+        without a gap was not counted, and is taken to be the farthest.
 
     Two changes are not paired if they exclude each other, or if the run would be counted as before
     under both together. No pair is returned twice.
@@ -273,10 +261,9 @@ class Search:
     - run_scores: the run's scores by column key
     - image_order: the indices of the images in the order of counting. However many are counted,
       they are spread evenly over the run.
-    - counted: for each setting, by its label, the counts of the images that were counted under it,
-      by the index of the image
-    - trials: the trials by label. If there were several with the same label, it is one that met the
-      targets, if any did, or else the last one.
+    - counted: for each setting, by its label, its counts by the index of the image
+    - trials: the trials by label. Of several with the same label, one that met the targets is kept,
+      or else the last one.
     - not_tried: the settings that were not counted on all images for want of time
     """
 
@@ -322,12 +309,9 @@ class Search:
     def compute_scores(
         self, counts: Sequence[Mapping[str, Any]], protocol: Protocol
     ) -> dict[str, float]:
-        """Compute the scores of a set of images.
+        """Compute the scores of a set of images from the counts of each, by column key.
 
-        counts : the counts of each image
-        protocol : the protocol under which they were counted
-
-        Returns a dict from column key to score. Scores that are undefined are left out.
+        Scores that are undefined are left out.
         """
         opt = self.metric.options_of(protocol)
         once = np.ones((1, len(counts)), np.int64)  # one sample, in which each image occurs once
@@ -340,14 +324,9 @@ class Search:
     ) -> float:
         """Record a trial, and return its gap: the largest distance between a score and its target.
 
-        label : the change in words
-        kind : the kind of change, one of LIKELY_FIRST
-        scores : the scores that the change gives, by column key
-        fields : further fields of `Trial`. By default a trial has one cause and all images.
-
-        If a score with a target is undefined, nothing is recorded, and inf is returned. A trial
-        replaces an earlier one with the same label, unless the earlier one meets the targets and
-        the new one does not.
+        The parameters are fields of `Trial`. By default a trial has one cause and all images. If a
+        score with a target is undefined, nothing is recorded, and inf is returned. A trial replaces
+        an earlier one with the same label, unless only the earlier one meets the targets.
         """
         if not self.targets.keys() <= scores.keys():
             return inf
@@ -369,7 +348,7 @@ class Search:
         Another way is to read another column of the metric, or to compute a score of the curve by
         another rule. It is recorded only if it changes the score of a target.
 
-        setting : the change under which the images were counted. If it is not NO_CHANGE, the trials
+        setting : the change under which the images were counted. Unless it is NO_CHANGE, the trials
             have two causes, the setting and the rule.
         counts : the counts of all images under this setting
         scores : the scores that these counts give by the run's own rules
@@ -379,8 +358,7 @@ class Search:
         others += self._apply_other_rules(setting, counts, scores)
         for label, who, changed in others:
             # An undefined score (NaN) counts as no change
-            is_change = any(abs(changed[t] - scores[t]) > ROUNDING for t in self.targets)
-            if not is_change:
+            if not any(abs(changed[t] - scores[t]) > ROUNDING for t in self.targets):
                 continue
             if setting is NO_CHANGE:
                 self.record_trial(label, "reading", changed, who=who)
@@ -397,12 +375,8 @@ class Search:
     ) -> list[_OtherScores]:
         """Compute ODS, OIS and AP by every other rule that programs or papers use.
 
-        setting : the change under which the images were counted
-        counts : the counts of each image under this setting
-        scores : the scores that these counts give by the run's own rules
-
-        Returns one item for each rule, with a copy of `scores` in which the score that the rule
-        computes (ODS, OIS or AP) is replaced. Returns [] if the metric has no curve.
+        The parameters are those of `record_other_rules`. Returns, for each rule, a copy of `scores`
+        in which the score that it computes is replaced, or [] if the metric has no curve.
         """
         protocol = setting.on(self.run.protocol)
         opt = self.metric.options_of(protocol)
@@ -422,27 +396,27 @@ class Search:
         if self.sources and "ap" in self.targets and setting is NO_CHANGE and lacks_point:
             matches = stack["matches"].sum(axis=0)
             whole = causes.add_whole_image(self.sources, protocol, curve.thresholds, matches)
-        others = []
-        for rule in causes.iterate_rules(curve, image_curves, whole):
-            changed = {**scores, rule.measure: float(rule.value)}
-            others.append(_OtherScores(rule.description, rule.programs, changed))
-        return others
+        return [
+            _OtherScores(
+                rule.description, rule.programs, {**scores, rule.measure: float(rule.value)}
+            )
+            for rule in causes.iterate_rules(curve, image_curves, whole)
+        ]
 
     def search_settings(self, settings: Iterable[CountingChange]) -> dict[str, float]:
         """Count images under other settings, until the targets are met or the time is up.
 
         Each setting is first counted on a few images, then on more (SUBSET_SIZES), and finally on
-        all. The setting whose scores are nearest to the targets so far is always continued first.
-        A setting is dropped if an image cannot be counted under it, or if it leaves all scores with
-        a target as they are.
+        all. The setting whose scores are nearest to the targets so far is continued first. A
+        setting is dropped if an image cannot be counted under it, or if it leaves all scores with a
+        target as they are.
 
-        The search ends if no setting is left, or if the time is up. It also ends if a trial meets
-        the targets and the scores under all other settings differ from the targets by more than
-        half a unit of their last digit.
+        The search also ends if a trial meets the targets and the scores under all other settings
+        differ from them by more than half a unit of their last digit. Settings for which there was
+        no time are added to `not_tried`.
 
-        Returns a dict from the label of a setting to its gap (the largest distance of a score from
-        its target), computed from as many images as were counted. Settings for which there was no
-        time are added to `not_tried`.
+        Returns the gap of each setting (the largest distance of a score from its target), computed
+        from as many images as were counted, by its label.
         """
         sizes = [n for n in SUBSET_SIZES if n < len(self.ids)] + [len(self.ids)]
         half_unit = max(resolution(target) for target in self.targets.values())
@@ -482,12 +456,8 @@ class Search:
     ) -> dict[str, float]:
         """Estimate the scores of all images under a setting from the images counted so far.
 
-        setting : the setting
-        counts : the counts of the images under this setting
-        indices : the indices of these images
-
         If not all images were counted, an estimate is the run's score on all images, plus the
-        difference that the setting makes to the score of the counted images.
+        difference that the setting makes to the score of the counted images, `indices`.
         """
         scores = self.compute_scores(counts, setting.on(self.run.protocol))
         if len(indices) == len(self.ids):
@@ -497,14 +467,11 @@ class Search:
         return {key: self.run_scores[key] + scores[key] - before[key] for key in defined}
 
     def count_images(self, setting: CountingChange, images: Sequence[int]) -> list[Any] | None:
-        """Count images under a setting, and return the counts of each.
-
-        setting : the setting
-        images : the indices of the images
+        """Count images, given by their indices, under a setting, and return the counts of each.
 
         The counts are kept in `counted`, so that no image is counted twice. Images are begun for a
-        while even after the time is up; see LATE. Returns None if an image cannot be counted, or
-        if the time did not suffice for all of them.
+        while even after the time is up; see LATE. Returns None if an image cannot be counted, or if
+        the time did not suffice for all of them.
         """
         protocol = setting.on(self.run.protocol)
         opt = self.metric.options_of(protocol)

@@ -17,7 +17,7 @@ Number = float | str  # a text shows how many digits were published: "0.760" is 
 
 
 def capitalise(measure: str) -> str:
-    """Return a score's name in capitals, unless it has a dot: "ODS" for "ods"."""
+    """Return "ODS" for "ods"; the name of another metric's score, with a dot, as it is."""
     return measure if "." in measure else measure.upper()
 
 
@@ -57,8 +57,8 @@ class Trial:
 def resolution(value: Number) -> float:
     """Return the rounding error of a published number: half a unit in its last decimal place.
 
-    If the number is given as a string, trailing zeros count: "0.760" has three decimals. The float
-    0.760 is taken to have two. The result is never smaller than FINEST.
+    The text "0.760" has three decimals, and the float 0.760 is taken to have two. The result is
+    never smaller than FINEST.
     """
     text = value if isinstance(value, str) else f"{value:.10f}".rstrip("0")
     return max(0.5 * 10.0 ** -len(text.partition(".")[2]), FINEST)
@@ -67,9 +67,8 @@ def resolution(value: Number) -> float:
 def rank_trials(trials: Iterable[Trial]) -> tuple[Trial, ...]:
     """Sort trials by how likely they explain the targets.
 
-    Trials that meet the targets come first. They are sorted by their number of causes, then by
-    their kind in the order of LIKELY_FIRST, and then by their gap. The other trials follow, sorted
-    by their gap.
+    Trials that meet the targets come first, sorted by their number of causes, then by their kind in
+    the order of LIKELY_FIRST, and then by their gap. The other trials follow, sorted by their gap.
     """
 
     def key(trial: Trial) -> tuple[float, ...]:
@@ -103,22 +102,17 @@ class Explanation:
 
     @property
     def partly_counted_line(self) -> str:
-        """One line with the number of settings that were counted on some images only.
-
-        The line is "" if there are no such settings.
-        """
+        """The number of settings counted on some images only, in words, or "" for none."""
         n_partly = sum(not trial.exact for trial in self.trials)
-        if not n_partly:
-            return ""
-        partly = counted(n_partly, "more setting")
-        return f"{partly} counted on some images only, without a match there; one may still fit"
+        line = "counted on some images only, without a match there; one may still fit"
+        return f"{counted(n_partly, 'more setting')} {line}" if n_partly else ""
 
     @property
     def not_counted_line(self) -> str:
-        """One line that lists the settings that were not counted, and why, or "" if all were.
+        """The settings that were not counted, and why, in words, or "" if all were.
 
-        With the run's files, settings are left out because time ran out. Without the files, no
-        setting can be counted, and the line lists the kinds of settings.
+        With the run's files, time ran out. Without them, no setting can be counted, and their kinds
+        are listed.
         """
         left_out = list(self.not_counted)
         if self.pairs_not_counted:
@@ -139,15 +133,10 @@ class Explanation:
     def sentence(self) -> str:
         """Return the conclusion as a string that can be pasted into a paper or an issue.
 
-        - If no trial meets the targets, the conclusion names the nearest trial that was counted on
-          all images.
-        - If the run meets the targets as it is, the conclusion says so.
-        - If several trials meet the targets, the conclusion names them all, since the cause is not
-          identified.
-        - If one trial meets the targets, the conclusion gives the scores before and after the
-          change, and the programs that are known to make it.
-
-        Published results that have the targets are named first.
+        Published results that have the targets are named first. Then the conclusion names the trial
+        that meets the targets, with the scores before and after the change and the programs that
+        make it; or all of them, since the cause is not identified; or the nearest trial. If the run
+        meets the targets as it is, it says so.
         """
         intro = ""
         if self.published:
@@ -180,9 +169,8 @@ class Explanation:
 
         asked, present : the targets, and the scores of the run, in words
         """
-        labels = []
-        for trial in self.fitting:
-            labels.append(repr(trial.label) + ("" if trial.in_use else " (no known program)"))
+        unused = " (no known program)"
+        labels = [repr(t.label) + ("" if t.in_use else unused) for t in self.fitting]
         return (
             f"{len(self.fitting)} readings fit the target ({asked}), so the right one is not "
             f"identified: {', '.join(labels)}. This run has {present}. More measures or digits in "
@@ -191,10 +179,10 @@ class Explanation:
 
     def _sentence_of_cause(self, trial: Trial, asked: str) -> str:
         """Return the conclusion if a single trial meets the targets, which `asked` has in words."""
-        changes = []
-        for target, score in self.base.items():
-            changes.append(f"{capitalise(target)} from {score:.4f} to {trial.scores[target]:.4f}")
-        changed = ", ".join(changes)
+        changed = ", ".join(
+            f"{capitalise(target)} from {score:.4f} to {trial.scores[target]:.4f}"
+            for target, score in self.base.items()
+        )
         if not trial.in_use:
             return (
                 f"No setting of a known program gives the target ({asked}), but {trial.label!r} "
