@@ -23,11 +23,9 @@ from bsdsbench.scores.ratios import defined_f, defined_ratio, f_measure, ratio
 
 
 def davis_radius(shape: tuple[int, ...], bound: float) -> float:
-    """Return the radius in pixels within which DAVIS' F matches outlines.
+    """Return the radius in pixels within which DAVIS' F matches outlines in an image of `shape`.
 
-    shape: (rows, columns) of the image.
-    bound: the radius itself if it is at least 1. Otherwise it is a fraction of the image diagonal,
-        and the radius is rounded up to whole pixels.
+    A `bound` below 1 is a fraction of the image diagonal, and is rounded up to whole pixels.
     """
     if bound >= 1:
         return float(bound)
@@ -35,25 +33,17 @@ def davis_radius(shape: tuple[int, ...], bound: float) -> float:
 
 
 def iou(counts: Map, divide: Callable[..., F8] = ratio) -> F8:
-    """Compute the intersection over union of masks from their numbers of pixels.
+    """Compute the intersection over union of masks, float64 (...).
 
     counts (..., 3): the number of pixels in both maps, in pred, and in gt.
-    divide: the function that divides. 0/0 is 0 by default, and NaN with `defined_ratio`.
-
-    Returns float64 (...).
+    divide: `ratio`, by which 0/0 is 0, or `defined_ratio`, by which it is NaN.
     """
     in_both, in_pred, in_gt = counts[..., 0], counts[..., 1], counts[..., 2]
     return divide(in_both, in_pred + in_gt - in_both)
 
 
 def dice(counts: Map, divide: Callable[..., F8] = ratio) -> F8:
-    """Compute the Dice coefficient of masks from their numbers of pixels.
-
-    counts (..., 3): the number of pixels in both maps, in pred, and in gt.
-    divide: the function that divides. 0/0 is 0 by default, and NaN with `defined_ratio`.
-
-    Returns float64 (...).
-    """
+    """Compute the Dice coefficient of masks, float64 (...); the arguments are as in `iou`."""
     in_both, in_pred, in_gt = counts[..., 0], counts[..., 1], counts[..., 2]
     return divide(2 * in_both, in_pred + in_gt)
 
@@ -61,8 +51,8 @@ def dice(counts: Map, divide: Callable[..., F8] = ratio) -> F8:
 def _f_within(outlines: BothOutlines, radius: float) -> F8:
     """Compute the F-measure of the outlines of each of n labels, float64 (n,).
 
-    Precision is the share of the points of pred's outline that lie within `radius` of gt's outline,
-    and recall is the share of the points of gt's outline within `radius` of pred's.
+    Precision is the share of the points of pred's outline within `radius` of gt's outline, and
+    recall the share of the points of gt's outline within `radius` of pred's.
     """
     pred, gt = outlines
     limit = with_tolerance(radius)
@@ -72,10 +62,10 @@ def _f_within(outlines: BothOutlines, radius: float) -> F8:
 
 
 def _fom(outlines: BothOutlines, alpha: float) -> F8:
-    """Compute Pratt's figure of merit of each label, (n,); 0/0 is 0.
+    """Compute Pratt's figure of merit of each of n labels, float64 (n,); 0/0 is 0.
 
-    The figure of merit is the sum of 1 / (1 + alpha d^2) over the points of pred's outline, where d
-    is a point's distance to gt's outline, divided by the larger outline's number of points.
+    This is the sum of 1 / (1 + alpha d^2) over the points of pred's outline, where d is a point's
+    distance to gt's outline, divided by the larger outline's number of points.
     """
     pred, gt = outlines
     merit = pred.sums(1.0 / (1.0 + alpha * pred.distance * pred.distance))
@@ -87,33 +77,23 @@ def _hausdorff(
 ) -> F8:
     """Compute a percentile of the Hausdorff distance of each of n labels, float64 (n,).
 
-    The Hausdorff distance is the largest distance of a point of one outline to the other outline. A
-    percentile of it ignores the farthest points. The result is NaN if either outline is empty.
-
-    definition: how the distances of the two outlines are joined, one of
-
-        - "directed": the percentile of each outline's distances, then the larger of the two
-        - "pooled": the percentile of the distances of both outlines together
-        - "area": for each outline, the distance within which `percent` of its length lies, then the
-          larger of the two
-
-    percent: the percentile, in [0, 100].
+    It is a percentile of the distances of both outlines together ("pooled"), the larger of the two
+    outlines' percentiles ("directed"), or the larger of the two distances within which `percent` of
+    an outline's length lies ("area"). It is NaN if either outline is empty.
     """
     share = given_number(percent, "percent", 0, 100) / 100
     pred, gt = outlines
     percentiles = np.full(pred.n.size, np.nan)
     for label in np.flatnonzero((pred.n > 0) & (gt.n > 0)).tolist():
-        pred_points = slice(pred.start[label], pred.start[label + 1])
-        gt_points = slice(gt.start[label], gt.start[label + 1])
-        pred_distance, gt_distance = pred.distance[pred_points], gt.distance[gt_points]
+        in_pred, in_gt = (slice(*outline.start[label : label + 2]) for outline in outlines)
+        distance = pred.distance[in_pred], gt.distance[in_gt]
         if definition == "pooled":
-            percentiles[label] = _quantile(np.concatenate([pred_distance, gt_distance]), share)
+            percentiles[label] = _quantile(np.concatenate(distance), share)
         elif definition == "directed":
-            percentiles[label] = max(_quantile(pred_distance, share), _quantile(gt_distance, share))
+            percentiles[label] = max(_quantile(values, share) for values in distance)
         else:
-            within_pred = _length_quantile(pred_distance, pred.length[pred_points], share)
-            within_gt = _length_quantile(gt_distance, gt.length[gt_points], share)
-            percentiles[label] = max(within_pred, within_gt)
+            length = pred.length[in_pred], gt.length[in_gt]
+            percentiles[label] = max(map(_length_quantile, distance, length, (share, share)))
     return percentiles
 
 
@@ -129,15 +109,11 @@ def _quantile(values: F8, q: float) -> float:
 
 
 def _length_quantile(distance: F8, length: F8, q: float) -> float:
-    """Return the smallest distance within which at least a share `q` of the contour lies.
+    """Return the smallest distance within which at least a share `q` of the contour's length lies.
 
-    distance (points,): the distance of each point of an outline to the other outline.
-    length (points,): the length of contour at each point.
-    q: the share of the total length, in [0, 1].
-
-    Points are sorted by (distance, length) and added by numpy, as surface-distance does. Where a
-    share is equal to q but for the last bit, another order would lead to another distance.
+    distance, length (points,): each point's distance to the other outline, and contour length.
     """
+    # The order of surface-distance: with another, a share may differ from q by rounding alone
     order = np.lexsort((length, distance))
     share_within = np.cumsum(length[order]) / np.sum(length[order])
     first = int(np.searchsorted(share_within, q))
@@ -145,30 +121,25 @@ def _length_quantile(distance: F8, length: F8, q: float) -> float:
     return float(distance[order[first]])
 
 
-def _assd(directed: bool, outlines: BothOutlines, _: float) -> F8:
-    """Compute the average distance of the outlines of each of n labels, float64 (n,).
+def _assd(definition: Literal["directed", "pooled"], outlines: BothOutlines) -> F8:
+    """Compute the average symmetric surface distance of each of n labels, float64 (n,); 0/0 is 0.
 
-    If `directed`, the distances are averaged over the points of each outline, and then over the two
-    outlines. Otherwise they are averaged over the points of both outlines together.
-
-    The last argument is not used. It is there because other measures have a size.
+    It is the mean distance of the points of both outlines together ("pooled"), or the mean of the
+    two outlines' mean distances ("directed").
     """
     pred, gt = outlines
     pred_sum, gt_sum = pred.sums(pred.distance), gt.sums(gt.distance)
-    if directed:
+    if definition == "directed":
         return (ratio(pred_sum, pred.n) + ratio(gt_sum, gt.n)) / 2
     return ratio(pred_sum + gt_sum, pred.n + gt.n)
 
 
 def _nsd(unit: Literal["area", "counts", "mean"], outlines: BothOutlines, tolerance: float) -> F8:
-    """Compute the normalised surface distance of each of n labels, float64 (n,).
+    """Compute the normalised surface distance of each of n labels, float64 (n,); 0/0 is 0.
 
-    This is the share of the outlines that lies within `tolerance` of the other map's outline. 0/0
-    is 0.
-
-    unit: "area" for the share of the length of both contours together, "counts" for the share of
-        the points of both outlines together, or "mean" for the mean of the two outlines' shares of
-        points.
+    It is the share of the length of both contours ("area") or of the points of both outlines
+    ("counts") within `tolerance` of the other outline, or the mean of the two outlines' shares of
+    points ("mean").
     """
     near, total = [], []  # of pred, of gt
     for outline in outlines:
@@ -182,15 +153,12 @@ def _nsd(unit: Literal["area", "counts", "mean"], outlines: BothOutlines, tolera
 
 
 def cldice(skeletons: Map) -> F8:
-    """Compute clDice, the F-measure of two shares of skeleton pixels, as float64 (...).
+    """Compute clDice, float64 (...): the F-measure of each skeleton's share inside the other mask.
 
-    skeletons (..., 2, 2): for pred and for gt, the number of skeleton pixels that lie inside the
-        other mask, and the number of all skeleton pixels, as `skeleton_pixels` counts them.
-
-    The result is NaN if both skeletons are empty.
+    skeletons (..., 2, 2): the counts of `skeleton_pixels`. If both skeletons are empty, clDice is
+        NaN.
     """
-    share_inside = defined_ratio(skeletons[..., 0], skeletons[..., 1])  # (..., 2)
-    return defined_f(share_inside)
+    return defined_f(defined_ratio(skeletons[..., 0], skeletons[..., 1]))
 
 
 class _Definition(NamedTuple):
@@ -213,8 +181,8 @@ TABLE = {
     "hd%-pooled": _Definition("rim", partial(_hausdorff, "pooled"), 95.0, True),
     "hd%-directed": _Definition("rim", partial(_hausdorff, "directed"), 95.0, True),
     "hd%-area": _Definition("corner", partial(_hausdorff, "area"), 95.0, True),
-    "assd-pooled": _Definition("rim", partial(_assd, False), 0.0, True),
-    "assd-directed": _Definition("rim", partial(_assd, True), 0.0, True),
+    "assd-pooled": _Definition("rim", lambda outlines, _: _assd("pooled", outlines), 0.0, True),
+    "assd-directed": _Definition("rim", lambda outlines, _: _assd("directed", outlines), 0.0, True),
     "nsd-area": _Definition("corner", partial(_nsd, "area"), 1.0, False),
     "nsd-counts": _Definition("rim", partial(_nsd, "counts"), 1.0, False),
     "nsd-mean": _Definition("rim", partial(_nsd, "mean"), 1.0, False),
@@ -227,10 +195,8 @@ TABLE = {
 def label_values(compared: Compared, name: str, size: float, empty: str) -> F8:
     """Compute one measure for each label, float64 (n,).
 
-    name: a key of `TABLE`.
-    size: the size of the measure, as `measure` describes it.
-    empty: a key of `CONVENTIONS`. This convention gives the value of labels of which one map or
-        both have nothing to compare: no pixels, no outline or no skeleton.
+    name: a key of `TABLE`. size: as `measure` describes it.
+    empty: a key of `CONVENTIONS`, for labels without pixels, outline or skeleton in a map.
     """
     definition = TABLE[name]
     inputs = compared.find(definition.what, size)
@@ -248,17 +214,13 @@ def label_values(compared: Compared, name: str, size: float, empty: str) -> F8:
         n_pred, n_gt = inputs[:, 0, 1], inputs[:, 1, 1]
     else:  # areas
         n_pred, n_gt = inputs[:, 1], inputs[:, 2]
-    is_pred_empty, is_gt_empty = n_pred == 0, n_gt == 0
-    is_empty = is_pred_empty | is_gt_empty
-    if not is_empty.any():
-        return values
     convention = CONVENTIONS[empty]
     kind = 1 if definition.is_distance else 0  # which value of a pair in `convention` applies
     for_both, for_one = convention.both_empty[kind], convention.one_empty[kind]
     if for_one is None:
         for_one = compared.pair.diagonal(compared.spacing)
-    values = np.where(is_empty, for_one, values)
-    return np.where(is_pred_empty & is_gt_empty, for_both, values)
+    values = np.where((n_pred == 0) | (n_gt == 0), for_one, values)
+    return np.where((n_pred == 0) & (n_gt == 0), for_both, values)
 
 
 def measure(
@@ -274,7 +236,7 @@ def measure(
 ) -> float | F8:
     """Compute a measure of two masks, or of every label of two label maps.
 
-    Three kinds of outline are compared. The "rim" of a mask is its pixels with one of the four
+    Three kinds of outline are compared. The "rim" is the pixels of a mask with one of the four
     neighbours outside it. The "side" outline is the pixels that differ from the one to the right,
     below or below-right. The contour runs between pixels, and has a length.
 
@@ -284,19 +246,19 @@ def measure(
     - "biou": Boundary IoU, the IoU of the pixels that d erosions with a 3 x 3 square remove. d is
       max(1, round(size x diagonal)), or `size` itself if at least 1; default 0.02. "biou-min": the
       smaller of Boundary IoU and IoU, used for AP and PQ.
-    - "f": F of DAVIS, from the shares of both "side" outlines within ceil(size x diagonal) pixels,
-      or `size` pixels if at least 1; default 0.008. DAVIS uses empty="perfect".
+    - "f": F of DAVIS. Precision and recall are the shares of the "side" outlines of `pred` and `gt`
+      within ceil(size x diagonal) pixels of the other, or `size` pixels if at least 1; default
+      0.008. DAVIS uses empty="perfect".
     - "bf": BF score, as "f" but from the "rim" outlines, within size x diagonal; default 0.0075.
     - "hd": Hausdorff distance of the "rim" outlines. No size.
-    - "hd%-pooled": a percentile (`size`, default 95) of the distances of both outlines together
-      (medpy, panoptica). "hd%-directed": the larger of the two outlines' percentiles (MONAI).
-      "hd%-area": the larger of the two distances within which that share of the contour's length
-      lies (surface-distance).
-    - "assd-pooled": mean of the distances of both outlines together (medpy 0.5). "assd-directed":
-      mean of the two outlines' mean distances (panoptica). No size.
-    - "nsd-area": share of both contours' length within the tolerance `size`, default 1
-      (surface-distance). "nsd-counts": share of both outlines' pixels (MONAI). "nsd-mean": mean of
-      the two outlines' shares.
+    - "hd%-pooled": percentile `size` (default 95) of the distances of both rims together (medpy,
+      panoptica). "hd%-directed": the larger of the two rims' percentiles (MONAI). "hd%-area": the
+      same for the contours, with points weighted by length (surface-distance).
+    - "assd-pooled": mean of the distances of both rims together (medpy 0.5). "assd-directed": mean
+      of the two rims' mean distances (panoptica). No size.
+    - "nsd-area": share of both contours' length within the tolerance `size` (default 1) of the
+      other contour (surface-distance). "nsd-counts": the same for the pixels of rims (MONAI).
+      "nsd-mean": mean of the two rims' shares.
     - "fom": Pratt's figure of merit, the sum of 1 / (1 + alpha d^2) over the rim of `pred` divided
       by the larger number of rim pixels; `size` is alpha, default 1/9.
     - "trimap": IoU among the pixels at most `size` (default 3) from another label of `gt`; a label
@@ -371,7 +333,7 @@ class Measure(NamedTuple):
         gt: ArrayLike,
         size: float | None = None,
         *,
-        classes: None = None,
+        classes: None = None,  # two masks
         **settings: Unpack[_Settings],
     ) -> float: ...
 
@@ -382,7 +344,7 @@ class Measure(NamedTuple):
         gt: ArrayLike,
         size: float | None = None,
         *,
-        classes: int,
+        classes: int,  # two label maps
         **settings: Unpack[_Settings],
     ) -> F8: ...
 
@@ -395,6 +357,6 @@ class Measure(NamedTuple):
         classes: int | None = None,
         **settings: Unpack[_Settings],
     ) -> float | F8:
-        """Compute the measure `name`. The arguments, and what is returned, are as in `measure`."""
+        """Call `measure` with this measure's name, and its `empty` unless another is given."""
         settings.setdefault("empty", self.empty)
         return measure(self.name, pred, gt, size, classes=classes, **settings)

@@ -57,14 +57,13 @@ BothOutlines = tuple[OutlinePoints, OutlinePoints]  # of pred and of gt
 
 
 class Compared:
-    """Two label maps, with the areas and outlines of their labels, from which measures are taken.
+    """Two label maps, with the areas and outlines of their labels, which measures compare.
 
-    Areas, inner boundaries and outlines are computed when they are first asked for, and kept,
-    because several measures need them.
+    They are computed when they are first needed, and kept, because several measures need them.
 
     pair: the two maps, with n labels.
-    spacing: the distance between adjacent rows, and that between adjacent columns. DataError is
-        raised unless both are finite and above 0.
+    spacing: the distances between rows and between columns. DataError is raised unless both are
+        finite and above 0.
     """
 
     def __init__(self, pair: LabelPair, spacing: Spacing = PIXELS) -> None:
@@ -88,7 +87,7 @@ class Compared:
         return find_overlaps(self.pair.pred, self.pair.gt)
 
     def _sum_areas(self, pixels: I8) -> I8:
-        """Sum the pixels of each label, int64 (n, 3), with the columns of `areas`.
+        """Sum the pixels of each label in both maps, in pred and in gt, int64 (n, 3).
 
         `pixels` holds the number of pixels to count for each pair of labels in `_overlaps`.
         """
@@ -102,12 +101,8 @@ class Compared:
     def shells(self, size: float) -> I8:
         """Count the pixels of each label's inner boundary in both maps, in pred and in gt.
 
-        The inner boundary is what repeated erosion with a 3 x 3 square removes.
-
-        size: the number of erosions, which is the width of the boundary in pixels. If it is below
-            1, it is a fraction of the image diagonal.
-
-        Returns int64 (n, 3). A pixel is counted as in both maps if it is in both inner boundaries.
+        The inner boundary is what repeated erosion with a 3 x 3 square removes. `size` is the
+        number of erosions or, if below 1, a fraction of the image diagonal. Returns int64 (n, 3).
         """
         width = _shell_width(self.pair.shape, size)
         if width not in self._shells:
@@ -121,20 +116,29 @@ class Compared:
     def outlines(self, kind: str, steps: Spacing) -> BothOutlines:
         """Return the outlines of pred and of gt, with the distance of each point to the other one.
 
-        kind: "rim", "side" or "corner", as in `_find_outlines`.
+        kind: "rim", "side" or "corner", as in `_trace`. Points of a rim have the length 0.
         steps: the distances between rows and between columns, in the unit of the result.
         """
         if (kind, steps) not in self._outlines:
-            self._outlines[kind, steps] = _find_outlines(self.pair, kind, steps)
+            pred, gt = (_trace(labels, self.pair.n, kind) for labels in self.pair[:2])
+            length_of_window = _contour_lengths(steps)
+            outlines = []
+            for outline, other in ((pred, gt), (gt, pred)):
+                distance = np.sqrt(distances.nearest(outline, other, *steps))
+                is_rim = kind == "rim"
+                length = np.zeros(distance.size) if is_rim else length_of_window[outline.codes]
+                label = np.repeat(np.arange(self.pair.n), np.diff(outline.start))
+                outlines.append(OutlinePoints(outline.start, label, distance, length))
+            self._outlines[kind, steps] = outlines[0], outlines[1]
         return self._outlines[kind, steps]
 
     def _trimap_areas(self, width: float) -> I8:
-        """Count `areas`, but only among the pixels at most `width` away from another label of gt.
+        """Count the `areas` among the pixels at most `width` pixels from another label of gt.
 
         Raises DataError if `width` is not positive and finite.
         """
         if not 0 < width < math.inf:
-            raise DataError(f"trimap width {width}: expected pixels above 0")
+            raise DataError(f"trimap width {width}: expected a finite number of pixels above 0")
         near = self._squared_distance_to_other_label <= with_tolerance(width * width)
         overlap_of_pixel = self._overlaps.of_pixel[near]
         return self._sum_areas(np.bincount(overlap_of_pixel, minlength=self._overlaps.pixels.size))
@@ -147,16 +151,14 @@ class Compared:
     def find(self, what: str, size: float) -> Any:
         """Return the counts or outlines that a measure compares.
 
-        `what` is one of these names:
+        `what` is one of these names, of which only "shells" and "trimap" use `size`:
 
         - "areas": the number of pixels of each label in both maps, in pred and in gt, int64 (n, 3)
-        - "shells": the same, but only pixels of inner boundaries, whose width is `size`
-        - "trimap": the same, but only pixels at most `size` away from another label of gt
-        - "skeletons": int64 (n, 2, 2), the counts of `skeleton_pixels`
+        - "shells": the same within inner boundaries of the width `size`, see `shells`
+        - "trimap": the same within `size` pixels of another label of gt
+        - "skeletons": int64 (n, 2, 2), from `skeleton_pixels`
         - "rim", "side", "corner": the outlines of pred and of gt, with distances in the unit of
-          `spacing`, or in pixels if " in pixels" is appended, as in "rim in pixels"
-
-        `size` is not used for the other names.
+          `spacing`, or in pixels if " in pixels" is appended
         """
         if what == "areas":
             return self.areas
@@ -170,40 +172,20 @@ class Compared:
         return self.outlines(kind, PIXELS if in_pixels else self.spacing)
 
 
-def _find_outlines(pair: LabelPair, kind: str, steps: Spacing) -> BothOutlines:
-    """Find the outlines of both maps, and the distance of each point to the other map's outline.
-
-    kind: the kind of outline. "rim": the pixels of a label with one of four neighbours outside it.
-        "side": the pixels that differ from the one to the right, below or below-right. "corner":
-        the corners of pixels at which a label meets another.
-    steps: the distances between rows and between columns.
-    """
-    pred, gt = _trace(pair.pred, pair.n, kind), _trace(pair.gt, pair.n, kind)
-    length_of_window = _contour_lengths(steps)
-    outlines = []
-    for outline, other in ((pred, gt), (gt, pred)):
-        distance = np.sqrt(distances.nearest(outline, other, *steps))
-        length = np.zeros(distance.size) if kind == "rim" else length_of_window[outline.codes]
-        label = np.repeat(np.arange(pair.n), np.diff(outline.start))
-        outlines.append(OutlinePoints(outline.start, label, distance, length))
-    return outlines[0], outlines[1]
-
-
 def _trace(labels: Labels, n_labels: int, kind: str) -> distances.Outlines:
-    """Find the points of the outline of each label in a map (H, W) with the labels 0 .. n - 1.
+    """Trace the outline of each label 0 .. n - 1 in a label map (H, W); -1 is no label.
 
-    kind: the kind of outline. "rim": the pixels of a label with one of four neighbours outside it.
-        "side": the pixels that differ from the one to the right, below or below-right. "corner":
-        the corners of pixels at which a label meets another.
+    kind: "rim" (pixels with one of four neighbours outside the label), "side" (pixels that differ
+        from the one to the right, below or below-right) or "corner" (corners of pixels at which the
+        label meets another).
 
-    For "rim" and "corner", everything beyond the image is outside all labels. For "side", the last
-    row and column are repeated.
+    Beyond the image there is no label, except that "side" repeats the last row and column.
     """
     labels = labels.astype(np.int32)
-    if kind == "side":
+    if kind == "side":  # the corners to the lower right of these pixels
         repeated = np.pad(labels, ((0, 1), (0, 1)), mode="edge")
         return distances.corners(repeated, n_labels)
-    surrounded = np.pad(labels, 1, constant_values=-1)  # -1 is no label
+    surrounded = np.pad(labels, 1, constant_values=-1)
     if kind == "rim":
         return distances.rims(surrounded, n_labels)
     return distances.corners(surrounded, n_labels)
@@ -212,9 +194,9 @@ def _trace(labels: Labels, n_labels: int, kind: str) -> distances.Outlines:
 def _contour_lengths(steps: Spacing) -> F8:
     """Return the length of contour in a window of 2 x 2 pixels, for each of 16 patterns.
 
-    The index of a pattern is the code of `distances.corners`: its bits 8, 4, 2, 1 are the upper
-    left, upper right, lower left and lower right pixel. The contour joins the midpoints between
-    neighbouring pixels that differ.
+    The contour joins the midpoints between neighbouring pixels that differ. Patterns are indexed as
+    in `distances.corners`: bits 8, 4, 2, 1 are the upper left, upper right, lower left and lower
+    right pixel. `steps` are the distances between rows and between columns.
     """
     half_diagonal = 0.5 * math.sqrt(steps[0] * steps[0] + steps[1] * steps[1])
     lengths = np.full(16, half_diagonal)  # one pixel differs from the other three
@@ -226,9 +208,9 @@ def _contour_lengths(steps: Spacing) -> F8:
 
 
 def pixel_distances(a: Map, b: Map) -> F8:
-    """Compute the distance in pixels from each pixel of mask `a` to the nearest pixel of mask `b`.
+    """Compute the distance of each pixel of mask `a`, in raster order, to the nearest of `b`.
 
-    Returns float64, one value per pixel of `a` in raster order; all are inf if `b` is empty.
+    Returns float64 (pixels of a,), in pixels, inf if `b` is empty.
     """
     points = []
     for mask in (a, b):
@@ -240,9 +222,8 @@ def pixel_distances(a: Map, b: Map) -> F8:
 def _shell_width(shape: tuple[int, ...], size: float) -> int:
     """Return the width in pixels of the inner boundary of Boundary IoU.
 
-    A `size` below 1 is a fraction of the image diagonal. The width is rounded, halves to even, and
-    is at least 1. A `size` of 1 or more is the width, rounded down. Raises DataError if `size` is
-    not positive and finite.
+    A `size` below 1 is a fraction of the image diagonal, rounded (halves to even) to at least one
+    pixel; others are rounded down. Raises DataError if `size` is not positive and finite.
     """
     if not 0 < size < math.inf:
         raise DataError(f"boundary width {size}: expected a fraction of the diagonal, or pixels")
@@ -250,12 +231,10 @@ def _shell_width(shape: tuple[int, ...], size: float) -> int:
 
 
 def skeleton_pixels(pred: Map, gt: Map, n_labels: int) -> I8:
-    """Count the skeleton pixels of every label in two label maps (H, W); -1 is no label.
+    """Count the pixels of every label's skeleton (centre line) in two label maps (H, W).
 
-    The skeleton of a label is its centre line, one pixel wide.
-
-    Returns int64 (n_labels, 2, 2). The second axis is the map, pred or gt. The third axis holds two
-    numbers: the skeleton pixels that have the same label in the other map, and all of them.
+    Returns int64 (n_labels, 2, 2): for pred and for gt, the skeleton pixels that have the same
+    label in the other map, and all of them. The label -1 is none.
     """
     from scipy.ndimage import find_objects
     from skimage.morphology import skeletonize

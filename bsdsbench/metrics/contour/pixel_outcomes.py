@@ -30,8 +30,7 @@ from bsdsbench.metrics.pixel_steps import (
 def draw_masks(pred: Bool, gt: Bool, spacing: tuple[float, float] | None = None) -> DrawnSteps:
     """Classify the pixels of two masks (H, W) as correct, false positive or missed, for an overlay.
 
-    If `spacing` (the distance between neighbouring rows and columns) is given, the two pixels
-    between which the Hausdorff distance of the masks is measured are marked.
+    `spacing` is as in `draw_regions`.
     """
     pair = LabelPair(pred.astype(np.int32) - 1, gt.astype(np.int32) - 1, 1, pred.shape)
     return _draw_classes(pair, np.zeros(1, np.int64), ("mask",), spacing)
@@ -42,12 +41,9 @@ def draw_regions(
 ) -> DrawnSteps:
     """Classify the pixels of an image as correct, false positive or missed, for each class.
 
-    If the maps are two masks, their foreground is the only class.
-
-    opt: the options that say what the maps hold.
-    spacing: the distance between neighbouring rows and between neighbouring columns. If it is
-        given, the result also marks, for each class, the two pixels between which the largest
-        Hausdorff distance of an object is measured.
+    opt: the contents of the maps. The foreground of two masks is the only class.
+    spacing: distance between rows and between columns. If given, the pair of pixels that attains
+        the largest Hausdorff distance of an object is marked for each class.
     """
     with name_file_in_errors(pred, gt):
         pred_map, gt_map, opt = read_maps(pred, gt, opt)
@@ -61,28 +57,22 @@ def draw_regions(
 def _draw_classes(
     pair: LabelPair, class_of: I8, names: Sequence[str], spacing: tuple[float, float] | None
 ) -> DrawnSteps:
-    """Classify each pixel for each class: correct, false positive, missed, other, or no object.
-
-    These outcomes are defined in `_outcomes`.
+    """Classify each pixel for each class, see `_outcomes`; `spacing` is as in `draw_regions`.
 
     class_of (n,): the class of each label in `pair`, an index of `names`.
-    names: the names of the classes.
-    spacing: the distance between neighbouring rows and between neighbouring columns, or None if no
-        distances are to be marked.
 
-    Returns steps whose `parts` are the classes. If there are several classes, "all classes" is the
-    first part. The pixels are counted so that the F of a part is its Dice.
+    Returns one step for each class, after one for all classes if there are several. Its F is the
+    Dice coefficient, as a pixel in different objects of the two maps counts as false and missed.
     """
     # Name of a part -> its class, or None for all classes
     parts: dict[str, int | None] = {"all classes": None} if len(names) > 1 else {}
     parts |= {name: k for k, name in enumerate(names)}
     columns = [_outcomes(pair, class_of, number).ravel() for number in parts.values()]
     outcomes = np.stack(columns, axis=1)  # (pixels, parts)
-    n_right = (outcomes == MATCHED_PIXEL).sum(axis=0)  # (parts,), and so on
-    n_false = (outcomes == FALSE_PIXEL).sum(axis=0)
-    n_missed = (outcomes == MISSED_PIXEL).sum(axis=0)
-    n_other = (outcomes == OTHER_PIXEL).sum(axis=0)
-    # "Other" pixels are in different objects of the two maps, so they are missed and false
+    n_right, n_other, n_false, n_missed = (
+        (outcomes == code).sum(axis=0)  # (parts,)
+        for code in (MATCHED_PIXEL, OTHER_PIXEL, FALSE_PIXEL, MISSED_PIXEL)
+    )
     n_gt, n_pred = n_right + n_missed + n_other, n_right + n_false + n_other
     errors = {} if spacing is None else _largest_errors(pair, class_of, spacing)
     return DrawnSteps(
@@ -96,13 +86,11 @@ def _draw_classes(
 
 
 def _outcomes(pair: LabelPair, class_of: I8, number: int | None) -> Map:
-    """Classify each pixel by the objects of one class that are there, or of all classes.
+    """Classify each pixel by whether the maps have the same object there, uint8 (H, W).
 
-    number: the class, or None for the objects of all classes.
-
-    Returns uint8 (H, W). A pixel is MATCHED_PIXEL if both maps have the same object there,
-    OTHER_PIXEL if they have different objects, FALSE_PIXEL if only `pred` has an object,
-    MISSED_PIXEL if only `gt` has one, and 0 if neither has.
+    It is MATCHED_PIXEL for the same object, OTHER_PIXEL for different ones, FALSE_PIXEL if only
+    `pred` has one, MISSED_PIXEL if only `gt` has one, else 0. Only objects of the class `number`
+    are considered, unless it is None.
     """
     is_wanted = np.ones(class_of.size, bool) if number is None else class_of == number
     is_wanted = np.append(is_wanted, False)  # the index -1 (no object) takes the last entry
@@ -116,12 +104,9 @@ def _outcomes(pair: LabelPair, class_of: I8, number: int | None) -> Map:
 def _largest_errors(
     pair: LabelPair, class_of: I8, spacing: tuple[float, float]
 ) -> dict[int | None, LargestError]:
-    """Find the object with the largest Hausdorff distance in each class, and in all classes.
+    """Find the largest Hausdorff distance of an object in each class, and in all (key None).
 
-    Objects that only one of the maps has are left out.
-
-    Returns class -> the two pixels between which this distance lies, and the distance. The key None
-    is for all classes together. Classes without an object in both maps have no entry.
+    Objects that only one of the maps has are left out, and classes without any other object.
     """
     largest: dict[int | None, LargestError] = {}
     pred_rims, gt_rims = (
@@ -136,7 +121,10 @@ def _largest_errors(
                 continue
             farthest = first + int(squared[first:end].argmax())
             row, col = int(rims.rows[farthest]), int(rims.cols[farthest])
-            nearest = _nearest_point(other, label, row, col, spacing)
+            first, end = other.start[label], other.start[label + 1]
+            down = (other.rows[first:end] - row) * spacing[0]
+            right = (other.cols[first:end] - col) * spacing[1]
+            nearest = first + int((down**2 + right**2).argmin())  # the first in raster order
             error = LargestError(
                 row=row,
                 col=col,
@@ -148,18 +136,3 @@ def _largest_errors(
                 if number not in largest or error.distance > largest[number].distance:
                     largest[number] = error
     return largest
-
-
-def _nearest_point(
-    outlines: distances.Outlines, label: int, row: int, col: int, spacing: tuple[float, float]
-) -> int:
-    """Return the index, in `outlines`, of a label's outline point that is nearest to (row, col).
-
-    spacing: the distance between neighbouring rows and between neighbouring columns.
-
-    If several points are equally near, the first in raster order is returned.
-    """
-    first, end = outlines.start[label], outlines.start[label + 1]
-    down = (outlines.rows[first:end] - row) * spacing[0]
-    right = (outlines.cols[first:end] - col) * spacing[1]
-    return int(first + (down**2 + right**2).argmin())

@@ -23,32 +23,16 @@ _OVER_IMAGES = Setting("contour.mean", "images", "means over frames")
 
 
 def encode_id(image_id: str) -> F8:
-    """Encode an image id of L characters as code points, float64 (L, 1).
-
-    Counts can only hold numbers, and the id of a frame names its sequence.
-    """
+    """Encode an image id of L characters as code points, float64 (L, 1): counts are numbers."""
     return np.array([[ord(character)] for character in image_id], np.float64)
 
 
-def _decode_ids(frames: F8) -> list[str]:
-    """Decode the ids of N images.
+def _group_frames(encoded_ids: F8) -> list[I8]:
+    """Return the indices of each sequence's frames in natural order ("2" before "10").
 
-    frames (N, L, 1): the arrays of `encode_id`, padded with NaN to the length of the longest id.
+    encoded_ids (N, L, 1): the arrays of `encode_id`, padded with NaN to the longest id.
     """
-    ids = []
-    for code_points in frames[..., 0]:
-        characters = code_points[~np.isnan(code_points)].astype(int)
-        ids.append("".join(map(chr, characters)))
-    return ids
-
-
-def _group_frames(ids: Sequence[str]) -> list[I8]:
-    """Group frames by their sequence.
-
-    ids: the image ids of N frames, of the form SEQUENCE/FRAME.
-
-    Returns the indices (frames,) of each sequence's frames, in natural order ("2" before "10").
-    """
+    ids = ["".join(map(chr, row[~np.isnan(row)].astype(int))) for row in encoded_ids[..., 0]]
     frames_of: dict[str, list[int]] = {}  # sequence -> its frames
     for i in sorted(range(len(ids)), key=lambda i: natural_sort_key(ids[i])):
         sequence = ids[i].rpartition("/")[0]
@@ -57,7 +41,7 @@ def _group_frames(ids: Sequence[str]) -> list[I8]:
 
 
 def follow_objects(stack: Stack) -> Stack:
-    """Follow the objects of each sequence through its frames, as DAVIS does.
+    """Collect the measures of each object along its sequence, as DAVIS does.
 
     The objects of a sequence are those that are annotated in its first frame.
 
@@ -70,8 +54,7 @@ def follow_objects(stack: Stack) -> Stack:
 
     Returns the stack with these counts replaced by
 
-    sequence : int64 (N,), the index of the frame's sequence
-    position : int64 (N,), the frame's index in the natural order of the sequence
+    sequence, position : int64 (N,), index of the frame's sequence, and of the frame in it
     n_frames, n_objects : int64 (N,), number of frames and of objects of the sequence
     unknown : int64 (N,), a predicted object that no frame of the sequence annotates, or 0
     tracks : float64 (N, K, M), the measures of the k-th object of the sequence, where K is the
@@ -81,7 +64,7 @@ def follow_objects(stack: Stack) -> Stack:
     """
     if "objects" not in stack:
         return stack
-    frames_of = _group_frames(_decode_ids(stack["frame"]))
+    frames_of = _group_frames(stack["frame"])
     numbers, measures = stack["objects"][..., 0], stack["objects"][..., 3:]
     in_pred = np.nan_to_num(stack["objects"][..., 1]) > 0
     in_gt = np.nan_to_num(stack["objects"][..., 2]) > 0
@@ -116,14 +99,14 @@ def follow_objects(stack: Stack) -> Stack:
 
 
 def check_sequences(ids: Sequence[str], stack: Stack, skip_ends: bool) -> None:
-    """Raise DataError if the frames form no sequences, or objects do not fit their sequence.
+    """Raise DataError if frames form no sequences, or objects do not fit their sequence.
 
     ids: the N image ids. stack: from `follow_objects`. These are errors:
 
-    - numbered names without a folder begin differently ("cat_01", "dog_01"): several sequences
+    - numbered names outside folders belong to several sequences ("cat_01", "dog_01")
     - the ids of the ground truth form a different number of sequences
     - an object is predicted that no frame of its sequence annotates
-    - `skip_ends` is True, and a sequence has no frame between its first and its last
+    - `skip_ends` is True, and a sequence has fewer than three frames
     """
     numbered = [re.fullmatch(r"(.*?)[_.-]?\d+", image_id) for image_id in ids]
     beginnings = sorted({match[1] for match in numbered if match})  # the text before the number
@@ -136,7 +119,7 @@ def check_sequences(ids: Sequence[str], stack: Stack, skip_ends: bool) -> None:
         )
     if len({image_id.rpartition("/")[0] for image_id in ids}) != stack["sequence"].max() + 1:
         raise DataError(
-            f"{ids[0]}: its ground truth has another image_id, expected the image's, SEQUENCE/FRAME"
+            f"{ids[0]}: the ground truth has another image_id, expected the same, SEQUENCE/FRAME"
         )
     if stack["unknown"].any():
         i = int(np.flatnonzero(stack["unknown"])[0])
@@ -154,21 +137,18 @@ def check_sequences(ids: Sequence[str], stack: Stack, skip_ends: bool) -> None:
 
 
 def sequence_means(stack: Stack, weights: Weights, skip_ends: bool) -> dict[str, F8]:
-    """Average each measure over the frames of every object, then over all objects.
+    """Compute DAVIS' statistics of each measure over an object's frames, and average over objects.
 
     stack: from `follow_objects`, with M measures of N frames.
     weights (S, N): how often each frame occurs in each of S data sets.
     skip_ends: if True, the first and last frame of each sequence are left out.
 
-    Returns a dict with these arrays:
+    Returns a dict of float64 arrays, NaN if no frame is left:
 
     mean : (S, M), the mean of each measure
     recall : (S, M), the share of frames in which the measure exceeds 0.5
-    decay : (S, M), the mean over the first quarter of the frames minus the mean over the last
-        quarter; neighbouring quarters share a frame
-    objects : (S,), the number of objects that have a value of some measure
-
-    If no frame is left, `mean`, `recall` and `decay` are NaN.
+    decay : (S, M), the mean over the first quarter of the frames minus that over the last
+    objects : (S,), the number of objects that have a mean of some measure, never NaN
     """
     tracks = stack["tracks"]
     nothing = np.zeros((len(weights), 0, tracks.shape[2]))
@@ -199,9 +179,7 @@ def sequence_means(stack: Stack, weights: Weights, skip_ends: bool) -> dict[str,
 
 
 def _decay(weights: Weights, values: F8, position: I8, n_frames: int) -> F8:
-    """Compute by how much the measures of a sequence's objects fall from its start to its end.
-
-    This is the mean over the first quarter of the frames minus the mean over the last quarter.
+    """Compute the mean of each object's measures over the first quarter minus that over the last.
 
     weights (S, F): how often each of F frames occurs in each of S data sets.
     values (F, objects, M): the measures of each object in each frame.
@@ -210,7 +188,8 @@ def _decay(weights: Weights, values: F8, position: I8, n_frames: int) -> F8:
 
     Returns float64 (S, objects, M), with NaN where a quarter has no value.
     """
-    # The frames at 0, 1/4, 1/2, 3/4 and 1 of the sequence; halves are rounded up
+    # The frames at 0, 1/4, 1/2, 3/4 and 1 of the sequence, halves rounded up. Both quarters at one
+    # of them include its frame
     quarters = (np.linspace(1, n_frames, 5) + 0.5).astype(int) - 1
     is_first, is_last = position <= quarters[1], position >= quarters[3]
     first_mean = weighted_mean(weights, np.where(is_first[:, None, None], values, np.nan))

@@ -159,7 +159,7 @@ def test_names_of_several_sequences_in_one_folder_are_refused():
 def test_a_truth_of_another_id_is_refused():
     true = boxed((3, 3))
     items = [(f"{s}/{k}", true, bb.GroundTruth("x", labels=true)) for s in "ab" for k in range(4)]
-    with pytest.raises(DataError, match=r"a/0: its ground truth has another image_id"):
+    with pytest.raises(DataError, match=r"a/0: the ground truth has another image_id"):
         bb.evaluate_items(items, DAVIS, metrics="contour", workers=1)
 
 
