@@ -27,13 +27,7 @@ from bsdsbench.images import GroundTruth, Prediction
 from bsdsbench.kernels.distances.limits import with_tolerance
 from bsdsbench.metrics.base import IMAGES, Column, FilesRead, ScoreTree, over
 from bsdsbench.metrics.contour import sequences
-from bsdsbench.metrics.contour.measures import (
-    TABLE,
-    davis_radius,
-    dice,
-    iou,
-    label_values,
-)
+from bsdsbench.metrics.contour.measures import TABLE, davis_radius, dice, iou, label_values
 from bsdsbench.metrics.contour.outlines import PIXELS, Compared
 from bsdsbench.metrics.contour.pairs import CONVENTIONS, pair_masks
 from bsdsbench.metrics.contour.pixel_outcomes import draw_regions
@@ -88,15 +82,12 @@ _SUMMED = ("value_sum", "value_count", "areas", "shells", "near", "outline", "pa
 
 
 def _key_at(name: str, size: float) -> str:
-    """Return the key of a measure at a size, such as "f@0_008".
-
-    Dots separate the parts of a key, so "_" stands for the decimal point.
-    """
+    """Return the key of a measure at a size, such as "f@0_008": dots separate parts of a key."""
     return f"{name}@{size:g}".replace(".", "_")
 
 
 def _describe_means(opt: ContourOptions) -> str:
-    """Describe for the caption over what the scores are averaged, and in which order."""
+    """Describe for the caption over what the scores are averaged."""
     if opt.mean == "sequences":
         ends = ", without the first and the last" if opt.skip_ends else ""
         return f"means over the frames of each object{ends}, then over the objects of all sequences"
@@ -159,13 +150,11 @@ class ContourOptions(LabelOptions):
 
     @property
     def usual_columns(self) -> tuple[str, ...] | None:
-        """The keys of the columns that tables show by default, or None to show all columns.
+        """The keys of the columns that tables show by default: a selection, or None for all.
 
-        If the option `groups` has its default value, the keys are a selection of the measures.
-        If other groups are chosen, all of their columns are shown.
+        The selection is shown unless the option `groups` is set.
         """
-        # The default value of `groups` has all groups except the last
-        if self.groups != _GROUPS[:-1]:
+        if self.groups != _GROUPS[:-1]:  # the default
             return None
         return (
             "dice",
@@ -178,12 +167,10 @@ class ContourOptions(LabelOptions):
         )
 
     def measures(self) -> dict[str, tuple[str, float]]:
-        """Return the measures that the options choose, by the keys of their scores.
+        """Return the selected measures: key of the score -> (name in `measures.TABLE`, size).
 
-        Each value is the name of a measure in `measures.TABLE` and its size. IoU and Dice are
-        always chosen. If an option lists several sizes, each has a key of its own, such as
-        "trimap@3". In the keys of Hausdorff distances, the percentile replaces the "%" of the name,
-        as in "hd95-pooled".
+        IoU and Dice are always included. If an option lists sizes, the keys show them, as in
+        "trimap@3"; in those of Hausdorff distances, the percentile replaces "%": "hd95-pooled".
         """
         chosen = {"iou": ("iou", 0.0), "dice": ("dice", 0.0)}
         for group, (names, sizes_option) in _MEASURES.items():
@@ -191,20 +178,14 @@ class ContourOptions(LabelOptions):
                 continue
             sizes = getattr(self, sizes_option)
             if isinstance(sizes, tuple):
-                for size in sizes:
-                    for name in names:
-                        chosen[_key_at(name, size)] = name, size
+                chosen |= {_key_at(name, size): (name, size) for size in sizes for name in names}
             else:  # a single size, which only the keys of percentiles show
-                for name in names:
-                    chosen[name.replace("%", f"{sizes:g}")] = name, sizes
+                chosen |= {name.replace("%", f"{sizes:g}"): (name, sizes) for name in names}
         return chosen
 
 
 def _columns() -> Iterator[Column]:
-    """Yield the columns of all measures at their usual sizes.
-
-    Scores at other sizes have no column in tables; they are only in result.json.
-    """
+    """Yield the table columns of all measures at usual sizes; others are only in result.json."""
     yield Column("dice", "Dice", quantity="iou")
     yield Column("iou", "IoU", quantity="iou")
     for size, text in ((0.02, "2%"), (0.005, "0.5%"), (0.01, "1%")):
@@ -223,25 +204,25 @@ def _columns() -> Iterator[Column]:
     yield Column("bf", "BF")
     yield _distance_column("hd")
     for percent in PERCENTS:
-        for form in ("pooled", "directed", "area"):
-            yield _distance_column(f"hd{percent:g}", form)
-    for form in ("pooled", "directed"):
-        yield _distance_column("assd", form)
+        for definition in ("pooled", "directed", "area"):
+            yield _distance_column(f"hd{percent:g}", definition)
+    for definition in ("pooled", "directed"):
+        yield _distance_column("assd", definition)
     for t in (0.5, 1, 2, 3, 5, 10):
-        for form in ("area", "counts", "mean"):
-            yield Column(_key_at(f"nsd-{form}", t), f"NSD {form} {t}", quantity=f"nsd@{t}")
+        for unit in ("area", "counts", "mean"):
+            yield Column(_key_at(f"nsd-{unit}", t), f"NSD {unit} {t}", quantity=f"nsd@{t}")
     yield Column("fom", "FOM")
     for width in (1, 2, 3, 5, 10, 20):
         yield Column(f"trimap@{width}", f"trimap IoU {width} px")
     yield Column("cldice", "clDice")
 
 
-def _distance_column(name: str, form: str = "") -> Column:
-    """Return the column of a distance between outlines, such as "hd95" in the form "pooled"."""
+def _distance_column(name: str, definition: str = "") -> Column:
+    """Return the column of a distance between outlines, such as "hd95" by definition "pooled"."""
     key, heading = name, name.upper()
-    if form:
-        key, heading = f"{name}-{form}", f"{name.upper()} {form}"
-    undefined = "no pair has two outlines, or a distance is infinite (contour.empty)"
+    if definition:
+        key, heading = f"{name}-{definition}", f"{name.upper()} {definition}"
+    undefined = "an outline is missing in every pair, or a distance is infinite (contour.empty)"
     return Column(key, heading, lower=True, digits=3, undefined=undefined, quantity=name)
 
 
@@ -262,24 +243,19 @@ def _contour_counts(pred: ArrayLike, gt: ArrayLike, opt: ContourOptions) -> Coun
     value_sum, value_count (C, M): the sum of each measure over the pairs of masks (or instances)
         for which it is defined, and the number of these pairs
     areas (C, 3): the number of pixels in both masks, in pred, and in gt
-    shells (C, widths, 3): the same for the inner boundaries of Boundary IoU, for each width
-    near (C, radii, 2): the number of pixels of the "side" outlines of pred and of gt that lie
-        within each radius of the other map's outline
-    outline (C, 2): the number of all pixels of these two outlines
+    shells, near, outline: the counts of `_count_boundaries`, summed over the labels of each class
     pairs (C, 3): the number of masks (or instances) that are in both maps, only in pred, only in gt
 
-    If `opt.mean` is "sequences", the counts of `_object_counts` are added.
-
-    Raises DataError if an array does not hold what the options say.
+    If `opt.mean` is "sequences", the counts of `_object_counts` are added. Raises DataError if an
+    array does not hold what the options say.
     """
     pair, class_of, ids = pair_masks(pred, gt, opt)
     compared = Compared(pair, opt.spacing)
-    columns = []
-    for name, size in opt.measures().values():
-        columns.append(label_values(compared, name, size, opt.empty))
+    chosen = opt.measures().values()
+    columns = [label_values(compared, name, size, opt.empty) for name, size in chosen]
     values = np.stack(columns, axis=1)  # (labels, M)
     void = void_of(gt, opt.ignored)
-    if void is not None and void.all():  # no pixel is compared: not the case of two empty masks
+    if void is not None and void.all():  # nothing is compared, unlike two empty masks
         values[:] = np.nan
     in_pred, in_gt = compared.areas[:, 1] > 0, compared.areas[:, 2] > 0
     counts_of_labels: dict[str, NDArray[np.generic]] = {
@@ -293,28 +269,22 @@ def _contour_counts(pred: ArrayLike, gt: ArrayLike, opt: ContourOptions) -> Coun
     for name, rows in counts_of_labels.items():
         counts[name] = _sum_by_class(rows, class_of, len(opt.class_names))
     if opt.mean == "sequences":
-        counts |= _object_counts(ids, compared.areas, values, opt)
+        counts |= _object_counts(ids, compared.areas[:, 1:], values, opt)
     return Counts(**counts)
 
 
 def _object_counts(
     ids: I8 | None, areas: I8, values: F8, opt: ContourOptions
 ) -> dict[str, NDArray[np.generic]]:
-    """Return the results of single objects in a frame, from which means over sequences are taken.
+    """Return the counts of single objects in a frame, for means over sequences.
 
     ids (n,): the number of each object in the files, or None if objects are not paired by number.
-    areas (n, 3): the number of pixels of each object in both masks, in pred, and in gt. The first
-        is not used.
+    areas (n, 2): the number of pixels of each object in pred, and in gt.
     values (n, M): the measures of each object, in the order of `opt.measures()`.
 
-    Returns a dict with these arrays:
-
-    objects (n, 3 + M): for each object its number, its pixels in pred, its pixels in gt, and its
-        measures
-    absent (M,): the measures that count for an object that is in neither map
-
-    Raises DataError if the objects are not paired by number, or if they have classes, which are
-    named in `opt.classes` or encoded with `opt.divisor`.
+    Returns `objects` (n, 3 + M), which joins these arrays, and `absent` (M,), the measures of an
+    object that is in neither map. Raises DataError if the objects are not paired by number, or have
+    classes.
     """
     if ids is None or opt.classes or opt.divisor:
         raise DataError(
@@ -322,25 +292,22 @@ def _object_counts(
             fix=Setting("contour.unit", "id", "numbered objects"),
         )
     overlap, distance = CONVENTIONS[opt.empty].both_empty
-    absent = []
-    for name, _ in opt.measures().values():
-        absent.append(distance if TABLE[name].is_distance else overlap)
-    objects = np.column_stack([ids, areas[:, 1:], values])
+    names = [name for name, _ in opt.measures().values()]
+    absent = [distance if TABLE[name].is_distance else overlap for name in names]
+    objects = np.column_stack([ids, areas, values])
     return {"objects": objects, "absent": np.array(absent, np.float64)}
 
 
 def _count_boundaries(compared: Compared, opt: ContourOptions) -> dict[str, I8]:
     """Count the pixels of the inner boundary and of the outline of each of n labels.
 
-    Returns a dict with these arrays:
+    Returns a dict with these arrays, int64:
 
-    shells int64 (n, widths, 3): the pixels of the inner boundaries of Boundary IoU in both maps, in
-        pred, and in gt, for each of `opt.boundary_sizes`; no widths if `opt.groups` does not
-        include "boundary-iou"
-    near int64 (n, radii, 2): the pixels of the "side" outlines of pred and of gt that lie within
-        each of `opt.davis_bounds` of the other map's outline; no radii if `opt.groups` does not
-        include "davis"
-    outline int64 (n, 2): all pixels of these two outlines; 0 if `near` has no radii
+    shells (n, widths, 3): the pixels of the inner boundaries of Boundary IoU in both maps, in pred,
+        and in gt, for each of `opt.boundary_sizes`; widths = 0 without the group "boundary-iou"
+    near (n, radii, 2): the pixels of the "side" outlines of pred and of gt that lie within each of
+        `opt.davis_bounds` of the other map's outline; radii = 0 without the group "davis"
+    outline (n, 2): all pixels of these two outlines; 0 without the group "davis"
     """
     n = compared.pair.n
     widths = opt.boundary_sizes if "boundary-iou" in opt.groups else ()
@@ -359,12 +326,7 @@ def _count_boundaries(compared: Compared, opt: ContourOptions) -> dict[str, I8]:
 
 
 def _sum_by_class(rows: NDArray[np.generic], class_of: I8, n_classes: int) -> NDArray[np.generic]:
-    """Sum counts with a row for each label, (labels, ...), over the labels of each class.
-
-    class_of (labels,): the class of each label.
-
-    Returns (classes, ...), as int64 if the counts are bool or integers, and else as float64.
-    """
+    """Sum the rows of counts (labels, ...) of each class, to (classes, ...); bool gives int64."""
     dtype = np.float64 if rows.dtype.kind == "f" else np.int64
     sums: NDArray[np.generic] = np.zeros((n_classes, *rows.shape[1:]), dtype)
     np.add.at(sums, class_of, rows)
@@ -396,13 +358,13 @@ class ContourMetric(LabelMetric[ContourOptions]):
     )
 
     def files_read(self, opt: ContourOptions) -> FilesRead:
-        """Return what the label maps in the files hold, and if images are frames of sequences."""
+        """Return the content of the files, as for other label maps, with `sequences`."""
         return evolve(super().files_read(opt), sequences=opt.mean == "sequences")
 
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: ContourOptions
     ) -> Counts:
-        """Count one image. If means are over sequences, its id, SEQUENCE/FRAME, is stored too."""
+        """Count one image. If means are over sequences, add its encoded id as `frame`."""
         counts = super().count(pred, gt, protocol, opt)
         if opt.mean != "sequences":
             return counts
@@ -413,9 +375,8 @@ class ContourMetric(LabelMetric[ContourOptions]):
     ) -> DrawnSteps:
         """Classify the pixels of an image as correct, false positive or missed, for an overlay.
 
-        If `groups` includes a measure of distances ("distance" or "nsd"), the overlay also marks,
-        for each class, the two pixels between which the largest Hausdorff distance of an object is
-        measured. `protocol` is unused; it is part of the common interface of the metrics.
+        If `groups` includes "distance" or "nsd", the pair of pixels that attains the largest
+        Hausdorff distance of an object is marked for each class.
         """
         has_distances = "distance" in opt.groups or "nsd" in opt.groups
         return draw_regions(pred, gt, opt, opt.spacing if has_distances else None)
@@ -427,10 +388,7 @@ class ContourMetric(LabelMetric[ContourOptions]):
     def check_set(
         self, ids: Sequence[str], stack: Stack, opt: ContourOptions
     ) -> list[InputWarning]:
-        """Run `check_sequences`, which raises DataError, if means are over sequences.
-
-        Returns an empty list, as there are no warnings.
-        """
+        """Raise DataError if means are over sequences that `check_sequences` refuses."""
         if opt.mean == "sequences":
             sequences.check_sequences(ids, sequences.follow_objects(stack), opt.skip_ends)
         return []
@@ -441,18 +399,18 @@ class ContourMetric(LabelMetric[ContourOptions]):
         """Compute the scores for S data sets, as arrays (S,).
 
         stack: the counts of N images, name -> (N, ...).
-        weights (S, N): how often each image occurs in each of S data sets.
+        weights (S, N): how often each image occurs in each data set.
 
         Returns a dict with these entries:
 
-        key of a measure : the mean over a class's pairs of masks, averaged over the classes; means
-            over sequences are those of `_sequence_scores`
-        over : measure -> unit ("pairs" or "classes") -> (S, 2), the number of values in the mean,
-            and the number that there could have been
-        pooled : the measures of `_pooled_scores`, averaged over the classes
+        key of a measure : the mean over the pairs of masks of each class, then over classes, or
+            over sequences (see `_sequence_scores`)
+        over : measure -> unit ("pairs" or "classes") -> (S, 2), the number of values that the mean
+            includes, and the number of values that it could include
+        pooled : the measures of `_pooled_scores`, averaged over classes
         pairs : number of masks in both maps, only in the prediction, and only in the ground truth
-        per_class : class -> the measures, "over" and "pooled" of this class alone, and "n_images",
-            the largest number of values of a measure; only with two or more classes
+        per_class : class -> its measures, "over", "pooled", and "n_images" (the largest number of
+            values of a measure); only with two or more classes
         """
         stack = sequences.follow_objects(stack)
         total = {name: weighted_sum(weights, stack[name]) for name in _SUMMED}
@@ -485,48 +443,40 @@ class ContourMetric(LabelMetric[ContourOptions]):
 
 
 def _possible_values(total: Mapping[str, F8], weights: Weights, opt: ContourOptions) -> F8:
-    """Return the number of values that the mean of each measure could have included, (S, C, M).
+    """Return the number of values that the mean of each measure could include, (S, C, M).
 
-    This is the number of pairs of masks in which at least one mask has pixels. If the files hold
-    one mask per image, it is the number of images. It is never below the number of values that are
-    defined, because some conventions define the measures of two empty masks.
+    This is the number of pairs of masks of which at least one has pixels or, with one mask per
+    image, the number of images.
 
-    total: the counts of `_contour_counts`, summed over the images of each of S data sets, for C
-        classes and M measures.
+    total: the counts of `_contour_counts`, summed over the images of each of S data sets.
     weights (S, N): how often each image occurs in each data set.
     """
     n_pairs = total["pairs"].sum(axis=2)  # (S, C)
     is_mask_per_image = opt.unit == "class" and not opt.classes
     if is_mask_per_image:
         n_pairs = np.broadcast_to(weights.sum(axis=1)[:, None], n_pairs.shape)
+    # Some conventions define the measures of two empty masks
     return np.maximum(n_pairs[:, :, None], total["value_count"])
 
 
 def _measure_scores(
     keys: Sequence[str], values: F8, n_defined: F8, n_possible: F8
 ) -> dict[str, Any]:
-    """Return a dict with each measure (S,) by its key, and "over" as in `ContourMetric.scores`.
+    """Return each of M measures (S,) by its key, and "over": the pairs that each mean includes.
 
-    keys: the keys of the M measures.
-    values (S, M): the value of each measure.
-    n_defined (S, M): the number of pairs of masks for which each measure is defined.
-    n_possible (S, M): the number of pairs of masks for which it could be defined.
+    values (S, M): the measures. n_defined, n_possible (S, M): the number of pairs of masks for
+        which each measure is defined, and for which it could be.
     """
-    scores: dict[str, Any] = {}
-    n_pairs = {}
-    for m, key in enumerate(keys):
-        scores[key] = values[:, m]
-        n_pairs[key] = n_defined[:, m], n_possible[:, m]
-    return {**scores, "over": over("pairs", n_pairs)}
+    n_pairs = {key: (n_defined[:, m], n_possible[:, m]) for m, key in enumerate(keys)}
+    return {**dict(zip(keys, values.T, strict=True)), "over": over("pairs", n_pairs)}
 
 
 def _pooled_scores(total: Mapping[str, F8], opt: ContourOptions) -> dict[str, F8]:
-    """Compute IoU, Dice, Boundary IoU and F from the pixels of all images together.
+    """Compute IoU, Dice, Boundary IoU and F from counts that are pooled over images.
 
-    `total` holds the counts of `_contour_counts`, summed over the images of each of S data sets, as
-    arrays (S, C, ...).
+    total: the counts of `_contour_counts`, summed over the images of each of S data sets.
 
-    Returns the key of each score -> (S, C). A score is NaN if neither map has a pixel to compare.
+    Returns key of the score -> (S, C), NaN where both maps are empty.
     """
     areas, shells = total["areas"], total["shells"]
     near, outline = total["near"], total["outline"]
@@ -545,17 +495,13 @@ def _pooled_scores(total: Mapping[str, F8], opt: ContourOptions) -> dict[str, F8
 def _sequence_scores(
     means: Mapping[str, F8], keys: Sequence[str], opt: ContourOptions
 ) -> ScoreTree:
-    """Name the means over sequences that `sequence_means` returns for M measures.
+    """Return the scores of the result of `sequence_means`, arrays (S,), for measures with `keys`.
 
-    means: the result of `sequence_means`.
-    keys: the keys of the M measures.
-
-    Returns a dict of arrays (S,): the mean of each measure under its key, `iou_recall`, `iou_decay`
-    and the number of `objects`. If `opt.groups` includes "davis", there are also `f_recall`,
-    `f_decay` and `jf`. They take F at the first of `davis_bounds`; `jf` is the mean of J (the IoU)
-    and F.
+    They are the mean of each measure, `iou_recall`, `iou_decay`, the number of `objects`, and an
+    empty "over". With the group "davis", there are also `f_recall`, `f_decay` and `jf`, the mean of
+    J (the IoU) and F, where F is that at the first of `davis_bounds`.
     """
-    scores: dict[str, Any] = {key: means["mean"][:, m] for m, key in enumerate(keys)}
+    scores: dict[str, Any] = dict(zip(keys, means["mean"].T, strict=True))
     scores |= {"over": {}, "objects": means["objects"]}  # "over" holds numbers of masks: none here
     measure_keys = {"iou": "iou"}  # prefix of the scores -> key of the measure
     if "davis" in opt.groups:
