@@ -60,16 +60,17 @@ def names() -> tuple[str, ...]:
 
 
 def sort_names(wanted: Iterable[str]) -> tuple[str, ...]:
-    """Return names of metrics in the order of tables, each once; other packages' come last."""
+    """Return names of metrics once, in the order of tables; other packages' come last."""
     given = set(wanted)
     return (*filter(given.__contains__, BUILT_IN), *sorted(given - BUILT_IN.keys()))
 
 
 @cache
 def get(name: str) -> Metric:
-    """Return the metric with this name. Every call returns the same instance.
+    """Return the metric with this name, always the same instance.
 
-    Raises DataError if no metric has the name, or if another package's metric cannot be loaded.
+    Raises DataError if there is none, or if another package's metric cannot be loaded, or has
+    another name, no title or no columns.
     """
     from importlib.metadata import EntryPoint
 
@@ -97,24 +98,23 @@ def other_packages() -> set[str]:
 
 
 @cache
-def file_hash(name: str) -> str:
-    """Return a hash of the source code on which another package's metric depends.
+def source_hash(name: str) -> str:
+    """Return a hash of the source code of a metric of another package.
 
-    This is the code of the metric's own module, and of all modules of the same package that this
-    module imports, directly or through others, or from which it imports functions or classes.
+    It covers the metric's module, and every module of the same package that this module imports,
+    or from which it imports functions or classes, directly or through others.
     """
     home = type(get(name)).__module__
-    package = home.partition(".")[0]
-    modules, new = set[str](), {home}
-    while new:
-        modules |= new
-        imported = set[str]()
-        for module in new:
-            for value in vars(sys.modules[module]).values():
-                attribute = "__name__" if isinstance(value, ModuleType) else "__module__"
-                imported.add(str(getattr(value, attribute, "")))
-        in_package = {module for module in imported if module.partition(".")[0] == package}
-        new = (in_package & sys.modules.keys()) - modules
+    modules, pending = set[str](), [home]
+    while pending:
+        module = pending.pop()
+        modules.add(module)
+        for value in vars(sys.modules[module]).values():
+            attribute = "__name__" if isinstance(value, ModuleType) else "__module__"
+            imported = str(getattr(value, attribute, ""))
+            is_of_package = imported.partition(".")[0] == home.partition(".")[0]
+            if is_of_package and imported in sys.modules.keys() - modules:
+                pending.append(imported)
     digest = hashlib.blake2b(digest_size=8)
     for module in sorted(modules):
         with suppress(OSError, AttributeError):  # an interactive session has no file
@@ -123,15 +123,14 @@ def file_hash(name: str) -> str:
 
 
 def source_hashes(metrics: Iterable[str]) -> dict[str, str]:
-    """Map the name of each metric that comes from another package to its `file_hash`."""
-    return {name: file_hash(name) for name in metrics if name not in BUILT_IN}
+    """Map the name of each metric that comes from another package to its `source_hash`."""
+    return {name: source_hash(name) for name in metrics if name not in BUILT_IN}
 
 
 def check_names(wanted: str | Iterable[str]) -> tuple[str, ...]:
-    """Check one or more names of metrics, and return them in the order in which tables list them.
+    """Check one or more names of metrics, and return them sorted by `sort_names`.
 
-    A name that is given twice is returned once. Raises DataError if no name is given, or if a name
-    is unknown.
+    Raises DataError if there is none, or if one is unknown.
     """
     from bsdsbench.arguments import given_word
 
@@ -146,10 +145,10 @@ def check_names(wanted: str | Iterable[str]) -> tuple[str, ...]:
 
 
 def readers(metrics: Sequence[str]) -> list[Metric]:
-    """Return the metrics that decide how the files of a run are read.
+    """Return the metrics that determine how the files of a run are read.
 
-    If there are metrics of masks, they alone decide, because the other metrics of the run can use
-    masks too (`takes_masks`). Otherwise all metrics do.
+    These are the metrics of masks, if there are any, because the others accept masks too
+    (`takes_masks`), else all metrics.
     """
     asked = [get(name) for name in metrics]
     return [metric for metric in asked if metric.reads == "mask"] or asked
@@ -176,11 +175,8 @@ def _others() -> dict[str, EntryPoint]:
 def complete_options(protocol: Protocol) -> Protocol:
     """Check the options that a protocol sets for metrics, and fill in their defaults.
 
-    Afterwards, two protocols that set options for the same metrics are equal if they mean the same.
-    A protocol without any options is returned unchanged.
-
-    Raises ProtocolError if options are given for an unknown metric, or if an option is unknown or
-    has an invalid value.
+    Afterwards, protocols that set options for the same metrics are equal if they mean the same.
+    Raises ProtocolError for an unknown metric, an unknown option or an invalid value.
     """
     for name in protocol.options:
         if name not in names():
@@ -205,7 +201,7 @@ def read_protocol(values: Mapping[str, Any]) -> Protocol:
 
 
 def describe(metrics: Sequence[str], protocol: Protocol) -> str:
-    """Describe the protocol's settings that affect the scores, and each metric's conventions."""
+    """Describe the protocol's fields that affect the scores, then the metrics' conventions."""
     conventions, used = list[str](), set[str]()
     for metric in map(get, metrics):
         opt = metric.options_of(protocol)
@@ -215,11 +211,11 @@ def describe(metrics: Sequence[str], protocol: Protocol) -> str:
 
 
 def check_options(metrics: Sequence[str], protocol: Protocol) -> None:
-    """Raise DataError if the options of the metrics contradict each other or have no effect.
+    """Raise DataError if the options of the metrics conflict or have no effect.
 
-    The tests are: a metric that counts at a single tolerance is given several; the name of a part,
-    such as a class, is ambiguous; two metrics disagree on the void values of the same files; or a
-    setting of how files are read differs from its preset, but no metric uses it.
+    Refused are several tolerances for a metric that counts at one, the name of a part, such as a
+    class, that makes a key ambiguous, different void values for the same files, and a field in READ
+    that differs from its preset although no metric uses it.
     """
     from bsdsbench.protocol.protocol import READ, Protocol, preset_names
 
@@ -236,23 +232,22 @@ def check_options(metrics: Sequence[str], protocol: Protocol) -> None:
     if len(set(map(frozenset, void_values.values()))) > 1:
         words = ", ".join(f"{name}.ignore {list(values)}" for name, values in void_values.items())
         raise DataError(f"{words}: expected one void for all metrics of a run")
-    # A setting of how files are read that differs from its preset must be used by a metric
     unused = unused_settings(metrics, protocol)
     preset = protocol.name.removesuffix("*")  # "*" marks a preset with changed settings
     original = Protocol.preset(preset) if preset in preset_names() else Protocol()
     for name in READ:
         value, expected = getattr(protocol, name), getattr(original, name)
         if name in unused and value != expected:
-            setting = f"{name} = {value}: means nothing for {', '.join(metrics)}"
-            raise DataError(f"{setting} as it is set here, expected {expected}")
+            setting = f"{name} = {value}: has no effect on {', '.join(metrics)}"
+            raise DataError(f"{setting} with these options, expected {expected}")
 
 
 def _check_part_names(metric: Metric, paths: Mapping[str, tuple[str, ...]]) -> None:
     """Raise DataError if the name of a part, such as a class, makes the key of a score ambiguous.
 
-    If the metric has the columns "iou" and "pooled.iou", METRIC.pooled.iou would also be the IoU of
-    a class "pooled", and METRIC.liver.pooled.iou the IoU of a class "liver.pooled". So no part may
-    be named "pooled" or end with ".pooled", except a part that is this group of scores itself.
+    A group is a prefix of keys that exist without it, such as "pooled" of "iou" and "pooled.iou".
+    METRIC.pooled.iou would also be the IoU of a class "pooled". So no part may have the name of a
+    group or end with ".GROUP", unless it is the group: its path is its name.
 
     paths: part -> its path in the scores.
     """
@@ -277,37 +272,29 @@ def group_by_reading(
 ) -> tuple[ReadAlike, ...]:
     """Group the metrics that read the files in the same way, so that each group reads them once.
 
-    Two metrics are in one group if they agree on the kind of ground truth, the meaning of labels
-    and the void values. Metrics that do not decide how files are read (see `readers`) join the
-    first group.
+    Metrics of a group agree on the kind of ground truth, the meaning of labels and the void values.
+    Those that are not in `readers` join the first group.
 
-    pred_kind: the kind of the predictions, such as "soft".
+    metrics: the names of at least one metric. pred_kind: that of the predictions, such as "soft".
 
-    Returns the groups in the order of their first metrics. There must be at least one metric.
+    Returns the groups in the order of their first metrics.
     """
-    deciding = readers(metrics)
-    following: list[Metric] = []
     groups = dict[object, ReadAlike]()
-    for metric in map(get, metrics):
-        if metric not in deciding:
-            following.append(metric)
-            continue
+    for metric in (deciding := readers(metrics)):
         files = metric.files_read(metric.options_of(protocol))
         content = metric.gt_kind, files.labels, files.void
-        if content in groups:
-            alike = groups[content]
-            groups[content] = alike._replace(metrics=(*alike.metrics, metric))
-        else:
-            groups[content] = ReadAlike((metric,), files, metric.readings(protocol, pred_kind))
+        if content not in groups:
+            groups[content] = ReadAlike((), files, metric.readings(protocol, pred_kind))
+        groups[content] = groups[content]._replace(metrics=(*groups[content].metrics, metric))
     first, *further = groups.values()
-    return first._replace(metrics=(*first.metrics, *following)), *further
+    joining = (metric for metric in map(get, metrics) if metric not in deciding)
+    return first._replace(metrics=(*first.metrics, *joining)), *further
 
 
 def always_signed_options(metrics: Sequence[str], protocol: Protocol) -> dict[str, str]:
-    """Return the options that a run's signature names even if they have their default value.
+    """Return the options that a run's signature (its settings in one line) always includes.
 
-    Such options have the field metadata "signed". Returns a dict from "METRIC.OPTION" to the value
-    as JSON text.
+    They have the field metadata "signed". Returns "METRIC.OPTION" -> the value as JSON text.
     """
     signed = {}
     for metric in map(get, metrics):
@@ -321,7 +308,7 @@ def always_signed_options(metrics: Sequence[str], protocol: Protocol) -> dict[st
 
 
 def unused_settings(metrics: Sequence[str], protocol: Protocol) -> frozenset[str]:
-    """Return the names of the protocol's fields and option tables that affect no metric's scores.
+    """Return the protocol's fields, and metrics with options in it, that affect none of `metrics`.
 
     The result is empty if there are no metrics.
     """
