@@ -22,9 +22,13 @@ from attrs import fields_dict, frozen
 from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.arguments import F8
-from bsdsbench.errors import DataError, Fix, ProtocolError, describe_unexpected
+from bsdsbench.errors import DataError, ProtocolError, describe_unexpected
 from bsdsbench.images import GroundTruth, Map, Prediction, same_shape
 from bsdsbench.loaders.reading import Kind, Readings, ReadOptions
+from bsdsbench.metrics.optional import Arrays as Arrays
+from bsdsbench.metrics.optional import CompletesScore, HumanForm, LinksImages
+from bsdsbench.metrics.optional import Symptoms as Symptoms
+from bsdsbench.metrics.optional import Texts as Texts
 from bsdsbench.protocol.fields import IGNORE, defaults_of, record_of
 from bsdsbench.protocol.protocol import READ, Protocol, captions
 from bsdsbench.scores.counts import (
@@ -42,12 +46,8 @@ from bsdsbench.scores.error_scores import AGREEMENT, COUNTED, FALSE, MISSED, err
 from bsdsbench.scores.ratios import Weights, weighted_mean, weighted_sum
 
 Opt = TypeVar("Opt")  # the class of a metric's options, None if it has none
-OptIn = TypeVar("OptIn", contravariant=True)  # the same, in protocols of optional abilities
-Arrays = Mapping[str, ArrayLike]  # counts of an image by name
 ScoreTree: TypeAlias = "Mapping[str, NDArray[Any] | PRCurve | ScoreTree | None]"
 Counter = Callable[..., MatchCounts]  # `boundary_counts`, or a function that adds further arrays
-Texts = Iterator[tuple[str, str]]  # file name and text
-Symptoms = Iterator[tuple[str, str, Fix]]  # (code, problem, remedy)
 AT_ODS = "f_at_ods"  # an image's F at the threshold that is best for its run
 _DEFAULT_AP_RULE = fields_dict(Protocol)["ap_rule"].default  # meant for matched boundaries
 _BLOCK = 128  # images scored one by one in a single call: weights (128, 128)
@@ -126,7 +126,7 @@ Over = dict[str, dict[str, NDArray[Any]]]
 
 
 def over(unit: str, counts: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> Over:
-    """Build the entry "over" of `scores`, which tells how many values each mean includes.
+    """Build the entry "over" of `scores`: how many of all values each mean includes.
 
     unit: what is counted, such as "images".
     counts: score -> (number of values included, number of all values), each (S,) or a number.
@@ -183,7 +183,9 @@ def _error_columns() -> Iterator[Column]:
         ("error", FALSE, "{} (of predicted)"),
         ("error_share", MISSED, "{} (of missed)"),
         ("error_share", FALSE, "{} (of false)"),
+        # by the number of annotators that agree on a pixel
         ("agreement", AGREEMENT, "recall, drawn by {}"),
+        # the change of ODS if the errors of a class were corrected
         ("delta_ods", (*MISSED, *FALSE), "dODS, {}"),
         ("delta_ods", AGREEMENT, "dODS, drawn by {}"),
     ):
@@ -194,30 +196,6 @@ def _error_columns() -> Iterator[Column]:
 
 ERROR_COLUMNS = tuple(_error_columns())
 IMAGES = Column("n_images", "images", "n", digits=0, shown="own", score=False)
-
-
-@typing.runtime_checkable
-class HumanForm(typing.Protocol[OptIn]):
-    """A metric that can compare annotators, for the "human" point of precision-recall plots."""
-
-    def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: OptIn) -> Arrays:
-        """Count each annotator against the others; raise DataError if there are fewer than two."""
-
-
-@typing.runtime_checkable
-class LinksImages(typing.Protocol):
-    """A metric that scores an image with regard to others, such as a frame to its sequence."""
-
-    def link_images(self, stack: Stack) -> Stack:
-        """Return the stack with all that the score of an image needs of the other images."""
-
-
-@typing.runtime_checkable
-class CompletesScore(typing.Protocol):
-    """A metric that adds to the scores of a data set what resamples of it do not have."""
-
-    def complete(self, scores: dict[str, Any], stack: Stack) -> dict[str, Any]:
-        """Return the completed scores; raise DataError if the counts cannot give scores."""
 
 
 class Metric(ABC, Generic[Opt]):
@@ -232,13 +210,11 @@ class Metric(ABC, Generic[Opt]):
     version : int
         Increased whenever the counts change. Images counted by another version are counted again.
     reads : str
-        A key of `READS`, which says what the metric compares: "annotators" (a boundary map or a
-        segmentation with those of several annotators), "mask", "classes" (label maps) and so on. It
-        determines `gt_kind` and `pred_kinds`, the kinds of ground truth and predictions.
-    segmentations : bool
-        True if the metric needs the annotators' segmentations, not only their boundaries.
-    photo : bool
-        True if the metric uses the image itself (`GroundTruth.photo`, None if it is missing).
+        What the metric compares, a key of `READS`. It determines `gt_kind` and `pred_kinds`, the
+        kinds of ground truth and predictions.
+    segmentations, photo : bool
+        True if the metric needs the annotators' segmentations, not only their boundaries, and if it
+        uses the image itself (`GroundTruth.photo`, None if it is missing).
     columns : tuple of Column
         All scores, in the order in which tables show them.
     image_columns, part_columns : tuple of Column
@@ -254,19 +230,11 @@ class Metric(ABC, Generic[Opt]):
     options : type or None
         The metric's own options, a frozen attrs class (see `protocol.fields`). They are set in the
         protocol's table NAME or by `--set NAME.FIELD=VALUE`. A new default needs a new `version`.
-    void_option : str
-        Name of the option with the values of void pixels in ground-truth files, or "" if there is
-        none. The other attributes that name an option are also "" if there is no such option.
-    usual_option : str
-        Name of the option with the keys of the columns that tables show by default. None means all.
-    ap_option : str
-        Name of the option with the metric's own rule for AP. If the option is not set, the rule is
-        the protocol's, unless that is the protocol's default; then the option's default applies.
-    beta2_option : str
-        Name of the option with beta^2 of the metric's F. Without this option, beta^2 is 1.
-    matching_option : str
-        Name of the option that switches off the matching. Without matching there is no curve, and
-        no field in `uses` matters.
+    void_option, usual_option, ap_option, beta2_option, matching_option : str
+        Names of options, "" if there is none: the values of void pixels in ground-truth files; the
+        keys of the columns that tables show by default (None for all); the rule for AP, see
+        `options_of`; beta^2 of F; and whether pixels are matched. Without matching there is no
+        curve, and no field in `uses` matters.
     curved : bool
         True if there is a single precision-recall curve: `scores` has the key "curve", and the
         curve's scores ("ods" ...) beside it.
@@ -327,6 +295,10 @@ class Metric(ABC, Generic[Opt]):
     reads_whole_truth: ClassVar[bool]
 
     def __init_subclass__(cls) -> None:
+        """Check `reads`, and set the attributes that follow from those of the class.
+
+        If the class sets `has_errors`, ERROR_COLUMNS come before its last column.
+        """
         super().__init_subclass__()
         if cls.reads not in READS:
             words = ", ".join(READS)
@@ -340,23 +312,25 @@ class Metric(ABC, Generic[Opt]):
 
     @abstractmethod
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Opt) -> Arrays:
-        """Count one image, and return the counts by name. No file is read here.
+        """Compute the counts of one image, and return them as arrays by name.
 
-        The data are `pred.soft`, `pred.classes`, `gt.boundaries`, `gt.labels` and so on. Only the
-        protocol's fields in `uses` may affect the counts. `opt` holds the metric's options, or is
-        None if it has none. Raises DataError if the data cannot be compared.
+        The inputs are attributes such as `pred.soft`, `pred.classes`, `gt.boundaries` and
+        `gt.labels`; no file may be read. The counts may depend only on the protocol's fields in
+        `uses`, and on `opt`, the metric's options (None if it has none).
+
+        Raises DataError if `pred` and `gt` cannot be compared.
         """
 
     @abstractmethod
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Opt) -> ScoreTree:
         """Compute every score of S weighted data sets from the counts of their N images.
 
-        stack: name -> counts (N, ...). Counts in `shared` lack the axis of images.
+        stack: name -> counts (N, ...). Counts in `shared` have no axis of images.
         weights: int (S, N), how often each image occurs in each data set.
 
-        Returns nested mappings in which the key of a column, such as "ods.threshold", is the path
-        to its score, an array (S,). They may also hold curves, as arrays (S, T) or as a `PRCurve`
-        of S curves. Undefined scores are NaN.
+        Returns nested mappings of arrays (S,): the score of the column "ods.threshold" is at
+        ["ods"]["threshold"]. They may also hold curves, as arrays (S, T) or as a `PRCurve` of S
+        curves. Undefined scores are NaN.
         """
 
     # The following methods may be replaced.
@@ -382,8 +356,7 @@ class Metric(ABC, Generic[Opt]):
     def used(self, opt: Opt) -> tuple[str, ...]:
         """Return the names of the protocol's fields that affect the scores, given these options.
 
-        These are the fields in `uses` and, if the metric reads masks, those that say how masks are
-        read (READ). If the options switch the matching off, no field affects the scores.
+        These are `uses` and, if the metric reads masks, READ. Without matching there are none.
         """
         if self.matching_option and not getattr(opt, self.matching_option):
             return ()
@@ -391,7 +364,7 @@ class Metric(ABC, Generic[Opt]):
         return (*self.uses, *READ) if reads_masks else self.uses
 
     def columns_of(self, keys: Collection[str]) -> tuple[Column, ...]:
-        """Return `columns`, and before the last one a column for each key SCORE@TOLERANCE.
+        """Return `columns` with a column before the last one for each key SCORE@TOLERANCE.
 
         Other keys are ignored, also those whose SCORE is not in `tolerance_scores`.
         """
@@ -417,7 +390,7 @@ class Metric(ABC, Generic[Opt]):
     def all_scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> ScoreTree:
         """Compute `scores` and, if errors were counted by class, also `error_scores`.
 
-        A bug in a metric of another package becomes a DataError that names the package.
+        An unexpected exception in another package's metric becomes a DataError that names it.
         """
         package = type(self).__module__.partition(".")[0]
         try:
@@ -433,9 +406,9 @@ class Metric(ABC, Generic[Opt]):
     def score_columns(
         self, tree: Mapping[str, object], protocol: Protocol | None
     ) -> Iterator[tuple[str, Column, Any]]:
-        """Yield (key, column, value) for every score in a tree, in the order of the columns.
+        """Yield (key, column, value) for every score in a `tree` from `scores`, in column order.
 
-        Scores that the tree does not contain are skipped. If a protocol is given, the scores of the
+        Columns without a score in the tree are skipped. If a protocol is given, the scores of the
         `parts`, such as classes, follow with keys PART.KEY, unless they have a column already.
         """
         overall = {column.key: column for column in self.columns_of(tree)}
@@ -461,13 +434,13 @@ class Metric(ABC, Generic[Opt]):
         protocol: Protocol,
         counter: Counter | None = None,
     ) -> Arrays:
-        """Count one image, or compare its annotators with each other if `pred` is None.
+        """Count one image or, if `pred` is None, compare its annotators with each other.
 
-        counter: the function to use in place of `boundary_counts`, which also counts errors by
-            class. Metrics without `has_errors` ignore it.
+        counter: a replacement of `boundary_counts` that also counts errors by class. Metrics
+            without `has_errors` ignore it.
 
-        Raises ShapeError if the sizes differ. Raises DataError if the image has void pixels that
-        the metric cannot leave out, or if `pred` is None and the metric cannot compare annotators.
+        Raises ShapeError if the sizes do not fit. Raises DataError if the image has void pixels
+        that the metric cannot leave out, or if `pred` is None and the metric is no `HumanForm`.
         """
         opt = self.options_of(protocol)
         if "valid" in gt.parts and not self.void:
@@ -475,7 +448,7 @@ class Metric(ABC, Generic[Opt]):
             raise DataError(f"{gt.where}: {fault}")
         if pred is None:
             if not isinstance(self, HumanForm):
-                raise DataError(f"metric {self.name!r}: has no human form")
+                raise DataError(f"metric {self.name!r}: cannot compare annotators")
             return self.count_humans(gt, protocol, opt)
         if not self.fits(pred, gt, opt):
             same_shape(pred.shape, gt.shape, pred.where)
@@ -485,32 +458,33 @@ class Metric(ABC, Generic[Opt]):
         return count(pred, gt, protocol, opt, counter=counter)
 
     def readings(self, protocol: Protocol, pred_kind: str) -> Readings:
-        """Return how the values in the files of both sides are interpreted."""
+        """Return how the metric interprets the values in prediction and ground-truth files.
+
+        `pred_kind` is one of `pred_kinds`. A metric of boundaries reads the ground truth as regions
+        if `protocol.gt_kind` is "labels".
+        """
         files = self.files_read(self.options_of(protocol))
         void_option = f"{self.name}.{self.void_option}" if self.void_option else ""
         gt_kind = _KINDS.get(self.gt_kind, files.labels)
         if gt_kind is Kind.BOUNDARIES and protocol.gt_kind == "labels":
             gt_kind = Kind.REGIONS
         options = partial(ReadOptions, void=files.void, void_option=void_option, metric=self.name)
+        kind, inverted = _KINDS.get(pred_kind, files.labels), protocol.invert
         return Readings(
-            options(
-                kind=_KINDS.get(pred_kind, files.labels),
-                inverted=protocol.invert,
-                normalised=protocol.normalise,
-                truth=False,
-            ),
+            options(kind=kind, inverted=inverted, normalised=protocol.normalise, truth=False),
             options(kind=gt_kind, cut=protocol.gt_threshold, inverted=protocol.gt_invert),
         )
 
     def options_of(self, protocol: Protocol) -> Opt:
         """Return the metric's options as set in a protocol, or None if the metric has no options.
 
-        Raises ProtocolError if an option is unknown or has a wrong value.
+        If `ap_option` is not set, a `protocol.ap_rule` other than the default sets it. Raises
+        ProtocolError if an option is unknown or has a wrong value.
         """
         given = dict(protocol.options.get(self.name, {}))
         if self.options is None:
             if given:
-                raise ProtocolError(f"options {self.name!r}: this metric has none, expected none")
+                raise ProtocolError(f"options {self.name!r}: this metric has no options")
             return typing.cast(Opt, None)
         if self.ap_option and protocol.ap_rule != _DEFAULT_AP_RULE:
             given.setdefault(self.ap_option, protocol.ap_rule)
@@ -558,17 +532,20 @@ class ValuesMetric(Metric[Opt]):
 
     @abstractmethod
     def values(self, counts: Stack, opt: Opt) -> dict[str, F8]:
-        """Return key of a column -> (N,), NaN if undefined, of N images or N sums over images."""
+        """Compute the value of each column from the counts of N images, or of N sums over images.
+
+        Returns key of the column -> (N,), NaN where the value is undefined.
+        """
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Opt) -> ScoreTree:
-        """Return the score of each column, (S,): of summed counts if `pooled`, else a mean."""
+        """Compute the score of each column, (S,), nested by the dots of its key."""
         pooled = {column.key for column in self.columns if column.pooled}
         of_images = self.values(stack, opt)
         scores = image_means(weights, {k: v for k, v in of_images.items() if k not in pooled})
         if pooled:
             names = stack.keys() - self.shared
             of_sums = self.values({k: weighted_sum(weights, stack[k]) for k in names}, opt)
-            scores |= {key: of_sums[key] for key in of_sums if key in pooled}
+            scores |= {key: value for key, value in of_sums.items() if key in pooled}
         tree: dict[str, Any] = {}
         for key, score in scores.items():  # "pooled.aji" becomes {"pooled": {"aji": ...}}
             *groups, name = key.split(".")

@@ -3,16 +3,46 @@
 from __future__ import annotations
 
 import typing
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
-from bsdsbench.errors import InputWarning
+from numpy.typing import ArrayLike
+
+from bsdsbench.errors import Fix, InputWarning
 from bsdsbench.images import GroundTruth, Map, Prediction
-from bsdsbench.metrics.base import OptIn, Symptoms, Texts
 from bsdsbench.metrics.pixel_steps import DrawnSteps
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Evidence, Score, Stack
 from bsdsbench.scores.curve import PRCurve
+
+OptIn = TypeVar("OptIn", contravariant=True)  # the class of a metric's options
+Arrays = Mapping[str, ArrayLike]  # counts of an image by name
+Texts = Iterator[tuple[str, str]]  # file name and text
+Symptoms = Iterator[tuple[str, str, Fix]]  # (code, problem, remedy)
+
+
+@typing.runtime_checkable
+class HumanForm(typing.Protocol[OptIn]):
+    """A metric that can compare annotators, for the "human" point of precision-recall plots."""
+
+    def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: OptIn) -> Arrays:
+        """Count each annotator against the others; raise DataError for fewer than two."""
+
+
+@typing.runtime_checkable
+class LinksImages(typing.Protocol):
+    """A metric that scores an image with regard to others, such as a frame to its sequence."""
+
+    def link_images(self, stack: Stack) -> Stack:
+        """Return the stack with all that the score of an image needs of the other images."""
+
+
+@typing.runtime_checkable
+class CompletesScore(typing.Protocol):
+    """A metric that adds to the scores of a data set what resamples of it do not have."""
+
+    def complete(self, scores: dict[str, Any], stack: Stack) -> dict[str, Any]:
+        """Return the completed scores; raise DataError if the counts cannot give scores."""
 
 
 @typing.runtime_checkable

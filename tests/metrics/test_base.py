@@ -10,9 +10,6 @@ from bsdsbench.errors import DataError, ProtocolError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import (
     Column,
-    CompletesScore,
-    HumanForm,
-    LinksImages,
     Metric,
     ValuesMetric,
     at_least_two,
@@ -21,9 +18,12 @@ from bsdsbench.metrics.base import (
 )
 from bsdsbench.metrics.optional import (
     ChecksSet,
+    CompletesScore,
     CurveOfPixels,
     Diagnosed,
     DrawsPixels,
+    HumanForm,
+    LinksImages,
     OfficialTables,
     ResultFiles,
     ShowsLabels,
