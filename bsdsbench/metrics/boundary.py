@@ -88,8 +88,7 @@ def tolerance_key(score: str, tolerance: str) -> str:
 class CurveMetric(Metric[Opt]):
     """A metric of precision-recall curves that are scored as in the boundary benchmark.
 
-    The scores of each curve in `curve_names` are nested under the curve's key. If `curve_names` is
-    empty, there is a single curve, and its scores are not nested.
+    It has the curves in `curve_names` or, if this is empty, a single curve.
     """
 
     cuts_at_thresholds = True
@@ -106,13 +105,11 @@ class CurveMetric(Metric[Opt]):
         return {(key,): stack[key] for key in self.curve_names}
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Opt) -> ScoreTree:
-        """Compute the scores of each precision-recall curve for S data sets.
+        """Compute the `curve_scores` of each curve, arrays (S,), for S data sets.
 
-        stack: the counts of N images, name -> (N, ...).
-        weights (S, N): how often each image occurs in each data set.
+        stack: the counts of N images. weights (S, N): how often each occurs in each data set.
 
-        Returns the result of `curve_scores`, arrays (S,) by name; of several curves, one such dict
-        for each curve's key.
+        The scores of several curves are nested by the curve's key.
         """
         scores: dict[str, Any] = {}
         for path, matches in self.curves(stack, opt).items():
@@ -203,8 +200,7 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
     ) -> ScoreTree:
         """Compute ODS, OIS, AP and R50 for S data sets, as arrays (S,).
 
-        stack: the counts of N images, name -> (N, ...).
-        weights (S, N): how often each image occurs in each data set.
+        stack: the counts of N images. weights (S, N): how often each occurs in each data set.
 
         Returns the result of `curve_scores` at the first tolerance. If the protocol has several,
         each score in `tolerance_scores` is added at every tolerance ("ods@0_00375"), and as the
@@ -327,8 +323,8 @@ def boundary_counts(
 ) -> MatchCounts:
     """Count the boundary pixels of one image, and those matched one to one, at each threshold.
 
-    Pixels of a pair are at most `protocol.max_dist` times the image diagonal apart. Source:
-    official evaluation_bdry_image.m and correspondPixels.
+    The pixels of a pair are at most the protocol's tolerance apart. Source: official
+    evaluation_bdry_image.m and correspondPixels.
 
     Parameters
     ----------
@@ -511,18 +507,13 @@ def threshold_events(
             size = None
     if dropped is not None:
         is_kept = ~np.ravel(dropped)[events.pixel]
-        start = _count_before(is_kept)[events.start]
+        start = np.r_[0, np.cumsum(is_kept)][events.start]
         events = thinning.Events(start, events.pixel[is_kept], events.added[is_kept])
         size = None
     if size is None:
-        n_added = _count_before(events.added)[events.start]
+        n_added = np.r_[0, np.cumsum(events.added)][events.start]  # before each step
         size = (2 * n_added - events.start)[1:]  # pixels added so far minus pixels removed so far
     return ThresholdEvents(thresholds, events, size)
-
-
-def _count_before(flags: Bool) -> I8:
-    """Count the True flags before each of E flags, and in total, int64 (E + 1,)."""
-    return np.concatenate([[0], np.cumsum(flags)])
 
 
 def rebuild_maps(events: Events, shape: tuple[int, ...]) -> Bool:

@@ -81,8 +81,7 @@ class CrispnessMetric(CurveMetric[VoidOptions]):
     ) -> ScoreTree:
         """Compute the scores of both curves, and the average crispness, for S data sets.
 
-        stack: the counts of N images, name -> (N, ...).
-        weights (S, N): how often each image occurs in each data set.
+        stack: the counts of N images. weights (S, N): how often each occurs in each data set.
 
         Returns the scores of the curves "seval" (with NMS and thinning) and "ceval" (without), and
         `average` (S,), the mean over images of the share of the map that NMS keeps.

@@ -124,8 +124,7 @@ class WireframeMetric(Metric[WireframeOptions]):
     ) -> ScoreTree:
         """Compute the scores of the pixels, lines and junctions for S data sets.
 
-        stack: the counts of N images, name -> (N, ...).
-        weights (S, N): how often each image occurs in each data set.
+        stack: the counts of N images. weights (S, N): how often each occurs in each data set.
 
         Returns the `curve_scores` of the pixels, and the scores of `columns`, float64 (S,).
         """

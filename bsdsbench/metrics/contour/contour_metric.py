@@ -398,8 +398,7 @@ class ContourMetric(LabelMetric[ContourOptions]):
     ) -> ScoreTree:
         """Compute the scores for S data sets, as arrays (S,).
 
-        stack: the counts of N images, name -> (N, ...).
-        weights (S, N): how often each image occurs in each data set.
+        stack: the counts of N images. weights (S, N): how often each occurs in each data set.
 
         Returns a dict with these entries:
 
