@@ -98,7 +98,7 @@ def other_packages() -> set[str]:
 
 
 @cache
-def source_hash(name: str) -> str:
+def metric_hash(name: str) -> str:
     """Return a hash of the source code of a metric of another package.
 
     It covers the metric's module, and every module of the same package that this module imports,
@@ -123,8 +123,8 @@ def source_hash(name: str) -> str:
 
 
 def source_hashes(metrics: Iterable[str]) -> dict[str, str]:
-    """Map the name of each metric that comes from another package to its `source_hash`."""
-    return {name: source_hash(name) for name in metrics if name not in BUILT_IN}
+    """Map the name of each metric that comes from another package to its `metric_hash`."""
+    return {name: metric_hash(name) for name in metrics if name not in BUILT_IN}
 
 
 def check_names(wanted: str | Iterable[str]) -> tuple[str, ...]:

@@ -64,7 +64,7 @@ def forget():
     """What was found of other packages, and what was loaded."""
     registry._others.cache_clear()
     registry.get.cache_clear()
-    registry.source_hash.cache_clear()
+    registry.metric_hash.cache_clear()
     sys.modules.pop("davis_boundary", None)
 
 
@@ -277,7 +277,7 @@ def test_a_changed_file_that_the_metric_imports_counts_too(tmp_path, monkeypatch
         for name in files:
             sys.modules.pop(f"my_package.{name}", None)
         sys.modules.pop("my_package", None)
-        hashes.append(registry.source_hash("mine"))
+        hashes.append(registry.metric_hash("mine"))
     assert len({*hashes[:-1]}) == 5
     assert hashes[-1] == hashes[0]  # a file that it does not import
     monkeypatch.undo()

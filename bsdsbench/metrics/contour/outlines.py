@@ -116,11 +116,11 @@ class Compared:
     def outlines(self, kind: str, steps: Spacing) -> BothOutlines:
         """Return the outlines of pred and of gt, with the distance of each point to the other one.
 
-        kind: "rim", "side" or "corner", as in `_trace`. Points of a rim have the length 0.
+        kind: "rim", "side" or "corner", as in `trace`. Points of a rim have the length 0.
         steps: the distances between rows and between columns, in the unit of the result.
         """
         if (kind, steps) not in self._outlines:
-            pred, gt = (_trace(labels, self.pair.n, kind) for labels in self.pair[:2])
+            pred, gt = (trace(labels, self.pair.n, kind) for labels in self.pair[:2])
             length_of_window = _contour_lengths(steps)
             outlines = []
             for outline, other in ((pred, gt), (gt, pred)):
@@ -172,7 +172,7 @@ class Compared:
         return self.outlines(kind, PIXELS if in_pixels else self.spacing)
 
 
-def _trace(labels: Labels, n_labels: int, kind: str) -> distances.Outlines:
+def trace(labels: Labels, n_labels: int, kind: str) -> distances.Outlines:
     """Trace the outline of each label 0 .. n - 1 in a label map (H, W); -1 is no label.
 
     kind: "rim" (pixels with one of four neighbours outside the label), "side" (pixels that differ

@@ -13,6 +13,7 @@ import numpy as np
 from bsdsbench.arguments import I8, Bool
 from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.kernels.distances import distances
+from bsdsbench.metrics.contour.outlines import trace
 from bsdsbench.metrics.contour.pairs import LabelPair, as_masks, pair_masks
 from bsdsbench.metrics.label_maps import MapContents, name_file_in_errors
 from bsdsbench.metrics.label_metric import read_maps
@@ -109,10 +110,7 @@ def _largest_errors(
     Objects that only one of the maps has are left out, and classes without any other object.
     """
     largest: dict[int | None, LargestError] = {}
-    pred_rims, gt_rims = (
-        distances.rims(np.pad(labels.astype(np.int32), 1, constant_values=-1), pair.n)
-        for labels in (pair.pred, pair.gt)
-    )
+    pred_rims, gt_rims = (trace(labels, pair.n, "rim") for labels in (pair.pred, pair.gt))
     for rims, other in ((pred_rims, gt_rims), (gt_rims, pred_rims)):
         squared = distances.nearest(rims, other, *spacing)
         for label in range(pair.n):
