@@ -156,12 +156,9 @@ def readers(metrics: Sequence[str]) -> list[Metric]:
 
 def with_curve(metrics: Sequence[str], protocol: Protocol) -> tuple[str, ...]:
     """Return the names of the metrics that have a precision-recall curve under this protocol."""
-    names_with_curve = []
-    for metric in map(get, metrics):
-        # If the options switch the matching off, the metric has no curve, and `used` returns ()
-        if metric.curved and metric.used(metric.options_of(protocol)):
-            names_with_curve.append(metric.name)
-    return tuple(names_with_curve)
+    # If the options switch the matching off, a metric has no curve, and `used` returns ()
+    curved = (metric for metric in map(get, metrics) if metric.curved)
+    return tuple(m.name for m in curved if m.used(m.options_of(protocol)))
 
 
 @cache  # reading the metadata of every installed package is slow
@@ -298,10 +295,8 @@ def always_signed_options(metrics: Sequence[str], protocol: Protocol) -> dict[st
     """
     signed = {}
     for metric in map(get, metrics):
-        if metric.options is None:
-            continue
         options = metric.options_of(protocol)
-        for field in fields(metric.options):
+        for field in fields(metric.options) if metric.options else ():
             if field.metadata.get("signed"):
                 signed[f"{metric.name}.{field.name}"] = json.dumps(getattr(options, field.name))
     return signed

@@ -205,9 +205,8 @@ def _columns() -> Iterator[Column]:
     yield _distance_column("hd")
     for percent in PERCENTS:
         for definition in ("pooled", "directed", "area"):
-            yield _distance_column(f"hd{percent:g}", definition)
-    for definition in ("pooled", "directed"):
-        yield _distance_column("assd", definition)
+            yield _distance_column(f"hd{percent:g}-{definition}")
+    yield from map(_distance_column, _ASSD)
     for t in (0.5, 1, 2, 3, 5, 10):
         for unit in ("area", "counts", "mean"):
             yield Column(_key_at(f"nsd-{unit}", t), f"NSD {unit} {t}", quantity=f"nsd@{t}")
@@ -217,11 +216,10 @@ def _columns() -> Iterator[Column]:
     yield Column("cldice", "clDice")
 
 
-def _distance_column(name: str, definition: str = "") -> Column:
-    """Return the column of a distance between outlines, such as "hd95" by definition "pooled"."""
-    key, heading = name, name.upper()
-    if definition:
-        key, heading = f"{name}-{definition}", f"{name.upper()} {definition}"
+def _distance_column(key: str) -> Column:
+    """Return the column of a distance between outlines, such as "hd95-pooled"."""
+    name, _, definition = key.partition("-")
+    heading = f"{name.upper()} {definition}".rstrip()
     undefined = "an outline is missing in every pair, or a distance is infinite (contour.empty)"
     return Column(key, heading, lower=True, digits=3, undefined=undefined, quantity=name)
 
@@ -266,8 +264,10 @@ def _contour_counts(pred: ArrayLike, gt: ArrayLike, opt: ContourOptions) -> Coun
         "pairs": np.stack([in_pred & in_gt, in_pred & ~in_gt, ~in_pred & in_gt], axis=1),
     }
     counts: dict[str, NDArray[np.generic]] = {}
-    for name, rows in counts_of_labels.items():
-        counts[name] = _sum_by_class(rows, class_of, len(opt.class_names))
+    for name, rows in counts_of_labels.items():  # bool and integers are summed as int64
+        shape = (len(opt.class_names), *rows.shape[1:])
+        counts[name] = np.zeros(shape, np.result_type(rows, np.int64))
+        np.add.at(counts[name], class_of, rows)
     if opt.mean == "sequences":
         counts |= _object_counts(ids, compared.areas[:, 1:], values, opt)
     return Counts(**counts)
@@ -323,14 +323,6 @@ def _count_boundaries(compared: Compared, opt: ContourOptions) -> dict[str, I8]:
                 radius = with_tolerance(davis_radius(compared.pair.shape, bound))
                 near[:, k, side] = points.sums(points.distance <= radius)
     return {"shells": shells, "near": near, "outline": outline}
-
-
-def _sum_by_class(rows: NDArray[np.generic], class_of: I8, n_classes: int) -> NDArray[np.generic]:
-    """Sum the rows of counts (labels, ...) of each class, to (classes, ...); bool gives int64."""
-    dtype = np.float64 if rows.dtype.kind == "f" else np.int64
-    sums: NDArray[np.generic] = np.zeros((n_classes, *rows.shape[1:]), dtype)
-    np.add.at(sums, class_of, rows)
-    return sums
 
 
 class ContourMetric(LabelMetric[ContourOptions]):
