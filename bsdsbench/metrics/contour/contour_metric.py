@@ -469,16 +469,13 @@ def _pooled_scores(total: Mapping[str, F8], opt: ContourOptions) -> dict[str, F8
 
     Returns key of the score -> (S, C), NaN where both maps are empty.
     """
-    areas, shells = total["areas"], total["shells"]
-    near, outline = total["near"], total["outline"]
+    areas, shells, near, outline = (total[k] for k in ("areas", "shells", "near", "outline"))
     pooled = {"iou": iou(areas, defined_ratio), "dice": dice(areas, defined_ratio)}
     for k in range(shells.shape[2]):  # none if the group is not chosen
         pooled[_key_at("biou", opt.boundary_sizes[k])] = iou(shells[:, :, k], defined_ratio)
-    has_outline = outline.any(axis=2)  # in either map
     for k in range(near.shape[2]):
-        precision = ratio(near[:, :, k, 0], outline[:, :, 0])
-        recall = ratio(near[:, :, k, 1], outline[:, :, 1])
-        f = np.where(has_outline, f_measure(precision, recall), np.nan)
+        precision, recall = np.moveaxis(ratio(near[:, :, k], outline), -1, 0)
+        f = np.where(outline.any(axis=2), f_measure(precision, recall), np.nan)
         pooled[_key_at("f", opt.davis_bounds[k])] = f
     return pooled
 

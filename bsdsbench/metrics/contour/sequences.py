@@ -68,34 +68,24 @@ def follow_objects(stack: Stack) -> Stack:
     numbers, measures = stack["objects"][..., 0], stack["objects"][..., 3:]
     in_pred = np.nan_to_num(stack["objects"][..., 1]) > 0
     in_gt = np.nan_to_num(stack["objects"][..., 2]) > 0
-    objects_of = []  # the numbers of each sequence's objects
-    for frames in frames_of:
-        is_annotated = in_gt[frames[0]]
-        objects_of.append(numbers[frames[0]][is_annotated])
+    objects_of = [numbers[first][in_gt[first]] for first, *_ in frames_of]  # of each sequence
     most_objects = max(map(len, objects_of))
     tracks = np.repeat(stack["absent"][:, None], most_objects, axis=1)
-    sequence, position, n_frames, n_objects, unknown = np.zeros((5, len(tracks)), np.int64)
+    names = ("sequence", "position", "n_frames", "n_objects", "unknown")
+    counts = {name: np.zeros(len(tracks), np.int64) for name in names}
     for s, (frames, objects) in enumerate(zip(frames_of, objects_of, strict=True)):
-        sequence[frames] = s
-        position[frames] = np.arange(frames.size)
-        n_frames[frames] = frames.size
-        n_objects[frames] = objects.size
+        counts["sequence"][frames] = s
+        counts["position"][frames] = np.arange(frames.size)
+        counts["n_frames"][frames] = frames.size
+        counts["n_objects"][frames] = objects.size
         annotated = numbers[frames][in_gt[frames]]  # in any frame of the sequence
         is_unknown = in_pred[frames] & ~np.isin(numbers[frames], annotated)
-        unknown[frames] = np.where(is_unknown, numbers[frames], 0).max(axis=1, initial=0)
+        counts["unknown"][frames] = np.where(is_unknown, numbers[frames], 0).max(axis=1, initial=0)
         for k, number in enumerate(objects):
             frame, entry = np.nonzero(numbers[frames] == number)
             tracks[frames[frame], k] = measures[frames[frame], entry]
     per_image = {k: v for k, v in stack.items() if k not in (*OBJECT_COUNTS, "absent")}
-    return {
-        **per_image,
-        "sequence": sequence,
-        "position": position,
-        "n_frames": n_frames,
-        "n_objects": n_objects,
-        "unknown": unknown,
-        "tracks": tracks,
-    }
+    return {**per_image, **counts, "tracks": tracks}
 
 
 def check_sequences(ids: Sequence[str], stack: Stack, skip_ends: bool) -> None:
