@@ -103,8 +103,9 @@ class OcclusionMetric(CurveMetric[None]):
         Returns the arrays of `counter` (a function like `boundary_counts`), if it is given, and
 
         thresholds, matches : float64 (T,), int64 (T, 4), as in `boundary_counts`
-        right_gt, right_pred : int64 (T,), the last two numbers of `_count_right_pairs`. The
-            official programs write `right_gt`, but never use it.
+        right_gt : int64 (T,), annotated pixels in a pair with agreeing angles, summed over
+            annotators. The official programs write this number, but never use it.
+        right_pred : int64 (T,), predicted pixels in such a pair with at least one annotator
 
         A threshold that stands for the whole image (`protocol.whole_image`) is left out.
         """

@@ -86,7 +86,9 @@ class WireframeMetric(Metric[WireframeOptions]):
 
         Returns the counts of `counter`, and
 
-        lines, junctions : the arrays of `_match_lines` and `_match_junctions`
+        lines : float64 (L, 4), for each predicted line its score, then 1 if it is a true positive
+            at the distance 5, 10 and 15, else 0
+        junctions : float64 (J, 4), the same at the distances 0.5, 1 and 2, by descending score
         n_lines, n_junctions : float64 (), the numbers of annotated lines and junctions
 
         If the prediction or the ground truth has no coordinates of lines, both arrays are empty,
