@@ -89,12 +89,10 @@ def label_evidence(labels: Map, known: Collection[int]) -> Values:
 def reject_binary_prediction(pred: Map, gt: Map, known: Collection[int], what: str) -> None:
     """Raise DataError if a prediction is a binary mask where class labels are expected.
 
-    This is assumed if it looks like a mask of 0 and 255 (see `label_evidence`), the ground truth
-    has other labels, and the prediction is 255 at some pixel where the ground truth is not.
-
-    - pred, gt: (H, W) label maps
-    - known: the labels of the classes
-    - what: the name of the prediction in the error message
+    This is assumed if `pred` (H, W) looks like a mask of 0 and 255 (see `label_evidence`), the
+    ground truth `gt` (H, W) has other labels, and the prediction is 255 at some pixel where the
+    ground truth is not. `known` are the labels of the classes, and `what` names the prediction in
+    the message.
     """
     if label_evidence(pred, known) is not Values.WHITE_LABELS:
         return
@@ -106,15 +104,11 @@ def reject_binary_prediction(pred: Map, gt: Map, known: Collection[int], what: s
 def number_evidence(numbers: Map, void: Collection[float], by_number: bool = False) -> Evidence:
     """Return evidence on whether the objects (instances) in a map are numbered individually.
 
-    If all maps of a set have a single number for objects in several pieces, they are not.
-
-    - numbers: (H, W) map of object numbers
-    - void: the values of void pixels. All other values above 0 are object numbers.
-    - by_number: True if objects are identified by their numbers, and may have several pieces
-
-    Returns VOID_ALONE or nothing if there is no object, with or without void pixels, and NUMBERS if
-    there are several numbers. A single number is stored in `levels`, with PIECES if its pixels form
-    several connected pieces (tested only if `by_number` is False).
+    `numbers` is an (H, W) map, in which `void` are the values of void pixels and all other values
+    above 0 are objects. Several numbers give NUMBERS. A single number is stored in `levels`, with
+    PIECES if its pixels form several connected pieces, which is not tested if `by_number` is True:
+    objects are then identified by their numbers. Without an object, the evidence is VOID_ALONE if
+    there are void pixels, and otherwise nothing.
     """
     # Look at every 16th row first, which often has several numbers; then look at the whole map
     for rows in (numbers[::16], numbers):
@@ -138,16 +132,10 @@ def number_evidence(numbers: Map, void: Collection[float], by_number: bool = Fal
 def id_evidence(labels: Map, ids: Sequence[int], ignored: Collection[int]) -> Evidence:
     """Return evidence on whether a label map uses Cityscapes label ids or train ids.
 
-    Both number the same n classes: train ids from 0 to n - 1, and label ids with gaps. A label is
-    surely a label id if it is one and not below n, and surely a train id if it is below n and no
-    label id.
-
-    - labels: (H, W) label map
-    - ids: the n label ids of the classes
-    - ignored: labels that are not considered; 0 is not considered either
-
-    Returns LABEL_IDS if some label is surely a label id, otherwise TRAIN_IDS if some label is
-    surely a train id, and otherwise nothing.
+    Both number the same n classes: train ids from 0 to n - 1, and label ids (`ids`) with gaps.
+    LABEL_IDS is returned if some label is a label id and not below n, otherwise TRAIN_IDS if some
+    label is below n and no label id, and otherwise nothing. 0 and the `ignored` labels do not
+    matter.
     """
     n_classes = len(ids)
     present = np.setdiff1d(labels, [0, *ignored])

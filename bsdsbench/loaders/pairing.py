@@ -336,20 +336,14 @@ def _find_depth(
 ) -> int:
     """Return the number of names at the end of a path that form the image id.
 
-    It is 1 for independent images, whose id is the file name, and 2 or more for frames of
-    sequences: at depth 2 the id is FOLDER/NAME. Depths above 1 are tried only if a file name occurs
-    in several folders of one side, or if `sequences` is True. The result is the smallest of them at
-    which
+    It is 1 (the file name) for independent images. For frames of sequences it is the smallest
+    larger depth (2: FOLDER/NAME) at which no two files of a side have the same id, and some id is
+    on both sides or, without predictions, in the split. Frames are considered only if a file name
+    occurs in several folders of one side, or if `sequences` is True. If `both_several`, a folder
+    may also be an image with several files on both sides; the split must then list frames.
 
-    - no two files of a side have the same id,
-    - some id is on both sides or, without predictions, in the split, and
-    - the split lists frames, if `both_several` is True: a folder may then be an image with several
-      files on both sides.
-
-    If there is none, the result is 1. `lines` are the lines of the split, or None.
-
-    Raises PairingError if only a split could tell frames from several files of an image, or if
-    `sequences` is True and no depth above 1 fits several folders of ground truth.
+    `lines` are the lines of the split, or None. Raises PairingError if only a split could tell
+    frames from files of an image, or if `sequences` is True and no depth fits.
     """
     names_repeat = _ends_repeat(pred, 1) or _ends_repeat(gt, 1)
     deepest = max(len(file.parts) for file in (*pred, *gt)) if names_repeat or sequences else 1
@@ -413,10 +407,9 @@ def _find_doubtful_ids(
     """Return the known ids that may lack an annotator because of the name of a file.
 
     Such a file gives no known id under `arrangement`, but it does under another one; if the
-    arrangement is ID_1 or ID_gt1, a file such as ID_bob counts too. A file that has one of the
-    `other_names`, the file names on the other side, is an image by itself.
-
-    `known` are the ids of the split or, without a split, of the other side.
+    arrangement is ID_1 or ID_gt1, a file such as ID_bob counts too. A file with one of the
+    `other_names`, the file names on the other side, is an image by itself. `known` are the ids of
+    the split or, without a split, of the other side.
     """
     ids = set[str]()
     for file in files:
@@ -436,15 +429,11 @@ def _group_by_id(
     doubtful: set[str],
     may_be_frames: bool,
 ) -> FilesOfSide:
-    """Group the files of a side by image id, and collect the ambiguous ids among them.
+    """Group the `wanted` files of a side (None: all) by image id, and collect the ambiguous ids.
 
-    An id is ambiguous if it is `doubtful`, or if it has several files (per class) that
-
-    - are not one series (see `_Ending`), or
-    - look like frames of a video, if `may_be_frames` is True: a number has leading zeros, or the
-      numbers on this side start above 1.
-
-    Only the `wanted` ids are kept, or all if it is None.
+    An id is ambiguous if it is `doubtful`, or if it has several files (per class) that are not one
+    series (see `_Ending`) or, if `may_be_frames`, look like frames of a video: a number has leading
+    zeros, or the numbers on this side start above 1.
     """
     groups: dict[str, list[_File]] = {}
     for file in files:

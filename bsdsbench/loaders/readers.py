@@ -123,9 +123,7 @@ def load_prediction(
 def _read_map(
     image_id: str | None, paths: Sequence[Path], kind: str, read: ReadBytes
 ) -> Prediction:
-    """Read a prediction: a contour map, a soft map or label maps.
-
-    The first rule that applies to a file decides:
+    """Read a prediction. The first rule that applies to a file decides what it is:
 
     1. A variable `ucm2` is a contour map of double size, and is the whole prediction.
     2. If `kind` is "soft", and a single file holds a single map, this is the soft map. Bool becomes
@@ -202,7 +200,6 @@ def read_prediction(
 ) -> Prediction:
     """Read an image's prediction; without a prediction file, return an empty one.
 
-    - pair: the files of the image
     - kind: "soft" or "labels" (see `load_prediction`), "classes" (see
       `class_files.read_predicted_classes`), or a key of READERS
     - shape: the (H, W) of the ground truth
@@ -328,9 +325,7 @@ def read_truth(
     options: ReadOptions | None = None,
     read: ReadBytes = read_bytes,
 ) -> GroundTruth:
-    """Read the ground truth of one image.
-
-    The first case that applies decides what is read:
+    """Read the ground truth of one image. The first case that applies decides what is read:
 
     - `kind` is "annotators": the boundaries or regions of each annotator, in one or more files
     - `kind` is in READERS: what the parser there returns
@@ -338,11 +333,9 @@ def read_truth(
     - otherwise: class labels or class boundaries and, if `instances` is True and its file exists,
       the instance map
 
-    `options` say how to read the values; the default follows from `kind` and `protocol`. `read` is
-    a function that returns the bytes of a file.
-
-    Raises DataError if the content does not fit, or if there is not exactly one file and `kind` is
-    not "annotators".
+    `options` say how to read the values (default: by `kind` and `protocol`), and `read` returns the
+    bytes of a file. Raises DataError if the content does not fit, or if there is not exactly one
+    file and `kind` is not "annotators".
     """
     if options is None:
         content = {"mask": Kind.MASK, "annotators": Kind.BOUNDARIES}.get(kind, Kind.CLASSES)
@@ -516,12 +509,11 @@ def _parse_struct(
 ) -> Annotation:
     """Convert an annotator's struct from a BSDS .mat file to an annotation.
 
-    Its fields Boundaries and Segmentation are (H, W) arrays, and one of them may be missing:
-    boundaries are then derived from Segmentation, or the annotation has no regions. Binary
-    Boundaries are True where they are not 0, whatever the threshold of `options`.
-
-    `number` (from 1) and `file` are for error messages. `mask` is the (H, W) object mask of a crack
-    set, which the annotation gets, or None. Raises FaultError if both fields are missing.
+    Its fields Boundaries and Segmentation are (H, W) arrays. One may be missing: boundaries are
+    then derived from Segmentation, or the annotation has no regions. Binary Boundaries are True
+    where they are not 0, whatever the threshold of `options`. `number` (from 1) and `file` are for
+    error messages. `mask` is the (H, W) object mask of a crack set, which the annotation gets, or
+    None.
     """
     what = f"annotation {number}"
     fields = struct if isinstance(struct, dict) else {}

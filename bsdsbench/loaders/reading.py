@@ -126,13 +126,12 @@ class ReadOptions:
 
         - With `cut`: STRONG if a value reaches it, or if the mask holds just 0 and 255 or 65535;
           otherwise FAINT. Integers wider than 16 bits, whose white is unknown, get neither.
-        - Binary masks without `cut`: UNIT (0 and 1) or WHITE (0 and white). In floats and wide
-          integers they are STRONG, because 0 and 1 cannot be the noise of a gray map.
-        - Other masks without `cut`: GRAY, unless they have only two values or are FEW. Floats are
-          also STRONG if a value exceeds one half, and otherwise FAINT.
-        - FEW is added if a third value seems to have a meaning, such as void (`_third_values`).
-          This is not tested if the values are normalised or lossy, or if `cut` decides what gray
-          means.
+        - Binary without `cut`: UNIT (0 and 1) or WHITE (0 and white); STRONG in floats and wide
+          integers, where 0 and 1 cannot be the noise of a gray map.
+        - Others without `cut`: GRAY, unless they have only two values or are FEW. Floats are also
+          STRONG if a value exceeds one half, and otherwise FAINT.
+        - FEW is added if a third value may mean void (`_third_values`), unless the values are
+          normalised or lossy, or `cut` decides what gray means.
         """
         top = values.max(initial=0)
         if values.dtype == bool or not top:
@@ -408,10 +407,9 @@ def check_all_values(
 ) -> list[InputWarning]:
     """Check the values of a set for all metrics, and return the distinct warnings.
 
-    `readings` has one item for each metric, and `records` one for each image.
-
-    Raises one DataError with all problems (see `Readings.check_values`). A problem that several
-    metrics share is listed once, with all their suggested fixes.
+    `readings` has one item for each metric, and `records` one for each image. Raises one DataError
+    with all problems (see `Readings.check_values`). A problem that several metrics share is listed
+    once, with all their suggested fixes.
     """
     warnings: dict[str, InputWarning] = {}
     problems: dict[tuple[str, ...], Problem] = {}  # the key is all fields except the fixes
@@ -473,18 +471,17 @@ def _faint_problem(form: str, top: float) -> Problem:
 
 
 def binarise(values: Map, cut: float | None, what: str, inclusive: bool = False) -> Bool:
-    """Convert an (H, W) mask to bool.
+    """Convert an (H, W) mask to bool, or raise DataError, which names the mask by `what`.
 
     - A bool mask is returned unchanged.
     - A mask of two values, 0 and one of 1, 255 and 65535, is True where it is not 0. If
       `inclusive`, however, 0 and 1 in uint8 or uint16 are gray.
-    - Any other mask is gray: True above the threshold `cut` or, if `inclusive`, also at it.
+    - Any other mask is gray: True above the threshold `cut` or, if `inclusive`, also at it. A value
+      below 0 or above white is an error. So are integers without any value above the threshold,
+      unless `inclusive`, because their scale is unknown.
 
     `cut` is a fraction of white, which is 255 in uint8, 65535 in uint16 and 1 in floats; None means
-    one half. `what` names the mask in error messages.
-
-    Raises DataError for gray values below 0 or above white, and for integers of an unknown scale:
-    if not `inclusive`, some value must exceed the threshold.
+    one half.
     """
     if values.dtype == bool:
         return values
@@ -517,12 +514,10 @@ def _white_of(values: Map) -> int:
 def _third_values(values: Map) -> tuple[float, ...]:
     """Return the sorted distinct values of a mask if it seems to have a third class, such as void.
 
-    Resizing and JPEG also create middle values, but only along outlines. The mask has
-
-    - no third class if it has two values, and a third class if it has three;
-    - otherwise a third class if a middle value fills a block of 3 x 3 pixels. A mask of more than
-      LEVELS values, with some strictly between half the largest value and the largest, is gray,
-      however, like an average of masks.
+    Resizing and JPEG also create middle values, but only along outlines. Two values have no third
+    class, and three have one. More values have one if a middle value fills a block of 3 x 3 pixels.
+    A mask of more than LEVELS values, with some strictly between half the largest and the largest,
+    has none: it is gray, like an average of masks.
 
     Returns () without a third class. Of more than LEVELS values, the LEVELS - 1 smallest and the
     largest are returned.

@@ -86,9 +86,8 @@ def _add_instances(parts: dict[str, Any], file: Path, read: ReadBytes) -> None:
 
     The file holds one array (H, W), or SBD's struct GTinst: the instance map in Segmentation, an
     outline for each instance in Boundaries, and its class in Categories. Class boundaries in
-    `parts` are redrawn from these outlines, as in SEAL's program.
-
-    Raises FaultError if outlines and categories do not match.
+    `parts` are redrawn from these outlines, as in SEAL's program. Raises FaultError if outlines and
+    categories do not match.
     """
     arrays: dict[str, Any] = read_arrays(file, indices=True, read=read)
     with errors_naming(file, "instances"):

@@ -68,10 +68,9 @@ class CocoItems:
     ) -> dict[int, list[Entry]]:
         """Read a COCO file, and return its annotations by image id.
 
-        - is_truth: True for the ground truth, which must be read first, because it fills
-          `self.images` and `self.categories`
-        - is_panoptic: True if the ground truth is panoptic; an empty prediction file is then
-          checked as a panoptic file too
+        The ground truth must be read first, because it fills `self.images` and `self.categories`.
+        If it is panoptic (`is_panoptic`), an empty prediction file is checked as a panoptic file
+        too.
 
         Raises FileFormatError if an annotation refers to an unlisted image, or if a panoptic file
         does not have exactly one entry per image.

@@ -87,8 +87,6 @@ def parse_predicted_lines(arrays: Mapping[str, object], shape: _Size) -> dict[st
 
     - lines: line ends and scores on the file's grid, and scored junctions if the file has them
     - soft: float64 (H, W), the lines drawn at the size `shape` of the image
-
-    Raises FaultError if a score is outside [0, 1].
     """
     ends = _parse_coordinates(arrays, "lines", 4)
     scores = _parse_scores(arrays, "score", ends)
@@ -211,9 +209,8 @@ def _draw_fragments(edges: object, shape: tuple[int, ...]) -> Bool:
     """Draw the edge fragments of a PIOD file as a bool map of the given `shape` (H, W).
 
     A fragment is an array of pixel indices from 1, column by column as in MATLAB. `edges` is a
-    struct with the fragments in its field "indices", a list of fragments, or one fragment.
-
-    Raises FaultError if a fragment is not numeric, or has an index outside the map.
+    struct with the fragments in its field "indices", a list of fragments, or one fragment. Raises
+    FaultError if a fragment is not numeric, or has an index outside the map.
     """
     fragments = edges.get("indices") if isinstance(edges, dict) else edges
     is_edge = np.zeros(shape[0] * shape[1], bool)

@@ -113,10 +113,8 @@ def read_run_folder(folder: PathLike) -> dict[str, Any]:
     Returns a dict with the rows of each table in COLUMNS that exists, by its name, as float64 (N,
     columns). Tables with a row per threshold are sorted by it. Missing numbers are NaN.
     eval_bdry.txt has 9 columns if SBD's programs wrote it, and otherwise 8; in rows of 4 to 6
-    numbers, its columns from the 5th on are NaN.
-
-    The key "ev1" maps image ids to MatchCounts, from ID_ev1.txt in the folder, in per_image and in
-    nms-eval (edges toolbox); the last of them is used.
+    numbers, its columns from the 5th on are NaN. The key "ev1" maps image ids to MatchCounts, from
+    ID_ev1.txt in the folder, in per_image or in nms-eval (edges toolbox); the last of them is used.
 
     Raises FileFormatError if there is none of these files, or if one is damaged.
     """
@@ -151,9 +149,8 @@ def format_boundary_tables(
     each image.
 
     - score: the score of the run; its curve, ods, ois and ap are used
-    - ids: the ids of the N images
-    - thresholds: the T thresholds
-    - matches: (N, T, 4) counts, with the columns of `MatchCounts.matches`
+    - matches: (N, T, 4) counts of N images (`ids`) at T `thresholds`, with the columns of
+      `MatchCounts.matches`
     - rule: the ODS rule, which also picks the best threshold of each image
     """
     curve: PRCurve = score["curve"]

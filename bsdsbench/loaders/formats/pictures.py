@@ -96,14 +96,13 @@ def _decode_npy(data: bytes) -> Map:
 def unpack_npz(data: bytes, text: bool = False, limit: int | None = None) -> dict[str, Map]:
     """Decode the bytes of a .npz file to a dict of its arrays by name.
 
-    Other members of the archive are ignored. All sizes are checked before anything is decoded.
+    Other members of the archive are ignored, and arrays of strings are accepted only if `text` is
+    True. All sizes are checked before anything is decoded. `limit` is the largest total number of
+    decoded bytes; by default it is MAX_DECODED_BYTES, and each array must pass `check_size`, the
+    limit for images.
 
-    - text: True to accept arrays of strings as well as arrays of numbers
-    - limit: the largest total number of decoded bytes. By default it is MAX_DECODED_BYTES, and each
-      array must pass `check_size`, the limit for images.
-
-    Raises FaultError if there are too many arrays, if a limit is exceeded, or if an array is
-    damaged or of another type. Raises zipfile.BadZipFile if `data` is not a zip archive.
+    Raises FaultError if a limit is exceeded, or if an array is damaged or of another type, and
+    zipfile.BadZipFile if `data` is not a zip archive.
     """
     max_bytes = bounded.MAX_DECODED_BYTES if limit is None else limit
     accepted_kinds = TEXT if text else NUMBERS
@@ -125,15 +124,11 @@ def unpack_npz(data: bytes, text: bool = False, limit: int | None = None) -> dic
 
 
 def _read_npy_array(file: IO[bytes], size: int, kinds: str, is_image: bool = True) -> Map:
-    """Read the array in an open .npy file, in native byte order.
+    """Read the array in an open .npy file of `size` bytes, in native byte order.
 
-    The header is checked before memory is allocated.
-
-    - size: the size of the file in bytes
-    - kinds: the accepted kinds of dtype, as NumPy's letters
-    - is_image: True if the array must also pass `check_size`, the limit for images
-
-    Raises FaultError for a damaged file and for another dtype.
+    `kinds` are the accepted kinds of dtype, as NumPy's letters. The header is checked before memory
+    is allocated; if `is_image`, also by `check_size`, the limit for images. Raises FaultError for a
+    damaged file and for another dtype.
     """
     npy = np.lib.format
     # The function that reads the header, by version; version (3, 0) is for arrays with fields
@@ -391,15 +386,12 @@ def find_crack_mask(variables: Mapping[str, object]) -> Bool | None:
 
 
 def refuse_channels(maps: Sequence[Map], what: str, expected: str) -> None:
-    """Raise DataError if maps look like class channels and not like independent maps.
+    """Raise DataError if (H, W) maps look like class channels and not like independent maps.
 
     One-hot maps and probabilities of n classes add up to white (1, 255 or 65535) in every pixel,
     and inverted ones to (n - 1) times white. Boundary maps of annotators do not. Maps of different
-    shapes, and maps that are all constant, are accepted.
-
-    - maps: (H, W) each, of any dtype
-    - what: the beginning of the error message
-    - expected: what the maps should be, for the message
+    shapes, and maps that are all constant, are accepted. The message begins with `what`, and says
+    what was `expected`.
     """
     n = len(maps)
     if n < 2:

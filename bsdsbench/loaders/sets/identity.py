@@ -84,11 +84,9 @@ def folder_fingerprints(
 ) -> dict[str, str]:
     """Return the fingerprints of the images in a ground-truth folder by image id.
 
-    They are of version 1, as in the list of known sets; see `GroundTruth.fingerprints`.
-
-    - protocol: how to read the files
-    - split_file: a file that lists the images to use; None means all
-    - progress: called after each image with (images done, all images, image id)
+    They are of version 1, as in the list of known sets; see `GroundTruth.fingerprints`. `protocol`
+    says how to read the files, and `split_file` which images to use (None: all). `progress` is
+    called after each image with (images done, all images, image id).
 
     Raises one DataError that lists every unreadable file.
     """
