@@ -277,13 +277,10 @@ def group_files(
         return len(pred & gt) if wanted is None else len(pred & wanted) + len(gt & wanted)
 
     pred_by, gt_by = max(product(pred_ids, gt_ids), key=count_known_ids)
-    pred_doubtful, gt_doubtful = set[str](), set[str]()
-    if pred_several:
-        known = gt_ids[gt_by] if wanted is None else wanted
-        pred_doubtful = _find_doubtful_ids(pred_files, pred_by, known, gt_names)
-    if gt_several:
-        known = pred_ids[pred_by] if wanted is None else wanted
-        gt_doubtful = _find_doubtful_ids(gt_files, gt_by, known, pred_names)
+    known_to_pred = gt_ids[gt_by] if wanted is None else wanted
+    known_to_gt = pred_ids[pred_by] if wanted is None else wanted
+    pred_doubtful = _find_doubtful_ids(pred_files, pred_ids, pred_by, known_to_pred, gt_names)
+    gt_doubtful = _find_doubtful_ids(gt_files, gt_ids, gt_by, known_to_gt, pred_names)
     return Grouping(
         wanted,
         _group_by_id(pred_files, pred_by, wanted, pred_doubtful, may_be_frames=False),
@@ -402,12 +399,16 @@ def _resolve_split(lines: Iterable[str], ids: Collection[str], of_folders: bool 
 
 
 def _find_doubtful_ids(
-    files: Sequence[_File], arrangement: Arrangement, known: set[str], other_names: set[str]
+    files: Sequence[_File],
+    possible: Iterable[Arrangement],
+    arrangement: Arrangement,
+    known: set[str],
+    other_names: set[str],
 ) -> set[str]:
     """Return the known ids that may lack an annotator because of the name of a file.
 
-    Such a file gives no known id under `arrangement`, but it does under another one; if the
-    arrangement is ID_1 or ID_gt1, a file such as ID_bob counts too. A file with one of the
+    Such a file gives no known id under `arrangement`, but it does under another possible one; if
+    the arrangement is ID_1 or ID_gt1, a file such as ID_bob counts too. A file with one of the
     `other_names`, the file names on the other side, is an image by itself. `known` are the ids of
     the split or, without a split, of the other side.
     """
@@ -416,7 +417,7 @@ def _find_doubtful_ids(
         name = file.parts[-1]
         if arrangement.id_in(file.parts) in known or name in other_names:
             continue
-        ids |= {a.id_in(file.parts) for a in Arrangement}
+        ids |= {other.id_in(file.parts) for other in possible}
         if arrangement in (Arrangement.NUMBERED, Arrangement.WORDED):
             ids |= {name[: separator.start()] for separator in re.finditer("[_.-]", name)}
     return ids & known

@@ -311,14 +311,14 @@ def _first_file_with(properties: Values, images: Sequence[Evidence]) -> Evidence
     return min(matching, key=lambda evidence: evidence.file)
 
 
-def _object_numbers(images: Sequence[Evidence]) -> set[tuple[float, ...]]:
-    """Return the distinct object numbers of images that have just one, as tuples (number,).
+def _object_numbers(images: Sequence[Evidence]) -> set[float]:
+    """Return the distinct object numbers of images that have just one.
 
     Images without an object are ignored. The set is empty if any image has several numbers.
     """
     if any(evidence.values & Values.NUMBERS for evidence in images):
         return set()
-    return {evidence.levels for evidence in images if evidence.levels}
+    return {evidence.levels[0] for evidence in images if evidence.levels}
 
 
 class Readings(NamedTuple):
@@ -374,10 +374,9 @@ class Readings(NamedTuple):
         suggests a mask without numbers; objects 1 and 2 may really be different.
         """
         gt_numbers, pred_numbers = _object_numbers(gts), _object_numbers(preds)
-        white = (gt_numbers | pred_numbers) & {(255.0,), (65535.0,)}
+        white = (gt_numbers | pred_numbers) & {255.0, 65535.0}
         if white and len(gt_numbers) == len(pred_numbers) == 1 and gt_numbers != pred_numbers:
-            (pred_number,) = pred_numbers.pop()
-            (gt_number,) = gt_numbers.pop()
+            pred_number, gt_number = pred_numbers.pop(), gt_numbers.pop()
             has = f"{SIDE_NAMES[False]}, as all others, has one number, {pred_number:g}"
             expected = f"{gt_number:g} as in the truth: objects are paired by their number"
             file = min(e.file for e in preds if e.levels)
