@@ -1,19 +1,7 @@
 """Reading the files of an image into a Prediction or a GroundTruth.
 
-| kind | files of a prediction |
-|---|---|
-| soft    | boundary strengths; or ucm2, segs in .mat and .npz |
-| labels  | label maps, one per file or several in a file |
-| classes | (H, W) class labels, (C, H, W) maps, or one soft map per class |
-
-| kind | files of a ground truth |
-|---|---|
-| annotators | one file with all annotators or one file each: BSDS .mat (`groundTruth`), BSDS300 .seg, images, arrays (H, W) or (A, H, W) |
-| classes    | (H, W) class labels, (C, H, W) boundaries, or the struct GTcls of SBD |
-| mask       | one mask; gray above 128 of 255, or half of floats, is foreground |
-
-The functions in READERS read lines, oriented edges and depth maps.
-"""  # noqa: E501
+`read_prediction` and `read_truth` list the kinds of files, and `FORMATS` their suffixes.
+"""
 
 from __future__ import annotations
 
@@ -41,17 +29,7 @@ from bsdsbench.images import (
     same_shape,
 )
 from bsdsbench.io import Budget, FaultError, PathLike, ReadBytes, errors_naming, read_bytes
-from bsdsbench.loaders.formats import class_files, depth_files, line_files
-from bsdsbench.loaders.formats.pictures import (
-    find_crack_mask,
-    id_of,
-    read_arrays,
-    refuse_channels,
-    require_one_array,
-    select_maps,
-    to_plane,
-    to_ucm2,
-)
+from bsdsbench.loaders.formats import class_files, depth_files, line_files, pictures
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.loaders.pairing import Pair
 from bsdsbench.loaders.reading import Kind, ReadOptions
@@ -133,18 +111,19 @@ def _read_map(
 
     If `image_id` is None, it is the first file's name.
     """
-    image_id = id_of(paths[0]) if image_id is None else image_id
+    image_id = pictures.id_of(paths[0]) if image_id is None else image_id
     kind = "labels" if len(paths) > 1 else kind
     segs: list[Map] = []
     budget = Budget()
     for file in paths:
-        arrays = read_arrays(file, indices=kind == "labels", what="a prediction", read=read)
+        indices = kind == "labels"
+        arrays = pictures.read_arrays(file, indices, what="a prediction", read=read)
         with errors_naming(file, "a prediction"):
             if "ucm2" in arrays:
-                return Prediction(image_id, file, ucm2=to_ucm2(arrays["ucm2"]))
+                return Prediction(image_id, file, ucm2=pictures.to_ucm2(arrays["ucm2"]))
             content: Any = _choose_variable(arrays)
             if kind == "soft" and "segs" not in arrays and not isinstance(content, list):
-                soft = np.ascontiguousarray(to_plane(content, "soft map"))
+                soft = np.ascontiguousarray(pictures.to_plane(content, "soft map"))
                 if soft.dtype == np.bool_:
                     soft = soft.view(np.uint8) * np.uint8(255)
                 parts = {"soft": check_soft_map(soft, "soft map")}
@@ -156,7 +135,7 @@ def _read_map(
             if not segs:
                 raise FaultError("no label maps, expected at least one")
             # After each file, so that the error names that file
-            refuse_channels(segs, "", "label maps, each of all regions")
+            pictures.refuse_channels(segs, "", "label maps, each of all regions")
             prediction = Prediction(image_id, paths[0], segs=tuple(segs))
     return prediction
 
@@ -169,7 +148,7 @@ def _choose_variable(arrays: dict[str, object]) -> object:
     """
     if "segs" in arrays:
         return arrays["segs"]
-    maps = select_maps(arrays)
+    maps = pictures.select_maps(arrays)
     for name in maps if len(maps) == 1 else SOFT_NAMES:
         if name in maps:
             return maps[name]
@@ -214,7 +193,7 @@ def read_prediction(
         return class_files.read_predicted_classes(image_id, paths, options, read)
     if kind not in READERS:
         return _read_map(image_id, paths, kind, read)
-    arrays = read_arrays(paths[0], what=kind, read=read)
+    arrays = pictures.read_arrays(paths[0], what=kind, read=read)
     with errors_naming(paths[0], kind):
         parse_predicted, _ = READERS[kind]
         parts: dict[str, Any] = parse_predicted(arrays, shape)
@@ -327,11 +306,12 @@ def read_truth(
 ) -> GroundTruth:
     """Read the ground truth of one image. The first case that applies decides what is read:
 
-    - `kind` is "annotators": the boundaries or regions of each annotator, in one or more files
-    - `kind` is in READERS: what the parser there returns
+    - `kind` is "annotators": the boundaries or regions of each annotator, in one file with all
+      annotators or one file each (BSDS .mat, BSDS300 .seg, images, arrays (H, W) or (A, H, W))
+    - `kind` is in READERS: lines, oriented edges or a depth map
     - `options.kind` is Kind.MASK: an object mask
-    - otherwise: class labels or class boundaries and, if `instances` is True and its file exists,
-      the instance map
+    - otherwise: class labels (H, W) or class boundaries (C, H, W) and, if `instances` is True and
+      its file exists, the instance map
 
     `options` say how to read the values (default: by `kind` and `protocol`), and `read` returns the
     bytes of a file. Raises DataError if the content does not fit, or if there is not exactly one
@@ -349,15 +329,15 @@ def read_truth(
         n_files = len(pair.gt_paths)
         raise DataError(f"{pair.image_id}: {n_files} ground-truth files, expected one")
     path = pair.gt_paths[0]
-    arrays = read_arrays(path, indices=kind == "classes", what=kind, read=read)
+    arrays = pictures.read_arrays(path, indices=kind == "classes", what=kind, read=read)
     with errors_naming(path, kind):
         if kind in READERS:
             _, parse_annotated = READERS[kind]
             parts = parse_annotated(arrays, path)
         elif options.kind is Kind.MASK:
-            array: Map | None = find_crack_mask(arrays)
+            array: Map | None = pictures.find_crack_mask(arrays)
             if array is None:  # the file is not from a crack set
-                array = require_one_array(arrays, path)
+                array = pictures.require_one_array(arrays, path)
             parts = binarise_mask_parts(array, options, path.name)
         else:
             parts = class_files.parse_annotated_classes(arrays, path, instances, read)
@@ -373,7 +353,7 @@ def binarise_mask_parts(
     These are the fields of `MaskRead`. `file` is the name of the mask's file, and `what` names the
     mask in error messages.
     """
-    return options.mask(to_plane(array, what), what, file)._asdict()
+    return options.mask(pictures.to_plane(array, what), what, file)._asdict()
 
 
 def read_field_of_view(path: Path, shape: tuple[int, int], read: ReadBytes) -> Bool:
@@ -381,9 +361,10 @@ def read_field_of_view(path: Path, shape: tuple[int, int], read: ReadBytes) -> B
 
     The file must hold one map of the given `shape` with the values 0 and one of 1, 255 and 65535.
     """
-    array = require_one_array(read_arrays(path, what="a field of view", read=read), path)
+    arrays = pictures.read_arrays(path, what="a field of view", read=read)
+    array = pictures.require_one_array(arrays, path)
     with errors_naming(path, "a field of view"):
-        valid = binary_map(to_plane(array, "mask"), "mask")
+        valid = binary_map(pictures.to_plane(array, "mask"), "mask")
         same_shape(valid.shape, shape, "field of view")
     return valid
 
@@ -411,7 +392,7 @@ def _read_annotators(
     has several annotators. Raises EmptyTruthError if no annotation has a boundary pixel and
     `allow_empty` is False.
     """
-    image_id = id_of(paths[0]) if image_id is None else image_id
+    image_id = pictures.id_of(paths[0]) if image_id is None else image_id
     annotations: list[Annotation] = []
     for path in paths:
         budget = Budget()
@@ -448,7 +429,8 @@ def join_annotations(
     segmentations = tuple(a.labels for a in annotations if a.labels is not None)
     valid_maps = [a.valid for a in annotations if a.valid is not None]
     evidence = reduce(or_, [annotation.evidence for annotation in annotations])
-    refuse_channels(boundaries, "" if path else f"{image_id}: ", "the boundaries of annotators")
+    where = "" if path else f"{image_id}: "
+    pictures.refuse_channels(boundaries, where, "the boundaries of annotators")
     if len(segmentations) < len(annotations):
         segmentations = ()
     parts: dict[str, Any] = {"boundaries": boundaries, "segmentations": segmentations}
@@ -485,10 +467,10 @@ def _iterate_annotations(path: Path, options: ReadOptions, read: ReadBytes) -> I
       `options.kind` is Kind.REGIONS, and with boundaries in all other cases
     """
     expects_regions = options.kind is Kind.REGIONS
-    arrays = read_arrays(path, indices=expects_regions, what="ground truth", read=read)
+    arrays = pictures.read_arrays(path, indices=expects_regions, what="ground truth", read=read)
     suffix = path.suffix.lower()
     if suffix == ".mat" and "groundTruth" in arrays:
-        mask = find_crack_mask(arrays)
+        mask = pictures.find_crack_mask(arrays)
         if mask is not None and options.inverted:
             mask = ~mask
         cell = arrays["groundTruth"]
@@ -496,7 +478,7 @@ def _iterate_annotations(path: Path, options: ReadOptions, read: ReadBytes) -> I
         for number, struct in enumerate(structs, 1):
             yield _parse_struct(struct, options, number, path.name, mask)
         return
-    array = require_one_array(arrays, path, "groundTruth or one array, (H, W) or (A, H, W)")
+    array = pictures.require_one_array(arrays, path, "groundTruth or one array (H, W), (A, H, W)")
     if array.ndim == 3:
         refuse_last_axis(array)
     has_regions = expects_regions or suffix == ".seg"
@@ -522,7 +504,7 @@ def _parse_struct(
         raise FaultError(f"groundTruth {number} has no Boundaries and no Segmentation")
     if drawn is None:
         return parse_annotation(labels, options, what, file, regions=True)._replace(mask=mask)
-    boundaries = to_plane(drawn, what)
+    boundaries = pictures.to_plane(drawn, what)
     if is_binary(boundaries):
         annotation = parse_annotation(boundaries, evolve(options, cut=None), what, file)
         annotation = annotation._replace(evidence=Evidence(maps=1, file=file))
@@ -542,7 +524,7 @@ def parse_annotation(
     threshold values. `what` and `file` name the array and its file in messages.
     """
     if not regions:
-        binarised = options.boundary(to_plane(array, what), what, file)
+        binarised = options.boundary(pictures.to_plane(array, what), what, file)
         # MATLAB stores columns; counting is faster along rows
         edges = np.ascontiguousarray(binarised.mask)
         return Annotation(edges, None, binarised.valid, binarised.evidence)
@@ -556,7 +538,7 @@ def parse_annotation(
 
 def _to_labels(array: object) -> Map:
     """Convert an array to a label map (H, W) of an integer dtype."""
-    return labels_to_integers(to_plane(array, "a label map"), "label map")
+    return labels_to_integers(pictures.to_plane(array, "a label map"), "label map")
 
 
 def refuse_last_axis(array: Map) -> None:

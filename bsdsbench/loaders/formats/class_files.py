@@ -10,12 +10,7 @@ import numpy as np
 
 from bsdsbench.images import Map, Prediction, is_binary
 from bsdsbench.io import FaultError, ReadBytes, errors_naming
-from bsdsbench.loaders.formats.pictures import (
-    find_crack_mask,
-    read_arrays,
-    require_one_array,
-    to_plane,
-)
+from bsdsbench.loaders.formats import pictures
 from bsdsbench.loaders.reading import Kind, ReadOptions
 
 
@@ -30,7 +25,9 @@ def read_predicted_classes(
     """
     maps: list[Map] = []
     for path in paths:
-        array = require_one_array(read_arrays(path, indices=True, read=read), path)
+        array = pictures.require_one_array(
+            pictures.read_arrays(path, indices=True, read=read), path
+        )
         maps.append(array)
         with errors_naming(path, "a label map"):
             if array.shape != maps[0].shape:
@@ -42,7 +39,7 @@ def read_predicted_classes(
             return Prediction(image_id, paths[0], classes=np.stack(maps))
         if options is None or options.kind is not Kind.MASK:
             return Prediction(image_id, paths[0], classes=maps[0])
-        mask, _, evidence = options.mask(to_plane(maps[0], "mask"), "mask", paths[0].name)
+        mask, _, evidence = options.mask(pictures.to_plane(maps[0], "mask"), "mask", paths[0].name)
         return Prediction(image_id, paths[0], classes=mask, evidence=evidence)
 
 
@@ -72,12 +69,12 @@ def _find_class_maps(arrays: dict[str, object], path: Path) -> dict[str, object]
         struct: Any = arrays["GTcls"]
         outlines = [np.asarray(outline) != 0 for outline in struct["Boundaries"]]
         return {"labels": struct["Segmentation"], "class_boundaries": np.stack(outlines)}
-    crack = find_crack_mask(arrays)
+    crack = pictures.find_crack_mask(arrays)
     if crack is not None:
         return {"labels": 1 + crack.astype(np.uint8)}
-    array = require_one_array(arrays, path)
+    array = pictures.require_one_array(arrays, path)
     if array.ndim > 2 and array.shape[0] == 1 and not is_binary(array):
-        array = to_plane(array, "label map")
+        array = pictures.to_plane(array, "label map")
     return {"labels": array} if array.ndim == 2 else {"class_boundaries": array != 0}
 
 
@@ -89,10 +86,12 @@ def _add_instances(parts: dict[str, Any], file: Path, read: ReadBytes) -> None:
     `parts` are redrawn from these outlines, as in SEAL's program. Raises FaultError if outlines and
     categories do not match.
     """
-    arrays: dict[str, Any] = read_arrays(file, indices=True, read=read)
+    arrays: dict[str, Any] = pictures.read_arrays(file, indices=True, read=read)
     with errors_naming(file, "instances"):
         struct = arrays.get("GTinst")
-        parts["instances"] = struct["Segmentation"] if struct else require_one_array(arrays, file)
+        parts["instances"] = (
+            struct["Segmentation"] if struct else pictures.require_one_array(arrays, file)
+        )
         boundaries = parts.get("class_boundaries")  # bool (C, H, W)
         if not struct or boundaries is None:
             return
