@@ -214,9 +214,10 @@ def _test_differences(
     method corrects p over all pairs of runs, for each score on its own. A score that exists for
     each part of a metric, such as the Dice of each class, is corrected over all of its parts too.
 
-    The solver changed the scores of a run by about `solver_changes`. If it matched one of two runs,
-    it may have moved their difference as much. If it matched both, it missed about as many pairs in
-    each, so only its random choices matter.
+    The official solver changed the scores of a run by about `solver_changes`, which are empty if
+    another solver matched it. If it matched one of two runs, it may have moved their difference as
+    much. If it matched both, it missed about as many pairs in each, so only its random choices
+    matter.
     """
     # By metric, name of the score within it, and whether it is a score of parts
     families = dict[tuple[str, str, bool], list[ScoreDifference]]()
@@ -225,7 +226,7 @@ def _test_differences(
         if permutation_p and not isnan(d.value):
             p = permutation_p[d.a, d.b][d.score]
         changes_a, changes_b = solver_changes[d.a], solver_changes[d.b]
-        moves = SOLVER_MOVES
+        moves = SOLVER_MOVES  # how far the solver may have moved the difference
         if not (changes_a and changes_b):
             moves = (changes_a or changes_b).get(d.score, 0.0)
         if named := score_name(d.score):

@@ -171,14 +171,11 @@ def _differing_parts(names: Sequence[str]) -> tuple[str, ...]:
     different depths, or if they are all equal, the last component of each path is returned instead.
     """
     paths = [Path(name).parts or (name,) for name in names]  # the components of each path
-    depths = {len(path) for path in paths}
-    if len(depths) == 1:
-        differing = []  # the positions of the components in which the paths differ
-        for position in range(depths.pop()):
-            if len({path[position] for path in paths}) > 1:
-                differing.append(position)
+    if len({len(path) for path in paths}) == 1:
+        # For each position at which the paths differ, their components
+        differing = [parts for parts in zip(*paths, strict=True) if len({*parts}) > 1]
         if differing:
-            return tuple("/".join(path[position] for position in differing) for path in paths)
+            return tuple("/".join(parts) for parts in zip(*differing, strict=True))
     return tuple(path[-1] for path in paths)
 
 

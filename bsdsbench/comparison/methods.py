@@ -290,7 +290,7 @@ def means_table(
     Raises DataError if a score is unknown, or if the runs of a method are not comparable.
     """
     for method in methods:
-        comparable(as_runs(method.runs, method.labels))
+        comparable(as_runs(method.runs, method.labels))  # raises if they are not
     scores_of_runs = {method.name: [flat_scores(run) for run in method.runs] for method in methods}
     all_runs = [scores for runs in scores_of_runs.values() for scores in runs]
     known = [score for score in all_runs[0] if all(score in scores for scores in all_runs)]

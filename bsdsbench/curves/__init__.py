@@ -37,32 +37,8 @@ from bsdsbench.curves.points import CurvePoints, Meeting, ThresholdCurve, meetin
 from bsdsbench.curves.ranked import PRResult, ROCResult, det, pr, roc
 from bsdsbench.curves.roc_difference import DeLongResult, delong
 
-__all__ = [
-    "AreaRow",
-    "CurvePoints",
-    "DeLongResult",
-    "Meeting",
-    "PRPoints",
-    "PRResult",
-    "ROCPoints",
-    "ROCResult",
-    "ThresholdCurve",
-    "achievable_pr",
-    "area_table",
-    "auc_pr",
-    "auc_roc",
-    "auccalculator_areas",
-    "crossings",
-    "davis_goadrich_area",
-    "delong",
-    "det",
-    "dominates",
-    "interpolate_pr",
-    "meeting",
-    "pr",
-    "pr_to_roc",
-    "roc",
-    "roc_convex_hull",
-    "roc_to_pr",
-    "threshold_curve",
-]
+__all__ = ["AreaRow", "CurvePoints", "DeLongResult", "Meeting", "PRPoints", "PRResult"]
+__all__ += ["ROCPoints", "ROCResult", "ThresholdCurve", "achievable_pr", "area_table", "auc_pr"]
+__all__ += ["auc_roc", "auccalculator_areas", "crossings", "davis_goadrich_area", "delong", "det"]
+__all__ += ["dominates", "interpolate_pr", "meeting", "pr", "pr_to_roc", "roc", "roc_convex_hull"]
+__all__ += ["roc_to_pr", "threshold_curve"]

@@ -192,8 +192,9 @@ class Signature:
                 raise ProtocolError(f"signature {word}: expected one of {', '.join(WORDS)}, once")
         changes: dict[str, Any] = {}  # of the preset that the word "proto" names
         try:
-            for key in texts.keys() - {*NO_FIELDS}:
-                changes |= _parse_text(key, texts[key])
+            for key, text in texts.items():
+                if key not in NO_FIELDS:
+                    changes |= _parse_text(key, text)
             if texts.get("thr") == UNKNOWN:
                 changes["name"] = UNSTATED_GRID
             changes |= parse_overrides(settings)
