@@ -298,6 +298,12 @@ class AreaRow(NamedTuple):
 # The fields `points` and `ties` of an `AreaRow`
 _MERGED = "per distinct score", "merged"
 _SAMPLE = "per sample", "input order"
+_BINNED = "per threshold, even on [0, 1]", "by bin"
+_GRID = "per threshold", "by threshold"
+_LINEAR = "merged, count-linear inside"
+_FLAT = "first precision flat"
+_FLAT_OR_LOWER = f"{_FLAT}; false positives that come first count"
+_BSDS_RULE = "linear at 101 recall levels, sum / 100"
 # The names of the rows of `area_table` that are areas under a ROC curve
 _ROC_AREAS = "scikit-learn roc_auc_score", "VLFeat roc auc"
 # The name of each row of `area_table`, and its fields `points`, `ties`, `start` and `rule`
@@ -305,12 +311,7 @@ _DESCRIPTIONS = {
     "scikit-learn average_precision_score": (*_MERGED, "none", "step"),
     "scikit-learn precision_recall_curve + auc": (*_MERGED, "(0, 1)", "trapezoid"),
     "torchmetrics AveragePrecision, exact": (*_MERGED, "(0, 1)", "step"),
-    "torchmetrics AveragePrecision, binned": (
-        "per threshold, even on [0, 1]",
-        "by bin",
-        "(0, 1)",
-        "step",
-    ),
+    "torchmetrics AveragePrecision, binned": (*_BINNED, "(0, 1)", "step"),
     "VLFeat ap": (*_SAMPLE, "none", "step"),
     "VLFeat auc": (*_SAMPLE, "(0, 1)", "trapezoid"),
     "VLFeat ap, Interpolate": (*_SAMPLE, "none", "step under the envelope"),
@@ -318,30 +319,10 @@ _DESCRIPTIONS = {
     "PASCAL VOC 2007 AP": (*_SAMPLE, "none", "mean of 11 recall levels"),
     "PASCAL VOC 2010 AP": (*_SAMPLE, "none", "step under the envelope"),
     "COCO AP": (*_SAMPLE, "none", "mean of 101 recall levels"),
-    "Davis-Goadrich, count-linear": (
-        "per distinct score",
-        "merged, count-linear inside",
-        "first precision flat; false positives that come first count",
-        "closed form",
-    ),
-    "Davis-Goadrich, achievable (ROC hull)": (
-        "hull corners",
-        "merged",
-        "first precision flat",
-        "closed form",
-    ),
-    "AUCCalculator": (
-        "per distinct score and whole TP",
-        "merged, count-linear inside",
-        "first precision flat",
-        "trapezoid",
-    ),
-    "BSDS area, 99 thresholds": (
-        "per threshold",
-        "by threshold",
-        "0 outside the recall range",
-        "linear at 101 recall levels, sum / 100",
-    ),
+    "Davis-Goadrich, count-linear": ("per distinct score", _LINEAR, _FLAT_OR_LOWER, "closed form"),
+    "Davis-Goadrich, achievable (ROC hull)": ("hull corners", "merged", _FLAT, "closed form"),
+    "AUCCalculator": ("per distinct score and whole TP", _LINEAR, _FLAT, "trapezoid"),
+    "BSDS area, 99 thresholds": (*_GRID, "0 outside the recall range", _BSDS_RULE),
     "scikit-learn roc_auc_score": (*_MERGED, "(0, 0)", "trapezoid"),
     "VLFeat roc auc": (*_SAMPLE, "(0, 0)", "rectangles"),
 }
@@ -406,7 +387,7 @@ def point_areas(
         ("step", "step", auc_pr(*given_points, rule="step")),
         ("11-point", "mean of 11 recall levels", auc_pr(*given_points, rule="11-point")),
         ("101-point", "mean of 101 recall levels", auc_pr(*given_points, rule="101-point")),
-        ("BSDS area", "linear at 101 recall levels, sum / 100", auc_pr(*given_points, rule="bsds")),
+        ("BSDS area", _BSDS_RULE, auc_pr(*given_points, rule="bsds")),
     ]
     roc_areas = [
         ("ROC trapezoids", "trapezoid from (0, 0) to (1, 1)", under_roc),
