@@ -317,14 +317,10 @@ def _scores_shown(
         chosen = known
     else:
         chosen = score_names.names_meant(wanted, known)
-    shown = []
-    for score in known:
-        parsed = score_names.score_name(score)
-        if score not in chosen or parsed is None or bool(parsed.part) != of_parts:
-            continue
-        if wanted is not None or parsed.column.shown in ("always", "several"):
-            shown.append(score)
-    return shown
+    names = {score: score_names.score_name(score) for score in known if score in chosen}
+    of_kind = {score: name for score, name in names.items() if name and bool(name.part) == of_parts}
+    shown = ("always", "several")  # unless the user named the scores
+    return [s for s, n in of_kind.items() if wanted is not None or n.column.shown in shown]
 
 
 def _slice_rows(
@@ -346,9 +342,9 @@ def _slice_rows(
     }
     n_images = len(slices.parts.members)
     image_sets: list[tuple[str, int, Mapping[str, SliceScore]]] = [(ALL, n_images, on_all)]
-    for k, (name, size) in enumerate(zip(slices.parts.names, slices.sizes, strict=True)):
+    for k, name in enumerate(slices.parts.names):
         on_slice = {score: values[k] for score, values in slices.scores.items()}
-        image_sets.append((name, size, on_slice))
+        image_sets.append((name, slices.sizes[k], on_slice))
     image_sets.append((MACRO, n_images, slices.macro))
     rows: list[list[Cell]] = []
     for name, size, scores in image_sets:
@@ -386,9 +382,7 @@ def group_table(run: Evaluation, metric: str, by: str) -> Table:
         if is_measured and c.key != "n_images" and c not in ERROR_COLUMNS:
             columns.setdefault(c.key, c)
     has_part_column = len(pooled) > 1
-    labels = [Field("group", groups.column)]
-    if has_part_column:
-        labels.append(Field("part", "Part"))
+    labels = [Field("group", groups.column)] + [Field("part", "Part")] * has_part_column
     fields = [*labels, Field("images", "images", short="n", format="d")]
     for c in columns.values():
         field = table_column(c, c.digits)
@@ -400,19 +394,14 @@ def group_table(run: Evaluation, metric: str, by: str) -> Table:
     for number, name in enumerate(groups.names):
         images = groups.images_of(number)
         for part, scores in pooled.items():
-            row: list[Cell] = [name]
-            if has_part_column:
-                row.append(part or None)
-            row.append(images.size)
+            part_cells = [part or None] if has_part_column else []
+            row: list[Cell] = [name, *part_cells, images.size]
             for key, c in columns.items():
-                score_of_groups = value_at(scores, key)
-                row.append(None if score_of_groups is None else float(score_of_groups[number]))
+                of_groups, of_images = value_at(scores, key), image_values.get(part, {}).get(key)
+                row.append(None if of_groups is None else float(of_groups[number]))
                 if c.score:
-                    values = image_values.get(part, {}).get(key)
-                    mean = None
-                    if values is not None:
-                        mean = float(defined_mean(np.array(values)[images]))
-                    row.append(mean)
+                    values = None if of_images is None else np.array(of_images)[images]
+                    row.append(None if values is None else float(defined_mean(values)))
             rows.append(row)
     title = f"{scorer.title}, {groups.column} by {groups.column}"
     return Table(metric, title, fields, rows, n_labels=len(labels), **table_footer([run]))
