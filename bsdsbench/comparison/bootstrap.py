@@ -70,8 +70,8 @@ class WeightedRun:
     def scores(self, weights: Weights) -> dict[str, F8]:
         """Compute every score of the run under S weightings of its N images, (S, N).
 
-        Returns a dict from METRIC.SCORE, or METRIC.PART.SCORE of classes and other parts, to an
-        array (S,). Infinite scores become NaN.
+        Returns a dict from the name of a score, such as "boundary.ods", to an array (S,). Scores of
+        classes and other parts are named METRIC.PART.SCORE. Infinite scores become NaN.
         """
         scores: dict[str, F8] = {}
         for metric, stack in self._stacks.items():
@@ -82,12 +82,12 @@ class WeightedRun:
         return scores
 
     def overall_scores(self) -> dict[str, float]:
-        """Compute every score on all images, by METRIC.SCORE."""
+        """Compute every score on all images, by its name, such as "boundary.ods"."""
         scores = self.scores(self._every_image_once)
         return {score: float(values[0]) for score, values in scores.items()}
 
     def defined(self) -> dict[str, dict[str, int]]:
-        """Count the defined values that each score is the mean of, by METRIC.SCORE and unit.
+        """Count the defined values that each score is the mean of, by its name and by unit.
 
         A unit says what the values belong to, such as "pairs" or "classes". Scores that are not
         means over units are left out.
@@ -147,7 +147,7 @@ def scores_of(
     `weights` come in blocks (S, N), which have B rows in all. `report` is called with S each time a
     run has been scored on a block.
 
-    Returns, for each run, a dict from METRIC.SCORE to an array (B,).
+    Returns, for each run, a dict from the name of a score to an array (B,).
     """
     block_scores_of_runs: list[list[dict[str, F8]]] = [[] for _ in runs]
     for block in weights:
@@ -280,7 +280,7 @@ def _bootstrap_weights(
 
 
 class SampledRun(NamedTuple):
-    """A run and its scores, by METRIC.SCORE."""
+    """A run and its scores, by name, such as "boundary.ods"."""
 
     run: Evaluation
     weighted: WeightedRun

@@ -154,7 +154,7 @@ def fewer_values(
     A score that averages over images, for example, leaves out images in which it is undefined, and
     these may be more images in one run than in another. `labels` are the names of the runs.
 
-    Returns a dict from METRIC.SCORE to a text such as "9 images in A, 10 images in B".
+    Returns a dict from the name of a score to a text such as "9 images in A, 10 images in B".
     """
     # For each run: score -> what it is a mean over, such as "images" -> number of defined values
     n_defined_of_runs = [run.defined() for run in runs]

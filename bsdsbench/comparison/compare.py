@@ -157,7 +157,7 @@ def compare(
 def _late_starts(
     runs: Sequence[Evaluation], metrics: Sequence[str], scores: Sequence[str]
 ) -> dict[str, str]:
-    """Return, by METRIC.SCORE, the note on each AP of curves that start above recall 0."""
+    """Return the note on each AP of curves that start above recall 0, by the name of the AP."""
     note_of_score = dict[str, str]()
     for metric in metrics:
         if note := late_starts_note(runs, metric):
@@ -190,7 +190,7 @@ def _score_changes_by_solver(
     find the best matching: it misses about PAIRS_LOST pairs of pixels in each map, which are added
     here.
 
-    Returns a dict from run name to a dict from METRIC.SCORE to the absolute change, which is empty
+    Returns a dict from run name to a dict from score to the absolute change, which is empty
     if another solver matched the run.
     """
     changes_of_runs: dict[str, dict[str, float]] = {}

@@ -151,9 +151,9 @@ class ScoresByPart(NamedTuple):
 
 
 def group_by_part(scores: Sequence[str]) -> ScoresByPart:
-    """Group the scores of one metric, METRIC.PART.SCORE, by part, such as a class.
+    """Group the scores of one metric by part, such as a class.
 
-    An overall score, METRIC.SCORE, has the part "".
+    The names are METRIC.PART.SCORE. An overall score, METRIC.SCORE, has the part "".
     """
     columns: dict[str, Column] = {}
     by_part: dict[str, dict[str, str]] = {}

@@ -298,7 +298,7 @@ def check(
 def _tolerances_of(
     scores: Sequence[str], baseline: Baseline, given: Tolerance | Mapping[str, Tolerance]
 ) -> dict[str, Tolerance]:
-    """Return the tolerance of each of the scores, METRIC.SCORE.
+    """Return the tolerance of each of the scores.
 
     `given` is the parameter `tolerance` of `check`. One tolerance replaces TOLERANCE, the default,
     for scores without one of their own. A mapping overrides the baseline's tolerances of single
@@ -314,7 +314,7 @@ def _tolerances_of(
 
 
 def _scores_to_check(baseline: Baseline, chosen: Sequence[str]) -> list[str]:
-    """Return the scores to check, METRIC.SCORE: the chosen ones, or those that the baseline names.
+    """Return the scores to check: the chosen ones, or those that the baseline names.
 
     If neither names any, these are all overall scores, and those scores of parts, such as classes,
     that tables show.
@@ -338,7 +338,7 @@ def _check_images(
 ) -> GateResult:
     """Check scores of a run against those of a baseline run on the same images.
 
-    scores_before : the scores of the baseline, by METRIC.SCORE
+    scores_before : the scores of the baseline, by name, such as "boundary.ods"
     tolerances : the scores to check, with their tolerances
     sampling : the settings of the bootstrap that tests whether a drop is significant. If it is
         None, the tolerance alone decides.
@@ -474,9 +474,9 @@ def _in_units_of_score(tolerance: Tolerance, before: float, score: str) -> float
 
 
 def _by_full_name(values: Mapping[str, _V], scores: Mapping[str, float]) -> dict[str, _V]:
-    """Return a copy of `values` whose keys are full names of `scores`, METRIC.SCORE.
+    """Return a copy of `values` by full name: "boundary.ods" for the short name "ods".
 
-    Raises DataError if a name stands for none of the scores.
+    Raises DataError if a name stands for none of the known `scores`.
     """
     by_full_name = {score_names.full_name(name, scores): value for name, value in values.items()}
     for name in by_full_name:

@@ -74,7 +74,7 @@ def compare_score(
     sampling: Sampling,
     paired: frozenset[tuple[str, str]] = frozenset(),
 ) -> ScoreComparison:
-    """Compare methods by one score, METRIC.SCORE.
+    """Compare methods by one score, such as "boundary.ods".
 
     `paired` has the names of those pairs of methods whose runs have the same seeds.
     """

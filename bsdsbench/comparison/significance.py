@@ -170,7 +170,7 @@ def permutation_p(
     sampling: Sampling,
     report_samples: ReportSamples,
 ) -> dict[str, float]:
-    """Return the two-sided p-value of a permutation test of two runs, for each METRIC.SCORE.
+    """Return the two-sided p-value of a permutation test of two runs, for each score.
 
     A permutation exchanges the counts of some images between the two runs; if there are clusters,
     it exchanges whole clusters. If there are at most `n_boot` permutations, all of them are tried.

@@ -306,7 +306,7 @@ def _slice_table(
 def _scores_shown(
     run: Evaluation, known: Sequence[str], wanted: Sequence[str] | None, of_parts: bool
 ) -> list[str]:
-    """Return those `known` scores of a metric that a table of slices shows, as METRIC.SCORE.
+    """Return those `known` scores of a metric that a table of slices shows.
 
     `run` has the metric; `wanted` and `of_parts` are parameters of `_slice_table`.
     """
@@ -410,7 +410,7 @@ def group_table(run: Evaluation, metric: str, by: str) -> Table:
 def score_drawn(
     runs: Sequence[Evaluation], slices: Sequence[Slices], metric: str | None = None
 ) -> str:
-    """Choose the score that a plot of slices draws, and return its name METRIC.SCORE.
+    """Choose the score that a plot of slices draws, and return its name, such as "boundary.ods".
 
     It is the first score, of any or of the given metric, that tables of the first run show and that
     all runs have on their slices. Raises DataError if there is none.
