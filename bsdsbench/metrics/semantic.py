@@ -188,13 +188,11 @@ def _prepare_classes(pred: Map, gt: GroundTruth, params: SemanticOptions) -> Pre
     """Draw the boundaries of label maps, then bring prediction and ground truth to the same size.
 
     pred: a label map (H, W), or the boundaries of each class (C, H, W), soft or bool.
-    gt: its boundaries are used as they are, unless `params.radius` is set and there are annotated
-        labels too. In that case, and if there are no boundaries, they are drawn from the annotated
-        labels.
+    gt: if it has labels and boundaries, the labels are used if `params.radius` is set, and
+        otherwise the boundaries.
 
-    Raises ShapeError if the sizes differ or if nothing is left inside the border. Raises DataError
-    if the ground truth has neither labels nor boundaries, or lacks the instances that `params` asks
-    for.
+    Raises ShapeError if the sizes differ or if nothing is left inside the border, and DataError if
+    the ground truth lacks what is needed.
     """
     from bsdsbench.kernels.thinning import thin_each
 
@@ -235,10 +233,7 @@ def _prepare_classes(pred: Map, gt: GroundTruth, params: SemanticOptions) -> Pre
 
 
 def _draw_from_labels(labels: Map, params: SemanticOptions, instances: Map | None) -> Bool:
-    """Draw the boundaries of every class, bool (C, H', W'), after overwriting the border.
-
-    If `params.scaled` is "labels", the labels and instances are scaled to H' x W' before drawing.
-    """
+    """Draw the boundaries of every class (C, ...), from labels that are scaled first if so set."""
     scale = params.scale if params.scaled == "labels" else 1
     scaled_instances = None if instances is None else _scale_to_nearest(instances, scale)
     framed = _scale_to_nearest(_overwrite_border(labels, params), scale)
@@ -246,10 +241,7 @@ def _draw_from_labels(labels: Map, params: SemanticOptions, instances: Map | Non
 
 
 def _check_class_axis(array: Map, params: SemanticOptions, what: str) -> None:
-    """Raise ShapeError unless an array has the shape (C, H, W), with a map for each of C classes.
-
-    `what` names the array in the message.
-    """
+    """Raise ShapeError unless an array, `what`, has the shape (C, H, W) for C classes."""
     if array.ndim != 3 or array.shape[0] != len(params.classes):
         is_last = array.shape[-1] == len(params.classes)
         fix = "numpy.moveaxis(maps, -1, 0)" if is_last else ()
@@ -260,8 +252,8 @@ def _check_class_axis(array: Map, params: SemanticOptions, what: str) -> None:
 def _overwrite_border(maps: Map, params: SemanticOptions) -> Map:
     """Overwrite the outermost `params.frame` rows and columns of a map.
 
-    Maps of classes (C, H, W) get the value 0 there. A label map (H, W) gets the first ignored
-    label; if no label is ignored, it is returned unchanged.
+    Maps of classes (C, H, W) get the value 0 there, a label map (H, W) the first ignored label, if
+    there is one.
     """
     border, values = params.frame, params.ignored if maps.ndim == 2 else (0,)
     if not border or not values:
@@ -273,10 +265,7 @@ def _overwrite_border(maps: Map, params: SemanticOptions) -> Map:
 
 
 def _resize(maps: Map, shape: tuple[int, ...], rule: str) -> Map:
-    """Resize maps (C, H, W) to `shape` by a rule of `SemanticOptions.resize`.
-
-    The rule "refuse" raises ShapeError unless the maps already have this size.
-    """
+    """Resize maps (C, H, W) to `shape` by the option `resize`; "refuse" raises ShapeError."""
     if maps.shape[1:] == tuple(shape):
         return maps
     if rule == "refuse":
@@ -336,11 +325,7 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
         return FilesRead(classes=opt.classes, instances=opt.instances)
 
     def fits(self, pred: Prediction, gt: GroundTruth, opt: SemanticOptions) -> bool:
-        """Return True if `count` accepts or resizes a prediction of this size.
-
-        It is also True for predictions of the shape (H, W, C), for which `count` raises an error
-        that explains the order of the axes.
-        """
+        """Return True if `count` accepts, resizes or explains (H, W, C) a prediction's size."""
         is_last = pred.classes.ndim == 3 and pred.classes.shape[-1] == len(opt.classes)
         return is_last or pred.shape == gt.shape or opt.resize != "refuse"
 
@@ -362,19 +347,11 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
         """Count the matched and the total boundary pixels of every class in one image.
 
         counter: does the counting for one class: `boundary_counts`, or a function that returns
-            further arrays. These get a first axis of classes too.
+            further arrays. All arrays but the thresholds get a first axis of classes.
 
-        Returns these arrays:
-
-        thresholds : float64 (T,)
-        counted : bool (C,), False for classes that are skipped. A class is skipped if it is absent
-            from the image and `opt.absent` is "skip".
-        matches : int64 (C, T, 4), the `matches` of `boundary_counts` for each class; 0 for classes
-            that are skipped
-
-        Predictions inside a region of their class, further from its boundary than the tolerance,
-        can be removed. If `opt.interior` is "kill_first", they are removed before thinning; if it
-        is "kill", after it. Nothing is removed if the image has no boundary of the class.
+        Returns the arrays of the counter, such as `matches` (C, T, 4), with 0 for classes that are
+        skipped, and `counted`, bool (C,), False for these classes. A class is skipped if it is
+        absent from the image and `opt.absent` is "skip".
         """
         _check_numbering(pred, gt, opt)
         maps, boundaries, labels = _prepare_classes(pred.classes, gt, opt)
@@ -394,7 +371,7 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
             soft, drawn, dropped = maps[k], boundaries[k], None
             if labels is not None and opt.interior != "keep" and drawn.any():
                 interior = np.equal(labels, label) & ~dilate(drawn, protocol.radius(shape))
-                if opt.interior == "kill_first":
+                if opt.interior == "kill_first":  # before thinning; "kill" drops pixels after it
                     soft = np.where(interior, soft.dtype.type(0), soft)
                 else:
                     dropped = interior
@@ -411,17 +388,11 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: SemanticOptions
     ) -> ScoreTree:
-        """Compute the scores of each class, and their means over the classes, for S data sets.
-
-        stack: the counts of N images, name -> (N, ...).
-        weights (S, N): how often each image occurs in each of S data sets.
-
-        The tree has these entries; arrays have the shape (S,):
+        """Compute the scores of each class, and their means over the classes, (S,) each.
 
         ods_mean, ois_mean, ap_mean : means over the classes that occur in the ground truth
         n_classes : the number of these classes
         per_class : {class name: scores of the class}, NaN for a data set without that class
-        over : for each mean, the number of classes averaged and the number of all classes
         """
         # (S, C): annotated boundary pixels; `matches` (N, C, T, 4) has the same at all thresholds
         n_annotated = weighted_sum(weights, stack["matches"][..., 0, TOTAL_GT])
@@ -465,9 +436,8 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
 def _check_numbering(pred: Prediction, gt: GroundTruth, opt: SemanticOptions) -> None:
     """Raise DataError if the maps of an image seem to hold something else than the options say.
 
-    If both maps are label maps, they must use the same numbers for the classes, and the prediction
-    must not be a mask of 0 and 255. Maps (C, H, W) must be boundaries of each class, rather than
-    channels of which only one applies to each pixel, such as the probabilities of classes.
+    Label maps must number the classes alike, and not be masks of 0 and 255. Maps (C, H, W) must be
+    boundaries, not channels of which one applies to each pixel, such as probabilities of classes.
     """
     labels, pred_maps = gt.parts.get("labels"), pred.classes
     with name_file_in_errors(pred, gt):
@@ -476,18 +446,18 @@ def _check_numbering(pred: Prediction, gt: GroundTruth, opt: SemanticOptions) ->
         if pred_maps.ndim == 3:
             refuse_channels(tuple(pred_maps), "prediction: ", "boundaries of each class")
         if "class_boundaries" in gt.parts:
-            gt_maps = tuple(gt.class_boundaries)
-            refuse_channels(gt_maps, "ground truth: ", "boundaries of each class")
+            drawn = tuple(gt.class_boundaries)
+            refuse_channels(drawn, "ground truth: ", "boundaries of each class")
     if labels is not None and pred_maps.shape == labels.shape:
         reject_binary_prediction(pred_maps, labels, opt.class_labels, pred.where)
 
 
 def _undefine_absent(scores: object, is_annotated: Bool) -> Any:
-    """Set the scores of a class to NaN in the samples in which the class is not annotated.
+    """Set the scores of a class to NaN in the data sets in which it is not annotated.
 
-    scores: an array (S,) with a value for each sample, or nested dicts of such arrays. The entry
-        "n_images" and values that are not arrays, such as curves, are returned unchanged.
-    is_annotated (S,): whether the class is annotated in each sample.
+    scores: arrays (S,), in nested dicts. The number of images, and values that are not arrays, such
+        as curves, are returned unchanged.
+    is_annotated (S,): whether each data set has the class.
     """
     if isinstance(scores, np.ndarray):
         return np.where(is_annotated, scores, np.nan)
