@@ -170,7 +170,15 @@ def prepare_depth_maps(pred: Map, gt: GroundTruth, opt: DepthOptions) -> DepthMa
     if end > rows or right > cols:
         raise DataError(f"prediction: {rows} x {cols}, expected the crop {opt.crop} in it")
     window = slice(top, end), slice(left, right)
-    edges, matte, gt_values = _annotations(gt, window, opt)
+    edges = tuple(np.asarray(drawn[window]) != 0 for drawn in gt.boundaries)
+    matte = gt.parts["mask"][window] if "mask" in gt.parts else None
+    gt_values = gt.parts["depth"][window] if "depth" in gt.parts else None
+    if gt_values is not None:  # a file of one map is read as depth, even if it holds something else
+        if opt.gt_holds == "edges" and not edges:
+            cut = 127 / 255 if gt_values.dtype == np.uint8 else 0
+            edges, gt_values = (binarise(gt_values, cut, "edges"),), None
+        elif opt.gt_holds == "matte" and matte is None:
+            matte, gt_values = binarise_matte(gt_values), None
     if gt_values is None and opt.align != "none":
         raise DataError(f"ground truth: no depth, expected one to align by ({opt.align})")
     depth, is_number, is_known = _to_depth(pred[window], opt.pred_holds, opt.pred_scale)
@@ -190,34 +198,6 @@ def prepare_depth_maps(pred: Map, gt: GroundTruth, opt: DepthOptions) -> DepthMa
         valid = everywhere
     raw_pred = np.where(is_number, depth, np.nan)
     return DepthMaps(depth, raw_pred, gt_depth, raw_gt, valid, edges, matte)
-
-
-class _Annotations(NamedTuple):
-    """The annotations of one image, cropped, each (H, W)."""
-
-    edges: tuple[Bool, ...]  # one map for each annotator; () if there are none
-    matte: Bool | None  # the annotated object, or None if there is none
-    depth: Map | None  # the values of the annotated depth map as stored, or None
-
-
-def _annotations(gt: GroundTruth, window: tuple[slice, slice], opt: DepthOptions) -> _Annotations:
-    """Crop the annotations of an image to a window of rows and columns.
-
-    A file with a single map is read as a depth map, even if it holds edges or a matte. If
-    `opt.gt_holds` says that it does, and there are no other edges or no other matte, the map is
-    converted to a binary one, and the image has no depth.
-    """
-    edges = tuple(np.asarray(drawn[window]) != 0 for drawn in gt.boundaries)
-    matte = gt.parts["mask"][window] if "mask" in gt.parts else None
-    if "depth" not in gt.parts:
-        return _Annotations(edges, matte, None)
-    depth = gt.parts["depth"][window]
-    if opt.gt_holds == "edges" and not edges:
-        cut = 127 / 255 if depth.dtype == np.uint8 else 0
-        return _Annotations((binarise(depth, cut, "edges"),), matte, None)
-    if opt.gt_holds == "matte" and matte is None:
-        return _Annotations(edges, binarise_matte(depth), None)
-    return _Annotations(edges, matte, depth)
 
 
 class _Depth(NamedTuple):

@@ -158,10 +158,10 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None
     gt_rows = _count_by_size(np.any(is_pair, axis=1), table.gt_pixels, opt.sizes)
     pred_rows = _count_by_size(np.any(is_pair, axis=0), table.pred_pixels, opt.sizes)
     by_size = np.stack([gt_rows, pred_rows], axis=1)  # a single class if there are no `sizes`
-    jaccard_sums = _jaccard_sums(table, one_to_one)
+    sums = _jaccard_sums(table, one_to_one)
     return Counts(
-        inside=[sums.inside for sums in jaccard_sums],
-        joined=[sums.joined for sums in jaccard_sums],
+        inside=sums.inside,
+        joined=sums.joined,
         objects=by_size.sum(axis=0),
         sorted_ap=_sorted_ap(table.iou[one_to_one], sum(table.iou.shape)),
         **({"by_size": by_size} if opt.sizes else {}),
@@ -203,51 +203,39 @@ def _rank_objects(values: I8) -> I8:
 
 
 class _JaccardSums(NamedTuple):
-    """The numbers of pixels of which an aggregated Jaccard index is the ratio."""
+    """The numbers of pixels of which AJI, AJI+ and the AJI of cellpose are the ratios."""
 
-    inside: np.int64  # the sum of the intersections of pairs of objects
-    joined: np.int64  # the sum of their unions, and of the pixels of unpaired objects
+    inside: list[np.int64]  # for each index, the sum of the intersections of pairs of objects
+    joined: list[np.int64]  # the sum of their unions, and of the pixels of unpaired objects
 
 
-def _jaccard_sums(table: _OverlapTable, one_to_one: tuple[I8, I8]) -> list[_JaccardSums]:
-    """Sum the intersections and the unions of pairs of objects, for each index in JACCARD.
+def _jaccard_sums(table: _OverlapTable, one_to_one: tuple[I8, I8]) -> _JaccardSums:
+    """Sum the intersections and the unions of pairs of objects for each index in JACCARD.
 
-    - aji pairs each annotated object with the predicted object with which it has the largest IoU.
-    - aji_plus takes the pairs in `one_to_one`: indices of annotated objects and of their partners.
-    - aji_union is computed by `_cellpose_sums`.
+    AJI pairs each annotated object with the predicted object with which it has the largest IoU.
+    AJI+ takes the pairs in `one_to_one`: indices of annotated objects, and of their partners.
+    cellpose makes as many one-to-one pairs with an IoU of at least 0.5 as possible, and counts each
+    pixel of an object once.
     """
-    best_pairs = one_to_one
+    sums = _JaccardSums([], [])
+    largest_iou = one_to_one
     if table.iou.size:
-        best_pairs = np.arange(len(table.iou)), table.iou.argmax(axis=1)
-    return [_sum_pairs(table, best_pairs), _sum_pairs(table, one_to_one), _cellpose_sums(table)]
-
-
-def _sum_pairs(table: _OverlapTable, pairs: tuple[I8, I8]) -> _JaccardSums:
-    """Sum the intersections and the unions of pairs of objects, as AJI and AJI+ do.
-
-    pairs: indices of the annotated objects, and of their partners. Partners without a common pixel
-        are no pair.
-    """
-    is_pair = np.zeros(table.iou.shape, bool)
-    is_pair[pairs] = table.shared[pairs] > 0
-    unpaired_gt = table.gt_pixels[~is_pair.any(axis=1)].sum()
-    unpaired_pred = table.pred_pixels[~is_pair.any(axis=0)].sum()
-    joined = table.union[is_pair].sum() + unpaired_gt + unpaired_pred
-    return _JaccardSums(table.shared[is_pair].sum(), joined)
-
-
-def _cellpose_sums(table: _OverlapTable) -> _JaccardSums:
-    """Sum the intersections of pairs of objects, and count the pixels of all objects, as cellpose.
-
-    As many objects as possible are paired one to one with an IoU of at least 0.5.
-    """
+        largest_iou = np.arange(len(table.iou)), table.iou.argmax(axis=1)
+    for pairs in (largest_iou, one_to_one):
+        is_pair = np.zeros(table.iou.shape, bool)
+        is_pair[pairs] = table.shared[pairs] > 0  # partners without a common pixel are no pair
+        unpaired_gt = table.gt_pixels[~is_pair.any(axis=1)].sum()
+        unpaired_pred = table.pred_pixels[~is_pair.any(axis=0)].sum()
+        sums.inside.append(table.shared[is_pair].sum())
+        sums.joined.append(table.union[is_pair].sum() + unpaired_gt + unpaired_pred)
     # The other terms of the benefit add up to 1/2 at most, so they only decide between equal
-    # numbers of pairs with such an IoU
+    # numbers of pairs with an IoU of at least 0.5
     most_pairs = max(min(table.iou.shape), 1)
     benefit = (table.iou >= _CELLPOSE_IOU) + table.iou / (2 * most_pairs)
     pairs = _assignment()(benefit, maximize=True)
-    joined = table.gt_pixels.sum() + table.pred_pixels.sum() - table.shared.sum()
-    return _JaccardSums(table.shared[pairs].sum(), joined)
+    sums.inside.append(table.shared[pairs].sum())
+    sums.joined.append(table.gt_pixels.sum() + table.pred_pixels.sum() - table.shared.sum())
+    return sums
 
 
 def _pair_by_rule(table: _OverlapTable, opt: InstancesOptions) -> Bool:

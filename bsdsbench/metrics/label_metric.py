@@ -260,16 +260,13 @@ def _numberings(values: I8, labels: I8) -> Iterator[tuple[I8, str]]:
     """
     n = len(labels)
     if np.ptp(labels) >= n:  # there are gaps
-        value_index, label_index = np.nonzero(values[:, None] == labels)
-        class_of = np.full(values.size, -1)
-        class_of[value_index] = label_index
+        is_label = values[:, None] == labels  # (n, C)
         for first in (0, 1):  # train ids begin at 1 in programs that keep 0 for the background
-            is_train_id = (values >= first) & (values < first + n)
-            label_of = labels[np.where(is_train_id, values - first, 0)]
-            from_train_ids = np.where(is_train_id, label_of, -1)
             ids = f"train ids ({first} .. {first + n - 1})"
-            yield from_train_ids, f"{ids} beside label ids in the truth"
-            to_train_ids = np.where(class_of >= 0, class_of + first, -1)
+            is_train_id = (values >= first) & (values < first + n)
+            from_train_ids = labels[np.where(is_train_id, values - first, 0)]
+            yield np.where(is_train_id, from_train_ids, -1), f"{ids} beside label ids in the truth"
+            to_train_ids = np.where(is_label.any(axis=1), is_label.argmax(axis=1) + first, -1)
             yield to_train_ids, f"label ids beside {ids} in the truth"
     yield values - 1, "labels one above those of the truth"
     yield values + 1, "labels one below those of the truth"

@@ -83,6 +83,8 @@ def measures(labels: ArrayLike, gt: ArrayLike) -> dict[str, float]:
     >>> {name: round(value, 3) for name, value in measures(moved, gt).items()}
     {'ue': 0.033, 'ue_levin': 0.517, 'asa': 0.983, 'recall': 0.5}
     """
+    from bsdsbench.kernels.matching.graph import within_reach
+
     table = OverlapTable.of_map(labels, Annotators.of([gt]))
     row_starts, region, overlap = table.cells  # a row for each superpixel, a cell for each overlap
     region_area = table.gts.col_area
@@ -90,23 +92,16 @@ def measures(labels: ArrayLike, gt: ArrayLike) -> dict[str, float]:
     smaller_part = np.minimum(overlap, superpixel_area - overlap)
     covered = np.bincount(region, superpixel_area, region_area.size)  # by superpixels, per region
     largest_overlap = np.maximum.reduceat(overlap, row_starts[:-1])  # of each superpixel
+    predicted, annotated = _draw_borders(np.asarray(labels)), _draw_borders(np.asarray(gt))
+    radius = recall_radius(predicted.shape)
+    square = np.full(2 * radius + 1, radius, np.int32)  # the half width of each row of the window
+    is_near = within_reach(predicted, square)
     return {
         "ue": float(smaller_part.sum() / table.n_pixels),
         "ue_levin": float(((covered - region_area) / region_area).mean()),
         "asa": int(largest_overlap.sum()) / table.n_pixels,
-        "recall": _boundary_recall(np.asarray(labels), np.asarray(gt)),
+        "recall": float(ratio((is_near & annotated).sum(), annotated.sum())),
     }
-
-
-def _boundary_recall(labels: Map, gt: Map) -> float:
-    """Compute the boundary recall of superpixels (H, W) of regions (H, W), see `measures`."""
-    from bsdsbench.kernels.matching.graph import within_reach
-
-    predicted, annotated = _draw_borders(labels), _draw_borders(gt)
-    radius = recall_radius(labels.shape)
-    square = np.full(2 * radius + 1, radius, np.int32)  # the half width of each row of the window
-    is_near = within_reach(predicted, square)
-    return float(ratio((is_near & annotated).sum(), annotated.sum()))
 
 
 def _draw_borders(labels: Map) -> Bool:

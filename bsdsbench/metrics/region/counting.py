@@ -1,8 +1,7 @@
 """Measures between a segmentation and the annotators of an image, from their table of overlaps.
 
-n(i,j) is the number of pixels in region i of the segmentation and region j of the annotator, a_i
-and b_j are the areas of the regions, and N is the number of pixels. Every distinct label is one
-region, connected or not. Label 0 is special only in the adapted Rand error (`RULES`).
+Every distinct label is one region, connected or not. Label 0 is special only in the adapted Rand
+error (`RULES`).
 
 For an ultrametric contour map the table is computed once, at the finest threshold, and its rows are
 merged up the hierarchy. The official measures use the 8-connected regions of ucm2 <= t, SEISM's
@@ -377,7 +376,7 @@ class _PairSums(NamedTuple):
 
     both: float  # the sum over the overlaps of a region of pred and a region of gt
     pred: float  # the sum over the regions of the segmentation
-    gt: float  # the sum over the annotator's regions
+    gt: int  # the sum over the annotator's regions
     n_pixels: int  # the number of pixels that are counted
 
 
@@ -396,57 +395,33 @@ def _adapted_rand(table: OverlapTable, annotator: int, rule: str) -> float:
 
     Source: Arganda-Carreras et al., Frontiers in Neuroanatomy 2015.
     """
-    sums = _PairSums(
-        both=int(table.overlaps.squares[annotator]),
-        pred=int(table.area_sums.squares),
-        gt=int(table.gts.area_sums.squares[annotator]),
-        n_pixels=table.n_pixels,
-    )
-    if rule != "region":
-        sums = _without_annotated_zero(sums, table, annotator)
-    if rule == "cremi":
-        both, pred, gt = _split_predicted_zero(sums, table, annotator)[:3]
-    else:  # leave out the pairs of a pixel with itself
-        n = sums.n_pixels
-        both, pred, gt = sums.both - n, sums.pred - n, sums.gt - n
+    both, pred, gt, n = _sum_pairs(table, annotator, rule)
+    if rule != "cremi":  # leave out the pairs of a pixel with itself
+        both, pred, gt = both - n, pred - n, gt - n
     mean_pairs = 0.5 * gt + 0.5 * pred
     return 1.0 - both / mean_pairs if mean_pairs else 0.0
 
 
-def _without_annotated_zero(sums: _PairSums, table: OverlapTable, annotator: int) -> _PairSums:
-    """Return the sums without the pixels to which an annotator gave the label 0."""
-    zero = table.gts.zero[annotator]
-    if zero < 0:  # there are none
-        return sums
-    cells = np.flatnonzero(table.cells.cols == zero)
-    n_lost = table.cells.counts[cells]  # by each region of the segmentation that loses pixels
-    rows = np.searchsorted(table.cells.indptr, cells, side="right") - 1
-    area = table.row_area[rows]
-    rest = area - n_lost
-    n_ignored = int(table.gts.col_area[zero])
+def _sum_pairs(table: OverlapTable, annotator: int, rule: str) -> _PairSums:
+    """Sum the pairs of pixels that share a region, by the rules of `_adapted_rand` for label 0."""
+    zero, n_all = table.gts.zero[annotator], table.n_pixels
+    splits = rule == "cremi" and table.zero >= 0
+    if rule == "region" or (zero < 0 and not splits):  # every pixel is in a region of its label
+        squares = table.overlaps.squares[annotator], table.gts.area_sums.squares[annotator]
+        return _PairSums(int(squares[0]), int(table.area_sums.squares), int(squares[1]), n_all)
+    indptr, cols, counts = table.cells
+    first, end = table.gts.col_start[annotator : annotator + 2]
+    is_counted = (cols >= first) & (cols < end) & (cols != zero)
+    rows = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))[is_counted]
+    cols, counts = cols[is_counted], counts[is_counted]
+    gt_area = np.bincount(cols, counts).astype(np.int64)
+    is_split = (rows == table.zero) & splits
+    n_split = int(counts[is_split].sum())
+    rows, joint = rows[~is_split], counts[~is_split]
+    area = np.bincount(rows, joint).astype(np.int64)
     return _PairSums(
-        both=sums.both - int(n_lost @ n_lost),
-        pred=sums.pred - int(area @ area - rest @ rest),
-        gt=sums.gt - n_ignored**2,
-        n_pixels=sums.n_pixels - n_ignored,
-    )
-
-
-def _split_predicted_zero(sums: _PairSums, table: OverlapTable, annotator: int) -> _PairSums:
-    """Return the sums if each pixel with the predicted label 0 is a region of its own.
-
-    Such a pixel adds 1/N instead of 1, where N is the number of all pixels of the image, as in
-    CREMI's program. Pixels to which the annotator gave the label 0 are left out.
-    """
-    if table.zero < 0:  # there are none
-        return sums
-    row = slice(table.cells.indptr[table.zero], table.cells.indptr[table.zero + 1])
-    cols, counts = table.cells.cols[row], table.cells.counts[row]
-    first, end = table.gts.col_start[annotator], table.gts.col_start[annotator + 1]
-    is_counted = (cols >= first) & (cols < end) & (cols != table.gts.zero[annotator])
-    n_joint = counts[is_counted]  # with each region of the annotator
-    n_split = int(n_joint.sum())
-    return sums._replace(
-        both=sums.both - int(n_joint @ n_joint) + n_split / table.n_pixels,
-        pred=sums.pred - n_split**2 + n_split / table.n_pixels,
+        both=int(joint @ joint) + n_split / n_all,
+        pred=int(area @ area) + n_split / n_all,
+        gt=int(gt_area @ gt_area),
+        n_pixels=int(counts.sum()),
     )

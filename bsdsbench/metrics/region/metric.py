@@ -152,14 +152,17 @@ def _covering_scores(counts: Stack, weights: Weights) -> dict[str, F8]:
     }
 
 
-def _columns_of(measures: Mapping[str, str], *scores: str, **fields: Any) -> Iterator[Column]:
-    """Yield a column with these `fields` for each of the `scores`, such as "ods", of each measure.
+def _columns_of(
+    measures: Mapping[str, str], *scores: str, lower: bool = False, shown: str = "always"
+) -> Iterator[Column]:
+    """Yield a column for each of the `scores`, such as "ods", of each measure.
 
     measures: the path of each measure in the scores, such as "pri", and its heading in tables.
     """
     for path, heading in measures.items():
         for score in scores:
-            yield Column(f"{path}.{score}", f"{heading} {score.upper()}", **fields)
+            title = f"{heading} {score.upper()}"
+            yield Column(f"{path}.{score}", title, lower=lower, shown=shown)
 
 
 class RegionMetric(Metric[None]):
