@@ -104,7 +104,7 @@ def _draw_spanning_boundary(mask: Bool, valid: Bool, radius: int) -> Bool:
 
 def dilate(mask: Bool, radius: float) -> Bool:
     """Return which pixels (H, W) are at most `radius` pixels away from a pixel of the mask."""
-    from bsdsbench.kernels.matching.graph import disk, within_reach
+    from bsdsbench.kernels.matching.graph import half_widths, within_reach
 
-    dilated: Bool = within_reach(np.ascontiguousarray(mask), disk(radius, mask.shape).half)
+    dilated: Bool = within_reach(np.ascontiguousarray(mask), half_widths(radius, mask.shape))
     return dilated

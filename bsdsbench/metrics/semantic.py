@@ -26,11 +26,7 @@ from bsdsbench.arguments import I8, Bool
 from bsdsbench.errors import DataError, ShapeError
 from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.loaders.formats.pictures import refuse_channels
-from bsdsbench.loaders.labels import (
-    id_evidence,
-    label_evidence,
-    reject_binary_prediction,
-)
+from bsdsbench.loaders.labels import id_evidence, label_evidence, reject_binary_prediction
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, Counter, FilesRead, ScoreTree, over
 from bsdsbench.metrics.boundary import CurveMetric, boundary_counts
 from bsdsbench.metrics.class_boundaries import class_boundaries, dilate
@@ -233,7 +229,10 @@ def _prepare_classes(pred: Map, gt: GroundTruth, params: SemanticOptions) -> Pre
 
 
 def _draw_from_labels(labels: Map, params: SemanticOptions, instances: Map | None) -> Bool:
-    """Draw the boundaries of every class (C, ...), from labels that are scaled first if so set."""
+    """Draw the boundaries of every class, bool (C, H', W').
+
+    The border is overwritten first. The labels are scaled too if `params.scaled` is "labels".
+    """
     scale = params.scale if params.scaled == "labels" else 1
     scaled_instances = None if instances is None else _scale_to_nearest(instances, scale)
     framed = _scale_to_nearest(_overwrite_border(labels, params), scale)

@@ -358,10 +358,6 @@ def region_score(records: Sequence[ImageRecord]) -> Score:
         If there are no records, if a record has no region counts, or if the records were computed
         at different thresholds or from different numbers of segmentations.
 
-    Notes
-    -----
-    Source: collect_eval_reg.m; SEISM.
-
     Examples
     --------
     >>> import bsdsbench as bb
