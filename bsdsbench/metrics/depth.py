@@ -45,7 +45,6 @@ from bsdsbench.metrics.boundary import CURVE_COLUMNS, boundary_counts
 from bsdsbench.metrics.contour.outlines import pixel_distances
 from bsdsbench.metrics.depth_maps import (
     NEAREST,
-    DepthMaps,
     DepthOptions,
     canny_edges,
     inverse,
@@ -54,7 +53,7 @@ from bsdsbench.metrics.depth_maps import (
 )
 from bsdsbench.metrics.label_maps import name_file_in_errors
 from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
-from bsdsbench.scores.counts import MatchCounts, Stack
+from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.curve import curve_scores
 from bsdsbench.scores.ratios import Weights, defined_mean, defined_ratio, f_measure, ratio
 
@@ -115,23 +114,6 @@ def dbe_parts(pred: Bool, gt: Bool, valid: Bool, opt: DepthOptions) -> DbeParts:
         distances = np.minimum(to_pred, np.hypot(*pred.shape))
     n = np.array([np.count_nonzero(is_near), distances.size, to_pred.size])
     return DbeParts(np.array([to_gt[is_near].sum(), distances.sum()]), n)
-
-
-def _count_edges(
-    maps: DepthMaps, gt: GroundTruth, protocol: Protocol, opt: DepthOptions, counter: Counter
-) -> MatchCounts:
-    """Match the edges of the predicted depth to the ground-truth edges one to one by `counter`.
-
-    The predicted edges are the soft edges of `log_steps` or, if `opt.pred_edges` is "canny", binary
-    Canny edges. Pixels outside `maps.valid` have no edges in either map.
-    """
-    if opt.pred_edges == "canny":
-        soft = canny_edges(maps.raw_pred, opt.dbe).astype(np.float64)
-    else:
-        soft = log_steps(np.where(maps.valid, maps.pred, np.nan))
-    drawn = tuple(edges & maps.valid for edges in maps.true_edges(opt))
-    pred = Prediction(gt.image_id, soft=soft * maps.valid)
-    return counter(pred, GroundTruth(gt.image_id, drawn, path=gt.path), protocol)
 
 
 def log_steps(depth: F8) -> F8:
@@ -294,8 +276,15 @@ class DepthMetric(ValuesMetric[DepthOptions]):
                 else:
                     gt_edges = np.logical_or.reduce(maps.true_edges(opt))
                 counts["dbe_sum"], counts["dbe_n"] = dbe_parts(edges, gt_edges, maps.valid, opt)
-            if opt.matches_edges:
-                counts |= _count_edges(maps, gt, protocol, opt, counter)
+            if opt.matches_edges:  # of valid pixels alone
+                if opt.pred_edges == "canny":
+                    soft = canny_edges(maps.raw_pred, opt.dbe).astype(np.float64)
+                else:
+                    soft = log_steps(np.where(maps.valid, maps.pred, np.nan))
+                drawn = tuple(edges & maps.valid for edges in maps.true_edges(opt))
+                soft_edges = Prediction(gt.image_id, soft=soft * maps.valid)
+                truth = GroundTruth(gt.image_id, drawn, path=gt.path)
+                counts |= counter(soft_edges, truth, protocol)
         return counts
 
     def values(self, counts: Stack, opt: DepthOptions) -> dict[str, F8]:

@@ -129,9 +129,7 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None
     Raises
     ------
     DataError
-        If an array is not a label map.
-    ShapeError
-        If the shapes differ.
+        If an array is not a label map, or the shapes differ.
 
     Examples
     --------

@@ -26,7 +26,6 @@ from typing import Any
 
 import numpy as np
 from attrs import frozen
-from numpy.typing import NDArray
 
 from bsdsbench.arguments import F8, I8, Bool
 from bsdsbench.errors import Setting
@@ -172,7 +171,7 @@ class SaliencyMetric(Metric[SaliencyOptions]):
         }
         if valid is not None:
             value, mask = value[valid], mask[valid]
-        levels = _to_levels(value)
+        levels = np.floor(value * 255).astype(np.uint8)
         adaptive_threshold = min(2 * value.mean(), 1.0) if value.size else 0.0
         is_on_adaptive, is_above_half = value >= float(adaptive_threshold), value > 0.5
         for name, side in (("tp", mask), ("fp", ~mask)):
@@ -189,8 +188,8 @@ class SaliencyMetric(Metric[SaliencyOptions]):
     ) -> DrawnSteps:
         """Classify the pixels as correct, false or missed at each of the 256 levels."""
         valid = gt.parts.get("valid")
-        levels = _to_levels(_prepare_map(pred, valid, protocol, opt))
-        n_reached = levels.astype(np.int16) + 1  # every pixel reaches the first threshold, 0
+        value = _prepare_map(pred, valid, protocol, opt)
+        n_reached = np.floor(value * 255).astype(np.int16) + 1  # all reach the first threshold, 0
         return steps_of_soft(np.arange(_LEVELS) / 255, n_reached, gt.mask[None], valid, opt.beta2)
 
     def scores(
@@ -277,11 +276,6 @@ def _prepare_map(
     if valid is not None and valid.any():
         soft = np.where(valid, soft, soft[valid].min())
     return strengths(soft, opt.stretch)
-
-
-def _to_levels(value: Map) -> NDArray[np.uint8]:
-    """Convert values in [0, 1] to the 256 levels of an 8-bit image, rounded down."""
-    return np.floor(value * 255).astype(np.uint8)
 
 
 def strengths(soft: Map, stretch: bool) -> Map:

@@ -77,9 +77,7 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
     Raises
     ------
     DataError
-        If a label belongs to no class.
-    ShapeError
-        If the shapes differ.
+        If a label belongs to no class, or the shapes differ.
 
     Examples
     --------
