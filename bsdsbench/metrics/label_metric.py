@@ -129,7 +129,7 @@ class LabelMetric(Metric[MapOptions]):
     counts_of: ClassVar[Callable[..., Counts]]  # (pred, gt, options) -> counts of one image
 
     def fits(self, pred: Prediction, gt: GroundTruth, opt: MapOptions) -> bool:
-        """Return True if the shapes are equal, or for stacks, which `read_maps` explains better."""
+        """Return True if the shapes are equal, or for a stack, which `read_maps` refuses."""
         is_stack = pred.classes.ndim == 3 or "class_boundaries" in gt.parts
         return is_stack or pred.shape == gt.shape
 

@@ -340,10 +340,8 @@ def s_measure(soft: Map, mask: Bool, valid: Bool | None = None) -> float:
 
     Parameters
     ----------
-    soft : array
-        (H, W), in [0, 1].
-    mask : array
-        bool (H, W).
+    soft, mask : array
+        The map (H, W), in [0, 1], and the mask, bool (H, W).
     valid : array or None
         bool (H, W). Void pixels, where it is False, belong to no object and no region.
 
@@ -416,10 +414,8 @@ def weighted_f(soft: Map, mask: Bool, valid: Bool | None = None) -> float:
 
     Parameters
     ----------
-    soft : array
-        (H, W), in [0, 1].
-    mask : array
-        bool (H, W).
+    soft, mask : array
+        The map (H, W), in [0, 1], and the mask, bool (H, W).
     valid : array or None
         bool (H, W). Void pixels, where it is False, are treated like pixels outside the image.
 

@@ -324,7 +324,7 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
         return FilesRead(classes=opt.classes, instances=opt.instances)
 
     def fits(self, pred: Prediction, gt: GroundTruth, opt: SemanticOptions) -> bool:
-        """Return True if `count` accepts, resizes or explains (H, W, C) a prediction's size."""
+        """Return True if sizes are equal or resized, or for (H, W, C), which `count` refuses."""
         is_last = pred.classes.ndim == 3 and pred.classes.shape[-1] == len(opt.classes)
         return is_last or pred.shape == gt.shape or opt.resize != "refuse"
 

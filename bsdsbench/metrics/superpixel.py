@@ -342,7 +342,7 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
         return [InputWarning(message, fix=fix)]
 
     def values(self, counts: Stack, opt: SuperpixelOptions) -> dict[str, F8]:
-        """Return each measure of N images, (N,). Means over annotators are "ue.mean" and so on."""
+        """Return each measure of N images, (N,), and each summary over annotators, as "ue.min"."""
         single = ("compactness", "variation", "n_superpixels", "n_pieces")
         values = {name: counts[name] for name in single}
         for name in _MEASURES:

@@ -1,15 +1,56 @@
 """Measures between a segmentation and the annotators of an image, from their table of overlaps.
 
 Every distinct label is one region, connected or not. Label 0 is special only in the adapted Rand
-error (`RULES`).
+error (`RULES`). In the formulas, n is the number of pixels in a region of the segmentation and one
+of an annotator, a and b are the areas of these regions, and N is the number of pixels. Measures
+without further words are means over annotators.
+
+Measures of the official program (Arbelaez et al., PAMI 2011), and others of the same regions:
+
+covered_gt : sum over the regions of all annotators of b times the best IoU, n / (a + b - n);
+    divided by the sum of b it is the covering, in [0, 1]. PAMI 2011, eq. 8
+covered_pred : sum of a times the best IoU with a region of any annotator
+pri : Rand index, the share of the pairs of pixels that are in one region in both maps, or in
+    different regions in both: 1 - (sum a^2 + sum b^2 - 2 sum n^2) / (N (N - 1)); 1 for a single
+    pixel. PAMI 2011, eq. 7
+voi : variation of information in bits, H(seg) + H(gt) - 2 I(seg, gt). Meila, COLT 2003
+voi_split, voi_merge : H(seg | gt) and H(gt | seg) in bits; they sum to voi
+are_region, are_skimage, are_cremi : adapted Rand errors, see `_adapted_rand`
+
+Measures of SEISM (Pont-Tuset and Marques, CVPR 2013 and PAMI 2016); distances in pixels are sums
+over annotators, and `fop` values compare the segmentation with all annotators together:
+
+hamming_gt, hamming_pred : directional Hamming distances in pixels, N - sum_j max_i n (grows with
+    over-segmentation) and N - sum_i max_j n (grows with under-segmentation). Half their sum is van
+    Dongen's distance. Huang and Dom, ICIP 1995; van Dongen, CWI report INS-R0012
+pair_precision, pair_recall : pairs of pixels that share a region in both maps, divided by those
+    that do in the segmentation and in the annotator's map; 0/0 = 0. Martin, PhD thesis 2003
+bce, gce, lce : bidirectional, global and local consistency error, in [0, 1].
+    bce = (1/N) sum n max(1 - n/a, 1 - n/b).
+    gce = (1/N) min(sum n (1 - n/a), sum n (1 - n/b)), 0 if one map refines the other.
+    lce = (1/N) sum n min(1 - n/a, 1 - n/b), 0 if at each place one map refines the other.
+    Martin et al., ICCV 2001; Martin 2003
+nvoi : 1 - VOI / (2 log2 max(regions of seg, regions of gt)); 1 if both maps are one region
+bgm : bipartite graph matching distance in pixels: N minus the largest total intersection of a
+    one-to-one assignment of regions. Jiang et al., EURASIP JASP 2006
+fop_pred, fop_gt : credit of the objects and parts in the segmentation and in all annotations.
+    Let r = n/b be the recall and p = n/a the precision of a region of the segmentation and one of
+    an annotator. If both are candidates (see `select_candidates`), they are objects if r >= 0.9 and
+    p >= 0.9. Otherwise the segmentation's region is a part if r >= 0.25 and p >= 0.9, and the
+    annotator's region is a part if r >= 0.9 and p >= 0.25. A region that is an object in one pair
+    remains an object.
+    For any two regions, candidates or not: if p >= 0.9 and r < 0.9, r is added to the
+    over-segmentation of the annotator's region; if r >= 0.9 and p < 0.9, p is added to the
+    under-segmentation of the segmentation's region.
+    fop_pred = objects + 0.1 parts + under-segmentation of the other candidates / annotators.
+    fop_gt = objects + 0.1 parts + over-segmentation of the other candidates
+fop_pred_candidates, fop_gt_candidates : number of candidates
+fop_precision, fop_recall : fop_pred and fop_gt divided by the candidates
 
 For an ultrametric contour map the table is computed once, at the finest threshold, and its rows are
 merged up the hierarchy. The official measures use the 8-connected regions of ucm2 <= t, SEISM's
 measures the pixels that are 4-connected across the contour grid; on a well-formed ucm2 these are
 the same.
-
-Sources: Arbelaez et al., PAMI 2011, and the official program (covering, PRI, VOI); Pont-Tuset and
-Marques, CVPR 2013 and PAMI 2016, and SEISM (the other measures).
 """
 
 from __future__ import annotations
@@ -57,21 +98,12 @@ def region_counts(
     Returns
     -------
     Counts
-        Sums and means over annotators. Arrays are float64 (T,) unless another type is named.
+        The measures that `bsdsbench.metrics.region.counting` defines, such as `pri`, float64 (T,)
+        or, where they count pixels or candidates, int64 (T,), and these arrays:
 
-        - `thresholds`; `n_pixels` int64 ()
-        - `covered_gt`, `covered_pred`: the covered area of all annotated and all predicted regions
-        - `total_gt`, `total_pred` int64: the area of all annotated and of all predicted regions
-        - `best_covered_gt` float64 (): the covered area if each region takes its best threshold
-        - `pri`: the mean Rand index
-        - `voi`, `voi_split`, `voi_merge`: variation of information in bits, and its two parts
-        - `nvoi`: normalised variation of information
-        - `fop_pred`, `fop_gt`, `fop_precision`, `fop_recall`, and int64 `fop_pred_candidates` and
-          `fop_gt_candidates`: objects and parts
-        - `pair_precision`, `pair_recall`: pairs of pixels
-        - `hamming_gt`, `hamming_pred`, `bgm` int64: distances in pixels
-        - `bce`, `gce`, `lce`: consistency errors
-        - `are_region`, `are_skimage`, `are_cremi`: adapted Rand errors
+        - `thresholds` float64 (T,); `n_pixels` int64 ()
+        - `total_gt`, `total_pred` int64 (T,): the area of all annotated and all predicted regions
+        - `best_covered_gt` float64 (): `covered_gt` if each region takes its best threshold
 
     Raises
     ------
@@ -254,23 +286,7 @@ def _tables_of_ucm(ucm2: F8, gts: Annotators, thresholds: F8) -> Iterator[_Table
 
 
 def _measure_official(table: OverlapTable) -> dict[str, float | F8]:
-    """Compute the official program's measures, and others from the same regions.
-
-    Measures without further words are means over the annotators. In the formulas, n is the number
-    of pixels in a region of the segmentation and one of an annotator, a and b are the areas of
-    these regions, and N is the number of pixels.
-
-    best_gt : float64 (G,), the best IoU of each annotated region, n / (a + b - n)
-    covered_gt : sum of b times this IoU over the regions of all annotators; divided by the sum of b
-        it is the covering, in [0, 1]. PAMI 2011, eq. 8
-    covered_pred : sum of a times the best IoU with a region of any annotator
-    pri : Rand index, the share of the pairs of pixels that are in one region in both maps, or in
-        different regions in both: 1 - (sum a^2 + sum b^2 - 2 sum n^2) / (N (N - 1)); 1 for a single
-        pixel. PAMI 2011, eq. 7
-    voi : variation of information in bits, H(seg) + H(gt) - 2 I(seg, gt). Meila, COLT 2003
-    voi_split, voi_merge : H(seg | gt) and H(gt | seg) in bits; they sum to voi
-    are_region, are_skimage, are_cremi : adapted Rand errors, see `_adapted_rand`
-    """
+    """Compute the official program's measures, and `best_gt` (G,), each gt region's best IoU."""
     gts, n_px = table.gts, table.n_pixels
     overlaps, pred_areas, gt_areas = table.overlaps, table.area_sums, gts.area_sums
     disagreeing = pred_areas.squares + gt_areas.squares - 2 * overlaps.squares  # pairs of pixels
@@ -290,41 +306,7 @@ def _measure_official(table: OverlapTable) -> dict[str, float | F8]:
 
 
 def _measure_seism(table: OverlapTable) -> dict[str, float]:
-    """Compute the measures of the program SEISM.
-
-    In the formulas, n is the number of pixels in a region of the segmentation and one of an
-    annotator, a and b are the areas of these regions, and N is the number of pixels.
-
-    Distances in pixels are sums over annotators, `fop` values compare the segmentation with all
-    annotators together, and all other values are means over annotators.
-
-    hamming_gt, hamming_pred : directional Hamming distances in pixels, N - sum_j max_i n (grows
-        with over-segmentation) and N - sum_i max_j n (grows with under-segmentation). Half their
-        sum is van Dongen's distance. Huang and Dom, ICIP 1995; van Dongen, CWI report INS-R0012
-    pair_precision, pair_recall : pairs of pixels that share a region in both maps, divided by those
-        that do in the segmentation and in the annotator's map; 0/0 = 0. Martin, PhD thesis 2003
-    bce, gce, lce : bidirectional, global and local consistency error, in [0, 1].
-        bce = (1/N) sum n max(1 - n/a, 1 - n/b).
-        gce = (1/N) min(sum n (1 - n/a), sum n (1 - n/b)), 0 if one map refines the other.
-        lce = (1/N) sum n min(1 - n/a, 1 - n/b), 0 if at each place one map refines the other.
-        Martin et al., ICCV 2001; Martin 2003
-    nvoi : 1 - VOI / (2 log2 max(regions of seg, regions of gt)); 1 if both maps are one region
-    bgm : bipartite graph matching distance in pixels: N minus the largest total intersection of a
-        one-to-one assignment of regions. Jiang et al., EURASIP JASP 2006
-    fop_pred, fop_gt : credit of the objects and parts in the segmentation and in all annotations.
-        Let r = n/b be the recall and p = n/a the precision of a region of the segmentation and one
-        of an annotator. If both are candidates (see `select_candidates`), they are objects if
-        r >= 0.9 and p >= 0.9. Otherwise the segmentation's region is a part if r >= 0.25 and
-        p >= 0.9, and the annotator's region is a part if r >= 0.9 and p >= 0.25. A region that is
-        an object in one pair remains an object.
-        For any two regions, candidates or not: if p >= 0.9 and r < 0.9, r is added to the
-        over-segmentation of the annotator's region; if r >= 0.9 and p < 0.9, p is added to the
-        under-segmentation of the segmentation's region.
-        fop_pred = objects + 0.1 parts + under-segmentation of the other candidates / annotators.
-        fop_gt = objects + 0.1 parts + over-segmentation of the other candidates
-    fop_pred_candidates, fop_gt_candidates : number of candidates
-    fop_precision, fop_recall : fop_pred and fop_gt divided by the candidates
-    """
+    """Compute the measures of SEISM that the module defines."""
     gts, n_px, area = table.gts, table.n_pixels, table.row_area
     overlaps, all_px = table.overlaps, n_px * len(gts.labels)
     most_regions = np.maximum(np.diff(gts.col_start), area.size).tolist()  # in either map, (A,)
@@ -371,7 +353,7 @@ def _mean(values: F8 | Sequence[float]) -> float:
 class _PairSums(NamedTuple):
     """Sums of squared numbers of pixels, for a segmentation and one annotator.
 
-    This is the number of ordered pairs of pixels, in which pixels also pair with themselves.
+    Such a sum is the number of ordered pairs of pixels, each pixel's pair with itself included.
     """
 
     both: float  # the sum over the overlaps of a region of pred and a region of gt

@@ -264,7 +264,7 @@ class RegionMetric(Metric[None]):
         return {**scores, "similarities": similarities}
 
     def parts(self, protocol: Protocol, opt: None) -> dict[str, tuple[str, ...]]:
-        """Map each error, 1 - error where SEISM has a name for it, and `nvoi` to their paths."""
+        """Map `nvoi`, each error, and 1 - error where SEISM names it, to paths of scores."""
         paths: dict[str, tuple[str, ...]] = {}
         for error, name in ERRORS.items():
             paths[error] = (error,)
