@@ -60,18 +60,12 @@ class OfficialTables(typing.Protocol):
     """A metric that reads scores from the tables that the official program writes."""
 
     def reported(self, tables: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Read the scores from the tables that the official program wrote.
-
-        `tables` maps the names of files to arrays. Returns None if no table belongs to the metric.
-        """
+        """Return the scores in tables (file name -> array), or None if none belongs to the metric."""
 
 
 @typing.runtime_checkable
 class DrawsPixels(typing.Protocol[OptIn]):
-    """A metric that can show which pixels are correct, false and missed.
-
-    A metric with `has_errors` does not need this: its counter provides these pixels.
-    """
+    """A metric that can show which pixels are correct, false and missed, if not by its counter."""
 
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: OptIn
@@ -84,10 +78,7 @@ class ShowsLabels(typing.Protocol[OptIn]):
     """A metric that can tell what labels mean only after all label maps of a set have been seen."""
 
     def label_evidence(self, labels: Map, opt: OptIn, truth: bool) -> Evidence:
-        """Return what one label map (H, W) shows about the meaning of its labels.
-
-        `truth` is True for a map of the ground truth, and False for a predicted map.
-        """
+        """Return what a label map (H, W), annotated if `truth`, shows about its labels' meaning."""
 
 
 @typing.runtime_checkable
