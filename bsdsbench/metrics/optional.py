@@ -60,7 +60,7 @@ class OfficialTables(typing.Protocol):
     """A metric that reads scores from the tables that the official program writes."""
 
     def reported(self, tables: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return the scores in tables (file name -> array), or None if none belongs to the metric."""
+        """Return the scores in tables (file name -> array), or None if it has none of them."""
 
 
 @typing.runtime_checkable
