@@ -168,11 +168,7 @@ class LabelMetric(Metric[MapOptions]):
     def symptoms(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: MapOptions
     ) -> Symptoms:
-        """Yield (code, problem, remedy) for each sign that the options do not fit the maps.
-
-        The signs are that no label is in both maps, and that a label to ignore is predicted but not
-        annotated.
-        """
+        """Yield (code, problem, remedy) for each sign that the options do not fit the maps."""
         pred_map, gt_map, _ = read_maps(pred, gt, opt)
         if opt.unit != "instance" and np.intersect1d(pred_map, gt_map).size == 0:
             fix = "check the order of the classes and `first`"

@@ -32,10 +32,7 @@ class LargestError(NamedTuple):
 
 
 class StepScores(NamedTuple):
-    """The scores of an image at each of T steps, as arrays float64 (T,).
-
-    F is NaN at steps at which nothing is annotated or predicted.
-    """
+    """The scores of an image at each of T steps. F is NaN if nothing is annotated or predicted."""
 
     recall: F8
     precision: F8
@@ -59,10 +56,7 @@ class DrawnSteps(NamedTuple):
     marks: tuple[LargestError | None, ...] = ()  # one for each part, if distances are measured
 
     def at(self, k: int) -> NDArray[np.uint8]:
-        """Return the class of each pixel at step `k`, uint8 (H, W), where 0 means no class.
-
-        It is the class of the pixel's last change up to this step, or 0 if there is none.
-        """
+        """Return the class of each pixel at step `k`, uint8 (H, W), where 0 means no class."""
         # The changes starts[p] .. ends[p] - 1 belong to pixel p, in flat (row-major) order
         ends = np.cumsum(self.n_changes, dtype=np.int64)
         starts = ends - self.n_changes.ravel()
@@ -84,10 +78,7 @@ class DrawnSteps(NamedTuple):
 
     @property
     def best(self) -> int:
-        """The step with the largest F. If several steps have it, this is the first of them.
-
-        An undefined F counts as 0.
-        """
+        """The first step with the largest F, where an undefined F counts as 0."""
         return int(np.nan_to_num(self.scores.f).argmax())
 
 
@@ -102,15 +93,13 @@ class Changes(NamedTuple):
 def changes_of(
     classes: NDArray[np.uint8], shape: tuple[int, ...], pixel: I8 | slice = slice(None)
 ) -> Changes:
-    """Convert the class of each pixel at each step to a list of changes of class.
+    """Convert the class of each of P pixels at each of T steps to a list of changes of class.
 
-    A pixel that has a class at the first step has its first change there. For example, a pixel with
-    the classes 1, 1, 3 at three steps has two changes: to 1 at step 0, and to 3 at step 2.
+    A pixel with the classes 1, 1, 3 has two changes: to 1 at step 0, and to 3 at step 2.
 
-    classes: uint8 (P, T), the class of P pixels at T steps; 0 means no class.
+    classes: uint8 (P, T); 0 means no class.
     shape: (rows, columns) of the image.
-    pixel: flat indices of the P pixels in the image, in ascending order. By default the P pixels
-        are all pixels of the image.
+    pixel: flat indices of the P pixels in the image, in ascending order; by default, all pixels.
     """
     before = np.zeros_like(classes)
     before[:, 1:] = classes[:, :-1]
@@ -177,12 +166,7 @@ def steps_of_maps(thresholds: F8, maps: Bool, masks: Bool, valid: Bool | None = 
 
 
 def _possible_classes(masks: Bool) -> NDArray[np.uint8]:
-    """Return the class of each pixel if it is not predicted ([0]), and if it is ([1]).
-
-    masks: bool (A, H, W), the pixels that each of A annotators marked.
-
-    Returns uint8 (2, H, W), in which 0 means no class.
-    """
+    """Return the class of each pixel if it is not predicted ([0]) and if it is ([1]), (2, H, W)."""
     is_marked = masks.any(axis=0)
     off_class = np.where(is_marked, np.uint8(MISSED_PIXEL), np.uint8(0))
     on_class = np.where(is_marked, np.uint8(MATCHED_PIXEL), np.uint8(FALSE_PIXEL))
@@ -190,10 +174,10 @@ def _possible_classes(masks: Bool) -> NDArray[np.uint8]:
 
 
 def _matches_of(matched: I8, predicted: I8, masks: Bool) -> I8:
-    """Return the field `DrawnSteps.matches` (T, 4), summed over the A annotators of `masks`.
+    """Return `DrawnSteps.matches` (T, 4), summed over the annotators of `masks` (A, H, W).
 
-    matched (T,): predicted pixels that are marked, summed over annotators.
-    predicted (T,): predicted pixels, counted once.
+    matched, predicted (T,): predicted pixels that are marked, summed over annotators; and all
+        predicted pixels, counted once.
     """
     annotated = np.full_like(matched, np.count_nonzero(masks))
     return np.stack([matched, annotated, matched, len(masks) * predicted], axis=-1)

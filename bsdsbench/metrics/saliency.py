@@ -382,8 +382,7 @@ def _region_similarity(soft: F8, mask: Bool, valid: Bool | None) -> float:
 
 def _object_similarity(values: F8) -> float:
     """Return 2 m / (m^2 + 1 + s) for the mean m and the standard deviation s of the values."""
-    mean = values.mean()
-    deviation = values.std(ddof=1) if values.size > 1 else 0.0
+    mean, deviation = values.mean(), values.std(ddof=1) if values.size > 1 else 0.0
     return float(2 * mean / (mean * mean + 1 + deviation + _EPS))
 
 

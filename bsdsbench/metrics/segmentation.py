@@ -201,9 +201,7 @@ class SegmentationMetric(LabelMetric[LabelOptions]):
     SQ and RQ exist only for instances (option `unit`).
     """
 
-    name = "segmentation"
-    title = "Segmentation"
-    version = 3
+    name, title, version = "segmentation", "Segmentation", 3
     counts_of, numbers = staticmethod(segmentation_counts), COUNTED_OBJECTS
     columns = (
         Column("mean_iou", "mean IoU", quantity="iou"),

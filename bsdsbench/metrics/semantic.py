@@ -303,13 +303,9 @@ def _scale_to_nearest(array: Map, scale: float) -> Map:
 class SemanticMetric(CurveMetric[SemanticOptions]):
     """One boundary benchmark for each class, and the mean over the classes."""
 
-    name = "semantic"
-    title = "Boundaries of classes"
-    reads = "classes"
-    default_protocol = None
-    options = SemanticOptions
+    name, title, reads, options = "semantic", "Boundaries of classes", "classes", SemanticOptions
+    default_protocol, void_option, has_errors = None, "ignore", True
     uses = (*MAPS, *CURVE, *MATCHING)
-    void_option, has_errors = "ignore", True
     columns = (
         Column("ods_mean", "mean ODS"),
         Column("ois_mean", "mean OIS"),
@@ -360,14 +356,11 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
             )
         shape = boundaries.shape[1], boundaries.shape[2]
         counted = np.asarray(boundaries.any(axis=(1, 2))) | (opt.absent == "count")
-        # Shows which arrays the counter returns; skipped classes get zeros of their shapes
-        empty = counter(np.zeros(shape), (np.zeros(shape, bool),), protocol)
         per_class: list[Arrays] = []
         for k, label in enumerate(opt.class_labels):
-            if not counted[k]:
-                per_class.append({name: np.zeros_like(array) for name, array in empty.items()})
-                continue
             soft, drawn, dropped = maps[k], boundaries[k], None
+            if not counted[k]:
+                soft = np.zeros_like(soft)
             if labels is not None and opt.interior != "keep" and drawn.any():
                 interior = np.equal(labels, label) & ~dilate(drawn, protocol.radius(shape))
                 if opt.interior == "kill_first":  # before thinning; "kill" drops pixels after it
@@ -375,9 +368,10 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
                 else:
                     dropped = interior
             per_class.append(counter(soft, (drawn,), protocol, dropped=dropped))
-        names = [name for name in empty if name != "thresholds"]
-        counts = {name: np.stack([arrays[name] for arrays in per_class]) for name in names}
-        return {**counts, "thresholds": empty["thresholds"], "counted": counted}
+        counts = {name: np.stack([arrays[name] for arrays in per_class]) for name in per_class[0]}
+        for array in counts.values():
+            array[~counted] = 0  # if the first threshold is 0, every pixel is predicted
+        return {**counts, "thresholds": per_class[0]["thresholds"], "counted": counted}
 
     def curves(self, stack: Stack, opt: SemanticOptions) -> dict[tuple[str, ...], I8]:
         """Return the counts (N, T, 4) of each class; keys are paths ("per_class", NAME)."""
@@ -420,12 +414,9 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
         annotated = np.any(stack["matches"][..., TOTAL_GT], axis=(0, 2)).tolist()
         if not any(annotated):
             raise DataError("semantic score: no class has a ground-truth boundary")
-        is_annotated = dict(zip(per_class, annotated, strict=True))
-        return {
-            **scores,
-            "per_class": {n: score for n, score in per_class.items() if is_annotated[n]},
-            "absent": tuple(n for n in per_class if not is_annotated[n]),
-        }
+        absent = tuple(n for n, drawn in zip(per_class, annotated, strict=True) if not drawn)
+        kept = {name: score for name, score in per_class.items() if name not in absent}
+        return {**scores, "per_class": kept, "absent": absent}
 
     def parts(self, protocol: Protocol, opt: SemanticOptions) -> dict[str, tuple[str, ...]]:
         """Map each class to the path of its scores."""
@@ -462,5 +453,7 @@ def _undefine_absent(scores: object, is_annotated: Bool) -> Any:
         return np.where(is_annotated, scores, np.nan)
     if not isinstance(scores, dict):
         return scores
-    undefined = {name: _undefine_absent(value, is_annotated) for name, value in scores.items()}
-    return undefined | {name: scores[name] for name in scores.keys() & {"n_images"}}
+    return {
+        name: value if name == "n_images" else _undefine_absent(value, is_annotated)
+        for name, value in scores.items()
+    }

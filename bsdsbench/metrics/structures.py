@@ -108,11 +108,9 @@ def betti_numbers(mask: Bool, connectivity: int = 8, patch: int = 0, stride: int
         bool (H, W). Everything outside a patch counts as background.
     connectivity : int
         Number of neighbours of a foreground pixel, 8 or 4; background pixels have the other number.
-    patch : int
-        Side of the square patches in pixels; 0 for the whole mask. As many patches as fit are
-        taken, row by row from the top left.
-    stride : int
-        Step in pixels from one patch to the next; 0 places them side by side.
+    patch, stride : int
+        Side of the square patches in pixels, 0 for the whole mask, and the step from one to the
+        next, 0 for side by side. As many as fit are taken, row by row from the top left.
 
     Returns
     -------

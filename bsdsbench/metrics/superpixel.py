@@ -162,8 +162,7 @@ def compactness(labels: ArrayLike) -> float:
     label_map = as_label_map(labels)
     flat, area, _ = number_regions(label_map)
     padded = np.pad(flat.reshape(label_map.shape), 1, constant_values=-1)
-    # Count the sides of each pixel that lie on the border of its superpixel
-    n_sides = np.zeros(padded.shape, np.int64)
+    n_sides = np.zeros(padded.shape, np.int64)  # of each pixel, on the border of its superpixel
     for axis, offset in ((0, 1), (0, -1), (1, 1), (1, -1)):  # of the four neighbours
         n_sides += padded != np.roll(padded, offset, axis)
     perimeter = np.bincount(flat, np.ravel(n_sides[1:-1, 1:-1]))
@@ -271,14 +270,10 @@ _MEASURES = ("ue", "ue_levin", "asa", "recall")
 class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
     """Superpixels: how well small regions follow the annotated borders, and how even they are."""
 
-    name = "superpixel"
-    title = "Superpixels"
+    name, title, reads, options = "superpixel", "Superpixels", "regions", SuperpixelOptions
     version = 2
-    reads = "regions"
-    segmentations = True
-    photo = True
+    segmentations = photo = True
     uses = ("empty_gt",)
-    options = SuperpixelOptions
     columns = (
         Column("ue.mean", "UE", lower=True),
         Column("ue_levin.mean", "UE (Levinshtein)", "UE-L", lower=True),

@@ -174,10 +174,7 @@ class RegionMetric(Metric[None]):
     errors under the names that SEISM gives them.
     """
 
-    name = "region"
-    title = "Regions"
-    segmentations = True
-    version = 2
+    name, title, version = "region", "Regions", 2
     columns = (
         Column("covering.ods", "Covering ODS", "Cov. ODS"),
         Column("covering.ois", "Covering OIS", "Cov. OIS"),
@@ -207,7 +204,7 @@ class RegionMetric(Metric[None]):
         Column("voi.ods", "VOI", lower=True),
     )
     uses = ("thresholds", *MAPS, *ANNOTATED, "regions_from_soft")
-    cuts_at_thresholds = True
+    segmentations = cuts_at_thresholds = True
 
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None) -> Counts:
         """Count the regions of an image with `region_counts`."""
