@@ -182,22 +182,17 @@ def _tabulate_overlaps(pred: Map, gt: Map) -> _OverlapTable:
     Rows and columns are in ascending order of the objects' numbers.
     """
     overlaps = find_overlaps(pred, gt)
-    rows, cols = _rank_objects(overlaps.gt), _rank_objects(overlaps.pred)
+    # Ranks of the objects' numbers; 0 is added so that it has the rank 0 even if it does not occur
+    rows, cols = (
+        np.unique(np.append(numbers, 0), return_inverse=True)[1][:-1]
+        for numbers in (overlaps.gt, overlaps.pred)
+    )
     table = np.zeros((rows.max() + 1, cols.max() + 1), np.int64)  # row and column 0: no object
     table[rows, cols] = overlaps.pixels
     shared = table[1:, 1:]
     gt_pixels, pred_pixels = table.sum(axis=1)[1:], table.sum(axis=0)[1:]
     union = gt_pixels[:, None] + pred_pixels - shared
     return _OverlapTable(shared, union, shared / union, gt_pixels, pred_pixels)
-
-
-def _rank_objects(values: I8) -> I8:
-    """Replace numbers of objects with 1, 2, ..., such as [7, 0, 3, 7] with [2, 0, 1, 2].
-
-    The number 0, no object, stays 0.
-    """
-    with_0 = np.append(values, 0)  # so that 0 gets the rank 0, even if it does not occur
-    return np.unique(with_0, return_inverse=True)[1][:-1]
 
 
 class _JaccardSums(NamedTuple):

@@ -163,28 +163,34 @@ class _TablePair(NamedTuple):
 def _tables_at_thresholds(
     pred: Prediction, gts: Annotators, protocol: Protocol
 ) -> Iterator[_TablePair]:
-    """Return an iterator over a prediction's tables of overlaps, in ascending order of thresholds.
+    """Yield a prediction's tables of overlaps, in ascending order of thresholds.
 
     If the prediction consists of segmentations, each of them stands for a threshold. Any other
     prediction is cut into regions at each threshold of the protocol. Raises DataError for a soft
     map, unless `protocol.regions_from_soft` is on or the map is 0 everywhere.
     """
     if pred.kind == "ucm2":
-        return _tables_of_ucm(pred.ucm2, gts, protocol.threshold_array())
+        yield from _tables_of_ucm(pred.ucm2, gts, protocol.threshold_array())
+        return
+    maps: Iterable[Map]
     if pred.kind == "segs":
-        return _tables_of_maps(pred.segs, gts)
-    soft = pred.soft
-    same_shape(soft.shape, gts.shape, pred.where)
-    if soft.any() and not protocol.regions_from_soft:
-        raise DataError(
-            f"{pred.where}: a soft boundary map, expected ucm2, segs or a label map",
-            fix=(
-                Setting("pred_kind", "labels", "for label maps in pictures and arrays"),
-                Setting("regions_from_soft", True, "closes a soft map into regions"),
-            ),
-        )
-    soft = prepare(soft, protocol)
-    return _tables_of_maps((_close_regions(soft, t) for t in protocol.thresholds), gts)
+        maps = pred.segs
+    else:
+        soft = pred.soft
+        same_shape(soft.shape, gts.shape, pred.where)
+        if soft.any() and not protocol.regions_from_soft:
+            raise DataError(
+                f"{pred.where}: a soft boundary map, expected ucm2, segs or a label map",
+                fix=(
+                    Setting("pred_kind", "labels", "for label maps in pictures and arrays"),
+                    Setting("regions_from_soft", True, "closes a soft map into regions"),
+                ),
+            )
+        soft = prepare(soft, protocol)
+        maps = (_close_regions(soft, threshold) for threshold in protocol.thresholds)
+    for labels in maps:
+        table = OverlapTable.of_map(labels, gts)
+        yield _TablePair(table, table)
 
 
 def _measure_tables(tables: Iterator[_TablePair]) -> dict[str, Any]:
@@ -248,13 +254,6 @@ def _tables_of_levels(levels: I4, gts: Annotators, n_levels: int) -> Iterator[Ov
             table = table.merge_rows(new_row, new_roots.size)
         roots = new_roots
         yield table
-
-
-def _tables_of_maps(maps: Iterable[ArrayLike], gts: Annotators) -> Iterator[_TablePair]:
-    """Yield the table of overlaps of each label map (H, W), which both programs share."""
-    for labels in maps:
-        table = OverlapTable.of_map(labels, gts)
-        yield _TablePair(table, table)
 
 
 def _tables_of_ucm(ucm2: F8, gts: Annotators, thresholds: F8) -> Iterator[_TablePair]:
