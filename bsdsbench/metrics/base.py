@@ -436,7 +436,7 @@ class Metric(ABC, Generic[Opt]):
     ) -> Arrays:
         """Count one image or, if `pred` is None, compare its annotators with each other.
 
-        counter: a replacement of `boundary_counts` that also counts errors by class. Metrics
+        counter: a replacement for `boundary_counts` that also counts errors by class. Metrics
             without `has_errors` ignore it.
 
         Raises ShapeError if the sizes do not fit. Raises DataError if the image has void pixels

@@ -267,8 +267,8 @@ class Regions(NamedTuple):
 class Instances(NamedTuple):
     """The regions of two instance maps, without void pixels, and the overlaps of their values.
 
-    A value is class x divisor + number. Annotated pixels of an ignored class are void, unless their
-    number is that of a crowd: a group of objects that are not told apart. If there are C classes,
+    With a divisor, a value is class x divisor + number. Pixels of an ignored class are void, unless
+    their number is that of a crowd: a group of objects that are not told apart. With C classes,
     the number divisor - 1 - k means
 
     - if k < C: a crowd of class k. It excuses predictions of this class: one that lies by more than
