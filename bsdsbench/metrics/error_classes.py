@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.arguments import I8, Bool
-from bsdsbench.images import GroundTruth, Map, Prediction
+from bsdsbench.arguments import Bool
+from bsdsbench.images import GroundTruth, Map, Prediction, without_void
 from bsdsbench.metrics.boundary import threshold_events, truth_maps, whole_image_counts
 from bsdsbench.metrics.pixel_steps import (
     FALSE_PIXEL,
@@ -200,31 +200,16 @@ def boundary_errors(
     if protocol.whole_image and pred.kind != "segs":
         thresholds = np.r_[0.0, thresholds]
         matches_of_all = whole_image_counts(gt_maps, valid)
-        within_radius, within_double = unpack(target.near, shape[1]), unpack(around.near, shape[1])
+        # Duplicate pixels are within r of annotated ones but not matched, near pixels are within 2r
+        # but not r, and background pixels are all others
+        n_matched, n_all = matches_of_all[[MATCHED_PRED, TOTAL_PRED]]
+        within = (unpack(bits, shape[1]) for bits in (target.near, around.near))
+        n_within = [without_void(mask, valid).sum() for mask in within]
         first_rows = {
             "matches": matches_of_all,
             "missed": np.zeros(3, np.int64),  # every annotated pixel is matched
-            "false": _false_in_whole_image(matches_of_all, within_radius, within_double, valid),
+            "false": np.diff([n_matched, *n_within, n_all]),
             "agreement_matched": agreement_pixels,
         }
         tables = {name: np.vstack([first_rows[name], rows]) for name, rows in tables.items()}
     return MatchCounts(thresholds, **tables, agreement_pixels=agreement_pixels)
-
-
-def _false_in_whole_image(
-    matches: I8, is_within_radius: Bool, is_within_double: Bool, valid: Bool | None
-) -> I8:
-    """Count the duplicate, near and background pixels, int64 (3,), if every pixel is predicted.
-
-    matches (4,): the counts of this prediction, from `whole_image_counts`.
-    is_within_radius, is_within_double: bool (H, W), True if an annotated pixel lies within the
-        match tolerance of a pixel, and within twice the tolerance.
-    valid: bool (H, W), False at void pixels, which are not counted; None if there are none.
-    """
-    if valid is not None:
-        is_within_radius, is_within_double = is_within_radius & valid, is_within_double & valid
-    n_within_radius, n_within_double = is_within_radius.sum(), is_within_double.sum()
-    n_matched, n_predicted = matches[MATCHED_PRED], matches[TOTAL_PRED]
-    duplicate = n_within_radius - n_matched
-    near, background = n_within_double - n_within_radius, n_predicted - n_within_double
-    return np.array([duplicate, near, background])
