@@ -45,8 +45,8 @@ click.version_option(__version__, "-V", "--version", prog_name="bsdsbench")(cli)
 def main() -> None:
     """Run the command line and exit. Every failure becomes a message in one line, and a status.
 
-    The status is 0 for success; 1 if a check failed, as the command's help says; 2 for invalid
-    input, and for an unexpected error, whose traceback is written to a file; 130 if interrupted.
+    The status is that of the module's docstring. It is 2 for an unexpected error too, whose
+    traceback is written to a file.
     """
     # Imports allocate many long-lived objects. Collecting them takes 1/7 of a short run.
     gc.set_threshold(100_000)
@@ -120,8 +120,7 @@ def _print_input_warnings(write_setting: Callable[[Setting], str]) -> None:
 def _report_bug(error: Exception) -> None:
     """Write the traceback of an unexpected error to a temporary file, and print one line about it.
 
-    The line blames another package if the error was raised by a metric of that package. Otherwise
-    it blames this package.
+    The line blames the package whose metric raised the error, or else this package.
     """
     import tempfile
     import traceback

@@ -119,29 +119,22 @@ def _write_check(checked: GateResult, args: _CheckArguments) -> None:
 
 
 def _parse_tolerances(texts: tuple[str, ...], scores: Collection[str]) -> dict[str, float | str]:
-    """Parse the values of --tolerance, and return a dict from the name of a score to its tolerance.
+    """Parse the values of --tolerance: name of a score -> tolerance.
 
-    texts: the values. "0.002" or "5%" is the tolerance of all scores. "ods=0.002" or "ods=5%" is
-        the tolerance of one score, which overrides a tolerance of all scores.
-    scores: the names of all scores.
-
-    Numbers become floats. Any other text, such as "5%", is kept as a text, which `gate` parses or
-    refuses.
+    "0.002" or "5%" is the tolerance of all scores, which "ods=0.002" or "ods=5%" overrides for one.
+    Numbers become floats. Any other text, such as "5%", is kept for `gate` to parse or refuse.
     """
     from bsdsbench.results.score_names import full_name
 
-    tolerance_of_all: dict[str, float | str] = {}
-    tolerance_of_single: dict[str, float | str] = {}
-    for text in texts:
-        score, _, limit = text.rpartition("=")  # the score is "" if there is no "="
+    tolerances: dict[str, float | str] = {}
+    for text in sorted(texts, key=lambda text: "=" in text):  # first those of all scores
+        score, _, limit = text.rpartition("=")
         tolerance: float | str = limit
         with suppress(ValueError):
             tolerance = float(limit)
-        if score:
-            tolerance_of_single[full_name(score, scores)] = tolerance
-        else:
-            tolerance_of_all = dict.fromkeys(scores, tolerance)
-    return tolerance_of_all | tolerance_of_single
+        names = [full_name(score, scores)] if score else scores
+        tolerances |= dict.fromkeys(names, tolerance)
+    return tolerances
 
 
 @click.group("data", no_args_is_help=False)

@@ -60,9 +60,8 @@ class NamedCurve(NamedTuple):
     """A curve to print or draw.
 
     name: the unique name of the curve in tables and figures.
-    by_axes: a dict from the name of axes ("pr", "roc" or "det") to the curve on these axes, for all
-        axes of the --kind. It is a PR, ROC or DET curve of labels and scores, or the points of a
-        curve.
+    by_axes: the curve on each axes ("pr", "roc" or "det") of the --kind: a curve of labels and
+        scores, or the points of a curve.
     points: all points of the curve. With --between they include points that `by_axes` lacks.
     is_given: True if the user gave the points (--points, --counts).
     sample: the labels and scores. It is None if the user gave the points, and with --quantiles.
@@ -84,16 +83,16 @@ def curve_tables(
 ) -> list[Table]:
     """Return the tables of the curves: summary numbers, points, areas and crossings.
 
-    With --steps, the table of points has the points of all curves. Otherwise it has those of the
-    curves whose points the user gave. If `kind` is "roc", or if several curves have a `sample`, the
-    last tables show the areas under the ROC curves with intervals, and their differences.
+    The table of points has the points that the user gave or, with --steps, those of all curves. If
+    `kind` is "roc", or if several curves have a `sample`, the last tables show the areas under the
+    ROC curves with intervals, and their differences.
 
     kind: a key of AXES_OF_KIND.
     shown: the options that add tables.
     reading: the meaning of labels, a value of --labels.
     has_all_rows: False if the curves leave out rows of the files, or have one point per row. The
-        areas under ROC curves are always computed from all rows, with one point for equal scores. A
-        note below them then says so.
+        areas under ROC curves are always computed from all rows, with one point for equal scores,
+        and a note then says so.
     """
     tables = [_summary_table(curves, kind, shown.hull)]
     with_steps = [curve for curve in curves if shown.steps or curve.is_given]
@@ -120,9 +119,8 @@ def _summary_table(curves: Sequence[NamedCurve], kind: str, hull: bool) -> Table
     The numbers are those in _NUMBERS or, for a curve without a sample, in _POINT_NUMBERS. A number
     that a curve lacks is None. If `kind` is "both", headings begin with the axes.
 
-    hull: True to add, for ROC and DET axes, the area under the convex hull of the curve in ROC
-        space. For PR axes, the area under the achievable curve is added, which is this hull in PR
-        space.
+    hull: add the area under the convex hull of the curve in ROC space or, for PR axes, the area
+        under the achievable curve, which is this hull in PR space.
     """
     from bsdsbench.tables.table import Field, Table
 
@@ -161,7 +159,7 @@ def _summary_table(curves: Sequence[NamedCurve], kind: str, hull: bool) -> Table
 def _points_table(curves: Sequence[NamedCurve]) -> Table:
     """Return the table of all points of the curves, with thresholds, counts and rates.
 
-    The column of thresholds is left out if the user gave the points of all curves.
+    There is no column of thresholds if the user gave the points of all curves.
     """
     from bsdsbench.scores.ratios import f_measure
     from bsdsbench.tables.table import Field, Table
@@ -191,9 +189,7 @@ def _points_table(curves: Sequence[NamedCurve]) -> Table:
 def _crossings_table(curves: Sequence[NamedCurve], kind: str) -> Table:
     """Return a table that says which of two curves dominates the other, or where they cross.
 
-    The table has a row for each pair of curves on each axes of the kind.
-
-    kind: a key of AXES_OF_KIND.
+    There is a row for each pair of curves on each axes of the kind.
     """
     from bsdsbench.curves.points import meeting
     from bsdsbench.tables.table import Field, Table
@@ -223,28 +219,21 @@ def _crossings_table(curves: Sequence[NamedCurve], kind: str) -> Table:
 def _areas_tables(curves: Sequence[NamedCurve], reading: LabelReading) -> list[Table]:
     """Return the tables of --areas: every variant of AP and AUC, with a column per curve.
 
-    There is one table for curves with a sample (labels and scores), and another for curves without
-    one, because they have different variants.
-
-    reading: the meaning of labels, a value of --labels.
-
-    Raises DataError if, for a curve without a sample, the numbers of positives and negatives are
-    unknown.
+    Curves without a sample (labels and scores) have other variants, in a table of their own. Raises
+    DataError if the numbers of positives and negatives of such a curve are unknown.
     """
     from bsdsbench.curves.areas import area_table, point_areas
     from bsdsbench.curves.points import check_totals
 
-    areas_of_samples: dict[str, Sequence[Any]] = {}  # name of a curve -> its areas
+    areas_of_samples: dict[str, Sequence[Any]] = {}  # by the name of the curve
     areas_of_points: dict[str, Sequence[Any]] = {}
-    for curve in curves:
-        sample, points = curve.sample, curve.points
+    for name, _, points, _, sample in curves:
         if sample is not None:
-            areas_of_samples[curve.name] = area_table(sample.labels, sample.scores, reading=reading)
+            areas_of_samples[name] = area_table(sample.labels, sample.scores, reading=reading)
         else:
             check_totals(points)
-            areas_of_points[curve.name] = point_areas(
-                points.tp, points.fp, points.positives, points.negatives
-            )
+            counts = points.tp, points.fp, points.positives, points.negatives
+            areas_of_points[name] = point_areas(*counts)
     tables = []
     if areas_of_samples:
         tables.append(_table_of_areas("areas", areas_of_samples, ("points", "ties", "rule")))
@@ -256,10 +245,10 @@ def _areas_tables(curves: Sequence[NamedCurve], reading: LabelReading) -> list[T
 def _table_of_areas(key: str, areas: dict[str, Sequence[Any]], columns: Sequence[str]) -> Table:
     """Return a table with a row for each variant of the area, and a column of values per curve.
 
-    areas: a dict from the name of a curve to its areas. An area has the attributes `name` (that of
-        the variant), `value`, and those in `columns`. All curves have the same variants in the same
+    areas: the areas of each curve, by its name. An area has the attributes `name` (that of the
+        variant), `value`, and those in `columns`. All curves have the same variants in the same
         order.
-    columns: the attributes that are shown in the last columns. They are equal for all curves.
+    columns: the attributes, equal for all curves, that are shown in the last columns.
     """
     from bsdsbench.tables.table import Field, Table
 
@@ -278,15 +267,13 @@ def _table_of_areas(key: str, areas: dict[str, Sequence[Any]], columns: Sequence
 def _roc_tables(samples: dict[str, LabelsAndScores], reading: LabelReading) -> list[Table]:
     """Return a table of the areas under ROC curves, and a table that compares each pair of them.
 
-    The first table has 95 % intervals of the areas. The second one has the differences with their
-    95 % intervals and the p-values of DeLong's test, which needs curves of the same samples. If the
-    labels or the clusters of two curves differ, or are in another order, the pair is not tested,
-    and a message on standard error names it. If no pair is tested, there is no second table.
+    The first table has 95 % intervals of the areas, the second one those of the differences, and
+    the p-values of DeLong's test. If the labels or the clusters of two curves differ, or are in
+    another order, the pair is not tested, and a message on standard error names it. If no pair is
+    tested, there is no second table. If an interval cannot be computed, the reason is printed, and
+    there are no tables.
 
-    If an interval cannot be computed, the reason is printed and an empty list is returned.
-
-    samples: a dict from the name of a curve to its labels and scores.
-    reading: the meaning of labels, a value of --labels.
+    samples: the labels and scores of each curve, by its name.
     """
     from bsdsbench.curves import delong
     from bsdsbench.errors import DataError
@@ -308,10 +295,8 @@ def _roc_tables(samples: dict[str, LabelsAndScores], reading: LabelReading) -> l
                 difference = Estimate(test.difference, test.low, test.high)
                 pair_rows.append([name_a, name_b, difference, test.p])
             else:
-                say(
-                    f"{name_a}, {name_b}: other labels, or in another order, so their areas are "
-                    "not compared"
-                )
+                reason = "other labels, or in another order, so their areas are not compared"
+                say(f"{name_a}, {name_b}: {reason}")
     except DataError as error:
         say(f"no intervals of areas under ROC curves: {error}")
         return []

@@ -273,20 +273,15 @@ def _with_implied_options(args: _CurvesArguments) -> _CurvesArguments:
 
 
 def _convention_flags(args: _CurvesArguments) -> list[str]:
-    """Return the options that --convention sets, as flags with the values in use.
-
-    If the user gave such an option too, its value is the user's.
-    """
+    """Return the options that --convention sets, as flags with the values in use."""
     params = {param.name: param for param in click.get_current_context().command.params}
     flags = []
     for name in _CONVENTIONS.get(args.convention, {}):
-        value = getattr(args, name)
-        if value is True:
-            flags.append(params[name].opts[0])
-        elif value is False:
-            flags.append(params[name].secondary_opts[0])
+        value, option = getattr(args, name), params[name]
+        if isinstance(value, bool):
+            flags.append((option.opts if value else option.secondary_opts)[0])
         else:
-            flags.append(f"{params[name].opts[0]} {value}")
+            flags.append(f"{option.opts[0]} {value}")
     return flags
 
 
@@ -314,12 +309,8 @@ def _check_options(args: _CurvesArguments) -> None:
 def _rename_curves(curves: Sequence[NamedCurve], names: Sequence[str] | None) -> list[NamedCurve]:
     """Return the curves with the names in --names or, if it is not given, with their own names.
 
-    If a name is used before, the position of the curve is added to it. For example, the names x and
-    x become "x" and "x (2)".
-
-    names: the value of --names, or None.
-
-    Raises UsageError if the number of names is not the number of curves.
+    If a name is used before, the position of the curve is added to it, as in "x (2)". Raises
+    UsageError if the number of names is not the number of curves.
     """
     names = [*names] if names else [curve.name for curve in curves]
     if len(names) != len(curves):
@@ -333,9 +324,9 @@ def _rename_curves(curves: Sequence[NamedCurve], names: Sequence[str] | None) ->
 def _curves_of_files(args: _CurvesArguments) -> list[NamedCurve]:
     """Read the files of labels and scores, and compute a curve for each.
 
-    A curve has the name of its file without folder and suffix. If two names would be equal, all
-    curves are named by their paths. A warning is printed once per file. Raises DataError, which
-    names the file, if a file or its labels cannot be used.
+    A curve has the name of its file without folder and suffix or, if two names would be equal, its
+    path. A warning is printed once per file. Raises DataError, which names the file, if a file or
+    its labels cannot be used.
     """
     from bsdsbench.errors import DataError
     from bsdsbench.loaders.formats.scores import read_scores
@@ -360,11 +351,7 @@ def _curves_of_files(args: _CurvesArguments) -> list[NamedCurve]:
 def _curve_of_sample(name: str, sample: LabelsAndScores, args: _CurvesArguments) -> NamedCurve:
     """Compute the curve of labels and scores on the axes (PR, ROC or DET) that --kind asks for.
 
-    With --quantiles, there is one curve with points at quantiles of the scores, and it is used on
-    all axes.
-
-    name: the name of the curve in tables and figures.
-    sample: the labels and scores.
+    With --quantiles, there is one curve for all axes, with points at quantiles of the scores.
     """
     from bsdsbench import curves
     from bsdsbench.curves.points import points_of
@@ -388,9 +375,9 @@ def _curve_of_sample(name: str, sample: LabelsAndScores, args: _CurvesArguments)
 def _quantile_curve(sample: LabelsAndScores, args: _CurvesArguments) -> CurvePoints:
     """Compute the curve with points at quantiles of the scores.
 
-    If `args.instance_count` is set, the label of a row is the number of positives in the row.
-    If it names a column, the sample holds the numbers of instances. Raises DataError if
-    `args.instance_count` is set and a label is negative.
+    If `args.instance_count` is set, the label of a row is the number of its positives, and
+    DataError is raised if it is negative. If it names a column, the sample holds the numbers of
+    instances.
     """
     from bsdsbench.curves import threshold_curve
     from bsdsbench.errors import DataError
@@ -413,8 +400,8 @@ def _curves_of_points(args: _CurvesArguments) -> list[NamedCurve]:
     The same curve is used on all axes (PR, ROC or DET). For --points, the numbers of positives and
     negatives are --num-positives and --num-negatives. For --counts, they follow from the counts.
 
-    Raises UsageError if the points of one --counts have different numbers of positives or
-    negatives. Raises DataError if a PR curve is asked for and these numbers are unknown.
+    Raises UsageError if they differ among the points of one --counts. Raises DataError if they are
+    unknown for a PR curve.
     """
     from bsdsbench.curves import CurvePoints
     from bsdsbench.curves.points import check_totals
@@ -453,36 +440,25 @@ def _write_file(target: str, curves: Sequence[NamedCurve], args: _CurvesArgument
         from bsdsbench.plotting import plot_spaces
 
         # With --kind both the last curve is the PR curve, which can be converted to ROC
-        curve_by_name: dict[str, Any] = {
-            curve.name: curve.points if args.between else list(curve.by_axes.values())[-1]
-            for curve in curves
-        }
-        plot_spaces(
-            curve_by_name,
-            target,
-            spaces=AXES_OF_KIND[args.kind],
-            crossed=args.shown.crossings,
-            **keywords_of(args, ("hull", "chance", "plot", "scale", "look")),
-        )
+        drawn: dict[str, Any] = {c.name: list(c.by_axes.values())[-1] for c in curves}
+        if args.between:
+            drawn = {curve.name: curve.points for curve in curves}
+        options = keywords_of(args, ("hull", "chance", "plot", "scale", "look"))
+        options |= {"spaces": AXES_OF_KIND[args.kind], "crossed": args.shown.crossings}
+        plot_spaces(drawn, target, **options)
     say(f"wrote {target}", progress=True)
 
 
 def _write_csv(path: Path, curve: NamedCurve, kind: str, between: bool) -> None:
     """Write the points of a curve to a CSV file, with a row per point.
 
-    The columns are the threshold, the rates that belong to the kind (see _RATES), and the numbers
-    of true and false positives. If all thresholds are NaN, their column is left out.
-
-    kind: the value of --kind.
-    between: If True, --between has added points that only `curve.points` has, so all columns are
-        taken from `curve.points`. If False, a column is taken from the first curve in
-        `curve.by_axes` that has it or, if none has it, from `curve.points`.
+    The columns are the threshold, unless all are NaN, the rates that belong to the value of --kind
+    (see _RATES), and the numbers of true and false positives. They are those of `curve.by_axes`, if
+    it has them, or else of `curve.points`, which alone has the points that --between adds.
     """
     from bsdsbench.io import write_atomic
 
-    sources: list[Any] = [curve.points]
-    if not between:
-        sources = [*curve.by_axes.values(), curve.points]
+    sources: list[Any] = [*(() if between else curve.by_axes.values()), curve.points]
     columns = {}
     thresholds = sources[0].thresholds
     if not all(map(math.isnan, thresholds)):

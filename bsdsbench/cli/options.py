@@ -20,12 +20,10 @@ from bsdsbench.runs.keywords import RunKeywords
 
 
 def add_option(text: str, *flags: str, **settings: Any) -> Any:
-    """Declare an option.
+    """Declare an option, with its help text and further keywords of `click.Option`.
 
-    text: the help text.
     flags: the spellings of the option. By default it is "--" and the name of the parameter, with
         hyphens.
-    settings: further keywords of `click.Option`.
     """
 
     def make_option(name: str) -> click.Option:
@@ -36,11 +34,7 @@ def add_option(text: str, *flags: str, **settings: Any) -> Any:
 
 
 def add_argument(metavar: str | None = None, **settings: Any) -> Any:
-    """Declare an argument.
-
-    metavar: the name of the argument in the usage line.
-    settings: further keywords of `click.Argument`.
-    """
+    """Declare an argument; `settings` are keywords of `click.Argument`."""
 
     def make_argument(name: str) -> click.Argument:
         return click.Argument([name], metavar=metavar, **settings)
@@ -50,8 +44,7 @@ def add_argument(metavar: str | None = None, **settings: Any) -> Any:
 
 def options_of(owner: type[Any]) -> Any:
     """Declare the options in an attrs class. The parameter gets an instance of the class."""
-    declared = {field.name: field.metadata for field in attrs.fields(owner)}
-    return attrs.field(default=None, metadata={"options_of": owner, "declared": declared})
+    return attrs.field(default=None, metadata={"options_of": owner})
 
 
 def choice(text: str, *flags: str, choices: Sequence[str]) -> Any:
@@ -62,10 +55,10 @@ def choice(text: str, *flags: str, choices: Sequence[str]) -> Any:
 def _published_keys(
     ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]
 ) -> list[str]:
-    """Split the values of --published at commas, into keys of published results.
+    """Split the values of --published at commas, into keys that are not checked here.
 
-    It is not checked whether results with these keys exist. If the only key is "list", this prints
-    all existing keys with their results, and exits from the command.
+    If the only key is "list", this prints all existing keys with their results, and exits from the
+    command.
     """
     keys = split_words(ctx, param, texts) or []
     if keys == ["list"]:
@@ -87,12 +80,9 @@ word_list = partial(add_option, multiple=True, callback=split_words)
 def run_option(name: str, **changes: object) -> Any:
     """Declare the option for a keyword of `RunKeywords`, with the help text of the keyword.
 
-    The settings of the option are stored in the keyword's metadata "flag". They are keywords of
+    The settings in the keyword's metadata "flag", which `changes` override, are keywords of
     `click.Option`, "names" (the flags, as in `add_option`), and three that stand for a type: "path"
     (True), "number" (True for a whole number of at least 1) and "choices".
-
-    name: the name of the keyword.
-    changes: settings that override the stored ones.
     """
     field = attrs.fields_dict(RunKeywords)[name]
     settings: dict[str, Any] = {"default": field.default, **field.metadata["flag"], **changes}
@@ -117,10 +107,9 @@ def _parse_labels(
 
 
 def _choose_format(ctx: click.Context, param: click.Parameter, output_format: str | None) -> str:
-    """Return the format of the tables.
+    """Return the format of the tables: that of --format, or of the suffix of -o, or "table".
 
-    The format is that of --format. If it is not given, the suffix of -o decides, and without -o the
-    format is "table". With --history, -o may also name a plot, whose format is "figure".
+    With --history, -o may also name a plot, whose format is "figure".
     """
     from bsdsbench.tables.forms import form_of
 

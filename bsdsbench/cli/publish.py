@@ -112,10 +112,9 @@ def report_command(args: _ReportArguments = opt.options_of(_ReportArguments)) ->
 def _show_run_tables(runs: Sequence[Evaluation], args: _ReportArguments) -> None:
     """Print the tables of runs, or write them to the file given with -o.
 
-    There are tables of scores, of error classes, of slices (groups of images, with --by) and of the
-    scores of single images (with --summary). Error classes are shown for the runs that counted
-    them, unless --columns is given. In CSV, the tables of runs get a last column with the images
-    that were left out.
+    There are tables of scores, of error classes (of runs that counted them, without --columns), of
+    slices (groups of images, with --by) and of the scores of single images (with --summary). In
+    CSV, the tables of runs get a last column with the images that were left out.
 
     Raises UsageError if the user gave an option that only a page takes, or --cluster without --by.
     """
@@ -142,10 +141,9 @@ def _show_run_tables(runs: Sequence[Evaluation], args: _ReportArguments) -> None
 
 
 def _write_page(runs: Sequence[Evaluation], out: str, args: _ReportArguments) -> None:
-    """Write an HTML report of the runs to the file `out`, and print the path of the file.
+    """Write an HTML report of the runs, which have their labels, and print the path of the file.
 
-    The runs must have been renamed to their labels already. Raises UsageError if the user gave an
-    option that does not apply to a page.
+    Raises UsageError if the user gave an option that does not apply to a page.
     """
     from bsdsbench.report import write_report
 
@@ -164,10 +162,8 @@ def _write_page(runs: Sequence[Evaluation], out: str, args: _ReportArguments) ->
 def _show_methods(args: _ReportArguments) -> None:
     """Print the mean scores of methods (sets of runs), or write them to the file given with -o.
 
-    For each column in --by, a further table has the mean scores in each group of images. In CSV,
-    the tables get a last column with the images that were left out.
-
-    Raises UsageError if the user gave an option that does not apply to methods.
+    For each column in --by, a further table has the mean scores in each group of images. Raises
+    UsageError if the user gave an option that does not apply to methods.
     """
     from bsdsbench.comparison.method import Spread, methods_of, runs_of, with_runs
     from bsdsbench.comparison.methods import means_table
@@ -192,12 +188,9 @@ def _show_methods(args: _ReportArguments) -> None:
 def _show_history(args: _ReportArguments) -> None:
     """Show how scores changed over the runs of --history, and over any runs given as arguments.
 
-    - If the file given with -o is a .pdf, .svg or .png file, a figure is drawn.
-    - If it is an HTML file, a page with the figure and a table is written.
-    - If it is any other file, a table is written to it.
-    - Without -o, a table is printed.
-
-    Raises UsageError if the user gave an option that does not apply to a history.
+    -o selects a figure (.pdf, .svg, .png), an HTML page with figure and table, or a table in a
+    file. Without -o, the table is printed. Raises UsageError if the user gave an option that does
+    not apply to a history.
     """
     from bsdsbench.io import write_atomic
     from bsdsbench.report.history import history_of, history_page, history_table, plot_history

@@ -77,21 +77,19 @@ def demo_command(
     plot_runs(evaluations, human=human, path=pr_plot)
     plot_runs(evaluations, kind="f", path=f_plot)
     print(f"\nplots    {pr_plot}  {f_plot}")
-    _print_next_commands(out)
+    _print_next_commands(out, images, gt)
 
 
-def _print_next_commands(out: str) -> None:
-    """Print the folders of the demo's results, and commands to try next."""
-    from bsdsbench.loaders.sample import sample_ground_truth, sample_images
-
+def _print_next_commands(out: str, images: Path, gt: Path) -> None:
+    """Print the folders of the demo's results, and commands to try next on the sample."""
     folders = " ".join(str(Path(out, detector)) for detector in _DEMO_DETECTORS)
     raw = Path(out, "raw")
     print(f"""results  {folders}
 next
   # maps several pixels wide, as networks give them
-  bsdsbench run structure-tensor-raw {sample_images()} -o {raw}
+  bsdsbench run structure-tensor-raw {images} -o {raw}
   # they lose points without NMS; doctor finds that
-  bsdsbench doctor {raw / "maps"} --gt {sample_ground_truth()}
+  bsdsbench doctor {raw / "maps"} --gt {gt}
   # one page with every table and plot
   bsdsbench report {folders} -o {Path(out, "report.html")}
   # BSDS500, with its licence
@@ -166,7 +164,11 @@ def evaluate_command(args: _EvaluateArguments = opt.options_of(_EvaluateArgument
                 f"{args.out} were kept (--fresh counts them again)"
             )
         if args.per_image:
-            tables = _per_image_tables(run, args.per)
+            tables = [run.per_image(metric) for metric in run.metrics]
+            if args.per:
+                from bsdsbench.comparison.slices import group_table  # takes long to import
+
+                tables = [group_table(run, metric, args.per) for metric in run.metrics]
             write_tables(tables, args.per_image, per_image_format)
         _print_evaluation(run, threshold_run, args)
     return report_left_out(run.failed, run)
@@ -175,10 +177,8 @@ def evaluate_command(args: _EvaluateArguments = opt.options_of(_EvaluateArgument
 def _evaluate(args: _EvaluateArguments) -> Evaluation:
     """Score predictions against the ground truth, or annotators against each other with --humans.
 
-    Predictions and ground truth are two folders, or two COCO files (.json). Kernels that are needed
-    and were never compiled are compiled first.
-
-    Raises UsageError if the user gave an option that does not apply to these inputs.
+    Predictions and ground truth are two folders, or two COCO files (.json). Raises UsageError if
+    the user gave an option that does not apply to these inputs.
     """
     import bsdsbench as bb
     from bsdsbench.runs.keywords import HumanOptions, ItemOptions, RunOptions
@@ -213,31 +213,21 @@ def _evaluate(args: _EvaluateArguments) -> Evaluation:
         return bb.evaluate(pred, gt, protocol, metrics, **keywords)
 
 
-def _per_image_tables(run: Evaluation, column: str | None) -> list[Table]:
-    """Return a table of scores for each metric, with a row per image or per group of images.
-
-    column: the column of groups given with --per. If it is None, there is a row per image.
-    """
-    if not column:
-        return [run.per_image(metric) for metric in run.metrics]
-    from bsdsbench.comparison.slices import group_table  # takes long to import
-
-    return [group_table(run, metric, column) for metric in run.metrics]
-
-
 def _print_evaluation(
     run: Evaluation, threshold_run: Evaluation | None, args: _EvaluateArguments
 ) -> None:
-    """Print the scores of a run as tables or JSON.
-
-    The tables of --summary, --threshold-from and --by follow if these options are given.
+    """Print the scores of a run as tables or JSON, followed by further tables of the options.
 
     threshold_run: the run whose best threshold is used for --threshold-from, or None.
     """
     from bsdsbench.results.at_threshold import at_threshold_of
 
     at_threshold = at_threshold_of(run, threshold_run) if threshold_run else []
-    slices = _slice_tables(run, args.slicing, args.columns) if args.slicing.by else []
+    slices: list[Table] = []
+    if args.slicing.by:
+        from bsdsbench.comparison.slices import slice_tables  # takes long to import
+
+        slices = slice_tables([run], args.slicing.by, args.columns, args.slicing.cluster)
     summary: list[Table] = []
     if args.summary:
         from bsdsbench.results.image_tables import Summary, summary_tables
@@ -253,23 +243,10 @@ def _print_evaluation(
         show_tables(tables)
 
 
-def _slice_tables(
-    run: Evaluation, slicing: opt.SliceOptions, columns: Sequence[str] | None = None
-) -> list[Table]:
-    """Return the tables of the slices (groups of images) of --by.
-
-    columns: the scores to show, by default those that tables usually show.
-    """
-    from bsdsbench.comparison.slices import slice_tables  # takes long to import
-
-    return slice_tables([run], slicing.by, columns, slicing.cluster)
-
-
 def _as_json(tables_by_key: Mapping[str, Sequence[Table]]) -> dict[str, Any]:
-    """Convert lists of tables to a dict for JSON, from the key of a list to its tables.
+    """Convert lists of tables to dicts for JSON, from the key of a table to its columns.
 
-    The tables of a list are a dict from the key of a table to its columns, see `Table.plain`. Empty
-    lists are left out.
+    Empty lists are left out.
     """
     return {
         key: {table.key: table.plain() for table in tables}
@@ -347,9 +324,8 @@ def run_command(args: _RunArguments = opt.options_of(_RunArguments)) -> int:
 def _detector_inputs(args: _RunArguments) -> RunInputs:
     """Check and resolve the options of `run`, and compile the kernels if maps will be scored.
 
-    Raises UsageError if options exclude each other, if an option lacks one on which it depends, or
-    if there is no folder of images. Raises DataError if the ground truth does not belong to the
-    task.
+    Raises UsageError if options do not fit together, or if there is no folder of images. Raises
+    DataError if the ground truth does not belong to the task.
     """
     from bsdsbench.runs.sources import check_truth
 
@@ -368,14 +344,16 @@ def _detector_inputs(args: _RunArguments) -> RunInputs:
 
 
 def _print_detector_run(run: DetectorRun, args: _RunArguments) -> None:
-    """Print the scores of a detector run, if it was scored, and its speed and folder of maps.
+    """Print the scores of a detector run, if it was scored, with the tables of --by, and its speed.
 
-    The tables of --by follow the scores. With --format json, everything is printed as JSON. If maps
-    of an earlier call were kept, their number is printed last, on standard error.
+    With --format json, everything is printed as JSON. The number of maps that were kept of an
+    earlier call is printed last, on standard error.
     """
     slices: list[Table] = []
     if run.evaluation and args.slicing.by:
-        slices = _slice_tables(run.evaluation, args.slicing)
+        from bsdsbench.comparison.slices import slice_tables  # takes long to import
+
+        slices = slice_tables([run.evaluation], args.slicing.by, None, args.slicing.cluster)
     if args.evaluation.output_format == "json":
         print_json(run.to_mapping() | _as_json({"slices": slices}))
     else:

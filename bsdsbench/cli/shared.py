@@ -50,9 +50,7 @@ GROUPS = {
         "explain": "Find which setting gives the published score.",
         "plot": "Draw the curves of runs in one figure.",
     },
-    "Curves": {
-        "curves": "Draw PR, ROC or DET curves of labels and scores, or of points.",
-    },
+    "Curves": {"curves": "Draw PR, ROC or DET curves of labels and scores, or of points."},
     "Publish": {
         "report": "Write runs as a page or as tables.",
         "view": "Look at every image of runs in a browser, at all thresholds.",
@@ -70,7 +68,7 @@ PROTOCOL = (
     *("protocol", "signature", "thresholds", "max_dist", "max_dist_px"),
     *("no_thin", "nms", "invert", "set"),
 )
-RUNNING = ("on_error", "workers", "executor", "shard", "fresh", "quiet")
+_RUNNING = ("on_error", "workers", "executor", "shard", "fresh", "quiet")
 USUAL = "protocol's"  # the value of --nms without a recipe, which means the protocol's recipe
 
 
@@ -82,10 +80,7 @@ class Commands(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
-        """Import a command by its name.
-
-        Raises UsageError, with a suggestion, if there is no such command.
-        """
+        """Import a command by its name. Raises UsageError, with a suggestion, if there is none."""
         if cmd_name not in COMMANDS:
             ctx.fail(f"no verb {cmd_name!r}{did_you_mean(cmd_name, COMMANDS)}")
         return getattr(import_module(f"bsdsbench.cli.{COMMANDS[cmd_name]}"), f"{cmd_name}_command")
@@ -108,9 +103,8 @@ class Command(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments of the command line, and return those that were not parsed.
 
-        If no recipe follows --nms, it is changed to --nms=USUAL in `args`, in place. The value of
-        --quiet is moved to `ctx.meta["quiet"]`, because the functions of commands have no such
-        parameter.
+        If no recipe follows --nms, it is changed to --nms=USUAL in `args`. The value of --quiet is
+        moved to `ctx.meta["quiet"]`, because the functions of commands have no such parameter.
         """
         if "--nms" in args:
             from bsdsbench.protocol.nms_recipes import RECIPES
@@ -128,6 +122,7 @@ class Command(click.Command):
         The help text of --metrics, which lists the installed metrics, is set here.
         """
         sections: dict[str, list[tuple[str, str]]] = {"Options": [], "Protocol": [], "Running": []}
+        heading_of = dict.fromkeys(PROTOCOL, "Protocol") | dict.fromkeys(_RUNNING, "Running")
         for param in self.get_params(ctx):
             if not isinstance(param, click.Option):
                 continue  # arguments are in the usage line
@@ -135,13 +130,8 @@ class Command(click.Command):
                 metrics = ", ".join(registry.names())
                 default = ",".join(registry.DEFAULT_METRICS)
                 param.help = f"Metrics to compute: {metrics}; default: {default}."
-            heading = "Options"
-            if param.name in RUNNING:
-                heading = "Running"
-            elif param.name in PROTOCOL:
-                heading = "Protocol"
             if record := param.get_help_record(ctx):  # (option, help text), or None if hidden
-                sections[heading].append(record)
+                sections[heading_of.get(str(param.name), "Options")].append(record)
         for heading, records in sections.items():
             if records:
                 with formatter.section(heading):
@@ -157,54 +147,47 @@ def command(function: Callable[..., object], name: str | None = None) -> Command
 
     name: the name of the command. The default is the function's name without "_command".
     """
-    declared: Declarations = {}
-    for parameter in inspect.signature(function).parameters.values():
-        declared[parameter.name] = parameter.default.metadata
     return Command(
         name or function.__name__.removesuffix("_command"),
-        callback=partial(_call, function, declared),
-        params=_make_parameters(declared),
+        callback=partial(_call, function),
+        params=_make_parameters(function),
         help=function.__doc__,
     )
 
 
-# The declarations of a function's parameters, or of the fields of a class of options, by name. A
-# declaration is made by `cli.options`. It is a mapping with one of two keys. The value of
-# "make_parameter" is a function from a name to click's argument or option of that name. The value
-# of "options_of" is a class of options; then "declared" has the declarations of its fields.
-Declarations = dict[str, Mapping[str, Any]]
+def _declarations(owner: Callable[..., object]) -> dict[str, Mapping[str, Any]]:
+    """Return what the parameters of a function, or the fields of a class of options, declare.
 
-
-def _make_parameters(declared: Declarations) -> list[click.Parameter]:
-    """Make click's arguments and options for the declarations of a function or class of options.
-
-    If a parameter or field stands for another class of options, those of this class are made too.
+    A declaration of `cli.options` is a mapping with one of two keys: "make_parameter" has a
+    function from a name to click's argument or option of that name, and "options_of" a class of
+    options inside the owner.
     """
+    if isinstance(owner, type):
+        return {field.name: field.metadata for field in attrs.fields(owner)}
+    return {p.name: p.default.metadata for p in inspect.signature(owner).parameters.values()}
+
+
+def _make_parameters(owner: Callable[..., object]) -> list[click.Parameter]:
+    """Make click's arguments and options for a function, or for a class of options inside it."""
     parameters: list[click.Parameter] = []
-    for name, metadata in declared.items():
+    for name, metadata in _declarations(owner).items():
         if "options_of" in metadata:
-            parameters += _make_parameters(metadata["declared"])
+            parameters += _make_parameters(metadata["options_of"])
         else:
             parameters.append(metadata["make_parameter"](name))
     return parameters
 
 
-def _call(owner: Callable[..., object], declared: Declarations, /, **values: object) -> object:
+def _call(owner: Callable[..., object], /, **values: object) -> object:
     """Call a command's function with the values that click has parsed, and return its result.
 
-    click passes the values of all parameters side by side. Those that belong to a class of options
-    are collected here into an instance of that class.
-
-    owner: the function; or, for a class of options inside it, the class.
-    declared: the declarations of the function or class.
-    values: name -> value, for all parameters of the command.
+    The values that belong to a class of options are collected into an instance of it, for which
+    this function is called with the class.
     """
-    arguments = {}
-    for name, metadata in declared.items():
-        if "options_of" in metadata:
-            arguments[name] = _call(metadata["options_of"], metadata["declared"], **values)
-        else:
-            arguments[name] = values[name]
+    arguments = {
+        name: _call(metadata["options_of"], **values) if "options_of" in metadata else values[name]
+        for name, metadata in _declarations(owner).items()
+    }
     return owner(**arguments)
 
 
@@ -228,7 +211,6 @@ def parse_shard(ctx: click.Context, param: click.Parameter, text: str) -> tuple[
 def keywords_of(args: attrs.AttrsInstance, names: Collection[str] | None = None) -> dict[str, Any]:
     """Return the values in an instance of a class of options by name, nested classes included.
 
-    args: the instance.
     names: the names of the values to return, by default all. Unknown names are ignored.
     """
     keywords: dict[str, Any] = {}
@@ -248,10 +230,9 @@ def is_given(parameter: str) -> bool:
 
 
 def refuse_given(parameters: Collection[str], conflict: str) -> None:
-    """Raise UsageError if the user gave any of these arguments or options.
+    """Raise UsageError, "FLAG: not with CONFLICT", if the user gave any of these options.
 
     parameters: the arguments and options, by their names in the command's function.
-    conflict: what they cannot be combined with, for the message "FLAG: not with CONFLICT".
     """
     params = click.get_current_context().command.params
     refused = [p for p in params if p.name in parameters and is_given(str(p.name))]
@@ -276,16 +257,14 @@ def protocol_from(
 ) -> Protocol:
     """Build the protocol that the command-line options describe.
 
-    The base protocol comes from --signature or --protocol, which exclude each other. If neither is
-    given, it is the default protocol of the first metric in `metrics`. If there is no metric
-    either, it is bsds500. The remaining options then override single fields of the base protocol.
+    The base protocol comes from --signature or --protocol, which exclude each other, or else from
+    the first metric, or else it is bsds500. The other options then override single fields of it.
 
     valid_dir: the value of --valid, the folder of masks that limit the counted pixels to a field of
-        view. It is only needed here to check a signature that requires such masks.
+        view, which a signature may require.
 
     Raises ProtocolError if a field does not accept the value given for it. Raises UsageError if two
-    options exclude each other, or if the signature requires field-of-view masks but `valid_dir` is
-    None.
+    options exclude each other, or if the signature requires --valid.
     """
     from bsdsbench.protocol.protocol import Protocol
     from bsdsbench.protocol.signature import Signature, parse_overrides
@@ -346,9 +325,8 @@ def resolve_inputs(
     valid_dir, images: the values of --valid and of the argument IMAGES.
     takes_images: True for a command that runs a detector on images. Ground truth is then optional.
 
-    Raises UsageError if the task forbids an option, if options exclude each other, or if the ground
-    truth is needed but neither --gt nor --task is given. Raises DataError if the data set was not
-    downloaded.
+    Raises UsageError if the task forbids an option, if options exclude each other, or if ground
+    truth is missing. Raises DataError if the data set was not downloaded.
     """
     from bsdsbench.loaders.sets.public_sets import set_folder
     from bsdsbench.protocol.tasks import Task
@@ -382,12 +360,9 @@ def compile_first(
 ) -> None:
     """Compile the kernels if they were never compiled and any of the metrics matches pixels.
 
-    A message tells the user to wait. Compiling takes about ten seconds, which would otherwise look
-    like a slow first image.
-
-    metrics: the names of the metrics.
-    folders: the folders of the inputs. If one of them does not exist, nothing is compiled, so that
-        the user gets the error about the folder at once. None is ignored.
+    A message tells the user to wait: ten seconds would otherwise look like a slow first image. If
+    one of the input folders does not exist, nothing is compiled, so that the user gets the error
+    about it at once. None is ignored.
     """
     from bsdsbench.kernels import never_compiled
 
@@ -409,10 +384,7 @@ BRIEF = 2.0  # work that takes fewer seconds prints no last line
 
 
 def say(line: str, progress: bool = False) -> None:
-    """Print a line to standard error.
-
-    progress: True for a line that reports progress. It is not printed if --quiet is given.
-    """
+    """Print a line to standard error, but a line that reports progress not if --quiet is given."""
     if not (progress and click.get_current_context().meta.get("quiet")):
         print(f"bsdsbench: {line}", file=sys.stderr)
 
@@ -421,9 +393,9 @@ def say(line: str, progress: bool = False) -> None:
 def progress(title: str, unit: str = "images") -> Iterator[Callable[[int, int, str], None] | None]:
     """Show the progress of the work in the `with` block, on standard error.
 
-    A terminal shows a bar. Without a terminal, a line is printed every PLAIN_SECONDS, or less often
-    if the work takes long. A last line is printed when the work is done, unless the previous line
-    (or the start) was less than BRIEF seconds ago.
+    A terminal shows a bar. Otherwise a line is printed every PLAIN_SECONDS, or less often if the
+    work takes long, and a last line unless the previous one (or the start) was less than BRIEF
+    seconds ago.
 
     title: the name of the work.
     unit: the plural of what is counted.
@@ -495,12 +467,10 @@ def print_run(run: Evaluation, out: str | None, columns: Sequence[str] | None = 
 
 
 def report_left_out(failed: Mapping[str, str], run: Evaluation | None) -> int:
-    """Print the images that failed, and those that the protocol left out, to standard error.
+    """Print the images that failed, with the reason of each, and those that the protocol left out.
 
-    failed: image id -> the reason why the image failed.
-    run: the run, or None if nothing was scored.
-
-    Returns the exit status: 2 if any image failed, and 0 otherwise.
+    Returns the exit status: 2 if any image failed, and 0 otherwise. `run` is None if nothing was
+    scored.
     """
     if run and (empty := run.provenance.empty_gt):
         reason = "left out: no boundary in the ground truth (empty_gt=skip)"
@@ -516,14 +486,12 @@ def show_tables(
     output_format: str = "table",
     left_out: Mapping[str, Any] | None = None,
 ) -> None:
-    """Print tables in a format, or write them to a file.
+    """Print tables, or write them to the file `out`, in a format of `forms.FORMS`.
 
-    If the tables are printed as plain text, only the titles of tables marked `aside` are printed.
+    Of tables marked `aside`, plain text on standard output has only the titles.
 
-    out: the file, or None for standard output.
-    output_format: the format, a key of `forms.FORMS`.
-    left_out: for each run, by its name, the images that it left out, as a dict from image id to
-        reason. In CSV, which has no notes, they become a last column of the tables of runs.
+    left_out: for each run, by its name, the images that it left out, with the reasons. In CSV,
+        which has no notes, they become a last column of the tables of runs.
     """
     from bsdsbench.results.score_tables import with_left_out
     from bsdsbench.tables.forms import render, write_tables
@@ -536,29 +504,19 @@ def show_tables(
     elif output_format != "table":
         print(render(tables, output_format).rstrip("\n"))
     else:
-        shown: list[Table] = []
-        aside_titles: list[str] = []
-        for table in tables:
-            if table.aside:
-                aside_titles.append(table.title)
-            else:
-                shown.append(table)
-        print_tables(shown, sys.stdout)
-        if aside_titles:
-            print(f"\nIn a file (-o) and other formats also: {', '.join(aside_titles)}")
+        print_tables([table for table in tables if not table.aside], sys.stdout)
+        if titles := [table.title for table in tables if table.aside]:
+            print(f"\nIn a file (-o) and other formats also: {', '.join(titles)}")
 
 
 def as_flag(setting: Setting, command_name: str) -> str:
     """Return the text that a user must type on the command line to use a setting.
 
-    - If the command has an option with the name of the setting, the text is "--flag VALUE". For a
-      bool, it is "--flag" if the value is True, and "without --flag" if it is False.
-    - If the setting is a field of the protocol or an option of a metric, and the command has --set,
-      the text is "--set FIELD=VALUE".
-    - Otherwise, the text is "name=value", as in Python.
-
-    setting: the name of a parameter and its value.
-    command_name: the command for which the text is meant, such as "evaluate".
+    - "--flag VALUE" for an option of the command `command_name`. For a bool, it is "--flag" if the
+      value is True, and "without --flag" if it is False.
+    - "--set FIELD=VALUE" for a field of the protocol or an option of a metric, if the command has
+      --set.
+    - "name=value", as in Python, otherwise.
     """
     from bsdsbench.protocol.protocol import Protocol
 

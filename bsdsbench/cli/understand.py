@@ -155,7 +155,7 @@ class _Compared(NamedTuple):
     """The comparisons of runs or methods.
 
     on_all_images: the comparison on all images.
-    slices: name of a slice (a group of images) of --by -> the comparison on its images.
+    slices: the comparison on the images of each slice (a group of images) of --by, by its name.
     slice_column: the column of groups that --by names, "" without --by.
     """
 
@@ -169,14 +169,13 @@ def _compare(
 ) -> _Compared:
     """Compare the runs, or the methods of --method, on all images and in each slice of --by.
 
-    A method is a set of runs, such as seeds. If every method has only one run, the methods are
-    compared as runs.
+    Methods with only one run each are compared as runs.
 
     options: keywords that both `bb.compare` and `bb.compare_methods` accept.
     test: the test for p-values, which only `bb.compare` accepts.
 
-    Raises UsageError if the user gave both runs and --method, or neither of them. Raises UsageError
-    too if --names is given for methods, or --test for methods with several runs.
+    Raises UsageError unless the user gave either runs or --method, and if --names is given for
+    methods, or --test for methods with several runs.
     """
     import bsdsbench as bb
     from bsdsbench.comparison.method import methods_of, runs_of, with_runs
@@ -302,11 +301,9 @@ def worst_command(
     from bsdsbench.results.groups import column_of, group_columns
 
     require_runs_or_methods(runs, methods.method)
-    folders = [*runs]
-    loaded_methods = []
-    for name, folders_of_method in folders_of(methods.method):
-        folders += folders_of_method
-        loaded_methods.append(Method(name, folders_of_method))
+    specs = folders_of(methods.method)
+    folders = [*runs, *(folder for spec in specs for folder in spec[1])]
+    loaded_methods = [Method(*spec) for spec in specs]
     loaded = as_runs(runs_of(loaded_methods) or runs, None, **keywords_of(grouping))
     loaded = labelled_runs(folders, loaded, labels)
     columns = tables.columns
@@ -335,10 +332,10 @@ def worst_command(
 
 
 def _with_error_class(runs: list[Evaluation], score: str) -> list[Evaluation]:
-    """Count the classes of errors of the runs, if the user sorts by the score of such a class.
+    """Count the classes of errors of the runs, if `score` is that of such a class.
 
-    If `score` is any other score, the runs are returned unchanged. Raises DataError if `score`
-    begins with "error." but names no class of errors.
+    For any other score, the runs are returned unchanged. Raises DataError if `score` begins with
+    "error." but names no class of errors.
     """
     from bsdsbench.comparison.lost_scores import with_errors
     from bsdsbench.metrics.base import ERROR_COLUMNS
@@ -430,16 +427,12 @@ def _print_explanation(
 ) -> None:
     """Print which settings give the published scores, as text or JSON.
 
-    The text has the published results, the target, the trials, and the answer in words. A trial is
-    a setting and the scores that it gives. Only trials for which all images were counted are
-    printed: the first _MAX_TRIALS of them, all others that reach the target, and the run as it is.
-    A trial that reaches the target is marked with "=" if a known program uses its setting, and with
-    "~" otherwise.
+    The text has the published results, the target, the trials, and the answer in words. Only trials
+    for which all images were counted are printed: the first _MAX_TRIALS of them, all others that
+    reach the target, and the run as it is. A trial that reaches the target is marked with "=" if a
+    known program uses its setting, and with "~" otherwise.
 
-    target_values: a dict from a score of the metric, such as "ods", to its target, as the user
-        wrote it.
-    evaluation: the run whose score is explained.
-    output_format: "table" or "json".
+    target_values: the targets as the user wrote them, by the score of the metric, such as "ods".
     """
     from bsdsbench.diagnosis.explanation import capitalise
     from bsdsbench.metrics.registry import describe
@@ -484,10 +477,9 @@ def _print_explanation(
 def _print_differences(between: tuple[str, str]) -> int:
     """Print the differences between two signatures that can change a score.
 
-    between: two texts. A text that contains "|" is a signature. Any other text is a run (an
-        existing path, a URL, or ref:NAME), whose signature is used.
-
-    Returns the exit status: 1 if there are any differences, and 0 otherwise.
+    A text that contains "|" is a signature. Any other text is a run (an existing path, a URL, or
+    ref:NAME), whose signature is used. Returns the exit status: 1 if there are any differences, and
+    0 otherwise.
     """
     import bsdsbench as bb
     from bsdsbench.protocol.signature import Severity, Signature

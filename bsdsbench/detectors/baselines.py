@@ -74,17 +74,25 @@ def _thinned_gradient(image: Image, row_filter: Filter, column_filter: Filter) -
 
 
 def _structure_tensor(image: Image, *, thin: bool) -> F8:
-    """Return 1 - exp(-strength / 0.35), the strengths of edges being summed over three scales.
+    """Return 1 - exp(-strength / 0.35), an edge map from the structure tensor of colours.
 
-    With `thin`, the map is thinned along the normals of edges: the eigenvectors for the larger
-    eigenvalue of the tensor summed over the scales.
+    The strength is summed over three scales. At each, it is the root of the tensor's larger
+    eigenvalue minus 0.9 times that of the smaller one, which suppresses texture. With `thin`, the
+    map is thinned along the normals of edges: the eigenvectors for the larger eigenvalue of the
+    tensor summed over the scales.
     """
     lab = np.ascontiguousarray(np.moveaxis(color.rgb2lab(image), -1, 0)) / 100  # (3, H, W)
     strength = np.zeros(lab.shape[1:])
     summed_tensor = np.zeros(lab.shape)
     for scale in _TENSOR_SCALES:
-        tensor = _tensor_at_scale(lab, scale)
-        strength += _edge_strength(tensor)
+        sigma = 0, scale, scale
+        gy = scale * ndi.gaussian_filter(lab, sigma, order=(0, 1, 0))
+        gx = scale * ndi.gaussian_filter(lab, sigma, order=(0, 0, 1))
+        products = np.stack([(gy * gy).sum(0), (gy * gx).sum(0), (gx * gx).sum(0)])
+        yy, yx, xx = tensor = np.asarray(ndi.gaussian_filter(products, sigma))
+        mean, difference = (yy + xx) / 2, np.hypot((yy - xx) / 2, yx)
+        smaller = np.maximum(mean - difference, 0)  # the eigenvalues are mean +- difference
+        strength += np.sqrt(mean + difference) - 0.9 * np.sqrt(smaller)
         summed_tensor += tensor
     edges = 1 - np.exp(-strength / _STRENGTH_SCALE)
     if not thin:
@@ -92,29 +100,6 @@ def _structure_tensor(image: Image, *, thin: bool) -> F8:
     yy, yx, xx = summed_tensor
     angle_of_normal = 0.5 * np.arctan2(2 * yx, xx - yy)
     return _thin_ridges(edges, np.sin(angle_of_normal), np.cos(angle_of_normal))
-
-
-def _tensor_at_scale(lab: F8, scale: float) -> F8:
-    """Return the structure tensor's entries yy, yx and xx, (3, H, W), of a Lab image (3, H, W).
-
-    The gradients are Gaussian derivatives. Their products are summed over the channels and
-    smoothed.
-    """
-    gy = scale * ndi.gaussian_filter(lab, (0, scale, scale), order=(0, 1, 0))
-    gx = scale * ndi.gaussian_filter(lab, (0, scale, scale), order=(0, 0, 1))
-    products = np.stack([(gy * gy).sum(0), (gy * gx).sum(0), (gx * gx).sum(0)])
-    return np.asarray(ndi.gaussian_filter(products, (0, scale, scale)))
-
-
-def _edge_strength(tensor: F8) -> F8:
-    """Return sqrt(larger eigenvalue) - 0.9 sqrt(smaller eigenvalue) of each pixel's tensor, (H, W).
-
-    The second term suppresses texture.
-    """
-    yy, yx, xx = tensor
-    mean = (yy + xx) / 2
-    difference = np.hypot((yy - xx) / 2, yx)  # the eigenvalues are mean +- difference
-    return np.asarray(np.sqrt(mean + difference) - 0.9 * np.sqrt(np.maximum(mean - difference, 0)))
 
 
 def felzenszwalb(image: Image) -> list[NDArray[Any]]:

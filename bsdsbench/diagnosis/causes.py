@@ -315,13 +315,22 @@ def counting_changes(metric: Metric) -> Iterator[CountingChange]:
 
     A run may already count in some of these ways; `CountingChange.differs` tells which.
     """
-    yield from _option_changes(metric)
+    for name, value, who in in_use(metric.options, metric.name) if metric.options else ():
+        text = ", ".join(map(str, value)) if isinstance(value, tuple) else value
+        key = f"{metric.name}.{name}"
+        change: dict[str, Any] = {"options": {metric.name: {name: value}}}
+        yield CountingChange(key, f"{key} {text}", who, (change,))
     if metric.name == registry.DEFAULT_METRICS[0]:
         who = f"{HOME_MADE} with a distance transform"
         yield CountingChange("matching", "many-to-one matching", who, many_to_one=True)
         label = "many-to-one matching of unthinned maps"
         yield CountingChange("matching", label, who, ({"thin": False},), many_to_one=True)
-    yield from _protocol_changes(metric)
+    for name, value, who in in_use(Protocol, "protocol"):
+        if name in metric.uses:
+            change = {name: value}
+            if name == "max_dist":  # a fixed tolerance in pixels would take precedence
+                change["max_dist_px"] = None
+            yield CountingChange(name, f"{name} {value}", who, (change,))
     if "nms" in metric.uses:
         yield from _nms_changes()
     if metric.reads == "annotators":
@@ -329,26 +338,6 @@ def counting_changes(metric: Metric) -> Iterator[CountingChange]:
         yield CountingChange("annotators", "the first annotator alone", who, annotators="first")
         label = "all annotators drawn into one map"
         yield CountingChange("annotators", label, who, annotators="union")
-
-
-def _option_changes(metric: Metric) -> Iterator[CountingChange]:
-    """Yield the other values of the metric's own options that programs use."""
-    options_in_use = in_use(metric.options, metric.name) if metric.options else ()
-    for name, value, who in options_in_use:
-        text = ", ".join(map(str, value)) if isinstance(value, tuple) else value
-        key = f"{metric.name}.{name}"
-        change = {"options": {metric.name: {name: value}}}
-        yield CountingChange(key, f"{key} {text}", who, (change,))
-
-
-def _protocol_changes(metric: Metric) -> Iterator[CountingChange]:
-    """Yield other values, as programs use them, of the protocol fields that a metric uses."""
-    for name, value, who in in_use(Protocol, "protocol"):
-        if name in metric.uses:
-            change = {name: value}
-            if name == "max_dist":  # a fixed tolerance in pixels would take precedence
-                change["max_dist_px"] = None
-            yield CountingChange(name, f"{name} {value}", who, (change,))
 
 
 def _nms_changes() -> Iterator[CountingChange]:

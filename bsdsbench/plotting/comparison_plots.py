@@ -68,8 +68,7 @@ def plot_ranks(
     Returns
     -------
     Figure
-        One axes per comparison. Slices in which the score is undefined for all methods are left
-        out.
+        One axes per comparison, but none for a slice in which all scores are undefined.
 
     Raises
     ------

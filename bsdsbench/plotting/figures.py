@@ -314,9 +314,10 @@ def plot_runs(
             curves.append(method_curve(method, displays, aps, band, each_run))
         ap_rules = {run.protocol.ap_rule for run in every_run}
         ap_rules = ap_rules or {str(p.ap_rule) for p in published_results} & set(AP_RULES)
-        published_displays = [
-            _published_display(p, ap_rules if ap else None) for p in published_results
-        ]
+        published_displays = list(map(PRCurveDisplay.from_published, published_results))
+        for display, entry in zip(published_displays, published_results, strict=True):
+            if ap and ap_rules == {entry.ap_rule}:  # AP of one rule only
+                display.name += f", AP {short(entry.boundary['ap'])}"
         figure = plot_curves([*(curve.display for curve in curves), *published_displays])
         ax = figure.axes[0]
         for curve in curves:
@@ -356,18 +357,6 @@ def _check_comparable(
         reasons = [why_not_beside(run, task) for task in tasks]
         problems += [f"{run.name}: {reason}" for reason in reasons if reason]
     refuse_unless_forced(problems, force, "such curves are not comparable", "draws them")
-
-
-def _published_display(entry: PublishedResult, ap_rules: set[str] | None) -> PRCurveDisplay:
-    """Return the display of a published curve.
-
-    ap_rules : the AP rules of all curves of the figure. A published AP is shown if they are only
-        its own; None shows none.
-    """
-    display = PRCurveDisplay.from_published(entry)
-    if ap_rules == {entry.ap_rule}:
-        display.name += f", AP {short(entry.boundary['ap'])}"
-    return display
 
 
 def _draw_human_point(ax: Axes, human: bool | Evaluation) -> _Entry:

@@ -89,11 +89,9 @@ def write_report(
         One folder of predictions per run, or None for a run's stored folder.
     gt_dir, images_dir : path, optional
         The folders of the ground truth and of the photos, for all runs.
-    pictures : bool
-        Draw pictures of images.
-    full_pictures : bool
-        Draw pictures of all images. By default, only the worst and the best images and those on
-        which runs differ most are drawn, as many as fit into a few megabytes.
+    pictures, full_pictures : bool
+        Draw pictures of images, and of all of them: by default, of the worst and the best images
+        and those on which runs differ most, as many as fit into a few megabytes.
     published : sequence of str
         Keys of published results to add to tables and plot.
     labels : dict of str to str

@@ -217,26 +217,14 @@ def write_overlays(
 ) -> list[Path]:
     """Write the overlays of a run's images into a folder, and return the paths of the files.
 
-    The files are ID_best.png and ID_ods.png. If the metric has no thresholds, they are
-    ID_pixels.png and ID_pixels_CLASS.png. See `paint_image`.
+    The files are ID_best.png and ID_ods.png or, if the metric has no thresholds, ID_pixels.png and
+    ID_pixels_CLASS.png; see `paint_image`.
 
-    Parameters
-    ----------
-    run : Evaluation
-        The run, whose files must still exist.
-    out : path
-        The folder.
-    image_ids : collection of str, optional
-        The images to draw, by default all.
-    progress : callable, optional
-        Called after each image.
+    run : the run, whose files must still exist
+    image_ids : the images to draw, by default all
+    progress : called after each image
 
-    Raises
-    ------
-    DataError
-        If files of the run are missing, or if none of its metrics can be drawn.
-    OSError
-        If a file cannot be written.
+    Raises DataError if files of the run are missing, or if none of its metrics can be drawn.
     """
     metric = drawn_metric(run)
     if metric is None:

@@ -52,10 +52,7 @@ _LEVELS = 8  # gray levels of annotated lines
 
 
 def _gt_pictures(
-    gt: GroundTruth,
-    photo: NDArray[np.uint8] | None,
-    side: int | None,
-    void: Bool | None,
+    gt: GroundTruth, photo: NDArray[np.uint8] | None, side: int | None, void: Bool | None
 ) -> dict[str, object]:
     """Make the pictures of the ground truth and the photo of one image, as data URLs for JSON.
 

@@ -97,12 +97,7 @@ def _points_of(curve: PRCurve | PublishedCurve, best: OperatingPoint) -> dict[st
     thresholds = [None] * curve.recall.size if curve.thresholds is None else curve.thresholds
     f = f_measure(curve.precision, curve.recall)
     points = zip(thresholds, curve.recall, curve.precision, f, strict=True)
-    return {
-        "curve": [_round_point(point) for point in points if point[1] > 0 or point[2] > 0],
-        "ods": _round_point((best.threshold, best.recall, best.precision, best.f)),
-    }
-
-
-def _round_point(point: Sequence[float | None]) -> list[float | None]:
-    """Round the numbers of a point to five decimals. None stays None."""
-    return [None if number is None else round(float(number), 5) for number in point]
+    matched = [point for point in points if point[1] > 0 or point[2] > 0]
+    all_points = [*matched, (best.threshold, best.recall, best.precision, best.f)]
+    *rounded, ods = ([None if x is None else round(float(x), 5) for x in p] for p in all_points)
+    return {"curve": rounded, "ods": ods}

@@ -131,38 +131,21 @@ def worst_table(
 ) -> Table:
     """Build a table of the `n` worst images of a run, or of those on which two runs differ most.
 
-    The worst or most different image comes first. Images with an undefined score are left out. For
-    a method with several runs, the score of an image is the mean over the runs.
+    The worst or most different image comes first. Images with an undefined score are left out.
 
-    Parameters
-    ----------
-    runs : sequence of Evaluation or Method
-        One or two runs or methods.
-    folders : sequence of Path
-        The folder of every run, method by method, or () if there are none. Overlays are in the
-        subfolder `overlays` of these folders. The table has the paths of the overlays of each
-        method's first run.
-    n : int
-        The number of images.
-    metric : str, optional
-        The metric. By default the first metric that all runs have.
-    draw : bool
-        Draw the overlays of the listed images first.
-    progress : callable, optional
-        Called after each drawn image.
-    columns : sequence of str, optional
-        Scores of the metric, by key or heading, or ["all"]. The first one ranks the images. By
-        default the first score of the metric, and the score at the ODS threshold.
-    of_each : str, optional
-        A column of groups. The `n` worst images of each group are listed, group by group.
-    spread : Spread
-        The kind of spread that is shown beside a mean over runs.
+    runs : one or two runs or methods. For a method with several runs, the score of an image is the
+        mean over the runs
+    folders : the folder of every run, method by method, with its overlays in the subfolder
+        `overlays`, or (). The table has the paths of the overlays of each method's first run
+    metric : by default the first metric that all runs have
+    draw : draw the overlays of the listed images first, and call `progress` after each
+    columns : scores of the metric, by key or heading, or ["all"]. The first one ranks the images.
+        By default the first score of the metric, and the score at the ODS threshold
+    of_each : a column of groups. The `n` worst images of each group are listed, group by group
+    spread : the kind of spread that is shown beside a mean over runs
 
-    Raises
-    ------
-    DataError
-        If there are more than two runs or methods, if they are not comparable, or if any of them
-        lacks the metric.
+    Raises DataError if there are more than two runs or methods, if they are not comparable, or if
+    any of them lacks the metric.
     """
     methods = _as_methods(runs)
     names = [method.name for method in methods]
