@@ -142,15 +142,15 @@ class DataError(ValueError):
 
 
 def refuse_unless_forced(
-    faults: Sequence[str], allowed: bool, consequence: str, effect: str
+    faults: Sequence[str], forced: bool, consequence: str, effect: str
 ) -> None:
-    """Raise one DataError that lists all `faults`, unless the user has `allowed` them by `force`.
+    """Raise one DataError that lists all `faults`, if there are any and they are not `forced`.
 
     - consequence: is appended to each fault, such as "such scores are not comparable"
     - effect: what setting `force` would do, such as "shows them"; if it is "", the error does not
       suggest `force`
     """
-    if faults and not allowed:
+    if faults and not forced:
         problems = [f"{fault}; {consequence}" for fault in faults]
         raise DataError(problems=problems, fix=Setting("force", True, effect) if effect else ())
 

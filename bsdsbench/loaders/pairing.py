@@ -1,14 +1,7 @@
 """Pairing of predictions with ground truth by image id.
 
 The image id is the file's name without its suffix, in any folder below the given one. Several files
-may belong to one image, as annotators or as predicted label maps, in these arrangements only:
-
-| arrangement | recognised by |
-|---|---|
-| ID_1.png, ID_2.png (also ID-1, ID.1, ID_0, ID_01) | the ids of the other side, or of a split |
-| ID_gt1.png, ID_annotator2.png: a word and a number | the same |
-| ID/NAME.png | the same |
-| ANNOTATOR/ID.seg (BSDS300) | the format |
+may belong to one image, as annotators or as predicted label maps, but only as `Arrangement` says.
 
 "Side" means the predictions or the ground truth. A side has the arrangement by which most of its
 ids also exist on the other side, or in the split. Numbered files may also be the frames of a video,
@@ -55,20 +48,16 @@ _FRAME_BESIDE = re.compile(r"(?<!\d)0\d\d+$")
 class Arrangement(Enum):
     """A rule for the image id in a path. Of equally suitable rules, the first one is used."""
 
-    ONE = "ID"
-    NUMBERED = "ID_1"
-    WORDED = "ID_gt1"
+    ONE = "ID"  # one file per image; several only as ANNOTATOR/ID.seg (BSDS300)
+    NUMBERED = "ID_1"  # also ID-1, ID.1, ID_0, ID_01
+    WORDED = "ID_gt1"  # a word and a number, also ID_annotator2
     FOLDERS = "ID/NAME"
 
     def id_in(self, parts: Sequence[str]) -> str:
         """Return the image id of a file under this arrangement.
 
         `parts` are the names of the file's folders, outermost first, and then the file's name
-        without its suffix. The id is:
-
-        - ONE: the file name
-        - NUMBERED, WORDED: the file name without an ending such as "_1" or "_gt1" respectively
-        - FOLDERS: the innermost folder or, without folders, as for NUMBERED
+        without its suffix. A file outside of any folder is treated as NUMBERED under FOLDERS.
         """
         if self is Arrangement.FOLDERS and len(parts) > 1:
             return parts[-2]
@@ -229,8 +218,8 @@ def group_files(
     """Group the files of the predictions and of the ground truth by image id.
 
     The id of a sequence's frame is SEQUENCE/FRAME. Otherwise, an `Arrangement` says which part of a
-    path is the id. Of all pairs of arrangements, that pair is used which gives the most ids that
-    are on both sides or, with a split, in the split.
+    path is the id: that pair of arrangements is used which gives the most ids that are on both
+    sides or, with a split, in the split.
 
     - pred_dir: the folder of predictions, or None to group the ground truth alone
     - split: the wanted image ids, or a file that lists ids or file names, or None

@@ -1,17 +1,12 @@
 """The meaning of the values in files: how masks become bool, and checks of a whole set.
 
 Each side of a run (predictions, ground truth) has `ReadOptions`. Without an option, a mask is read
-by the only meaning in use for such values:
-
-| values of a mask | meaning |
-|---|---|
-| 0 and one of 1, 255, 65535, in any type | the object is not 0 |
-| many, from 0 to white | gray, as resizing and JPEG make masks: the object is above one half, or from `gt_threshold` on |
-| three, or more with uniform areas of a middle value | two meanings, void or gray: refused, unless an option chooses, or other files of the side are gray |
+by the only meaning in use for such values (see `binarise`). A mask with a third value, which may be
+void or gray, is refused, unless an option chooses or other files of the side are gray.
 
 Each image is read by itself, and the properties of its values are kept as `Evidence` in its record.
 `check_all_values` judges the evidence of all images once the set is complete.
-"""  # noqa: E501
+"""
 
 from __future__ import annotations
 
