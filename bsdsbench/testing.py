@@ -53,35 +53,21 @@ _DRAWS = 12  # as many samples as compiled code is used for
 
 @dataclass
 class MetricCase:
-    """A metric, images for it, and facts about the images from an independent source.
+    """A metric, images for it, and facts about the images from an independent source."""
 
-    Parameters
-    ----------
-    metric : Metric
-        The metric.
-    images : sequence of pairs
-        Prediction and ground truth of two or more images, unequal and with ids in order.
-    protocol : Protocol
-        The protocol for counting; default: the metric's.
-    counts : callable or None
-        (prediction, ground truth, protocol) -> {name: values}, their reference definition.
-    scores : callable or None
-        (counts of each image, protocol) -> {column: value}, their reference definition.
-    perfect : callable or None
-        Ground truth -> (a perfect prediction, the ground truth with one annotator).
-    imperfect : tuple of str
-        Columns, or groups of columns, that are not 1 (or 0) for a perfect prediction.
-    write : callable or None
-        (empty folder) -> folders of predictions and of ground truth with these images as files.
-    """
-
-    metric: Metric
+    metric: Metric  #: The metric.
+    #: Prediction and ground truth of two or more images, of unequal sizes, with ids in order.
     images: Sequence[tuple[Prediction, GroundTruth]]
-    protocol: Protocol | None = None
+    protocol: Protocol | None = None  #: The protocol for counting; default: the metric's.
+    #: (prediction, ground truth, protocol) -> {name: values}, a reference definition of the counts.
     counts: Callable[..., Mapping[str, Any]] | None = None
+    #: (counts of each image, protocol) -> {column: value}, a reference definition of the scores.
     scores: Callable[..., Mapping[str, float]] | None = None
+    #: Ground truth -> (a perfect prediction, the ground truth with one annotator).
     perfect: Callable[[GroundTruth], tuple[Prediction, GroundTruth]] | None = None
+    #: Columns, or groups of columns, that are not 1 (or 0) for a perfect prediction.
     imperfect: tuple[str, ...] = ()
+    #: Empty folder -> folders of predictions and of ground truth with these images as files.
     write: Callable[[Path], tuple[Path, Path]] | None = None
 
     @cached_property

@@ -132,10 +132,6 @@ def _offset_costs(metric: str, radius: float) -> F8:
     largest = int(radius)
     dx = np.abs(np.arange(-largest, largest + 1.0))
     dy = dx[:, None]
-    if metric == "l1":
-        distance = dy + dx
-    elif metric == "linf":
-        distance = np.maximum(dy, dx)
-    else:
-        distance = np.sqrt(dy * dy + dx * dx)
+    by_metric = {"l1": dy + dx, "linf": np.maximum(dy, dx), "l2": np.sqrt(dy * dy + dx * dx)}
+    distance = by_metric[metric]
     return np.where(distance <= radius, distance, np.inf)

@@ -262,7 +262,13 @@ class ReadOptions:
         if self.kind is Kind.SOFT:
             content = " and ".join([FORM_WORDS.get(form, form) for form in sorted(set(forms))])
         elif self.kind is Kind.MASK:
-            content = self._describe_masks(_combined(images).values)
+            values = _combined(images).values
+            level = "white" if values & Values.WHITE else "1" if values & Values.UNIT else "not 0"
+            if values & Values.GRAY:
+                level = "gray above one half"
+            if self.cut is not None:
+                level = f"from {self.cut:g} of white on"
+            content = f"masks ({level} is {'no' if self.inverted else 'the'} object)"
         phrases = [content]
         if self.inverted and self.kind is not Kind.MASK:
             phrases.append("inverted")
@@ -280,19 +286,6 @@ class ReadOptions:
         if layout := self.layout.describe():
             phrases[-1] += f" ({layout})"
         return ", ".join(phrases)
-
-    def _describe_masks(self, values: Values) -> str:
-        """Return "masks" and, in brackets, which values are the object.
-
-        `values` is the union of all masks' properties.
-        """
-        verb = "is no object" if self.inverted else "is the object"
-        if self.cut is not None:
-            return f"masks (from {self.cut:g} of white on {verb})"
-        level = "white" if values & Values.WHITE else "1" if values & Values.UNIT else "not 0"
-        if values & Values.GRAY:
-            level = "gray above one half"
-        return f"masks ({level} {verb})"
 
 
 def _combined(images: Sequence[Evidence]) -> Evidence:
