@@ -52,12 +52,11 @@ READERS = {
 def load_prediction(
     path: PathLike | Sequence[PathLike], image_id: str | None = None, kind: str = "soft"
 ) -> Prediction:
-    """Read one image's prediction.
+    """Read one image's prediction: a soft map, label maps, or a contour map of double size.
 
-    The file's content decides the form: a soft map, label maps (`segs`), or a contour map of double
-    size (`ucm2`). A soft map is returned as (H, W) uint8 (value/255), uint16 (value/65535), float32
-    or float64 in [0, 1]. Bool becomes 0 and 255, float16 becomes float32. Axes of length 1 are
-    dropped.
+    The file's content decides whether the result has `soft`, `segs` or `ucm2`. A soft map is
+    (H, W) uint8 (value/255), uint16 (value/65535), float32 or float64 in [0, 1]. Bool becomes 0 and
+    255, float16 becomes float32. Axes of length 1 are dropped.
 
     Parameters
     ----------
@@ -71,11 +70,6 @@ def load_prediction(
     kind : str
         How to read a file that could be either: "soft" (boundary strengths) or "labels" (integer
         regions).
-
-    Returns
-    -------
-    Prediction
-        The prediction: `soft`, `segs` or `ucm2`, as stored in the file.
 
     Raises
     ------
@@ -246,9 +240,7 @@ def load_ground_truth(
     gt_threshold: float | None = None,
     empty: bool = False,
 ) -> GroundTruth:
-    """Read the annotations of one image.
-
-    Some annotations may be empty. Raises FileFormatError if all are, unless `empty` is True.
+    """Read the annotations of all annotators of one image.
 
     Parameters
     ----------
@@ -267,17 +259,12 @@ def load_ground_truth(
         Gray values from this fraction of white on are boundary; white is 255 in uint8, 65535 in
         uint16 and 1 in floats. If it is None, gray maps raise an error.
     empty : bool
-        Accept annotations without any boundary pixel.
-
-    Returns
-    -------
-    GroundTruth
-        The annotations of all annotators.
+        Accept an image whose annotations are all without a boundary pixel.
 
     Raises
     ------
     FileFormatError
-        If a file is not such a ground truth.
+        If a file is not such a ground truth, or no annotation has a boundary pixel.
     DataError
         If `kind` is unknown.
 
