@@ -216,8 +216,6 @@ def _to_grid(coordinates: F8, grid: tuple[int, int]) -> F8:
 
     Each row of `coordinates` holds one point (row, column), or two: (row, column, row, column).
     """
-    if grid == GRID:
-        return coordinates
     scale = np.divide(GRID, grid)  # of rows and of columns
     return coordinates * np.resize(scale, coordinates.shape[1])
 

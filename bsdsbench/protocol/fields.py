@@ -102,7 +102,7 @@ def whole(low: int, high: float, expected: str) -> Validator:
     return accepting(lambda v: is_int(v) and low <= v <= high, expected)
 
 
-def one_of(*choices: str | int) -> Validator:
+def one_of(*choices: str | float) -> Validator:
     """Return a validator for one of the choices, which all have the same type."""
     texts = list(map(repr, choices))
     return accepting(

@@ -34,16 +34,7 @@ from bsdsbench.metrics.contour.pixel_outcomes import draw_regions
 from bsdsbench.metrics.label_maps import SPACING, LabelOptions, void_of
 from bsdsbench.metrics.label_metric import LabelMetric
 from bsdsbench.metrics.pixel_steps import DrawnSteps
-from bsdsbench.protocol.fields import (
-    POSITIVE,
-    POSITIVES,
-    accepting,
-    is_number,
-    number_list,
-    one_of,
-    option,
-    some_of,
-)
+from bsdsbench.protocol.fields import POSITIVE, POSITIVES, number_list, one_of, option, some_of
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts, Stack
 from bsdsbench.scores.ratios import (
@@ -123,11 +114,7 @@ class ContourOptions(LabelOptions):
         "Radius of the BF score: a fraction of the diagonal if below 1, else pixels.",
         POSITIVE,
     )
-    percent: float = option(
-        95.0,
-        "Percentile of the robust Hausdorff distance.",
-        accepting(lambda v: is_number(v) and v in PERCENTS, "90, 95 or 99"),
-    )
+    percent: float = option(95.0, "Percentile of the robust Hausdorff distance.", one_of(*PERCENTS))
     tolerances: tuple[float, ...] = option(
         (1.0, 2.0),
         "Tolerances of NSD, in the unit of `spacing`.",
