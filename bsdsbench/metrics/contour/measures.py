@@ -93,7 +93,8 @@ def _hausdorff(
             percentiles[label] = max(_quantile(values, share) for values in distance)
         else:
             length = pred.length[in_pred], gt.length[in_gt]
-            percentiles[label] = max(map(_length_quantile, distance, length, (share, share)))
+            outlines_of_label = zip(distance, length, strict=True)
+            percentiles[label] = max(_length_quantile(*o, share) for o in outlines_of_label)
     return percentiles
 
 
