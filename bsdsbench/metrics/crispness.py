@@ -37,11 +37,9 @@ class CrispnessMetric(CurveMetric[VoidOptions]):
     columns = (
         Column("average", "Average crispness", "AC"),
         *(  # shown in tables of several runs; the report of one run has a table of the curves
-            Column(
-                f"{part}.{k}", f"{title} {k.upper()}", f"{title[0]} {k.upper()}", shown="several"
-            )
+            Column(f"{part}.{key.lower()}", f"{title} {key}", f"{title[0]} {key}", shown="several")
             for part, title in _PARTS.items()
-            for k in ("ods", "ois", "ap")
+            for key in ("ODS", "OIS", "AP")
         ),
         IMAGES,
     )

@@ -173,21 +173,17 @@ def boundary_errors(
     ([[0, 3, 7], [11, 3, 7]], [[0, 3, 0], [0, 3, 0]])
     """
     from bsdsbench.kernels.bits import unpack
+    from bsdsbench.kernels.matching import unmatched
     from bsdsbench.kernels.matching.matching import prepare_truth
-    from bsdsbench.kernels.matching.unmatched import (
-        agreement_of,
-        classify_steps,
-        prepare_surroundings,
-    )
 
     pred, truth, protocol = Prediction.of(pred), GroundTruth.of(gts), Protocol.load(protocol)
     gt_maps, valid = truth_maps(truth, protocol), truth.parts.get("valid")
     shape, radius = gt_maps.shape[1:], protocol.radius(gt_maps.shape[1:])
     target = prepare_truth(gt_maps, radius)
-    around = prepare_surroundings(target, radius)
+    around = unmatched.prepare_surroundings(target, radius)
     thresholds, events, size = threshold_events(pred, shape, protocol, around.near, dropped, valid)
-    agreement = agreement_of(target)
-    errors = classify_steps(events, size, target, around, agreement)
+    agreement = unmatched.agreement_of(target)
+    errors = unmatched.classify_steps(events, size, target, around, agreement)
     total_gt = np.full(thresholds.size, target.pixel.size)
     matches = np.column_stack([errors.matched_gt, total_gt, errors.matched_pred, size])
     agreement_pixels = np.bincount(agreement + 1, minlength=4)[1:]  # without NO_CLASS, -1

@@ -143,15 +143,9 @@ class ContourOptions(LabelOptions):
         """
         if self.groups != _GROUPS[:-1]:  # the default
             return None
-        return (
-            "dice",
-            "iou",
-            _key_at("biou", self.boundary_sizes[0]),
-            f"hd{self.percent:g}-pooled",
-            "assd-pooled",
-            _key_at("nsd-area", self.tolerances[0]),
-            "n_images",
-        )
+        biou, nsd = _key_at("biou", self.boundary_sizes[0]), _key_at("nsd-area", self.tolerances[0])
+        distances = f"hd{self.percent:g}-pooled", "assd-pooled"
+        return ("dice", "iou", biou, *distances, nsd, "n_images")
 
     def measures(self) -> dict[str, tuple[str, float]]:
         """Return the selected measures: key of the score -> (name in `measures.TABLE`, size).
