@@ -120,14 +120,14 @@ class Compared:
         steps: the distances between rows and between columns, in the unit of the result.
         """
         if (kind, steps) not in self._outlines:
-            pred, gt = (trace(labels, self.pair.n, kind) for labels in self.pair[:2])
-            length_of_window = _contour_lengths(steps)
+            n, length_of_window = self.pair.n, _contour_lengths(steps)
+            pred, gt = trace(self.pair.pred, n, kind), trace(self.pair.gt, n, kind)
             outlines = []
             for outline, other in ((pred, gt), (gt, pred)):
                 distance = np.sqrt(distances.nearest(outline, other, *steps))
                 is_rim = kind == "rim"
                 length = np.zeros(distance.size) if is_rim else length_of_window[outline.codes]
-                label = np.repeat(np.arange(self.pair.n), np.diff(outline.start))
+                label = np.repeat(np.arange(n), np.diff(outline.start))
                 outlines.append(OutlinePoints(outline.start, label, distance, length))
             self._outlines[kind, steps] = outlines[0], outlines[1]
         return self._outlines[kind, steps]
