@@ -230,7 +230,7 @@ def check_sampling(n_boot: int, seed: int, level: float) -> Sampling:
 def blocks(count: int, n_images: int) -> list[range]:
     """Divide the sample numbers 0 to count - 1 into consecutive ranges.
 
-    The weights of a range's samples, one byte per image, fit in memory.
+    A range is so short that the weights of its samples, one byte per image, fit in memory.
     """
     length = max(1, min(_MAX_SAMPLES, _MAX_WEIGHTS // n_images))
     return [range(first, min(first + length, count)) for first in range(0, count, length)]

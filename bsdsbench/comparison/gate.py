@@ -351,6 +351,7 @@ def _check_images(
     weighted_runs = [WeightedRun(run_of_pair, metrics) for run_of_pair in (run, baseline_run)]
     coverage = fewer_values(weighted_runs, [run.name, baseline_run.name], list(tolerances))
     notes = coverage_lines(coverage, list(tolerances))
+    # Whether drops are significant
     tests: dict[str, ScoreDifference] = {}
     n_tests, alpha = 0, 1.0  # alpha: the p-value below which a drop is significant
     if sampling and metrics and tolerances:
@@ -373,6 +374,7 @@ def _check_images(
                 f"no drop can be significant: with {n_tests} scores, {len(run.records)} images and "
                 f"{sampling.n_boot} samples, p is at least {least:.3f}; only the tolerance decides"
             )
+    # Whether each score failed
     scores_now = score_names.flat_scores(run)
     checks = []
     for score, tolerance in tolerances.items():

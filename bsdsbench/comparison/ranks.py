@@ -104,8 +104,8 @@ def indistinguishable_groups(compared: ComparedScores, score: str) -> list[tuple
     """Find the groups of consecutively ranked methods, no two of which differ significantly.
 
     Returns pairs (first, last): the positions, from 0 on, of the best and of the worst method of
-    the group in the ranking by the score. Groups of a single method, and groups
-    within a larger group, are left out.
+    the group in the ranking by the score. Groups of a single method, and groups within a larger
+    group, are left out.
     """
     different = _different_pairs(compared, score)
     names = compared.ranks[score].names

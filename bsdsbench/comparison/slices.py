@@ -308,7 +308,9 @@ def _scores_shown(
 ) -> list[str]:
     """Return those `known` scores of a metric that a table of slices shows.
 
-    `run` has the metric; `wanted` and `of_parts` are parameters of `_slice_table`.
+    `wanted` are names of scores, or "all"; None means those that tables of several runs show. With
+    `of_parts`, scores of classes and other parts are returned, and otherwise overall scores. The
+    run has the metric.
     """
     chosen: Sequence[str]
     if wanted is None:

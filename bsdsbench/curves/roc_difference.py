@@ -134,8 +134,10 @@ class _Placements(NamedTuple):
 def _place_samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) -> _Placements:
     """Compare the score of each positive with those of all negatives, and the reverse.
 
-    The mean of `above` is the area under the ROC curve, and so is the mean of `below`. Raises
-    DataError if there are fewer than two positives or fewer than two negatives.
+    `above` of the result is the fraction of negatives that score lower than each positive, and
+    `below` that of positives that score higher than each negative. The mean of either is the area
+    under the ROC curve. Raises DataError if there are fewer than two positives or fewer than two
+    negatives.
     """
     from scipy.stats import rankdata
 

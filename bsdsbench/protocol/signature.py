@@ -256,7 +256,10 @@ class Signature:
         return list(zip(self.words(), meanings, strict=True))
 
     def _meaning(self, key: str, text: str) -> str:
-        """Explain a word of the line by key and text, or a setting, in a sentence."""
+        """Explain a word of the line, such as "tol" with the text ".0075d", in a sentence.
+
+        Settings without a word, under their names, are explained too.
+        """
         if key in self.named:
             return f"The option {key} is {json.loads(text)}."
         if key not in WORDS:
@@ -416,7 +419,7 @@ def _format_thresholds(values: tuple[float, ...]) -> str:
 
 
 def _parse_text(key: str, text: str) -> dict[str, object]:
-    """Return the fields of the protocol that one word of a signature sets, as a dict of values.
+    """Return the fields of the protocol that a word of a signature, such as tol:.0075d, sets.
 
     The preset that the word "proto" names stands under the key "base". UNKNOWN sets the name
     UNSTATED, which marks a protocol that is not known.
