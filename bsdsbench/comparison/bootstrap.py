@@ -275,7 +275,7 @@ def _bootstrap_weights(
             pool.shutdown(wait=False, cancel_futures=True)
 
     weights = drawn_blocks()
-    next(weights)  # takes the empty block: a generator runs only when it is asked for a value
+    next(weights)  # takes the empty block: drawing starts, and ends when `weights` is closed
     return weights
 
 

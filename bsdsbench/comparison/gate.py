@@ -304,13 +304,10 @@ def _tolerances_of(
     for scores without one of their own. A mapping overrides the baseline's tolerances of single
     scores.
     """
-    tolerance_for_all: Tolerance = TOLERANCE
+    for_all, by_score = (TOLERANCE, given) if isinstance(given, Mapping) else (given, {})
     tolerance_of_score = _by_full_name(baseline.tolerances, baseline.scores)
-    if isinstance(given, Mapping):
-        tolerance_of_score |= _by_full_name(given, baseline.scores)
-    else:
-        tolerance_for_all = given
-    return {score: tolerance_of_score.get(score, tolerance_for_all) for score in scores}
+    tolerance_of_score |= _by_full_name(by_score, baseline.scores)
+    return {score: tolerance_of_score.get(score, for_all) for score in scores}
 
 
 def _scores_to_check(baseline: Baseline, chosen: Sequence[str]) -> list[str]:

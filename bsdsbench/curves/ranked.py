@@ -300,10 +300,8 @@ def pr_from_ranking(
         auc = trapezoids(recall, precision)
         ap = float(np.sum(np.diff(tp) * precision[1:]) / p)
         ap_11 = _eleven_point_ap(ranking.tp, precision, p)
-    if prior is not None:
-        chance = float(prior)
-    else:
-        chance = p / (p + n) if p + n else np.nan
+    share_of_positives = p / (p + n) if p + n else np.nan
+    chance = share_of_positives if prior is None else float(prior)
     fields = _shared_fields(ranking, recall=recall, precision=precision)
     return PRResult(**fields, auc=auc, ap=ap, ap_11=ap_11, chance=chance)
 
@@ -320,8 +318,8 @@ def _rate(ranking: Ranking, counts: NDArray[Any], total: int) -> F8:
 def _precision(ranking: Ranking, tp: F8, prior: float | None) -> F8:
     """Return the precision at each point of a ranking; 1 where nothing is predicted.
 
-    `tp` is `ranking.tp` as float64. With a `prior`, a positive weighs prior/P, and a negative (1 -
-    prior)/N. Raises DataError if it is outside [0, 1].
+    `tp` is `ranking.tp` as float64. With a `prior`, positives weigh prior/P each, and negatives
+    (1 - prior)/N. Raises DataError if it is outside [0, 1].
     """
     fp = ranking.fp.astype(np.float64)
     if prior is not None:

@@ -295,12 +295,8 @@ def _count_many_samples(positive: Bool, negative: Bool, scores: F8) -> list[NDAr
     positive_scores.sort()
     negative_scores.sort()
     most_points = positive_scores.size + negative_scores.size + 1  # if all scores are distinct
-    # Thresholds, TP and FP
-    columns = [
-        np.empty(most_points),
-        np.empty(most_points, np.int64),
-        np.empty(most_points, np.int64),
-    ]
+    # Thresholds, TP and FP, which `merge_levels` fills
+    columns = [np.empty(most_points, dtype) for dtype in (np.float64, np.int64, np.int64)]
     n_points = merge_levels(positive_scores, negative_scores, *columns)
     if 2 * n_points < most_points:  # copies free the memory of the unused rest
         return [column[:n_points].copy() for column in columns]
