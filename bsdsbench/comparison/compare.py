@@ -56,9 +56,10 @@ def compare(
 ) -> Comparison:
     """Compare runs on the same images: scores, differences, intervals, p-values, image by image.
 
-    A single run gets intervals only. An interval needs a defined score in at least `level` of the
-    bootstrap samples, a p-value in all. A score that is undefined on all images (NaN, such as the
-    AP of label maps) has neither, and no letter, and is not counted in Holm's correction.
+    The scores are those that all runs have. A single run gets intervals only. An interval needs a
+    defined score in at least `level` of the bootstrap samples, a p-value in all. A score that is
+    undefined on all images (NaN, such as the AP of label maps) has neither, and no letter, and is
+    not counted in Holm's correction.
 
     Parameters
     ----------
@@ -84,11 +85,6 @@ def compare(
         The groups of the images, as `Evaluation.with_groups` takes them.
     progress : callable or None
         Called with (samples done, all samples, "").
-
-    Returns
-    -------
-    Comparison
-        The scores that all runs have.
 
     Raises
     ------

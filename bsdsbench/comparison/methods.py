@@ -194,11 +194,6 @@ def compare_methods(
     n_boot, seed, level, common, force, cluster, groups, group_by, progress
         The parameters of `compare`.
 
-    Returns
-    -------
-    MethodComparison
-        The comparison by the scores that all runs have.
-
     Raises
     ------
     DataError

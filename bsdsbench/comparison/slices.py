@@ -95,11 +95,6 @@ def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
     cluster : str or None
         A column of clusters. The jackknife leaves out whole clusters instead of images.
 
-    Returns
-    -------
-    Slices
-        The scores of all slices.
-
     Raises
     ------
     DataError
@@ -234,10 +229,6 @@ def slice_tables(
         A column of clusters. The jackknife of intervals leaves out whole clusters.
     slices : sequence of Slices or None
         The slices of the runs, if they are computed already; `by` then has one column.
-
-    Returns
-    -------
-    list of Table
 
     Raises
     ------

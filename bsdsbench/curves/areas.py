@@ -38,7 +38,7 @@ _ROUNDING = 1e-6
 
 
 def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadrich") -> float:
-    """Return the area under a PR curve by a named rule.
+    """Return the area under a PR curve by a named rule, or 0 without points.
 
     Parameters
     ----------
@@ -57,11 +57,6 @@ def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadr
           the points (0 outside them), times 0.01. The points may be in any order
         - "11-point", "101-point": mean, over 11 or 101 evenly spaced recall levels from 0 to 1, of
           the largest precision at or beyond the level, or 0 if there is none (PASCAL 2007, COCO)
-
-    Returns
-    -------
-    float
-        The area; 0 without points.
 
     Raises
     ------
@@ -123,7 +118,7 @@ def davis_goadrich_area(tp: ArrayLike, fp: ArrayLike, positives: float) -> float
 
     If the first point has TP > 0, it is joined to (0, 0), so that its precision holds down to
     recall 0. Leading points (0, FP) are kept: false positives that are ranked before all positives
-    lower the area. No area is added beyond the last point.
+    lower the area. No area is added beyond the last point. Without points the area is 0.
 
     From point A to point B, FP = k TP + c. The integral of precision, t / ((1 + k) t + c), over t
     from TP_A to TP_B is (TP_B - TP_A) / (1 + k) - c / (1 + k)^2 ln((TP_B + FP_B) / (TP_A + FP_A)).
@@ -134,11 +129,6 @@ def davis_goadrich_area(tp: ArrayLike, fp: ArrayLike, positives: float) -> float
         Counts of shape (K,) along the curve, both non-decreasing.
     positives : float
         The number of positives. Recall is TP / positives.
-
-    Returns
-    -------
-    float
-        The area; 0 without points.
 
     Examples
     --------
@@ -174,7 +164,7 @@ class CurveAreas(NamedTuple):
 def auccalculator_areas(
     tp: ArrayLike, fp: ArrayLike, positives: float, negatives: float, *, min_recall: float = 0.0
 ) -> CurveAreas:
-    """Return the areas that the program AUCCalculator computes for points (TP, FP).
+    """Return the areas, in PR and ROC space, that the program AUCCalculator computes for points.
 
     Both areas are sums of trapezoids under the points, without a convex hull. Before the areas are
     computed, the points are changed in four steps:
@@ -193,11 +183,6 @@ def auccalculator_areas(
         P and N, the number of samples of each class.
     min_recall : float
         The PR area covers the recall from this value to 1. The ROC area does not depend on it.
-
-    Returns
-    -------
-    CurveAreas
-        The area under the PR curve and the area under the ROC curve.
 
     Examples
     --------
@@ -228,17 +213,12 @@ def auccalculator_areas(
 def auc_roc(fpr: ArrayLike, tpr: ArrayLike) -> float:
     """Return the area of the trapezoids under ROC points, in the given order.
 
-    No points are added at the ends.
+    No points are added at the ends. Without points the area is 0.
 
     Parameters
     ----------
     fpr, tpr : array_like
         False and true positive rates, float64 (K,).
-
-    Returns
-    -------
-    float
-        The area; 0 without points.
 
     Examples
     --------

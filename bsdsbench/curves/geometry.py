@@ -117,17 +117,12 @@ def pr_to_roc(
 def roc_convex_hull(fpr: ArrayLike, tpr: ArrayLike) -> ROCPoints:
     """Return the corners of the upper convex hull of ROC points, with (0, 0) and (1, 1) added.
 
-    Without points the hull is the chance line, from (0, 0) to (1, 1).
+    No three corners are on a line, up to rounding. Without points the hull is the chance line.
 
     Parameters
     ----------
     fpr, tpr : array_like
         False and true positive rates, float64 (K,), in any order.
-
-    Returns
-    -------
-    ROCPoints
-        The corners from (0, 0) to (1, 1). No three of them are on a line, up to rounding.
 
     Examples
     --------
@@ -307,7 +302,7 @@ def crossings(
     within: tuple[float, float] = (0.0, 1.0),
     lines: LineShape = "counts",
 ) -> ROCPoints | PRPoints:
-    """Return the points at which curves `a` and `b` cross, from left to right.
+    """Return the points, in their space, at which curves `a` and `b` cross, from left to right.
 
     Curves cross where one goes from below the other to above it. Curves that only touch do not
     cross. If they coincide for a stretch before they exchange their order, the first point of the
@@ -317,11 +312,6 @@ def crossings(
     ----------
     a, b, space, within, lines : as in `dominates`
         The curves and how they are compared.
-
-    Returns
-    -------
-    ROCPoints or PRPoints
-        The crossings, as points of the space of the curves.
 
     Examples
     --------

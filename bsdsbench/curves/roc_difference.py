@@ -63,11 +63,6 @@ def delong(
         (n,), the group of dependent samples (such as a patient) that each sample belongs to. None
         takes all samples as independent.
 
-    Returns
-    -------
-    DeLongResult
-        Both areas, their difference with a confidence interval, and the p-value.
-
     Raises
     ------
     DataError
