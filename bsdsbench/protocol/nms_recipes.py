@@ -81,13 +81,8 @@ def nms_params(value: object) -> Any:
     pattern = rf"(\d{{1,9}}),(\d{{1,9}}),({NUMBER}),(smooth|raw),(\d{{1,9}})"
     if constants := re.fullmatch(pattern, text):
         radius, border, multiplier, smoothing, bits = constants.groups()
-        return NMSParams(
-            radius=int(radius),
-            border=int(border),
-            multiplier=float(multiplier),
-            smooth=smoothing == "smooth",
-            bits=int(bits),
-        )
+        smooth = smoothing == "smooth"
+        return NMSParams(int(radius), int(border), float(multiplier), smooth, int(bits))
     if text not in RECIPES:
         raise ProtocolError(
             f"NMS recipe {clipped(text)}: expected one of {', '.join(RECIPES)}, or the constants "
