@@ -260,10 +260,9 @@ def _compare_images(
 ) -> tuple[ImagePairs, ...]:
     """Compare each pair of runs image by image, by each metric's first score for single images.
 
-    Images on which the difference is undefined are left out.
     The influence of an image is the amount by which the difference of the metric's first score on
     all images would fall without this image, or without its whole cluster if clusters are drawn. If
-    there is only one image or cluster, it is 0.
+    there is only one image or cluster, it is 0. Images without a difference are left out.
     """
     units = sampling.unit_of_images(len(runs[0].run.records))  # (N,)
     without_unit: dict[str, dict[str, F8]] = {}  # run -> score -> (units,) without each unit
@@ -277,8 +276,9 @@ def _compare_images(
         first_score = next(score for score in a.values if score.startswith(f"{metric}."))
         influence = np.zeros(units.size)  # (N,)
         if without_unit:
-            change = without_unit[a.name][first_score] - without_unit[b.name][first_score]
-            influence = (a.values[first_score] - b.values[first_score] - change)[units]
+            difference = a.values[first_score] - b.values[first_score]
+            without = without_unit[a.name][first_score] - without_unit[b.name][first_score]
+            influence = (difference - without)[units]
         values_a, values_b = a.run.image_scores(metric), b.run.image_scores(metric)
         key = registry.get(metric).image_columns[0].key
         effects = []
