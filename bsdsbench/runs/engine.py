@@ -169,9 +169,8 @@ def evaluate_humans(
 def run_source(source: Iterable[Item], plan: Plan, header: RunHeader, total: int = 0) -> Evaluation:
     """Count the images of a source in order, and return the evaluation.
 
-    - If the source is a sequence, only the plan's shard is counted. Groups are checked first.
-    - Any other iterable is counted as it comes. `total` is the number of its images, or 0 if
-      unknown; it is shown as progress and limits the number of workers.
+    Of a sequence, only the plan's shard is counted. Any other iterable is counted as it comes;
+    `total` is the number of its images, or 0 if unknown.
 
     If `plan.out` is set, each record is stored there at once, so that a repeated call continues,
     and the evaluation is saved there. Raises DataError with the errors of all images, unless the
@@ -247,9 +246,8 @@ def _count_all(
 ) -> _CountedImages:
     """Count every image, store each new record, and warn about problems of the first few images.
 
-    An image whose stored record is still valid is not counted again. `stored` holds the records of
-    earlier calls, or is None if the run has no folder. `total` is the number of images, or 0 if it
-    is unknown. `batch` is the number of images that a worker gets at a time.
+    An image whose record in `stored` is still valid is not counted again. `total` is the number of
+    images, or 0 if unknown. `batch` is the number of images that a worker gets at a time.
     """
     images = _CountedImages()
     looks = list[Look]()  # measurements of the first images
@@ -289,12 +287,7 @@ def _count_all(
 
 
 def _list_calls(source: Iterable[Item], plan: Plan, stored: Records | None) -> Iterator[_Call]:
-    """Yield the arguments with which a worker calls `count`, for each image of the source.
-
-    `stored` holds the records of earlier calls, or is None. Each call gets the hash that is stored
-    for its image, or "", so that the worker need not count an unchanged image again. The first
-    LOOKS images are also to be checked for mistakes.
-    """
+    """Yield the arguments of `count` for each image, the first LOOKS of which are to be checked."""
     # Workers get the plan without fields that they do not need or that cannot be pickled
     short_plan = attrs.evolve(plan, progress=None, executor=None, out=None, task=None, groups=None)
     hashes = stored.fingerprints if stored is not None else {}
@@ -316,8 +309,8 @@ def _build_evaluation(images: _CountedImages, plan: Plan, header: RunHeader) -> 
     """Build the evaluation of the counted images, and warn about problems of the whole set.
 
     Raises DataError with the errors of all images, unless the plan skips bad images. Also raises it
-    if no image is left to score (unless a shard has only images that are left out because they have
-    no annotated boundaries), or if the files cannot be read in one consistent way.
+    if the files cannot be read in one consistent way, or if no image is left to score; a shard
+    however may have nothing but images without annotated boundaries.
     """
     errors = dict(sorted(images.errors.items()))
     if errors and (plan.on_error == "fail" or not images.records):
@@ -376,8 +369,8 @@ def count(
     If the ground truth has no boundaries, `protocol.empty_gt` decides whether the image is counted,
     left out, or an error.
 
-    stored_hash: fingerprint of the stored record, or "" if there is none. If the files still have
-        this fingerprint, the image is not counted again, and is only read if `sanity_check`.
+    stored_hash: fingerprint of the stored record, or "". If the files still have it, the image is
+        not counted again, and is only read if `sanity_check`.
     sanity_check: True to add the maps for `first_look` to the outcome.
     serialise: True to add the serialised record to the outcome.
     """
@@ -422,9 +415,6 @@ def _count_metrics(
     item: Item, inputs: Sequence[Inputs], plan: Plan, fingerprint: str, started: float
 ) -> ImageRecord:
     """Return the record of an image: its counts for all metrics, and the evidence of its files.
-
-    Evidence tells what the values in a file show about their meaning. It is stored for the first
-    metric, and again for each metric for which it differs.
 
     inputs: prediction and ground truth, one pair for each group of metrics in `plan.by_reading`.
     started: the time (`time.perf_counter`) at which reading the image began.
@@ -481,9 +471,8 @@ def available_cores() -> int:
 def _open_executor(plan: Plan, total: int, batch: int) -> Iterator[tuple[Executor | None, int]]:
     """Yield the executor of a run, and the number of batches that may be under way.
 
-    This is the user's Executor, which stays open, or an executor on a Dask cluster if the plan asks
-    for one. Otherwise it is a pool of workers; or None for a single worker, which means that calls
-    are made in this thread.
+    This is the user's Executor, which stays open, an executor on a Dask cluster, or a pool of
+    workers. With a single worker it is None: calls are made in this thread.
 
     `total` is the number of images, or 0 if unknown. A worker gets `batch` of them at a time.
     """
@@ -545,9 +534,8 @@ def _map_in_order(
 ) -> Generator[tuple[C, R], None, None]:
     """Yield (call, function(*call)) for every call, in order, while further calls are under way.
 
-    `calls` are the arguments of each call, of which the first is an Item. They are made in batches
-    of `batch` calls by the `executor`, or in this thread if it is None. At most `ahead` batches are
-    submitted but not finished. If a worker dies, a BrokenExecutor names the images of these.
+    The first argument of a call is an Item. The `executor` gets `batch` calls at a time, of which
+    at most `ahead` batches are under way. If a worker dies, a BrokenExecutor names their images.
     """
     if executor is None:
         for call in calls:
@@ -585,10 +573,9 @@ def _map_in_order(
 
 
 def _call_until_deadline(function: Callable[..., R], calls: Sequence[C]) -> list[R]:
-    """Make calls in order until 0.1 s have passed, and return what they returned.
+    """Make calls in order, at least one, until 0.1 s have passed, and return what they returned.
 
-    At least one call is made; the caller submits the remaining ones again. Short batches keep
-    Ctrl-C and the display of progress responsive.
+    The caller submits the others again. Short batches keep Ctrl-C and the display responsive.
     """
     returned = []
     end = time.monotonic() + 0.1

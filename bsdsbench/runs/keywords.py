@@ -78,10 +78,7 @@ class _Check(NamedTuple):
 
 
 def _is_count(value: object, most: int) -> bool:
-    """Return True if the value is an integer from 1 to `most`.
-
-    Integers of numpy are accepted, but True and False are not.
-    """
+    """Return True if the value is an integer, of Python or numpy, from 1 to `most`."""
     return isinstance(value, Integral) and not isinstance(value, bool) and 1 <= int(value) <= most
 
 
@@ -360,12 +357,7 @@ class Plan(RunKeywords):
     def __attrs_post_init__(self) -> None:
         """Check that the metrics of the run fit its keywords and each other, and group them.
 
-        Raises one DataError that lists all problems. There are four:
-
-        - A metric cannot read predictions of the kind `pred_kind`.
-        - Two metrics read different kinds of ground truth.
-        - `valid_dir` is given, but a metric cannot leave out pixels.
-        - `errors` is True, but no metric can count errors by class.
+        Raises one DataError that lists all problems.
         """
         reader = registry.readers(self.metrics)[0]
         faults: list[str | Problem] = []
@@ -394,12 +386,9 @@ class Plan(RunKeywords):
         object.__setattr__(self, "on_dask", on_dask)
 
     def refuse_out_in(self, **folders: StrPath) -> None:
-        """Check that the folder `out` does not lie in one of the input `folders`.
+        """Raise DataError if `out` lies in an input folder, where it would be read as images.
 
-        If it did, the next run would read the results in `out` as images. The keys of `folders` are
-        the names of parameters, for the message.
-
-        Raises DataError if `out` lies in one of the folders, or if one of them is not a path.
+        folders: name of a parameter -> its folder. One that is no path is an error too.
         """
         from bsdsbench.arguments import kind_of_value
 
@@ -440,12 +429,8 @@ def plan(
 ) -> Plan:
     """Resolve the keywords, the protocol and the metrics of a run into a complete plan.
 
-    - keywords: the keywords that the caller gave. If they have a task, the task sets the protocol
-      and the metric. If they have classes, these become an option of every metric.
-    - protocol: a protocol or the name of a preset. None means the default of the first metric,
-      unless there is a task.
-    - metrics: the names of the metrics. If the keywords do not set the kind of predictions, the
-      first metric decides it.
+    A task sets the protocol and the metric. Without it, the default protocol is that of the first
+    metric, which also decides the kind of predictions. Classes become an option of every metric.
 
     Raises DataError if a metric is unknown, if the metrics cannot share a run, or if the task
     forbids a keyword. Raises ProtocolError if the protocol is unknown or invalid.
@@ -489,16 +474,13 @@ def plan_call(
     metrics: str | Sequence[str] = registry.DEFAULT_METRICS,
     **defaults: object,
 ) -> Plan:
-    """Check the arguments passed to an entry point such as `evaluate`, and plan the run.
+    """Check the keywords passed to an entry point such as `evaluate`, and `plan` the run.
 
     function: the name of the entry point, for error messages.
     accepted: the TypedDict of the keywords that the entry point takes.
-    options: the keywords that the user passed.
-    protocol, metrics: see `plan`.
     defaults: the entry point's defaults where they differ from those of RunKeywords.
 
-    Raises TypeError if a keyword is unknown, and one DataError that lists all wrong values. The
-    errors that `plan` raises are raised as well.
+    Raises TypeError if a keyword is unknown, and one DataError that lists all wrong values.
     """
     keywords = sorted(accepted.__annotations__)
     for name in options.keys() - set(keywords):
@@ -521,13 +503,11 @@ def plan_call(
 def _protocol_of(
     task: Task, keywords: RunKeywords, protocol: Protocol | str | None, metrics: tuple[str, ...]
 ) -> Protocol:
-    """Return the protocol of a run that is made for a task.
+    """Return the given protocol of a run for a task, by default that of the task.
 
-    This is `protocol`, or the task's protocol if `protocol` is None.
-
-    Raises DataError if `protocol` differs from the task's protocol in any field that does not
-    concern the preparation of soft maps (MAPS), if `metrics` are neither the default nor the task's
-    metric, or if the keywords allow images to be skipped.
+    Raises DataError if it differs from the task's in a field that does not concern the preparation
+    of soft maps (MAPS), if `metrics` are neither the default nor the task's metric, or if the
+    keywords allow images to be skipped.
     """
     from bsdsbench.protocol.protocol import MAPS, Protocol
 

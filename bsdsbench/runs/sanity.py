@@ -1,9 +1,8 @@
 """Checks of a run's predictions: are maps inverted, flipped, swapped, too thick or badly scaled?
 
-`first_look` checks the first few images of a run and returns warnings. The doctor applies the same
-functions to every image. `evidence_of` serves another purpose: for each image, it records
-properties of the values. From these, `loaders.reading.check_all_values` later judges all images of
-the run together.
+`first_look` checks the first few images of a run, and the doctor applies the same functions to
+every image. `evidence_of` records properties of each image's values, from which
+`loaders.reading.check_all_values` later judges all images of the run together.
 """
 
 from __future__ import annotations
@@ -77,12 +76,7 @@ class Look(NamedTuple):
 
 
 def look_at(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Look:
-    """Convert an image's prediction and ground truth to two (H, W) maps that can be compared.
-
-    The predicted boundary strengths are scaled to [0, 1], and inverted if the protocol says so.
-    The annotators' boundary maps are added up. Both maps are used by `first_look`, which checks the
-    first images of a run for mistakes.
-    """
+    """Convert an image's prediction and ground truth to the maps of a `Look`."""
     soft = truth = np.zeros((0, 0))
     if pred.kind in ("soft", "ucm2"):
         soft = unit(pred.boundary_map())
@@ -96,20 +90,18 @@ def look_at(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Look:
 def first_look(
     looks: Sequence[Look], protocol: Protocol, unused: Collection[str]
 ) -> list[InputWarning]:
-    """Check the first images of a run for common mistakes, and return a warning for each mistake.
+    """Return a warning for each mistake in the first images of a run.
 
     The checks are made in this order. If one of them finds a mistake, the later ones are skipped:
 
-    1. Inverted maps: most maps are much darker on annotated boundaries than elsewhere.
-    2. Flipped maps: a map fits its ground truth clearly better when it is mirrored, rotated or
+    1. Inverted: most maps are much darker on annotated boundaries than elsewhere.
+    2. Flipped: a map fits its ground truth clearly better when it is mirrored, rotated or
        transposed. There is one warning for each kind of flip.
-    3. Swapped maps: a map fits the ground truth of another image.
-    4. Thick maps: most maps have broad edges instead of thin lines. This check is only made if the
-       protocol thins maps without NMS, and the scores depend on NMS and on the match tolerance.
+    3. Swapped: a map fits the ground truth of another image.
+    4. Thick: most maps have broad edges instead of thin lines. This is only checked if the protocol
+       thins maps without NMS, and no score's field "nms" or "max_dist" is `unused`.
 
-    - looks: the maps of the first images. Images whose `measured` is False are ignored.
-    - protocol: the protocol of the run
-    - unused: the names of the protocol's fields on which no score of the run depends
+    Images whose `measured` is False are ignored.
     """
     comparable, dark_ids = list[Look](), list[str]()
     for look in looks:
@@ -133,10 +125,9 @@ def first_look(
 
 
 def _find_misplaced_maps(looks: Sequence[Look]) -> dict[_Finding, list[str]]:
-    """Find flipped maps and, if there are none, swapped maps.
+    """Find flipped maps and, if there are none, swapped maps, as {finding: image ids}.
 
-    Returns a dict that maps each finding (one for each kind of flip, or one for swaps) to the ids
-    of its images. For swaps, each "id" is a phrase such as "ID looks like OTHER_ID".
+    For swaps, an "id" is a phrase such as "ID looks like OTHER_ID".
     """
     ids_by_finding: dict[_Finding, list[str]] = {}
     thumbnails = []
@@ -155,13 +146,10 @@ def _find_misplaced_maps(looks: Sequence[Look]) -> dict[_Finding, list[str]]:
 
 
 def _find_thick_maps(looks: Sequence[Look]) -> dict[_Finding, list[str]]:
-    """Find soft maps with broad edges, and the reason why the edges are broad.
+    """Find soft maps with broad edges, as {reason: image ids}.
 
-    The reason is FILLED if the ground truth is thick as well, because it marks areas and not lines.
-    Otherwise the reason is RAW: the map was not thinned by non-maximum suppression (NMS).
-
-    Returns a dict that maps a reason to the ids of its images. A reason is only included if it
-    applies to more than half of the soft maps.
+    The reason is FILLED if the ground truth is thick as well, because it marks areas and not lines,
+    and otherwise RAW. It must apply to more than half of the soft maps.
     """
     ids_by_reason: dict[_Finding, list[str]] = {FILLED: [], RAW: []}
     n_soft = 0
@@ -178,25 +166,17 @@ def _find_thick_maps(looks: Sequence[Look]) -> dict[_Finding, list[str]]:
 
 
 def _sample_lines(values: Map) -> Map:
-    """Return about 16 evenly spaced rows of an (H, W) map, as a sample that is quick to examine.
-
-    If the map is stored column by column, columns are returned instead, because that is faster.
-    """
+    """Return about 16 evenly spaced rows of an (H, W) map, or columns if these are contiguous."""
     lines = values.T if values.strides[0] < values.strides[1] else values
     return lines[:: 1 + len(lines) // 16]
 
 
 def _is_faint(soft: Map, protocol: Protocol, has_thresholds: bool = True) -> bool:
-    """Return True if a soft map was probably saved on the wrong scale.
+    """Return True if a soft map was probably saved on the wrong scale, as its values are small.
 
-    Such a map is called faint, because its largest value is suspiciously small. There are two
-    tests:
-
-    - A map of unsigned integers is faint if no value exceeds _MAX_FAINT for its dtype.
-    - Any map is faint if no value, scaled to [0, 1], reaches the protocol's smallest positive
-      threshold. This test is skipped if `has_thresholds` is False.
-
-    Bool maps are never faint. If the protocol normalises maps, no map is faint.
+    A map is faint if it has unsigned integers none of which exceeds _MAX_FAINT, or if no value,
+    scaled to [0, 1], reaches the smallest positive threshold. The second test is skipped without
+    `has_thresholds`. Bool maps and maps that the protocol normalises are never faint.
     """
     if protocol.normalise or soft.dtype == bool:
         return False
@@ -219,17 +199,14 @@ def evidence_of(
     protocol: Protocol,
     has_thresholds: bool,
 ) -> Sides:
-    """Record properties of an image's values, by which all images are later judged together.
+    """Return properties of an image's values, by which all images are later judged together.
 
-    These properties are called evidence: a single image proves no mistake, but many images may.
-    The evidence of a soft map says how strong its boundaries are, and whether they are dark or
-    light. If the metric interprets labels, it adds the evidence of the label maps of both sides.
+    A single image proves no mistake, but many images may. A soft map is FAINT (`_is_faint`) or
+    STRONG, and its boundaries are DARK or LIGHT (`_polarity`). Float maps that do not come from a
+    file are always STRONG, because a network in training may return any numbers. If the metric
+    interprets labels, it adds the evidence of the label maps of both sides.
 
-    - pred: the prediction, or None if there is no file. The prediction then has no evidence.
-    - gt: the ground truth of the same image
-    - has_thresholds: False if the metric has no smallest threshold that a soft map must reach
-
-    Returns the evidence of the prediction and that of the ground truth.
+    `pred` is None if there is no file. Without `has_thresholds`, soft maps need reach no threshold.
     """
     gt_evidence = gt.evidence
     pred_evidence = NO_EVIDENCE
@@ -238,7 +215,13 @@ def evidence_of(
     if pred is not None:
         pred_evidence = evolve(pred.evidence, maps=max(pred.evidence.maps, 1), file=pred.file)
         if pred.kind in ("soft", "ucm2"):
-            pred_evidence |= _soft_map_evidence(pred, gt, protocol, has_thresholds)
+            soft = pred.parts[pred.kind]
+            strength, strongest = Values.STRONG, 0.0
+            may_be_faint = pred.path is not None or soft.dtype.kind == "u"
+            if may_be_faint and _is_faint(soft, protocol, has_thresholds):
+                strength, strongest = Values.FAINT, float(soft.max(initial=0))
+            polarity = _polarity(pred, gt, protocol)
+            pred_evidence |= Evidence(strength | polarity, strongest=strongest)
     if isinstance(metric, ShowsLabels):
         options = metric.options_of(protocol)
         if "labels" in gt.parts:
@@ -249,35 +232,12 @@ def evidence_of(
     return Sides(pred_evidence, gt_evidence)
 
 
-def _soft_map_evidence(
-    pred: Prediction, gt: GroundTruth, protocol: Protocol, has_thresholds: bool
-) -> Evidence:
-    """Tell whether a soft map is FAINT or STRONG, and whether its boundaries are DARK or LIGHT.
-
-    A map is FAINT if it was probably saved on the wrong scale (see `_is_faint`), and STRONG
-    otherwise. Float maps that do not come from a file are always STRONG, because a network in
-    training may return any numbers. The largest value of a faint map is kept in `strongest`.
-
-    If `has_thresholds` is False, the map need not reach the smallest threshold to be STRONG.
-    """
-    soft = pred.parts[pred.kind]
-    polarity = _polarity(pred, gt, protocol)
-    may_be_faint = pred.path is not None or soft.dtype.kind == "u"
-    if may_be_faint and _is_faint(soft, protocol, has_thresholds):
-        return Evidence(Values.FAINT | polarity, strongest=float(soft.max(initial=0)))
-    return Evidence(Values.STRONG | polarity)
-
-
 def _polarity(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Values:
-    """Tell whether a soft map draws boundaries dark (DARK) or light (LIGHT).
+    """Tell whether a soft map, inverted if the protocol inverts maps, is DARK or LIGHT on lines.
 
-    A map whose mean is below one half is LIGHT, even if it is constant or has no ground truth:
-    boundaries cover little of an image, so a map with dark boundaries would be bright overall. A
-    brighter map is DARK if it is much darker on annotated boundaries than elsewhere. If it is not,
-    it is LIGHT.
-
-    Returns NOTHING if the map is empty, or if it is bright and is constant or has no ground truth
-    of its size. If the protocol inverts maps, all of this applies to the inverted map.
+    Boundaries cover little of an image, so a map with a mean below one half is LIGHT. A brighter
+    map is DARK if it is much darker on annotated boundaries than elsewhere, and otherwise LIGHT.
+    The result is NOTHING if the map is empty, or bright without a `Look` that is measured.
     """
     if 0 in pred.shape:
         return Values.NOTHING
@@ -296,14 +256,12 @@ def _polarity(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Values:
 
 
 def has_dark_boundaries(soft: F8, truth: F8) -> bool:
-    """Return True if a map (H, W) is bright overall but much darker on annotated boundaries.
+    """Return True if a map (H, W) in [0, 1] is bright, but much darker on annotated boundaries.
 
-    - soft: the map, in [0, 1]
-    - truth: the number of annotators that marked each pixel
+    Its mean must exceed 0.5, and its mean darkness, 1 - value, must be more than MUCH_DARKER times
+    larger in blocks with annotated pixels than in others. There must be blocks of both kinds.
 
-    The map must meet two conditions. Its mean must exceed 0.5. Its darkness, which is 1 - value,
-    must on average be more than MUCH_DARKER times larger in blocks with annotated pixels than in
-    blocks without any. Returns False if all blocks, or no blocks, have annotated pixels.
+    truth (H, W): the number of annotators that marked each pixel.
     """
     if not soft.mean() > 0.5:
         return False
@@ -314,11 +272,7 @@ def has_dark_boundaries(soft: F8, truth: F8) -> bool:
 
 
 def _block_means(values: F8) -> F8:
-    """Shrink an (H, W) map to the means of its blocks.
-
-    A block has 4 x 4 pixels, or 2 x 2 pixels if H or W is below 200. Rows and columns at the end
-    that do not fill a whole block are left out.
-    """
+    """Shrink a map to the means of whole blocks: 4 x 4 or, if H or W is below 200, 2 x 2."""
     side = 4 if min(values.shape) >= 200 else min(2, *values.shape)
     rows, cols = values.shape[0] // side, values.shape[1] // side
     blocks = values[: rows * side, : cols * side].reshape(rows, side, cols, side)
@@ -326,11 +280,11 @@ def _block_means(values: F8) -> F8:
 
 
 def thumbnail(values: F8) -> F8:
-    """Reduce an (H, W) map to a small array for fast comparisons of maps.
+    """Reduce an (H, W) map to a small array, so that two maps can be compared fast.
 
-    The map is shrunk to the means of its blocks, smoothed, reduced by its local mean (over AROUND x
-    AROUND blocks) and scaled to norm 1. The sum of the products of two thumbnails is therefore
-    their correlation. The thumbnail of a constant map is zero everywhere.
+    The map is shrunk, smoothed, reduced by its mean over AROUND x AROUND blocks, and scaled to norm
+    1, so that the sum of the products of two thumbnails is their correlation. The thumbnail of a
+    constant map is zero everywhere.
     """
     # Sums of shifted copies replace scipy's filters, whose import takes longer than all of this
     small = _smoothed(_block_means(values), (1, 4, 6, 4, 1))
@@ -340,11 +294,9 @@ def thumbnail(values: F8) -> F8:
 
 
 def _smoothed(values: F8, weights: Sequence[float]) -> F8:
-    """Smooth an (H, W) map along its columns and then along its rows, with the same `weights`.
+    """Smooth an (H, W) map along columns and rows, by weighted means of neighbouring values.
 
-    Each value becomes the weighted mean of itself and its neighbours on both sides. There must be
-    an odd number of weights; the middle one is that of the value itself. Beyond the border, the
-    outermost values are repeated.
+    The number of weights is odd. Beyond the border, the outermost values are repeated.
     """
     half = len(weights) // 2
     for _ in range(2):  # smooths along the first axis and transposes, so that the other one follows
@@ -357,12 +309,10 @@ def _smoothed(values: F8, weights: Sequence[float]) -> F8:
 
 
 def best_orientation(pred: Thumbnail, truth: Thumbnail) -> str:
-    """Return the name of the flip that makes a prediction fit its ground truth best.
+    """Return the name of the flip in FLIPS with which a prediction fits its ground truth best.
 
-    The flips are those in FLIPS; transposing is only tried if it keeps the shape. Both arguments
-    are thumbnails of the same shape.
-
-    Returns "" if no flip makes the prediction fit clearly better than it does unflipped.
+    Both arguments are thumbnails of one shape. The name is "" if no flip makes the prediction fit
+    clearly better than it does unflipped.
     """
     best_name = ""
     best_fit = _min_convincing_fit(pred.size, float((pred * truth).sum()))
@@ -376,12 +326,10 @@ def best_orientation(pred: Thumbnail, truth: Thumbnail) -> str:
 
 
 def _min_convincing_fit(n_pixels: int, own_fit: float) -> float:
-    """Return the correlation above which a map fits clearly better than it fits as it is.
+    """Return the correlation above which a map fits clearly better than unflipped and by its name.
 
-    "As it is" means unflipped, and with the ground truth of its own image. The result is the
-    largest of three values: the smallest correlation of any map that fits its ground truth; the
-    correlation that two thumbnails of `n_pixels` pixels may reach by chance; and BETTER times
-    `own_fit`, the correlation of the map as it is.
+    n_pixels: the size of the thumbnails, on which correlations by chance depend.
+    own_fit: the correlation of the unflipped map with the ground truth of its own image.
     """
     return max(_ALIKE, _CHANCE / math.sqrt(n_pixels), BETTER * own_fit)
 
@@ -389,11 +337,9 @@ def _min_convincing_fit(n_pixels: int, own_fit: float) -> float:
 def find_swaps(thumbnails: Iterable[_Thumbnails]) -> list[tuple[str, str]]:
     """Find maps that were probably saved under the name of another image.
 
-    Only images whose thumbnails have the same shape are compared with each other. A map is reported
-    if, among them, the map and the ground truth of another image are each other's best match, and
-    if they match clearly better than the map matches its own ground truth.
-
-    - thumbnails: for each image its id, and the thumbnails of its map and of its ground truth
+    Among images with thumbnails of one shape, a map is reported if it and the ground truth of
+    another image are each other's best match, and match clearly better than the map and its own
+    ground truth.
 
     Returns pairs of ids: the image whose map is wrong, and the image whose ground truth the map
     fits. Two maps that were swapped with each other usually give two pairs.
@@ -415,15 +361,11 @@ def find_swaps(thumbnails: Iterable[_Thumbnails]) -> list[tuple[str, str]]:
 
 
 def thickness(soft: F8) -> float:
-    """Measure how thick the lines of a soft map are.
+    """Return the fraction of strong pixels of a soft map in 2 x 2 squares of strong pixels.
 
-    The measure is the fraction of strong pixels that lie in a 2 x 2 square of strong pixels. It is
-    0 for lines that are one pixel wide, and almost 1 for broad edges.
-
-    A pixel is strong if its value reaches a quantile of the non-zero values. The fraction is
-    averaged over three such quantiles: the median, the upper quartile and the upper decile.
-
-    Returns NaN if the map is zero everywhere.
+    It is 0 for lines that are one pixel wide, and almost 1 for broad edges. A pixel is strong if
+    its value reaches a quantile of the non-zero values. The fraction is averaged over the median,
+    the upper quartile and the upper decile. It is NaN if the map is zero everywhere.
     """
     values = soft[soft > 0]
     if not values.size:

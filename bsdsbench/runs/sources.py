@@ -45,7 +45,7 @@ class Inputs(NamedTuple):
 
 
 class PredictionAndTruth(NamedTuple):
-    """A prediction and its ground truth."""
+    """The `Inputs` of an image that has a prediction."""
 
     pred: Prediction
     gt: GroundTruth
@@ -54,12 +54,7 @@ class PredictionAndTruth(NamedTuple):
 def check_same_counts(
     run: Evaluation, image_id: str, stored: Mapping[str, Any], counted: Mapping[str, Any]
 ) -> None:
-    """Check that counting an image again gave the same counts as those stored in the run.
-
-    `stored` and `counted` map the names of one metric's counts to arrays.
-
-    Raises DataError if an array of `counted` differs from the stored one.
-    """
+    """Raise DataError if counting an image again gave other counts than those stored in the run."""
     for name, array in checked_counts(counted).items():
         if not np.array_equal(stored[name], array, equal_nan=True):
             raise DataError(
@@ -94,34 +89,22 @@ class Item(typing.Protocol):
 
     @property
     def form(self) -> str:
-        """The form of the prediction that the record of this image shall state.
+        """The form of the prediction, for the record, if it does not come from a file.
 
-        The form is "none" if an empty map replaces a missing file, and "humans" if the annotators
-        are scored. If it is "", the record states the form that is found in the file.
+        It is "none" if an empty map replaces a missing file, and "humans" if annotators are scored.
         """
 
     def key(self, read: ReadBytes) -> bytes:
-        """Return a hash of everything that `load` reads.
-
-        `read` is a function that returns the bytes of a file.
-        """
+        """Return a hash of everything that `load` reads. `read` returns the bytes of a file."""
 
     def load(self, alike: ReadAlike, protocol: Protocol, read: ReadBytes) -> Inputs:
-        """Read the prediction and the ground truth of the image.
-
-        - alike: a group of metrics that read files in the same way
-        - protocol: the protocol under which the files are read
-        - read: a function that returns the bytes of a file
-        """
+        """Read the prediction and the ground truth of the image, for metrics that read `alike`."""
 
 
 def image_fingerprint(item: Item, settings_hash: str, read: ReadBytes) -> str:
-    """Return a hash of everything on which an image's counts depend.
+    """Return a hash of all that an image's counts depend on: its id, its files, and the settings.
 
-    These are the image's id, the content of its files, and the settings of the run.
-
-    - settings_hash: the hash of the settings, see `Plan.settings_hash`
-    - read: a function that returns the bytes of a file
+    settings_hash: the hash of the settings, see `Plan.settings_hash`.
     """
     text = json.dumps([settings_hash, item.image_id]).encode()
     return hashlib.blake2b(text + item.key(read), digest_size=16).hexdigest()
@@ -141,11 +124,7 @@ class FileItem:
     valid: Path | None = None  # the field of view: a mask of the pixels to be scored
 
     def key(self, read: ReadBytes) -> bytes:
-        """Return a hash of the content of all files of the image and of the kind of the prediction.
-
-        If the hash is unchanged, the image need not be counted again. `read` is a function that
-        returns the bytes of a file.
-        """
+        """Return a hash of the files of the image and of the kind of the prediction."""
         digest = hashlib.blake2b(f"{self.kind} {self.n_maps}".encode(), digest_size=16)
         photos = () if self.photo is None else (self.photo,)
         groups = [self.pair.pred_paths, self.pair.gt_paths, photos, self.instances]
@@ -160,8 +139,7 @@ class FileItem:
     def load(self, alike: ReadAlike, protocol: Protocol, read: ReadBytes = read_bytes) -> Inputs:
         """Read the prediction and the ground truth, with the photo and the field of view if given.
 
-        The parameters are those of `Item.load`. If the prediction has no file, it is an empty map.
-        If the annotators are scored, the prediction is None.
+        A prediction without a file is an empty map.
         """
         files, readings = alike.files, alike.readings
         gt_kind = alike.metrics[0].gt_kind
@@ -190,13 +168,10 @@ def list_items(
 ) -> PairedFolders:
     """Pair the predictions in a folder with their ground truth, and return an item for each image.
 
-    `ids` are the ids of the images to evaluate. If it is None, these are the images of the plan's
-    split file or, if the plan has no split file, all images.
+    ids: the images to evaluate; by default those of the plan's split file, or all without one.
 
-    `plan.missing` says what happens to an image without a prediction: "error" raises PairingError,
-    "zero" scores an empty prediction, and "skip" leaves the image out.
-
-    Raises PairingError, which lists all images whose prediction or ground truth is missing.
+    Raises PairingError, which lists all images without ground truth or, if `plan.missing` is
+    "error", without a prediction.
     """
     alike = plan.by_reading[0]
     kind = plan.pred_kind
@@ -246,12 +221,9 @@ def _item_of(
 ) -> FileItem:
     """Return the item of an image: its files, and all that is needed to read them.
 
-    - pair: the image's prediction and ground truth
-    - kind: the kind of the prediction, such as "soft"
-    - alike: the group of metrics for which the files are read
-    - photos: maps image ids to original images; it may lack the image
-    - views: maps image ids to masks of the field of view; it may lack the image
-    - n_maps: the number of empty label maps that replace a missing prediction
+    kind: the kind of the prediction, such as "soft".
+    photos, views: image id -> photo, and mask of the field of view, of those images that have them.
+    n_maps: the number of empty label maps that replace a missing prediction.
     """
     instances = []
     if alike.files.instances:
@@ -269,9 +241,7 @@ def _item_of(
 
 
 def _fields_of_view(valid_dir: StrPath, pairs: Sequence[Pair]) -> dict[str, Path]:
-    """Find the file with the field of view of each image, and return a dict from image id to path.
-
-    A field of view is a mask of the pixels to be scored. `pairs` are the images.
+    """Find the mask of the field of view of each image, as {image id: path}.
 
     Raises PairingError if an image has no mask in the folder `valid_dir`.
     """
@@ -293,17 +263,13 @@ def folder_header(
 ) -> RunHeader:
     """Return the facts about a run over folders that are known before its images are counted.
 
-    These are its name, its protocol, its folders and the layout of its files.
+    items: all images of the run, including those of other shards.
+    absent: the ids of images that are left out because they have no prediction.
+    gt, pred: the folders; without predictions, the annotators are scored.
 
-    - items: all images of the run, including those of other shards
-    - absent: the ids of images that are left out because they have no prediction
-    - plan: the settings of the run. If they give no name, the run is named after the folder of
-      predictions.
-    - gt: the folder of the ground truth
-    - pred: the folder of predictions, or None if the annotators are scored
-
-    If the run is a shard, the header gets a hash of the ground truth of all shards. By this hash,
-    `merge` recognises the shards of the same run.
+    A run without a name is named after the folder of predictions or, if that is named after a split
+    such as "test", after the nearest parent folder that is not. The header of a shard has a hash of
+    the ground truth of all shards, by which `merge` recognises the shards of one run.
     """
     photos = None if pred is None else plan.images_dir
     folders = {"pred": pred, "gt": gt, "photos": photos, "valid": plan.valid_dir}
@@ -333,27 +299,17 @@ def folder_header(
         gt_layout=Layout.of_files(gt_files),
         truth=_hash_ground_truth(items) if plan.shard != (1, 1) else None,
     )
-    name = "human" if pred is None else plan.name or _name_after_folder(pred)
+    name = "human"
+    if pred is not None:
+        parts = list(Path(pred).resolve().parts)
+        while len(parts) > 1 and parts[-1].lower() in SPLITS:
+            parts.pop()
+        name = plan.name or show(parts[-1])
     return RunHeader(name, plan.protocol, provenance, places)
 
 
-def _name_after_folder(folder: StrPath) -> str:
-    """Return the name for a run whose predictions are in `folder`.
-
-    The run is named after the folder. If the folder is named after a split, such as "test", the run
-    is named after the nearest parent folder that is not.
-    """
-    names = list(Path(folder).resolve().parts)
-    while len(names) > 1 and names[-1].lower() in SPLITS:
-        names.pop()
-    return show(names[-1])
-
-
 def _hash_ground_truth(items: Sequence[FileItem]) -> str:
-    """Return a hash of the ground-truth and field-of-view files of all items.
-
-    Files that cannot be read are left out.
-    """
+    """Return a hash of the ground-truth and field-of-view files that can be read."""
     digest = hashlib.blake2b(digest_size=8)
     for item in items:
         for file in filter(None, (*item.pair.gt_paths, item.valid)):
@@ -365,14 +321,11 @@ def _hash_ground_truth(items: Sequence[FileItem]) -> str:
 def check_truth(
     task: Task, gt_dir: StrPath, protocol: Protocol, split_file: StrPath | None = None
 ) -> None:
-    """Check that `gt_dir` holds the ground truth that the task requires.
+    """Raise DataError if `gt_dir` does not hold the ground truth that the task requires.
 
-    If the task has a fingerprint (a hash of all annotations), the ground truth must have the same
-    fingerprint. Otherwise, the number of images must be `task.images`; if the task lists ids, only
-    the images with these ids are counted. A task with neither a fingerprint nor a number of images
+    It must have the task's fingerprint of all annotations or, if the task has none, its number of
+    images; if the task lists ids, only the images with these ids are counted. A task with neither
     accepts any ground truth.
-
-    Raises DataError if the ground truth does not meet these conditions.
     """
     if task.fingerprint is not None:
         truths = folder_fingerprints(gt_dir, protocol, split_file)
@@ -401,14 +354,7 @@ class Sources:
     def load(
         self, image_id: str, protocol: Protocol, read: ReadBytes = read_bytes
     ) -> PredictionAndTruth:
-        """Read the prediction and the ground truth of an image.
-
-        - image_id: the id of the image
-        - protocol: the protocol under which the files are read
-        - read: a function that returns the bytes of a file
-
-        Raises DataError if the run has no predictions because it scored the annotators.
-        """
+        """Read an image's files; raise DataError if there are no predictions, only annotators."""
         pred, gt = self._item(image_id, protocol).load(self._read_alike(protocol), protocol, read)
         if pred is None:
             raise DataError(f"{image_id}: a run of annotators, expected one with predictions")
@@ -417,12 +363,10 @@ class Sources:
     def load_of_run(
         self, run: Evaluation, record: ImageRecord, metric: Metric | None
     ) -> PredictionAndTruth:
-        """Read an image of a run, and check that its files still give the stored counts.
+        """Read an image of a run, and check that its files still give the counts in its record.
 
-        - run: the run
-        - record: the run's record of the image, with the stored counts
-        - metric: the metric by which the image is counted again if a hash shows that its files or
-          the settings have changed since the run. If it is None, nothing is checked.
+        metric: the metric by which the image is counted again if its files or settings have another
+            hash than at the time of the run. If it is None, nothing is checked.
 
         Raises DataError if the new counts differ from the stored ones.
         """
@@ -443,10 +387,7 @@ class Sources:
         return registry.group_by_reading([self.metric.name], protocol, self.pred_kind)[0]
 
     def _item(self, image_id: str, protocol: Protocol) -> FileItem:
-        """Return the item of an image: its files, and all that is needed to read them.
-
-        It has the photo of the image only if the metric uses photos.
-        """
+        """Return the item of an image, with its photo only if the metric uses photos."""
         photos = self.photos if self.metric.photo else {}
         alike = self._read_alike(protocol)
         return _item_of(self.pairs[image_id], self.pred_kind, alike, photos, self.views)
@@ -457,10 +398,7 @@ class Sources:
         return item.load(self._read_alike(protocol), protocol).gt
 
     def photo(self, image_id: str, shape: tuple[int, int]) -> NDArray[np.uint8] | None:
-        """Read the photo of an image.
-
-        Returns None if the image has no photo, or if the photo does not have this `shape` (H, W).
-        """
+        """Read the photo of an image, or return None if there is none of this `shape` (H, W)."""
         if image_id not in self.photos:
             return None
         pixels = read_photo(self.photos[image_id])
@@ -477,11 +415,10 @@ def find_sources(
 ) -> Sources:
     """Find the files from which a run was made.
 
-    - pred_dir, gt_dir: the folders of predictions and ground truth; by default those of the run
-    - images_dir: the folder of photos; by default that of the run or, if the run has none, the
-      folder of photos that belongs to the ground truth in the BSDS layout, if it exists
-    - metric: the name of a metric for which the files are read if the run does not have it. By
-      default, they are read for the run's own metrics.
+    pred_dir, gt_dir: the folders of predictions and ground truth; by default those of the run.
+    images_dir: the folder of photos; by default that of the run, or the one that belongs to the
+        ground truth in the BSDS layout.
+    metric: the metric for which the files are read, by default those of the run.
 
     Raises DataError if a folder is unknown or gone or lacks an image of the run, or if the run has
     no images.
@@ -521,8 +458,7 @@ def find_sources(
 def fault_of(run: Evaluation, error: DataError) -> str:
     """Return the first problem of an error about a run's files, as a line that may be published.
 
-    The paths of the run's folders are private to the author of the run. They are shortened to the
-    names of the folders.
+    Paths of folders, which are private to the author of the run, become the names of the folders.
     """
     line = str(error.problems[0])
     for side in ("pred", "gt", "photos", "valid"):
