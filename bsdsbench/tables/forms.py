@@ -55,11 +55,7 @@ _INFINITE = (math.inf, -math.inf)  # numbers that JSON cannot hold
 
 
 def _latex_text(text: str) -> str:
-    """Escape text for LaTeX.
-
-    Numbers with a sign, such as -0.5, are put into math mode, so that the sign is printed as a
-    minus and not as a hyphen.
-    """
+    """Escape text for LaTeX. Numbers such as -0.5 are put into math mode, to print a minus."""
     text = text.translate(_LATEX)
     text = re.sub("-(?=-)", "-{}", text)  # two hyphens would become a dash
     return re.sub(r"(?<![\w.-])[+-][0-9.]+", r"$\g<0>$", text)
@@ -74,10 +70,7 @@ _ESCAPES: dict[str, Callable[[str], str]] = {
 
 @cache
 def _template(form: str) -> jinja2.Template:
-    """Load the template that renders one table as "html", "latex" or "markdown".
-
-    Every value that the template inserts is escaped for this form, unless it is a `Markup`.
-    """
+    """Load the template of a form, which escapes every value that is not a `Markup`."""
     import jinja2
     from markupsafe import Markup
 
@@ -130,11 +123,10 @@ def to_latex(tables: Sequence[Table]) -> str:
 
 
 def _latex(table: Table) -> str:
-    """Convert one table to a LaTeX float.
+    """Convert one table to a LaTeX float, which spans both columns of a page if it is wide.
 
     The first _MAX_NOTES short notes, and all notes marked `needed`, are printed below the table.
-    All other lines below the table become LaTeX comments. If the table is too wide for one column
-    of a page with two columns, it becomes a `table*`, which spans both columns.
+    All other lines below the table become LaTeX comments.
     """
     paper_table = table.only(_paper_columns(table))
     headings = [paper_table.heading(k, short=True) for k in range(len(paper_table.columns))]
@@ -163,11 +155,10 @@ def _latex(table: Table) -> str:
 
 
 def _paper_columns(table: Table) -> list[int]:
-    """Return the indices of the columns that LaTeX prints.
+    """Return the indices of the columns that LaTeX prints, which are marked `paper`.
 
-    These are the columns marked `paper`, except some scores. A column is a score if higher or lower
-    values in it are better. The first _N_MAIN_SCORES scores are always printed, and a later one
-    only if it is defined in every row.
+    Scores, in which higher or lower values are better, are left out after the first _N_MAIN_SCORES
+    if they are undefined in a row.
     """
     columns = []
     n_scores = 0
@@ -184,11 +175,9 @@ def _paper_columns(table: Table) -> list[int]:
 
 
 def to_mappings(tables: Sequence[Table]) -> list[dict[str, Any]]:
-    """Convert each table to a dict for JSON.
+    """Convert each table to a dict for JSON, whose "notes" end with the signatures.
 
-    The keys of the dict are "key", "title", "caption", "reading" (how the files were interpreted,
-    if it is known), "notes" (which end with the signatures), "columns" and "rows". Each row is a
-    dict with the keys of `Table.plain`. Undefined and infinite numbers become None.
+    The rows are dicts with the keys of `Table.plain`. Infinite numbers become None.
     """
     mappings = []
     for table in tables:
@@ -252,14 +241,11 @@ _SUFFIXES = {
 def form_of(out: str | Path | None, form: str | None) -> str:
     """Return the form (format) in which to write tables, a key of FORMS.
 
-    For a file, the suffix decides. If the file has no suffix, the user must have chosen a form. For
-    standard output, the form is the one that the user chose, or "table" by default.
+    For a file, the suffix decides; a file without one needs a form that the user chose. Standard
+    output (`out` is None) has the form that the user chose, or "table".
 
-    out : the file, or None for standard output
-    form : the form that the user chose, or None
-
-    Raises DataError if the suffix is unknown, if it contradicts the chosen form, or if there is
-    neither a suffix nor a chosen form.
+    Raises DataError if the suffix is unknown or contradicts the chosen form, or if there is neither
+    of them.
     """
     suffix = Path(out or "").suffix.lower()
     if not suffix and (out is None or form):
@@ -272,12 +258,7 @@ def form_of(out: str | Path | None, form: str | None) -> str:
 
 
 def render(tables: Sequence[Table], form: str) -> str:
-    """Convert tables to one text.
-
-    form : the format, a key of FORMS
-
-    Raises DataError for several tables in CSV, because one CSV text can hold only one table.
-    """
+    """Convert tables to one text in a form of FORMS; raise DataError for several tables in CSV."""
     convert = FORMS[form]
     if convert is not None:
         return convert(tables)
@@ -288,12 +269,9 @@ def render(tables: Sequence[Table], form: str) -> str:
 
 
 def write_tables(tables: Sequence[Table], out: str | Path, form: str) -> list[Path]:
-    """Write tables to the file `out`, and return the paths of all files that were written.
+    """Write tables to the file `out` in a form of FORMS, and return the paths of all files.
 
-    If there are several tables, and `form` is "csv", each table is written to a file of its own. If
-    `out` is NAME.csv, the file of a table with the key KEY is called NAME-KEY.csv.
-
-    form : the format, a key of FORMS
+    Each of several tables in CSV goes to a file of its own, NAME-KEY.csv for `out` NAME.csv.
     """
     path = Path(out)
     if form != "csv" or len(tables) <= 1:

@@ -22,10 +22,7 @@ class ReadOnly:
 
 
 def _rebuild(kind: Callable[..., object], *values: object) -> object:
-    """Construct an object of class `kind` from the values of its fields.
-
-    Arrays among the values are made read-only first, in place.
-    """
+    """Construct an object from the values of its fields, of which arrays become read-only."""
     for value in values:
         if isinstance(value, np.ndarray):
             value.flags.writeable = False

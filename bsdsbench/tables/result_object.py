@@ -23,11 +23,7 @@ class TabularResult:
     __slots__ = ()
 
     def numbers(self) -> dict[str, float]:
-        """Return the defined numbers in the first table, as a dict from name to number.
-
-        The name of a number consists of the labels of its row and the key of its column, joined by
-        dots. If there is no table, the dict is empty.
-        """
+        """Return the defined numbers in the first table, named LABEL.KEY after row and column."""
         tables = self.tables()
         if not tables:
             return {}
@@ -45,8 +41,7 @@ class TabularResult:
     def __repr__(self) -> str:
         """Return one line, such as "Name(ods=0.78, ap=0.8)", with the first ten numbers.
 
-        A number whose name contains a dot, such as ods.recall, is left out. The exception is an F,
-        such as ods.f, which is printed under the name ods.
+        Of the numbers whose names have dots, only F is printed: ods.f under the name ods.
         """
         texts = []
         for key, value in self.numbers().items():

@@ -124,10 +124,9 @@ class Table:
 
     @property
     def all_notes(self) -> list[str | Note]:
-        """Return all notes, beginning with the notes on rows.
+        """Return all notes, beginning with those on rows, of which equal ones are merged.
 
-        Notes on rows that have the same text are merged into one. It names all of their columns
-        that this table has, and is dropped if the table has none of them.
+        A merged note names all of its columns that this table has; without any, it is dropped.
         """
         keys_by_text: dict[str, set[str]] = {}
         for notes_on_row in self.row_notes:
@@ -146,22 +145,14 @@ class Table:
         return list(map(self.line_of, self.all_notes))
 
     def line_of(self, note: str | Note) -> str:
-        """Return a note as text.
-
-        If the note is to name its columns, the text is "- under HEADING, HEADING: TEXT".
-        """
+        """Return a note as text, "- under HEADING, HEADING: TEXT" if it names its columns."""
         if not isinstance(note, Note):
             return note
         headings = ", ".join(c.heading for c in self.columns if c.key in note.columns)
         return f"- under {headings}: {note.text}" if note.names_columns else note.text
 
     def only(self, numbers: Sequence[int]) -> Table:
-        """Return a copy of the table with only some columns, in the given order.
-
-        If a note is about columns, and none of them is kept, the note is left out.
-
-        numbers : the indices of the columns to keep
-        """
+        """Return a copy with only the columns of these indices, without notes on other columns."""
         columns = [self.columns[k] for k in numbers]
         keys = {c.key for c in columns}
         notes = []
@@ -175,9 +166,8 @@ class Table:
     def for_people(self) -> Table:
         """Return the table without columns of numbers in which every value is undefined.
 
-        A note that names such a column is kept, and says that the column is not shown. P-values are
-        always shown. If the user chose the columns, or if every column of numbers is undefined, all
-        columns are shown.
+        A note that names such a column says that it is not shown. P-values are always shown, and so
+        are all columns if the user chose them or every column of numbers is undefined.
         """
         has_value = set[int]()  # indices of columns
         for row in self.printed_cells:
@@ -213,10 +203,9 @@ class Table:
     def printed_cells(self) -> list[list[PrintedCell]]:
         """Return the formatted cells of each row, with `best` set for the best of each column.
 
-        A column has a best value only if higher or lower values are better in it. Undefined cells,
-        and cells that are not comparable, are ignored. If `ranked_within` is the key of a column,
-        there is a best value for each group of rows that have the same cell in that column. Equal
-        best values are all marked. A value is not marked if there is no other value in its group.
+        Undefined cells and cells that are not comparable are ignored. If `ranked_within` is the key
+        of a column, there is a best value for each group of rows with the same cell there. Equal
+        best values are all marked, but not the only value of a group.
         """
         printed = []
         for row in self.rows:
@@ -253,11 +242,10 @@ class Table:
         return widths
 
     def heading(self, column: int, short: bool) -> str:
-        """Return the long or the short heading of a column.
+        """Return the heading of a column, given by its index.
 
-        column : the index of the column
-        short : If False, the long heading is returned. If True, the short heading is returned,
-            unless there is none, or the long heading is no wider than the cells of the column
+        If `short`, it is the short heading, unless there is none or the long one is no wider than
+        the cells of the column.
         """
         field = self.columns[column]
         width = len(field.heading)
@@ -289,9 +277,8 @@ class Table:
 def _printed_cell(column: Field, cell: Cell) -> PrintedCell:
     """Format one cell of a column.
 
-    A number that is a mean with a spread becomes, for example, "0.780 ± 0.004 (5)" for a mean of
-    five numbers. The interval, such as "[0.779, 0.797]", is left out if one of its ends is
-    undefined.
+    A mean of five numbers with a spread becomes, for example, "0.780 ± 0.004 (5)". An interval of
+    which one end is undefined is left out.
     """
     if isinstance(cell, str):
         return PrintedCell(show(cell), show(cell))
@@ -328,13 +315,11 @@ def _python_number(value: Any) -> float | None:
 
 
 def lines_below_tables(tables: Sequence[Table]) -> list[list[str]]:
-    """Return, for each table, the lines to print below it.
+    """Return, for each table, those of its `lines_below` that are to be printed.
 
-    If several tables have the same line, it is printed only below the last of them. There, it
-    follows the lines that only this table has.
-
-    Tables marked `aside` and other tables are treated separately: a line that both have is printed
-    for both. The reason is that tables marked `aside` may be folded away on a page.
+    A line that several tables have is printed below the last of them, after the lines that only
+    this table has. Tables marked `aside` may be folded away on a page, so a line that they share
+    with other tables is printed for both.
     """
     first: dict[tuple[bool, str], int] = {}  # (aside, line) -> index of the first table with it
     last: dict[tuple[bool, str], int] = {}  # likewise for the last table
@@ -366,8 +351,7 @@ def print_tables(tables: Sequence[Table], file: IO[str], width: int | None = Non
 
     On a terminal the title and the best value of a column are bold.
 
-    width : the number of characters per line. By default it is the width of the terminal, or WIDTH
-        if `file` is not a terminal
+    width : characters per line, by default those of the terminal, or WIDTH without a terminal
     """
     from rich.console import Console
 
@@ -383,7 +367,7 @@ def print_tables(tables: Sequence[Table], file: IO[str], width: int | None = Non
         if table.title:
             console.print(show(table.title), style="bold")
         layout = _layout(table, width)
-        for k, block in enumerate(_blocks(table, layout, width)):
+        for k, block in enumerate(layout.blocks):
             if k:
                 console.print()
             _print_block(table, layout, block, width, console)
@@ -403,17 +387,15 @@ class _Layout(NamedTuple):
     headings: list[str]
     widths: list[int]  # in characters, with the gap to the next column
     gap: int  # characters between two columns, 3 or 2
+    blocks: list[list[int]]  # the indices of the columns that are printed side by side
 
 
 def _print_block(
     table: Table, layout: _Layout, block: Sequence[int], width: int, console: Console
 ) -> None:
-    """Print some columns of a table. Text that is too long for its column is continued below.
+    """Print a block of columns. Text that is too long for its column is continued below.
 
     Numbers are never broken, so lines may be longer than `width`.
-
-    block : the indices of the columns
-    width : the number of characters per line
     """
     from rich import box
     from rich.table import Table as RichTable
@@ -446,15 +428,15 @@ def _print_block(
 
 
 def _layout(table: Table, width: int) -> _Layout:
-    """Choose headings and gaps between columns with which the table fits into `width` characters.
+    """Choose the headings and gaps of a table, and divide it into blocks of at most `width`.
 
-    The first of these layouts that fits is returned:
+    The first of these that fits in one block is taken, else the second one:
 
     1. long headings, and gaps of 3 characters
     2. short headings, and gaps of 3 characters
     3. short headings, and gaps of 2 characters
 
-    If none fits, the second layout is returned, and the caller splits the table into blocks.
+    Every block begins with the columns of row labels, and has at least one other column.
     """
     from rich.cells import cell_len
 
@@ -465,24 +447,15 @@ def _layout(table: Table, width: int) -> _Layout:
             arrow = " ↓" if field.higher_is_better is False else ""
             headings.append(table.heading(k, short) + arrow)
             widths.append(max(cell_len(headings[-1]), table.widths[k]) + gap)
-        layouts.append(_Layout(headings, widths, gap))
+        blocks: list[list[int]] = [[]]
+        used = 0  # width of the last block
+        for k, column_width in enumerate(widths):
+            if len(blocks[-1]) > table.n_labels and used + column_width - gap > width:
+                blocks.append(list(range(table.n_labels)))
+                used = sum(widths[: table.n_labels])
+            blocks[-1].append(k)
+            used += column_width
+        layouts.append(_Layout(headings, widths, gap, blocks))
         if sum(widths) - gap <= width:
             return layouts[-1]
     return layouts[1]
-
-
-def _blocks(table: Table, layout: _Layout, width: int) -> list[list[int]]:
-    """Split the columns into blocks that are at most `width` characters wide.
-
-    Every block begins with the columns of row labels. It has at least one other column, even if
-    that column is too wide. Returns the indices of the columns in each block.
-    """
-    blocks: list[list[int]] = [[]]
-    used = 0  # width of the last block
-    for k, column_width in enumerate(layout.widths):
-        if len(blocks[-1]) > table.n_labels and used + column_width - layout.gap > width:
-            blocks.append(list(range(table.n_labels)))
-            used = sum(layout.widths[: table.n_labels])
-        blocks[-1].append(k)
-        used += column_width
-    return blocks
