@@ -155,8 +155,7 @@ def _examine_metric(
     findings.n_images = len(ids)
     findings.n_measured = examination.n_measured
     layouts = Layout.of_files(grouping.pred.files), Layout.of_files(grouping.gt.files)
-    readings = examination.readings.with_layouts(*layouts)
-    findings.reading = readings.describe(examination.records)
+    findings.reading = examination.readings.describe(examination.records, *layouts)
     if not any(finding.level == ERROR for finding in findings):
         findings.note = _late_start_note(examination)
     return findings

@@ -17,7 +17,7 @@ from operator import or_
 from typing import NamedTuple
 
 import numpy as np
-from attrs import Factory, evolve, frozen
+from attrs import evolve, frozen
 
 from bsdsbench.arguments import Bool
 from bsdsbench.errors import DataError, Fix, InputWarning, Problem, Setting
@@ -78,7 +78,6 @@ class ReadOptions:
     # Name of the option that sets `void`, such as "saliency.ignore"; "" if the metric has none
     void_option: str = ""
     metric: str = ""  # the metric whose options are suggested in error messages
-    layout: Layout = Factory(Layout)  # the arrangement of the files
 
     def mask(self, values: Map, what: str = "mask", file: str = "") -> MaskRead:
         """Binarise an (H, W) map of any numbers under these options.
@@ -252,7 +251,9 @@ class ReadOptions:
             fix = train_id_options(self.metric)
             yield Problem(file, f"{side} train ids (0, 1, ..)", "label ids", (fix,))
 
-    def describe(self, images: Sequence[Evidence], forms: Sequence[str] = ()) -> str:
+    def describe(
+        self, images: Sequence[Evidence], layout: Layout, forms: Sequence[str] = ()
+    ) -> str:
         """Describe how the files are read, as in "boundaries, inverted, 4-7 annotators an image".
 
         `images` is the evidence of each image (at least one). `forms` are the forms of predictions
@@ -283,8 +284,8 @@ class ReadOptions:
             phrases.append(f"{span} annotator{'' if span == '1' else 's'} an image")
         else:
             phrases.append(counted(len(images), "file"))
-        if layout := self.layout.describe():
-            phrases[-1] += f" ({layout})"
+        if arrangement := layout.describe():
+            phrases[-1] += f" ({arrangement})"
         return ", ".join(phrases)
 
 
@@ -314,11 +315,6 @@ class Readings(NamedTuple):
 
     pred: ReadOptions
     gt: ReadOptions
-
-    def with_layouts(self, pred: Layout | None, gt: Layout | None) -> Readings:
-        """Return a copy with the layouts of the files set; None means one file per image."""
-        one = Layout()
-        return Readings(evolve(self.pred, layout=pred or one), evolve(self.gt, layout=gt or one))
 
     def check_values(self, records: Sequence[ImageRecord]) -> list[InputWarning]:
         """Check that the files of a set agree on what their values mean, by the recorded evidence.
@@ -370,7 +366,9 @@ class Readings(NamedTuple):
             file = min(e.file for e in preds if e.levels)
             yield Problem(file, has, expected, ("save the object as 1",))
 
-    def describe(self, records: Sequence[ImageRecord]) -> str:
+    def describe(
+        self, records: Sequence[ImageRecord], pred_layout: Layout, gt_layout: Layout
+    ) -> str:
         """Describe how both sides are read: "Read as: predictions ...; truth ...".
 
         The predictions are left out if there are none, for example because annotators are scored
@@ -380,12 +378,12 @@ class Readings(NamedTuple):
         gts = [record.evidence_for(self.gt.metric).gt for record in records]
         if not gts or any(evidence.maps == 0 for evidence in gts):
             return ""
-        line = f"truth {self.gt.describe(gts)}"
+        line = f"truth {self.gt.describe(gts, gt_layout)}"
         predicted = [record for record in records if record.form not in ("none", "humans")]
         if predicted:
             preds = [record.evidence_for(self.gt.metric).pred for record in predicted]
             forms = [record.form for record in predicted]
-            line = f"predictions {self.pred.describe(preds, forms)}; {line}"
+            line = f"predictions {self.pred.describe(preds, pred_layout, forms)}; {line}"
         return f"Read as: {line}"
 
 
@@ -413,23 +411,6 @@ def check_all_values(
     if problems:
         raise DataError("", list(problems.values()))
     return list(warnings.values())
-
-
-def describe_readings(readings: Iterable[Readings], records: Sequence[ImageRecord]) -> str:
-    """Describe in one line how the metrics of a run, one per item of `readings`, read the files.
-
-    Metrics that read the files differently from the first one follow as "; by METRIC, METRIC
-    predictions ...". Returns "" without metrics.
-    """
-    metrics_by_line: dict[str, list[str]] = {}
-    for metric_readings in readings:
-        line = metric_readings.describe(records)
-        metrics_by_line.setdefault(line, []).append(metric_readings.gt.metric)
-    phrases: list[str] = []
-    for line, metrics in metrics_by_line.items():
-        other = f"by {', '.join(metrics)} {line.removeprefix('Read as: ')}"
-        phrases.append(other if phrases else line)
-    return "; ".join(phrases)
 
 
 def _listed(levels: Sequence[float]) -> str:

@@ -15,7 +15,8 @@ from bsdsbench import __version__
 from bsdsbench.arguments import given_list, given_path, kind_of_value
 from bsdsbench.errors import DataError, FileFormatError, InputWarning, MergeError
 from bsdsbench.io import Progress
-from bsdsbench.loaders.reading import Readings, check_all_values, describe_readings
+from bsdsbench.loaders.pairing import Layout
+from bsdsbench.loaders.reading import check_all_values
 from bsdsbench.loaders.sets.identity import Identity, identify
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import AT_ODS
@@ -179,18 +180,14 @@ class Evaluation(TabularResult):
         return replace(self, records=records_with_groups(rows, self.records, self.name))
 
     def require_records(self) -> None:
-        """Raise DataError if the run has no counts per image.
-
-        This is so if the run was read from official result tables (eval_*.txt) alone.
-        """
+        """Raise DataError if the run has no counts per image, only official result tables."""
         if not self.records:
             raise DataError(f"{self.name}: no counts per image, expected a run with them")
 
     def place(self, what: str) -> str | None:
-        """Return the path of a folder of the run, or None if it is unknown.
+        """Return the path of a folder of the run, a key of `places`, or None if it is unknown.
 
-        `what` is a key of `places`. If the folder in `places` no longer exists, the path is
-        returned that was given for the folder when the run was made.
+        If the folder no longer exists, this is the path that was given when the run was made.
         """
         folder = self.places.get(what)
         return folder if folder and Path(folder).is_dir() else getattr(self.provenance, what)
@@ -203,20 +200,16 @@ class Evaluation(TabularResult):
 
     @property
     def set_line(self) -> str:
-        """Return the ground-truth set in words, such as "bsds500-test, 200 of 200 images".
-
-        Returns "" if the fingerprint of an image's ground truth is unknown.
-        """
+        """Return the ground-truth set in words, "bsds500-test, 200 of 200 images", or ""."""
         return self.identity.describe() if self.identity else ""
 
     @cached_property
     def tasks(self) -> tuple[Task, ...]:
         """Return the tasks that the run completes: it has their metric, protocol and whole set.
 
-        The ground-truth set is recognised by its fingerprint. If a task has no fingerprint, it must
-        be the task for which the run was made, and its ids and number of images must agree. A
-        reference run (stored counts of a published method) may have another protocol. A run with
-        failed images completes no task.
+        The set is recognised by its fingerprint. A task without a fingerprint must be the one for
+        which the run was made, and its ids and number of images must agree. A reference run may
+        have another protocol. A run with failed images completes no task.
         """
         if not self.records or not self.protocol.stated or self.failed:
             return ()
@@ -240,33 +233,37 @@ class Evaluation(TabularResult):
                 completed.append(task)
         return tuple(completed)
 
-    def _readings_of_metrics(self) -> list[Readings]:
-        """Return the options by which the run's files are read, for each metric that reads files.
-
-        Several metrics may share the way in which the first of them reads the files.
-        """
-        origin = self.provenance
-        readings = []
-        for metric in registry.readers(self.metrics):
-            of_metric = metric.readings(self.protocol, origin.pred_kind or "")
-            readings.append(of_metric.with_layouts(origin.pred_layout, origin.gt_layout))
-        return readings
-
     @cached_property
     def read_as(self) -> str:
-        """Describe how the files are read by each metric, or return "" if that is unknown."""
-        return describe_readings(self._readings_of_metrics(), self.records)
+        """Describe how the files are read, first by the first metric, or "" if that is unknown.
+
+        Metrics that read them differently follow as "; by METRIC, METRIC predictions ...".
+        """
+        origin = self.provenance
+        layouts = origin.pred_layout or Layout(), origin.gt_layout or Layout()
+        metrics_by_line: dict[str, list[str]] = {}
+        for metric in registry.readers(self.metrics):
+            readings = metric.readings(self.protocol, origin.pred_kind or "")
+            line = readings.describe(self.records, *layouts)
+            metrics_by_line.setdefault(line, []).append(metric.name)
+        phrases: list[str] = []
+        for line, metrics in metrics_by_line.items():
+            other = f"by {', '.join(metrics)} {line.removeprefix('Read as: ')}"
+            phrases.append(other if phrases else line)
+        return "; ".join(phrases)
 
     def verdict(self) -> list[InputWarning]:
         """Check the values of all files of the run together, and return warnings.
 
-        A shard is not checked, because it has only some of the files. Raises DataError if the files
-        cannot be interpreted in one consistent way, or if a metric finds that the set of images is
-        unsuitable, for example because it needs sequences of frames.
+        A shard, which has only some of the files, is not checked. Raises DataError if the files
+        cannot be interpreted in one consistent way, or if a metric refuses the set of images.
         """
         if self.provenance.shard or not self.records:
             return []
-        warnings = check_all_values(self._readings_of_metrics(), self.records)
+        kind = self.provenance.pred_kind or ""
+        readers = registry.readers(self.metrics)
+        readings = [metric.readings(self.protocol, kind) for metric in readers]
+        warnings = check_all_values(readings, self.records)
         for metric in map(registry.get, self.metrics):
             if isinstance(metric, ChecksSet):
                 options = metric.options_of(self.protocol)
@@ -369,8 +366,8 @@ class Evaluation(TabularResult):
     def image_scores(self, metric: str) -> dict[str, dict[str, float]]:
         """Return the scores of every image for a metric, as {image id: {key of a score: value}}.
 
-        Images are sorted by id. NaN is an undefined value. A run without records has only the
-        values that its official result tables list, or none.
+        NaN is an undefined value. A run without records has only the values that its official
+        result tables list.
         """
         if not self.records:
             return dict(self.reported[metric].get("images", ())) if metric in self.reported else {}
@@ -385,8 +382,7 @@ class Evaluation(TabularResult):
         """Return the scores of all images, as {part: {key of a score: [value of each image]}}.
 
         A part is a class, or whatever else the metric reports separately; the part "" is the whole
-        image. Values are in the order of the records. Scores that the run's options turn off have
-        no key.
+        image. Scores that the run's options turn off have no key.
         """
         if metric in self._images:
             return self._images[metric]
@@ -423,8 +419,7 @@ class Evaluation(TabularResult):
     def stack(self, metric: str) -> Counts:
         """Return the counts of a metric for all N images, as read-only arrays (N, ...) by name.
 
-        Arrays that all images share, such as thresholds, have no axis N. Raises DataError if the
-        run has no counts of the metric.
+        Arrays that all images share have no axis N. Raises DataError without counts of the metric.
         """
         if not self.records or metric not in self.metrics:
             known = ", ".join(self.metrics if self.records else ()) or "none"

@@ -47,9 +47,8 @@ class TableFooter(TypedDict):
 def table_footer(runs: Sequence[Evaluation]) -> TableFooter:
     """Return the texts below a table of runs.
 
-    The notes report, in this order: images that were left out, differences between runs, maps that
-    were averaged over scales, the protocols if runs have different ones, and the sources of
-    reference runs and shared runs.
+    The notes report left-out images, differences between runs, maps that were averaged over scales,
+    the protocols if these differ, and the sources of reference runs and shared runs.
     """
     lines = _differences_of(runs) if len(runs) > 1 else []
     names = []
@@ -76,12 +75,7 @@ def table_footer(runs: Sequence[Evaluation]) -> TableFooter:
 
 
 def _group_names(names: Sequence[str], texts: Sequence[str]) -> dict[str, list[str]]:
-    """Group names by a text that belongs to each of them.
-
-    names, texts : the names, and the text of each.
-
-    Returns a dict from each text to the names that have it. Names with an empty text are left out.
-    """
+    """Group names by the text of each, as {text: names}. Names with the text "" are left out."""
     names_by_text: dict[str, list[str]] = {}
     for name, text in zip(names, texts, strict=True):
         if text:
@@ -92,8 +86,8 @@ def _group_names(names: Sequence[str], texts: Sequence[str]) -> dict[str, list[s
 def reference_notes(runs: Sequence[Evaluation]) -> list[str]:
     """Return a line on the source of each reference run and each shared run.
 
-    If the runs differ in their ODS rule, a last line names the reference runs whose parameters have
-    no order, because their ODS cannot be interpolated.
+    If ODS rules differ, a last line names the reference runs whose parameters have no order, so
+    that their ODS cannot be interpolated.
     """
     lines: list[str] = []
     without_order: list[str] = []
@@ -114,9 +108,8 @@ def reference_notes(runs: Sequence[Evaluation]) -> list[str]:
 
 
 def _differences_of(runs: Sequence[Evaluation]) -> list[str]:
-    """Describe the differences between runs that a reader of their table must know, one per line.
+    """Describe the differences that forbid a comparison of runs, and differences in their images.
 
-    These are the differences that forbid a comparison of scores, and any difference in images.
     Differences of the protocol share one line, the first. A difference in metrics gets no line, as
     each metric has its own table.
     """
@@ -136,10 +129,7 @@ def _differences_of(runs: Sequence[Evaluation]) -> list[str]:
 
 
 def reading_line(runs: Sequence[Evaluation]) -> str:
-    """Describe how the files of the runs were interpreted.
-
-    If the runs differ in this, each description begins with the names of its runs.
-    """
+    """Describe how files were interpreted, after the names of runs if they differ in this."""
     names_by_line: dict[str, list[str]] = {}
     for run in runs:
         names_by_line.setdefault(run.read_as, []).append(run.name)
@@ -151,10 +141,7 @@ def reading_line(runs: Sequence[Evaluation]) -> str:
 
 
 def left_out_notes(left_out: Mapping[str, tuple[int, Mapping[str, str]]]) -> list[Note]:
-    """Return notes that say how many images each run left out, which ones, and why.
-
-    Runs that lack the same images for the same reasons share a note. A run that lacks no image has
-    none.
+    """Return notes on how many images runs left out, which ones, and why; equal ones are shared.
 
     left_out : name of a run or method -> (number of images that it has, {left-out image: reason}).
     """
@@ -191,13 +178,7 @@ def summarize_reasons(reasons: Mapping[str, str]) -> str:
 
 
 def signature_lines(names: Sequence[str], signatures: Sequence[str]) -> list[str]:
-    """Return a line for each different signature, with the names of the runs that have it.
-
-    A signature is the line that identifies the settings of a run. A run with an empty signature is
-    left out. If all runs have the same signature, the line names "each" instead of the runs.
-
-    names, signatures : the name and the signature of each run.
-    """
+    """Return a line for each different signature but "", with the names of its runs, or "each"."""
     lines = []
     for signature, its_names in _group_names(names, signatures).items():
         is_common = len(names) > 1 and its_names == list(names)
@@ -206,10 +187,9 @@ def signature_lines(names: Sequence[str], signatures: Sequence[str]) -> list[str
 
 
 def undefined_notes(columns: Mapping[str, Column], cells: Mapping[str, Any]) -> list[Note]:
-    """Return a note for each undefined score in a row, which explains when the score is undefined.
+    """Return a note for each undefined score (None) in a row: when the score is undefined.
 
-    columns : maps each key of the table to the metric's column, which holds the text of the note.
-    cells : maps each key of the table to the score, or to None if it is undefined.
+    columns, cells : key in the table -> the metric's column, and the score.
     """
     notes = []
     for key, column in columns.items():
@@ -243,8 +223,7 @@ def with_left_out(
 def curves_of(run: Evaluation, metric: str) -> dict[str, PRCurve]:
     """Return the precision-recall curves of a metric by part; the part "" is the overall curve.
 
-    A part is a class, or whatever else the metric reports separately. A part without a curve is
-    left out. If the run has no records, only the overall curve can be returned.
+    Parts, such as classes, without a curve are left out. A run without records has no parts.
     """
     definition = registry.get(metric)
     score = run.score(metric)
@@ -265,11 +244,9 @@ def is_area(score: str) -> bool:
 
 
 def late_starts_note(runs: Sequence[Evaluation], metric: str) -> str:
-    """Return a note that names the curves that start above recall 0, or "" if there are none.
+    """Return the note of `describe_late_starts`, or "" if the AP rules of the runs differ.
 
-    There is only a note if all runs have the same AP rule, and the rule counts precision 0 below
-    the start of a curve. Curves are named by their part and, if there are several runs, by their
-    run.
+    Curves are named by their part and, if there are several runs, by their run.
     """
     curves = {}
     ap_rules = set[str]()
@@ -282,11 +259,10 @@ def late_starts_note(runs: Sequence[Evaluation], metric: str) -> str:
 
 
 def _add_times(table: Table, runs: Sequence[Evaluation]) -> Table:
-    """Add a last column with the computing time of each run's detector, in milliseconds per image.
+    """Add a column with the milliseconds per image of each run's detector, and a note on machines.
 
-    A note names the machines on which the detectors ran. Times are ranked only if all come from one
-    machine. The first rows of the table belong to `runs`; any further rows have no time. If no run
-    has a time, the table is returned unchanged.
+    Times of several machines are not ranked. The first rows of the table belong to `runs`. If no
+    run has a time, the table is returned unchanged.
     """
     rows = [[*row, None] for row in table.rows]
     names_by_machine: dict[str, list[str]] = {}
@@ -352,7 +328,16 @@ def score_tables(
     """
     n_rows = len(runs) + len(extra)
     is_single, has_chosen = n_rows == 1, columns is not None
-    contents = _describe_contents(runs, n_rows)
+    contents = "scores" if is_single else f"{n_rows} methods"
+    if runs[0].records:
+        sizes = [len(run.records) for run in runs]
+        images = runs[0].set_line
+        if min(sizes) < max(sizes):
+            images = f"{min(sizes)} to {max(sizes)} images"
+        elif runs[0].signature.set.startswith("set:"):  # a set without a name
+            images = counted(sizes[0], "image")
+        contents += f" on {images}"
+    contents += f", protocol {runs[0].protocol.name}"
     footer = table_footer(runs)
     common_notes = [*footer["notes"], *notes]
     runs_by_metric: dict[str, list[Evaluation]] = {}
@@ -392,26 +377,6 @@ def score_tables(
     return select(tables, columns) if columns and "all" not in columns else tables
 
 
-def _describe_contents(runs: Sequence[Evaluation], n_rows: int) -> str:
-    """Describe the contents of tables, as in "3 methods on 200 images, protocol bsds500".
-
-    The number of images is given as a range if it differs between runs, and left out if the runs
-    have no counts per image. A set of images that has a name is described by its name.
-
-    n_rows : the number of rows of a table. With a single row, the text begins with "scores".
-    """
-    contents = "scores" if n_rows == 1 else f"{n_rows} methods"
-    if runs[0].records:
-        sizes = [len(run.records) for run in runs]
-        images = runs[0].set_line
-        if min(sizes) < max(sizes):
-            images = f"{min(sizes)} to {max(sizes)} images"
-        elif runs[0].signature.set.startswith("set:"):  # a set without a name
-            images = counted(sizes[0], "image")
-        contents += f" on {images}"
-    return f"{contents}, protocol {runs[0].protocol.name}"
-
-
 class _ScoreRow(NamedTuple):
     """A row of a table of scores."""
 
@@ -436,17 +401,12 @@ def _score_table(
 ) -> Table:
     """Make the table of a metric's overall scores, or of the scores of its parts.
 
-    A column is shown if at least one row has its score, even an undefined one, and if it is one of
-    the metric's usual columns. The second condition is dropped if the user has chosen columns
-    (`has_chosen`), because `select` then restricts the table later.
+    A column is shown if at least one row has its score, even an undefined one, and if it is usual
+    or the user has chosen columns (`has_chosen`), to which `select` restricts the table later.
 
-    runs : the runs that have the metric. In a table of overall scores, the first rows belong to
-        them.
-    labels : the columns in front of the scores. They contain PART in a table of parts.
-    rows : the rows, in the order in which they are printed.
-    is_single : True if the table of overall scores has a single row. It then has more columns, and
-        scores have one more decimal.
-    has_chosen : True if the user has chosen columns.
+    runs : the runs that have the metric; the first rows of a table of overall scores are theirs.
+    labels : the columns in front of the scores, with PART in a table of parts.
+    is_single : True if the table of overall scores has a single row, with more columns and digits.
     intervals : as in `score_tables`.
     """
     usual_keys = metric.usual(metric.options_of(runs[0].protocol))  # None: no restriction
@@ -472,7 +432,13 @@ def _score_table(
     cells_of_rows: list[list[Cell]] = []
     row_notes = []
     for k, row in enumerate(rows):
-        cells = _fill_row(row, columns)
+        cells: dict[str, Cell] = {}
+        for key, column in columns.items():
+            cell: Cell = value_at(row.scores, column.key)
+            mark = row.marks.get(column.key)
+            if mark is not None and isinstance(cell, int | float):
+                cell = Estimate(cell, mark=f"[{mark}]" if mark else "", comparable=False)
+            cells[key] = cell
         is_published = not has_parts and k >= len(runs)
         notes_on_row = [] if is_published else undefined_notes(columns, cells)
         if "over" in row.scores:
@@ -501,10 +467,7 @@ def _score_table(
 
 
 def _number_lines(metric: Metric, rows: Sequence[_ScoreRow]) -> list[str]:
-    """Return a line for each row with its numbers of objects.
-
-    These are the scores in `metric.numbers`. A row without any of them gets no line.
-    """
+    """Return a line for each row that has numbers of objects, the scores in `metric.numbers`."""
     lines = []
     for row in rows:
         present = [column.key for column in metric.numbers if column.key in row.scores]
@@ -514,28 +477,10 @@ def _number_lines(metric: Metric, rows: Sequence[_ScoreRow]) -> list[str]:
     return lines
 
 
-def _fill_row(row: _ScoreRow, columns: Mapping[str, Column]) -> dict[str, Cell]:
-    """Return the cells of a row, by the keys of `columns`.
-
-    A score with a mark becomes an Estimate that does not compete for the best of its column.
-
-    columns : key in the table -> the metric's column.
-    """
-    cells: dict[str, Cell] = {}
-    for key, column in columns.items():
-        cell: Cell = value_at(row.scores, column.key)
-        mark = row.marks.get(column.key)
-        if mark is not None and isinstance(cell, int | float):
-            cell = Estimate(cell, mark=f"[{mark}]" if mark else "", comparable=False)
-        cells[key] = cell
-    return cells
-
-
 def _partial_mean_notes(row: _ScoreRow, columns: Mapping[str, Column]) -> list[Note]:
     """Return notes on the scores of a row that are means over only some images or classes.
 
-    The row must list such scores as "over", a mapping from the key of a score to {unit: (number of
-    units in the mean, number of all units)}, where the unit is a word such as "images".
+    The row lists them as "over": key -> {unit, such as "images": (number in the mean, of all)}.
     """
     notes = []
     for key, column in columns.items():
@@ -548,9 +493,8 @@ def _partial_mean_notes(row: _ScoreRow, columns: Mapping[str, Column]) -> list[N
 def _part_rows(metric: Metric, runs: Sequence[Evaluation], is_single: bool) -> list[_ScoreRow]:
     """Return the rows for the parts of a metric, such as classes, sorted by part, then by run.
 
-    If the overall table has several rows (`is_single` is False), a part is left out in two cases:
-    if the metric has no columns for parts, or if the scores of the part are already columns of the
-    overall table. An ODS at the first or last threshold is marked.
+    Unless the overall table has a single row, parts without columns of their own are left out, and
+    parts whose scores it has already. An ODS at the first or last threshold is marked.
     """
     rows_by_part: dict[str, list[_ScoreRow]] = {}
     for run in runs:
@@ -568,20 +512,16 @@ def _part_rows(metric: Metric, runs: Sequence[Evaluation], is_single: bool) -> l
 
 
 def _adds_scores(metric: Metric, path: Sequence[str]) -> bool:
-    """Return True if a part of a metric has a score that is not in the metric's overall table.
-
-    path : the keys that lead to the scores of the part in the metric's scores.
-    """
+    """Return True if a part, to whose scores `path` leads, adds to the metric's overall table."""
     part_keys = [column.key for column in metric.part_columns if column.score]
     overall_keys = [column.key for column in metric.columns]
     return bool(part_keys) and ".".join((*path, part_keys[0])) not in overall_keys
 
 
 def table_column(column: Column, digits: int, prefix: str = "") -> Field:
-    """Convert a metric's column to a column of a table, with `digits` decimals.
+    """Convert a metric's column to a field of a table, with `digits` decimals.
 
-    Its key in the table is `prefix` and the metric's key, with "_" for ".". A column that is not a
-    score, such as a threshold, is not ranked.
+    Its key is `prefix` and the metric's key, with "_" for ".". What is no score is not ranked.
     """
     return Field(
         prefix + column.key.replace(".", "_"),

@@ -119,10 +119,7 @@ class Provenance:
     chosen: tuple[int, ...] = ()
 
     def to_mapping(self) -> dict[str, object]:
-        """Return the known values as plain values for JSON, by the names of the fields.
-
-        Unknown values are left out, and so are layouts with one file per image.
-        """
+        """Return the known values for JSON, without layouts that have one file per image."""
         known = {}
         for name, value in attrs.asdict(self, recurse=False).items():
             if value in (None, (), Layout()):
@@ -136,10 +133,7 @@ class Provenance:
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, object]) -> Provenance:
-        """Rebuild a Provenance from the values that `to_mapping` returned.
-
-        Values that are missing or malformed become unknown.
-        """
+        """Rebuild a Provenance from JSON. Values that are missing or malformed become unknown."""
         known: dict[str, Any] = {}
         for field in attrs.fields(cls):
             value = values.get(field.name)
@@ -185,7 +179,7 @@ class Records:
     """
 
     def __init__(self, path: Path) -> None:
-        """Open the file, or create it if missing. The caller holds the lock of its folder.
+        """Open or create the file. The caller holds the lock of its folder.
 
         Raises sqlite3.Error or UnicodeDecodeError if the file is damaged.
         """
@@ -209,9 +203,7 @@ class Records:
             raise
 
     def changed_sources(self, sources: Mapping[str, str]) -> list[str]:
-        """Store the hash of each metric's source file, and return metrics whose hash has changed.
-
-        A metric without a stored hash counts as unchanged.
+        """Store the hash of each metric's source file, and return the metrics with another one.
 
         sources : name of a metric -> hash of its source file
         """
@@ -237,10 +229,7 @@ class Records:
         return None
 
     def add(self, record: ImageRecord, data: bytes) -> None:
-        """Store a record, or replace the stored record of the same image.
-
-        `data` holds the bytes of the record, made by `pack_record`.
-        """
+        """Store a record, of which `data` are the bytes, or replace that of the same image."""
         row = (record.image_id, record.fingerprint, data, digest(data))
         self.database.execute("insert or replace into record values (?, ?, ?, ?)", row)
         self.fingerprints[record.image_id] = record.fingerprint
@@ -250,8 +239,8 @@ class Records:
 def locked_records(out: Path, fresh: bool) -> Iterator[Records]:
     """Lock the folder OUT for a run, and yield the records that an earlier call has stored.
 
-    If `fresh` is True or the file of records is damaged, the stored records are deleted first.
-    result.json is deleted too, because OUT is not a result until the run ends.
+    They are deleted first if `fresh` is True or their file is damaged, and so is result.json,
+    because OUT is not a result until the run ends.
 
     Raises RunLockedError if another run holds the lock, and OSError if the disk is full.
     """
@@ -275,12 +264,9 @@ def locked_records(out: Path, fresh: bool) -> Iterator[Records]:
 
 
 def save_run(run: Evaluation, out: Path, progress: Progress | None = None) -> None:
-    """Write a run, with its metrics' own files, into the folder OUT, replacing an earlier result.
+    """Write a run, with files such as official tables, into OUT, replacing an earlier result.
 
-    Some metrics have own files, such as the official tables of boundaries.
-
-    The new result.json is first written under another name. It gets its final name after all other
-    files are written, so a folder with result.json is always complete.
+    result.json gets its name after all other files are written, so a folder with it is complete.
 
     progress : called with (files written, approximate total, name of the file)
 
@@ -314,12 +300,9 @@ def save_run(run: Evaluation, out: Path, progress: Progress | None = None) -> No
 def _result_bytes(run: Evaluation, out: Path, counts: bytes) -> bytes:
     """Return the content of result.json, for a run in the folder OUT.
 
-    It has one line per image, and all other fields are indented. The values of images are not,
-    because that would take ten times as long.
-
-    The run's places are written relative to OUT, so that OUT and these folders can be moved
-    together. If the content would be too large to be read back, the list of images is left empty;
-    the counts of all images are in counts.npz anyway.
+    It has one line per image, and all other fields are indented. The run's places are written
+    relative to OUT, so that OUT and these folders can be moved together. If the content would be
+    too large to be read back, the list of images is left empty; counts.npz has all images.
 
     counts : the content of counts.npz, whose hash is stored
     """
@@ -338,16 +321,15 @@ def _result_bytes(run: Evaluation, out: Path, counts: bytes) -> bytes:
         fields.append(f"{encode(key)}: {as_json(value).rstrip()}")
     start = "{\n " + ",\n ".join(fields) + ',\n "images": [\n  '
     data = (start + ",\n  ".join(map(encode, images)) + "\n ]\n}\n").encode()
-    if too_much_json(data):  # to read back; nothing is lost, as counts.npz has all images
+    if too_much_json(data):
         data = (start + "\n ]\n}\n").encode()
     return data
 
 
 def read_result(folder: Path) -> RunArguments:
-    """Read the folder of a finished run, and return the arguments of an Evaluation.
+    """Read the folder of a finished run, as the arguments of an Evaluation.
 
-    Raises FileFormatError if a file is missing or damaged, has another schema, or belongs to
-    another run.
+    Raises FileFormatError if a file is missing, damaged, or of another schema or run.
     """
     path = folder / RESULT
     data = read_bytes(path)
@@ -392,17 +374,13 @@ def is_run(folder: Path) -> bool:
 def pack_record(record: ImageRecord) -> bytes:
     """Convert a record to the bytes that are stored in records.db.
 
-    The bytes are one line of JSON, followed by the raw bytes of all arrays of counts. The line is a
-    list. Its first items are the record's fields named in _FIELDS, in this order. Then follow
+    The bytes are one line of JSON, followed by the raw bytes of all arrays of counts, int64 in the
+    smallest unsigned type that holds them. The line is a list of the fields in _FIELDS, and of
 
-    - evidence: what the values in the files show about their meaning, for example that a map has
-      only the values 0 and 255. It is a list of [metric, pred, gt]. The first entry has the metric
-      "" and is for the first metric. Further entries exist only for metrics whose evidence differs.
-      pred and gt are each a list of two items: the numbers of `Evidence.row`, and the file's name.
+    - evidence: a list of [metric, pred, gt], with the metric "" for the first metric, and an entry
+      for each metric whose evidence differs; pred and gt are [`Evidence.row`, name of the file]
     - arrays: [metric, name, dtype, shape] for each array, in the order in which they are stored
     - groups: a dict from column to value
-
-    Counts of type int64 are stored in the smallest unsigned type that holds their largest value.
     """
     # Faster than an .npz by 0.4 ms per image
     arrays: list[tuple[str, str, str, tuple[int, ...]]] = []
@@ -448,17 +426,14 @@ def arrays_of_records(
 ) -> dict[str, NDArray[Any]]:
     """Convert the records of N images to the arrays of counts.npz.
 
-    The arrays are
-
-    - ids (N,), sizes (N, 2), fingerprints (N,) and so on: the fields of the records named in
-      _FIELDS
+    - ids (N,), sizes (N, 2), fingerprints (N,) and so on: the fields in _FIELDS
     - pred_values (N, 3 + LEVELS) and pred_files (N,), gt_values and gt_files: the evidence for the
       first metric, see `Evidence.row`
     - METRIC:pred_values and so on: the evidence for a metric, if it differs from the first metric's
     - groups (N,): the groups of each image as JSON, if any image has groups
     - METRIC.NAME (N, ...): the counts, repeated for each image if all images share them
 
-    stacks : metric -> name -> counts, with the shape (N, ...), or (...) if all images share them
+    stacks : metric -> name -> counts, as `Evaluation.stack` returns them
 
     Raises DataError if there are more images or bytes than `unpack_records` accepts.
     """
@@ -497,9 +472,8 @@ def arrays_of_records(
 def npz_bytes(arrays: Mapping[str, NDArray[Any]], level: int = 3, comment: bytes = b"") -> bytes:
     """Return the bytes of an .npz file with these arrays. Equal arrays give equal bytes.
 
-    level : the strength of the compression, from 0 to 9. Level 6 takes three times as long as level
-        3
-    comment : bytes to append as the comment of the archive, which are then its last bytes
+    level : the strength of the compression; 6 takes three times as long as 3
+    comment : the comment of the archive, which is at its very end
     """
     buffer = BytesIO()
     # Unlike np.savez, `open` always writes the same date
@@ -521,10 +495,9 @@ def unpack_records(path: Path, data: bytes) -> tuple[ImageRecord, ...]:
 
 
 def records_of_arrays(arrays: dict[str, NDArray[Any]]) -> tuple[ImageRecord, ...]:
-    """Rebuild the records of N images from the arrays that `arrays_of_records` made of them.
+    """Rebuild records from the arrays of `arrays_of_records`, all but counts of which are removed.
 
-    All arrays other than counts are removed from `arrays`. Damaged arrays may raise any exception:
-    call this within `errors_naming`, which reports them.
+    Damaged arrays may raise any exception: call this within `errors_naming`, which reports them.
     """
     n_images = arrays["ids"].size
     if n_images > MAX_IMAGES:
@@ -562,12 +535,7 @@ def records_of_arrays(arrays: dict[str, NDArray[Any]]) -> tuple[ImageRecord, ...
 
 
 def _pop_evidence(arrays: dict[str, NDArray[Any]], metric: str) -> list[Sides]:
-    """Remove a metric's evidence from `arrays`, and return the evidence of each image.
-
-    Evidence is what the values in the files show about their meaning.
-
-    metric : the name of the metric, or "" for the first metric
-    """
+    """Remove a metric's evidence from `arrays`, and return that of each image; "": the first."""
     by_side: dict[str, list[Evidence]] = {}
     for side in _SIDES:
         prefix = f"{metric}:{side}" if metric else side
@@ -579,9 +547,8 @@ def _pop_evidence(arrays: dict[str, NDArray[Any]], metric: str) -> list[Sides]:
 def _counts_per_image(arrays: Mapping[str, NDArray[Any]], n_images: int) -> list[dict[str, Any]]:
     """Split the counts of all N images into one mapping per image, {metric: {name: counts}}.
 
-    If an array that images may share, such as thresholds, is equal for all images, they get views
-    of one copy. Ragged arrays, which were padded with rows of NaN to equal lengths, lose these
-    rows.
+    Of an array that images share, such as thresholds, they get views of one copy. Ragged arrays
+    lose the rows of NaN with which they were padded to equal lengths.
 
     arrays : "METRIC.NAME" -> counts (N, ...)
     """

@@ -17,6 +17,7 @@ from scipy.io import savemat
 
 import bsdsbench as bb
 from bsdsbench.errors import DataError, InputWarning
+from bsdsbench.loaders.pairing import Layout
 from bsdsbench.loaders.reading import Kind, Readings, ReadOptions, _distinct_values, _void_levels
 from bsdsbench.scores.counts import LEVELS, Evidence, ImageRecord, Values
 from tests.helpers.runs import counted, refused
@@ -467,7 +468,7 @@ WORDS = [
 
 @pytest.mark.parametrize(("side", "shown", "forms", "words"), WORDS)
 def test_a_reading_in_words(side, shown, forms, words):
-    assert words in side.describe(shown, forms)
+    assert words in side.describe(shown, Layout(), forms)
 
 
 @pytest.mark.parametrize("form", ["table", "markdown", "latex", "json", "html"])
