@@ -19,7 +19,6 @@ from bsdsbench.results.score_tables import (
     table_column,
     undefined_notes,
 )
-from bsdsbench.scores.ratios import short
 from bsdsbench.tables.table import Cell, Estimate, Field, Note, Table
 from bsdsbench.text import counted
 
@@ -324,7 +323,7 @@ def _detectable_note(
     """
     score = differences[0].score
     detectable = [d.least for d in differences if d.score == score and not math.isnan(d.least)]
-    texts = sorted(short(least, 3 if least >= 0.001 else 4) for least in detectable)
+    texts = sorted(f"{least:.3f}" if least >= 0.001 else f"{least:.4f}" for least in detectable)
     if not texts:
         return []
     span = texts[0] if texts[0] == texts[-1] else f"{texts[0]} to {texts[-1]}, by pair,"
@@ -345,7 +344,7 @@ def _solver_and_interval_notes(
     excludes 0 but p before correction is not significant, or the other way round.
     """
     notes = []
-    if reach := sorted(short(d.solver_moves, 4) for d in differences if d.solver):
+    if reach := sorted(f"{d.solver_moves:.4f}" for d in differences if d.solver):
         span = reach[0] if reach[0] == reach[-1] else f"{reach[0]} to {reach[-1]}, by row"
         notes.append(
             f"~ below {span}, by which the official matching itself can move a score: it is "

@@ -28,7 +28,6 @@ from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.score_tables import is_area, late_starts_note
 from bsdsbench.runs.keywords import Plan, RunKeywords, plan
 from bsdsbench.scores.curve import LATE_START, NOTHING_BELOW, PRCurve
-from bsdsbench.scores.ratios import short
 from bsdsbench.text import counted
 
 
@@ -200,6 +199,6 @@ def _late_boundary_start_note(examination: checks.Examination) -> str:
         return ""
     return (
         f"note: the curve of the {counted(len(soft), 'image')} measured starts at recall "
-        f"{short(float(recall_at_highest), 2)}; what lies below counts 0 in AP (rule "
+        f"{float(recall_at_highest):.2f}; what lies below counts 0 in AP (rule "
         f"{protocol.ap_rule})"
     )

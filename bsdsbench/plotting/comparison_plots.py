@@ -32,7 +32,6 @@ from bsdsbench.plotting.style import (
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.score_names import full_name, unknown_score
-from bsdsbench.scores.ratios import short
 
 _ROW_HEIGHT = 2.2  # in font sizes
 _MAX_LABEL_WIDTH = 0.5  # as a fraction of the figure's width
@@ -171,7 +170,7 @@ def _draw_ranks(
     value_of = {i.run: i.value for i in comparison.intervals if i.score == score}
     letters = letters_in(_MAX_LABEL_WIDTH * figure_width())
     labels = [
-        textwrap.fill(f"{rank}  {name} {short(value_of[name])}", letters)
+        textwrap.fill(f"{rank}  {name} {value_of[name]:.3f}", letters)
         for rank, name in zip(ranks.rank, ranks.names, strict=True)
     ]
     max_lines = 1 + max(label.count("\n") for label in labels)

@@ -59,7 +59,6 @@ from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.score_names import chosen_scores, score_name
 from bsdsbench.scores.curve import AP_RULES
-from bsdsbench.scores.ratios import short
 
 _BOX = "box"
 _GOLDEN_RATIO = 0.618034
@@ -317,7 +316,7 @@ def plot_runs(
         published_displays = list(map(PRCurveDisplay.from_published, published_results))
         for display, entry in zip(published_displays, published_results, strict=True):
             if ap and ap_rules == {entry.ap_rule}:  # AP of one rule only
-                display.name += f", AP {short(entry.boundary['ap'])}"
+                display.name += f", AP {entry.boundary['ap']:.3f}"
         figure = plot_curves([*(curve.display for curve in curves), *published_displays])
         ax = figure.axes[0]
         for curve in curves:
@@ -373,7 +372,7 @@ def _draw_human_point(ax: Axes, human: bool | Evaluation) -> _Entry:
         f = find_published(["human"])[0].boundary["ods"]
         recall, precision = HUMAN_POINT
     marker: Any = {"markersize": 5.5 * marker_scale(), "color": HUMAN, "zorder": 4}
-    (artist,) = ax.plot([recall], [precision], "D", label=f"[F={short(f)}] {name}", **marker)
+    (artist,) = ax.plot([recall], [precision], "D", label=f"[F={f:.3f}] {name}", **marker)
     return _Entry(f, artist)
 
 

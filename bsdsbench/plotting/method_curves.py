@@ -23,7 +23,6 @@ from bsdsbench.errors import DataError, Setting
 from bsdsbench.plotting.curve_display import CurveDisplay
 from bsdsbench.plotting.style import GREY
 from bsdsbench.results.given_runs import as_runs
-from bsdsbench.scores.ratios import short
 
 # Kinds of curves that are averaged over runs -> (y, x): y is averaged at equal x
 AVERAGED = {
@@ -170,11 +169,11 @@ def _mean_text(values: Sequence[float], spread: Spread) -> str:
     """
     scores = ScoresOfRuns(tuple(values))
     if len(values) == 1:
-        return short(scores.mean)
+        return f"{scores.mean:.3f}"
     if spread is Spread.RANGE:
-        return f"{short(scores.mean)}, {short(min(values))} to {short(max(values))}"
+        return f"{scores.mean:.3f}, {min(values):.3f} to {max(values):.3f}"
     half_width = scores.se if spread is Spread.SE else scores.sd
-    return f"{short(scores.mean)} ± {short(half_width)}"
+    return f"{scores.mean:.3f} ± {half_width:.3f}"
 
 
 class _Points(NamedTuple):

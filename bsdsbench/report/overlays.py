@@ -31,7 +31,6 @@ from bsdsbench.plotting import style
 from bsdsbench.protocol.fields import listed_values
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.runs.sources import find_sources
-from bsdsbench.scores.ratios import short
 
 # The colours of the pixel classes of `DrawnSteps`, in the order of the classes, as "#rrggbb"
 _EVERY_COLOR = ("#FFFFFF", *style.PIXEL_COLORS.values(), *style.ERROR_COLORS.values())
@@ -189,7 +188,7 @@ def paint_image(
             classes = np.where(void & (classes == 0), np.uint8(VOID_CLASS), classes)
         mark = steps.marks[k] if steps.marks else None
         pixels = _paint(classes, photo, opacity, mark)
-        yield Painted(kind, pixels, f"{steps.measure} {short(steps.scores.f[k])}")
+        yield Painted(kind, pixels, f"{steps.measure} {steps.scores.f[k]:.3f}")
 
 
 def _steps_to_paint(steps: DrawnSteps, ods_threshold: float | None) -> dict[str, int]:

@@ -9,7 +9,6 @@ import numpy as np
 from bsdsbench.comparison.comparison import Comparison
 from bsdsbench.comparison.comparison_tables import heading
 from bsdsbench.results.score_names import lower_is_better
-from bsdsbench.scores.ratios import short
 from bsdsbench.tables.table import Estimate, Note, Table
 
 _MAX_COMPARED = 4  # how many runs the verdict compares with the best run
@@ -56,7 +55,7 @@ def _difference_line(comparison: Comparison, best: str, other: str, score: str) 
         low, high = sorted((abs(difference.low), abs(difference.high)))
         if (difference.low < 0) != (difference.high < 0):  # 0 is inside the interval
             low = -low
-        p = "p < 0.001" if difference.p_holm < 0.001 else f"p = {short(difference.p_holm)}"
+        p = "p < 0.001" if difference.p_holm < 0.001 else f"p = {difference.p_holm:.3f}"
         interval = f"{comparison.percent} interval {low:.3f} to {high:.3f}"
         basis = f"{interval}, {p} after Holm's correction"
         is_real = difference.significant(comparison.level)

@@ -35,7 +35,6 @@ from bsdsbench.scores.ratios import (
     Weights,
     divide,
     harmonic_mean,
-    short,
     weighted_sum,
 )
 from bsdsbench.tables.result_object import TabularCurve
@@ -397,8 +396,8 @@ def describe_late_starts(curves: Mapping[str, PRCurve], rule: str) -> str:
         has_blank = rule == "seism" and curve.blank is not None and curve.blank.any()
         if start <= LATE_START or has_blank or np.isnan(average_precision(curve, rule)):
             continue
-        starts.append(f"{short(start, 2)} ({name})" if name else short(start, 2))
-        areas.append(short(float(area(curve, "endpoints"))))
+        starts.append(f"{start:.2f} ({name})" if name else f"{start:.2f}")
+        areas.append(f"{float(area(curve, 'endpoints')):.3f}")
     if not starts:
         return ""
     subject = "the curve starts" if len(starts) == 1 else "the curves start"

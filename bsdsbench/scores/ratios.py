@@ -202,8 +202,3 @@ def weighted_mean(weights: Weights, values: NDArray[Any]) -> F8:
     is_defined = ~np.isnan(values)
     total = weighted_sum(weights, np.where(is_defined, values, 0.0))
     return defined_ratio(total, weighted_sum(weights, is_defined))
-
-
-def short(value: float, digits: int = 3) -> str:
-    """Format a score with a fixed number of decimals, such as "0.788" or "1.000"."""
-    return f"{value:.{digits}f}"

@@ -19,7 +19,6 @@ from bsdsbench.plotting import (
     plot_curves,
     plot_spaces,
 )
-from bsdsbench.scores.ratios import short
 from tests.helpers.simulated import simulated_run
 
 LABELS = np.array([-1, 1, -1, 1, -1, 1, -1])
@@ -54,7 +53,7 @@ def test_a_run_is_drawn_with_its_best_point(runs):
     assert xy(shown.line_) == [score.curve.recall.tolist(), score.curve.precision.tolist()]
     assert xy(shown.point_) == [[score.ods.recall], [score.ods.precision]]
     assert (shown.ax_.get_xlabel(), shown.ax_.get_xlim()) == ("Recall", (0, 1))
-    assert legend_texts(shown.ax_) == [f"[F={short(score.ods.f)}] mine"]
+    assert legend_texts(shown.ax_) == [f"[F={score.ods.f:.3f}] mine"]
 
 
 def test_f_over_threshold(runs):

@@ -9,7 +9,6 @@ import pytest
 import bsdsbench as bb
 from bsdsbench.plotting.grid import draw_grid
 from bsdsbench.report.worst import worst_figure, worst_table
-from bsdsbench.scores.ratios import short
 from tests.helpers.making import make_set
 from tests.helpers.runs import call, counted, refused, write_maps
 from tests.helpers.simulated import simulated_run
@@ -121,7 +120,7 @@ def test_a_figure_of_pictures_fits_and_its_text_overlaps_nothing(outs, tmp_path,
     shown = [text.get_text() for text in figure.texts]
     assert [text for text in shown if text in ids] == ids
     f = runs[0].image_scores("boundary")
-    assert shown.count(f"F {short(f[ids[0]]['ods'])}") >= 2
+    assert shown.count(f"F {f[ids[0]]['ods']:.3f}") >= 2
     for k, box in enumerate(boxes):
         assert box.x0 >= -1
         assert box.x1 <= figure.bbox.width + 1
