@@ -82,25 +82,28 @@ def _is_count(value: object, most: int) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool) and 1 <= int(value) <= most
 
 
-def _is_shard(value: object) -> bool:
-    """Return True if the value is a tuple (I, N) with 1 <= I <= N <= 10**7: the shard I of N."""
-    if not (isinstance(value, tuple) and len(value) == 2):
-        return False
-    return _is_count(value[1], 10**7) and _is_count(*value)
-
-
-def _is_executor(value: object) -> bool:
-    """Return True if the value is any kind of executor, or the name or address of one."""
-    is_name = isinstance(value, str) and _EXECUTORS.fullmatch(value) is not None
-    return is_name or isinstance(value, Executor | DaskClient | DaskCluster)
-
-
 TEXT_CHECK = _Check(
     lambda value: isinstance(value, str) and value != "" and is_text(value), "text in UTF-8"
 )
 PATH_CHECK = _Check(lambda value: isinstance(value, str | os.PathLike), "a path")
 NAMES_CHECK = _Check(
     lambda value: not isinstance(value, str) and isinstance(value, Iterable), "names in a list"
+)
+_SHARD = _Check(
+    lambda value: (
+        isinstance(value, tuple)
+        and len(value) == 2
+        and _is_count(value[1], 10**7)
+        and _is_count(*value)
+    ),
+    "(I, N) with 1 <= I <= N",
+)
+_EXECUTOR = _Check(
+    lambda value: (
+        isinstance(value, Executor | DaskClient | DaskCluster)
+        or (isinstance(value, str) and _EXECUTORS.fullmatch(value) is not None)
+    ),
+    "thread, process, auto, dask://HOST:PORT, an Executor, or a Dask Client or cluster",
 )
 _FUNCTION = _Check(callable, "a function")
 _FLAG = _Check(lambda value: isinstance(value, bool), "True or False")
@@ -184,7 +187,7 @@ class RunKeywords:
     shard: tuple[int, int] = keyword(
         "Evaluate part I of N of the images; merge joins the parts.",
         (1, 1),
-        _Check(_is_shard, "(I, N) with 1 <= I <= N"),
+        _SHARD,
         metavar="I/N",
     )
     errors: bool = keyword(
@@ -208,10 +211,7 @@ class RunKeywords:
         "2,000 images of folders, else threads), dask://HOST:PORT or tcp://HOST:PORT (Dask); in "
         "Python also a concurrent.futures.Executor, a Dask Client or a LocalCluster. "
         'Default in Python: thread. A script with processes needs `if __name__ == "__main__":`.',
-        check=_Check(
-            _is_executor,
-            "thread, process, auto, dask://HOST:PORT, an Executor, or a Dask Client or cluster",
-        ),
+        check=_EXECUTOR,
         metavar="E",
     )
     out: StrPath | None = keyword(

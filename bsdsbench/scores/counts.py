@@ -170,9 +170,7 @@ def _are_match_counts(arrays: Mapping[str, Any]) -> bool:
 def checked_counts(arrays: Mapping[str, Any]) -> Counts:
     """Convert the arrays of an image to `Counts`, or to `MatchCounts` if they include matches.
 
-    `Counts` are returned unchanged.
-
-    Raises DataError or ShapeError if the arrays are not valid counts.
+    Raises DataError or ShapeError if the arrays are not valid counts. `Counts` are not checked.
     """
     if "matches" not in arrays and arrays.keys() >= set(MATCH_COLUMNS):
         columns = ", ".join(MATCH_COLUMNS)
@@ -183,10 +181,9 @@ def checked_counts(arrays: Mapping[str, Any]) -> Counts:
 
 
 def counts_of(arrays: Mapping[str, Any]) -> Counts:
-    """Build `Counts` or `MatchCounts` without checking the arrays.
+    """Build `Counts` or `MatchCounts` of int64 or float64 arrays that are known to be valid.
 
-    This is for arrays, int64 or float64, that are known to be valid counts, for example those of
-    our kernels or of a pickle. They are not copied, but made read-only in place.
+    They are not copied, but made read-only in place.
     """
     kind = MatchCounts if _are_match_counts(arrays) else Counts
     counts = kind.__new__(kind)
@@ -199,17 +196,15 @@ def counts_of(arrays: Mapping[str, Any]) -> Counts:
 def stack_counts(
     images: Sequence[Mapping[str, Any]], shared: Sequence[str] = (), ragged: Sequence[str] = ()
 ) -> dict[str, NDArray[Any]]:
-    """Stack the counts of one or more images into one array for each name.
-
-    The first axis of a stacked array is that of the images.
+    """Stack the counts of one or more images, along a new first axis, into one array per name.
 
     shared: names of arrays that are equal in all images, such as "thresholds". They are returned
         once, without an axis of images.
     ragged: names of arrays (length, ...) whose length may differ between images. They become
         float64 (images, longest length, ...), padded with NaN at the end.
 
-    Raises ShapeError if the names differ between images, if a shared array differs, or if any other
-    array that is not ragged differs in shape.
+    Raises ShapeError if images differ in their names, a shared array, or the shape of any other
+    array that is not ragged.
     """
     for image in images:
         if missing := image.keys() ^ images[0].keys():
@@ -277,12 +272,7 @@ class Evidence:
     file: str = ""  # name of the first file, or the image's id if there is no file
 
     def __or__(self, other: Evidence) -> Evidence:
-        """Combine the evidence of two sets of maps.
-
-        The properties of both are kept, and the numbers of maps are added. Of the other fields, the
-        larger `levels` (compared as tuples), the larger `strongest` and the alphabetically first
-        `file` are kept.
-        """
+        """Combine the evidence of two sets of maps, with the larger levels and the first file."""
         return Evidence(
             values=self.values | other.values,
             levels=max(self.levels, other.levels),
@@ -292,23 +282,15 @@ class Evidence:
         )
 
     def row(self) -> list[float]:
-        """Return the evidence as 3 + LEVELS numbers, from which `of_row` rebuilds it.
-
-        They are the integer value of the flags in `values`, then `strongest` and `maps`, and then
-        `levels`, padded with NaN. The file name is not included.
-        """
+        """Return values, strongest, maps and levels, padded with NaN, as 3 + LEVELS numbers."""
         padding = [math.nan] * (LEVELS - len(self.levels))
         return [self.values.value, self.strongest, self.maps, *self.levels, *padding]
 
     @classmethod
     def of_row(cls, row: Iterable[float], file: str) -> Evidence:
-        """Rebuild the evidence of a file from its name and the numbers that `row()` returned.
+        """Rebuild the evidence of a file from its name and the numbers of `row()`.
 
-        The numbers are the properties (the integer value of the flags), the largest value of a
-        faint map, the number of maps, and the levels. Levels that are NaN are padding and are
-        dropped.
-
-        Raises ValueError or TypeError if `row` does not have this form.
+        Raises ValueError or TypeError if these have another form.
         """
         values, strongest, maps, *levels = map(float, row)
         known_levels = tuple(level for level in levels if not math.isnan(level))
@@ -378,10 +360,7 @@ class ImageRecord:
     others: Mapping[str, Sides] = field(default_factory=dict)
 
     def evidence_for(self, metric: str) -> Sides:
-        """Return what the image's files show about the meaning of their values, for a metric.
-
-        If the metric has no evidence of its own in `others`, that of the first metric is returned.
-        """
+        """Return the evidence for a metric: that in `others`, or else that of the first metric."""
         return self.others.get(metric, Sides(self.pred, self.gt))
 
     def __post_init__(self) -> None:
@@ -394,10 +373,7 @@ class ImageRecord:
         object.__setattr__(self, "groups", ReadOnlyDict(self.groups))
 
     def equals(self, other: object) -> bool:
-        """Return True if `other` is a record with the same id, size, fingerprint and counts.
-
-        Counts are compared bit for bit. All other fields are ignored.
-        """
+        """Return True if two records have the same id, size, fingerprint and counts."""
         if not isinstance(other, ImageRecord) or self.counts.keys() != other.counts.keys():
             return False
         compared = ("image_id", "size", "fingerprint")
@@ -426,11 +402,7 @@ class Score(TabularResult, _Named[Any]):
     """
 
     def __init__(self, values: Mapping[str, Any]) -> None:
-        """Copy `values`, and make the arrays and mappings in it read-only.
-
-        A mapping becomes an `OperatingPoint` if its keys are exactly the fields of a point, and a
-        `Score` otherwise. Arrays are not copied: the score holds a read-only view.
-        """
+        """Store read-only views of arrays, and each mapping as an `OperatingPoint` or a `Score`."""
         scores = dict(values)
         for name, value in scores.items():
             if isinstance(value, np.ndarray):
@@ -442,10 +414,7 @@ class Score(TabularResult, _Named[Any]):
         super().__init__(scores)
 
     def numbers(self) -> dict[str, float]:
-        """Return all numbers as a flat dict, whose keys are dotted paths such as "ods.f".
-
-        Undefined numbers (NaN) are included. Texts, arrays and curves are left out.
-        """
+        """Return all numbers, also NaN, by dotted paths such as "ods.f"."""
         numbers: dict[str, float] = {}
         for name, value in self.items():
             if isinstance(value, Score):
@@ -456,9 +425,9 @@ class Score(TabularResult, _Named[Any]):
         return numbers
 
     def to_mapping(self) -> dict[str, object]:
-        """Return the numbers, texts and tuples of texts or integers as a nested dict for JSON.
+        """Return numbers, texts and tuples of texts or integers as a nested dict for JSON.
 
-        NaN and infinity become None, tuples become lists. All other values are left out.
+        NaN and infinity become None. All other values are left out.
         """
         plain: dict[str, Any] = {}
         for name, value in self.items():
@@ -509,19 +478,14 @@ class OperatingPoint(Score):
 
 
 def sample_scores(tree: Mapping[str, Any], k: int = 0) -> dict[str, object]:
-    """Pick the scores of one sample from the scores of S samples of a data set.
+    """Pick the scores of the k-th of S samples, the data set itself or a resample of it.
 
-    A sample is the data set itself, or a resample of it for a bootstrap or jackknife.
+    tree: scores by name, in nested mappings: arrays (S,), which become numbers, arrays (S, ...),
+        stacks of S curves, or None.
 
-    tree: the scores by name, in nested mappings. A score is an array (S,) or (S, ...), a stack of S
-        curves, or None. In the result an array (S,) becomes a Python number, and a stack of curves
-        becomes its k-th curve.
-    k: index of the sample.
-
-    The entry "over" of the tree tells how many values each mean includes. It maps the name of a
-    score to a unit ("images", for example), and the unit to an array (S, 2): the number of values
-    that are defined, and the number of all values. In the result these are two integers. The entry
-    lists only the means that leave out some values but not all.
+    Its entry "over" tells how many values each mean includes: the name of a score -> a unit, such
+    as "images" -> array (S, 2), the numbers of values that are defined, and of all values. In the
+    result these are two integers, of means that leave out some values but not all.
     """
     over = tree.get("over", {})
     if over and not all(isinstance(numbers_by_unit, Mapping) for numbers_by_unit in over.values()):
@@ -545,20 +509,16 @@ def sample_scores(tree: Mapping[str, Any], k: int = 0) -> dict[str, object]:
 
 
 def part_of(tree: object, path: Sequence[str]) -> Any:
-    """Return the value that a sequence of keys leads to in nested mappings.
-
-    Returns None if a key is missing, and `tree` itself if `path` is empty.
-    """
+    """Return the value to which keys lead in nested mappings, or None if a key is missing."""
     for name in path:
         tree = tree.get(name) if isinstance(tree, Mapping) else None
     return tree
 
 
 def value_at(tree: Mapping[str, Any], key: str) -> Any:
-    """Return the value at a dotted path in nested scores, such as "ods.threshold".
+    """Return the value at a dotted path in nested scores, such as "ods.threshold", or None.
 
-    If the path ends at a point of a curve, such as "ods", the F of the point is returned. If the
-    scores have no such value, None is returned.
+    If the path ends at a point of a curve, such as "ods", this is the F of the point.
     """
     value = part_of(tree, key.split("."))
     return value.get("f") if isinstance(value, Mapping) else value

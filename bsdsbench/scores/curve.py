@@ -115,19 +115,16 @@ class PRCurve(TabularCurve):
         )
 
     def with_whole_image(self, precision: ArrayLike) -> PRCurve:
-        """Return the curve with a new first row for threshold 0, at which every pixel is on.
+        """Return the curve with a first row for threshold 0, at which every pixel is on: R is 1.
 
-        The recall of the new row is 1, and its precision is `precision`: a number, or an array (S,)
-        for a stack of S curves. A curve that already has such a row is returned unchanged.
+        `precision` is a number, or an array (S,) for a stack of S curves. A curve that has such a
+        row is returned unchanged.
         """
         if self.whole_image:
             return self
 
         def with_first(value: ArrayLike, old: NDArray[Any]) -> NDArray[Any]:
-            """Return `old`, (T,) or (S, T), with a new first column.
-
-            `value` is a number, or an array (S,) with a number for each curve of a stack.
-            """
+            """Return `old`, (T,) or (S, T), after a first column, a number or an array (S,)."""
             first = np.broadcast_to(np.asarray(value)[..., None], (*old.shape[:-1], 1))
             return np.concatenate([first, old], axis=-1)
 
@@ -150,12 +147,10 @@ class PRCurve(TabularCurve):
         return replace(self, precision=self.precision[k], recall=self.recall[k], blank=blank)
 
     def at(self, threshold: float) -> OperatingPoint:
-        """Return the point at a threshold, interpolated linearly between the curve's thresholds.
+        """Return the point at a threshold, with linearly interpolated precision and recall.
 
-        Precision and recall are interpolated, and F is computed from them. For a stack of S curves
-        the fields are arrays (S,).
-
-        Raises DataError for a threshold below the first or above the last.
+        For a stack of S curves the fields are arrays (S,). Raises DataError for a threshold below
+        the first or above the last.
         """
         t = self.thresholds
         if not t[0] <= threshold <= t[-1]:
@@ -169,11 +164,7 @@ class PRCurve(TabularCurve):
         return _operating_point(np.full(recall.shape, float(threshold)), recall, precision)
 
     def points(self) -> dict[str, F8]:
-        """Return the arrays of the curve as a dict.
-
-        "thresholds" has the shape (T,). "precision", "recall" and "f" have the shape (T,), or
-        (S, T) for a stack of S curves.
-        """
+        """Return thresholds, precision, recall and F as a dict of arrays."""
         return {name: getattr(self, name) for name in ("thresholds", "precision", "recall", "f")}
 
     def numbers(self) -> dict[str, float]:
@@ -206,12 +197,11 @@ ODS_RULES = {
 def best(curve: PRCurve, rule: str = "interpolated") -> OperatingPoint:
     """Return the point of a curve with the largest F, which the boundary benchmark calls ODS.
 
-    If several points have the same F, the one with the lowest threshold is returned. For a stack of
-    S curves, the fields of the point are arrays (S,).
+    Of points with the same F, it is the one with the lowest threshold. For a stack of S curves, the
+    fields of the point are arrays (S,).
 
-    rule: a key of ODS_RULES. "maximum" considers only the thresholds of the curve. "interpolated"
-        also considers points between them: it samples each segment between adjacent thresholds at
-        100 points, like maxF in collect_eval_bdry.m.
+    rule: a key of ODS_RULES. "interpolated" considers 100 points of each segment between adjacent
+        thresholds, like maxF in collect_eval_bdry.m.
     """
     t = curve.thresholds
     f, precision, recall = map(np.atleast_2d, (curve.f, curve.precision, curve.recall))  # (S, T)
@@ -237,10 +227,10 @@ class _Positions(NamedTuple):
 
 
 def _best_in_segments(f: F8, precision: F8, recall: F8) -> _Positions:
-    """Find the position of the highest F on each of S curves, at 100 points of every segment.
+    """Find the first position of the highest F on each of S curves, at 100 points of every segment.
 
     A segment joins two adjacent thresholds. Precision and recall are interpolated linearly along
-    it, and F is computed from them. If several points have the same F, the first is returned.
+    it, and F is computed from them.
 
     f, precision, recall: (S, T), the rates of each curve at T >= 2 thresholds.
 
@@ -275,27 +265,17 @@ def _best_in_segments(f: F8, precision: F8, recall: F8) -> _Positions:
 
 
 def _operating_point(threshold: F8, recall: F8, precision: F8) -> OperatingPoint:
-    """Build a point of a curve, or S points of a stack of curves, and compute its F.
-
-    The arguments have the shape (), or (S,) for a stack. The fields of a single point are Python
-    numbers, and those of S points are arrays.
-    """
+    """Build a point of a curve (arguments of shape (), fields that are numbers), or S points."""
     point = np.stack([threshold, recall, precision, harmonic_mean(precision, recall)])
     t, r, p, f = point if recall.ndim else point.tolist()
     return OperatingPoint(threshold=t, recall=r, precision=p, f=f)
 
 
 def average_precision(curve: PRCurve, rule: str = "bsds") -> F8:
-    """Compute the average precision (AP) of a curve, or of each curve in a stack.
+    """Compute the average precision (AP), `area` by a rule of AP_RULES, of a curve or a stack.
 
-    AP is the `area` under the curve, with one exception. If all thresholds have the same recall,
-    and this recall is above 0, the curve is a single point, and AP is NaN. The rule "step" gives an
-    area even then.
-
-    rule: a key of AP_RULES.
-
-    Returns float64 of shape (), or (S,) for a stack of S curves. Raises ProtocolError for an
-    unknown rule.
+    If all thresholds have the same recall above 0, the curve is a single point, and AP is NaN
+    unless the rule is "step". Raises ProtocolError for an unknown rule.
     """
     if rule == "step":
         return area(curve, rule)
@@ -307,16 +287,13 @@ def average_precision(curve: PRCurve, rule: str = "bsds") -> F8:
 def area(curve: PRCurve, rule: str = "bsds") -> F8:
     """Compute the area under a precision-recall curve, or under each curve in a stack.
 
-    The area is NaN if the curve lacks what the rule needs: "edter" needs the row of threshold 0,
-    and "seism" needs `blank`, which marks the thresholds without a detection.
+    It is NaN if the curve lacks what the rule needs, the row of threshold 0 for "edter" and `blank`
+    for "seism". It is 0 without points and, by the rules that interpolate between points (all but
+    "101-point" and "step"), with fewer than two distinct recalls.
 
-    The area is 0 if the curve has no points. All rules but "101-point" and "step" interpolate
-    between points, so the area is also 0 if the points have fewer than two distinct recalls.
+    rule: a key of AP_RULES. Raises ProtocolError for an unknown one.
 
-    rule: a key of AP_RULES.
-
-    Returns float64 of shape (), or (S,) for a stack of S curves. Raises ProtocolError for an
-    unknown rule.
+    Returns float64 of shape (), or (S,) for a stack of S curves.
 
     >>> curve = PRCurve(np.array([0.3, 0.6]), np.array([0.5, 1.0]), np.array([0.6, 0.2]))
     >>> round(float(area(curve)), 4), round(float(area(curve, "101-point")), 4)
@@ -346,9 +323,8 @@ def area(curve: PRCurve, rule: str = "bsds") -> F8:
 def _points_by_recall(curve: PRCurve, rule: str) -> F8:
     """Return the points of S curves from which an AP rule computes the area, by ascending recall.
 
-    Each threshold gives a point. Points with the same recall are sorted by ascending threshold. If
-    a curve starts at threshold 0, where every pixel is predicted (`whole_image`), that point is
-    left out. Some rules differ:
+    Each threshold gives a point, but for threshold 0 of the whole image. Points with the same
+    recall are sorted by ascending threshold. Some rules differ:
 
     - edter and step keep the point of threshold 0
     - sbd and step sort points with the same recall by descending threshold
@@ -375,17 +351,13 @@ def _points_by_recall(curve: PRCurve, rule: str) -> F8:
 
 
 def describe_late_starts(curves: Mapping[str, PRCurve], rule: str) -> str:
-    """Return a note about precision-recall curves that start at a recall far above 0.
+    """Return a note about curves that start above the recall LATE_START, or "" if there are none.
 
-    Some AP rules (NOTHING_BELOW) count the precision below the smallest recall of a curve as 0, so
-    a late start lowers AP. The note names the curves whose smallest recall is above LATE_START. For
-    each of them it gives this recall, and for comparison the AP by the rule "endpoints", which has
-    no such gap. Curves whose AP is NaN are left out.
+    The AP rules NOTHING_BELOW count the precision below the smallest recall of a curve as 0. The
+    note gives this recall and, for comparison, the AP by "endpoints". Curves whose AP is NaN are
+    left out.
 
-    curves: maps names to curves; the name "" is not printed.
-    rule: the AP rule that was used, a key of AP_RULES.
-
-    Returns "" if no curve needs a note, which is always so for rules that are not in NOTHING_BELOW.
+    curves: name -> curve; the name "" is not printed.
     """
     if rule not in NOTHING_BELOW:
         return ""
@@ -437,16 +409,12 @@ def recall_at_half(curve: PRCurve) -> dict[str, F8]:
 
 
 def _recall_between(p: F8, r: F8, low: I8, high: I8, level: F8, undefined: float) -> F8:
-    """Interpolate recall linearly at a given precision, between two points of each of S curves.
+    """Interpolate recall at the precision `level` (S,), between two points of each of S curves.
 
     p, r (S, T): precision and recall of each curve at T thresholds.
-    low, high (S,): for each curve, the indices of two thresholds. The precision at `low` is the
-        lower one; if both are equal, the recall at `low` is used, unless `high` has the wanted
-        precision exactly.
-    level (S,): the precision at which the recall is wanted.
+    low, high (S,): the indices of two thresholds, of which `high` has the higher precision. If
+        both are equal, the recall at `low` is taken, unless `high` has the level exactly.
     undefined: the value for curves whose precision at `high` is below the level.
-
-    Returns float64 (S,).
     """
     curves = np.arange(len(p))
     p0, p1 = p[curves, low], p[curves, high]
@@ -469,20 +437,14 @@ def curve_scores(
     A sample is the data set itself, or a resample of it for a bootstrap or jackknife.
 
     thresholds (T,): in ascending order.
-    matches int (N, T, 4): the counts of each image; the last axis has the columns MATCH_COLUMNS.
+    matches int (N, T, 4): the counts of each image, with the columns MATCH_COLUMNS.
     weights int (S, N): number of copies of each image in each sample.
     protocol: has the operator and the rules for ODS and AP.
     r50: if True, "r50" and "edges_r50" of `recall_at_half` are returned too.
-    ap: function that computes the AP (S,) of a stack of S curves. If None, the protocol's AP rule
-        is used.
+    ap: function that computes the AP (S,) of a stack of S curves, by default the protocol's rule.
 
-    Returns a dict with these entries:
-    "curve": the stack of S curves, computed from counts that are summed over images
-    "ods": the point with the largest F on each curve by the protocol's ODS rule; its fields are
-        arrays (S,)
-    "ois": the point that is reached if each image uses its own best threshold; its fields are
-        arrays (S,)
-    "ap", "n_images", and with `r50` also "r50" and "edges_r50": arrays (S,)
+    Returns a dict with the `curve` of the summed counts, the `best` point on it "ods", the point
+    "ois" (`_best_per_image`), and "ap", "n_images" and so on; for S samples each is (S,).
     """
     curve = PRCurve.of_counts(thresholds, weighted_sum(weights, matches), protocol.operator)
     scores: dict[str, Any] = {
@@ -500,11 +462,8 @@ def _best_per_image(
 ) -> OperatingPoint:
     """Return the point that is reached if each image uses its own best threshold (OIS).
 
-    For each image, the counts at the threshold with its largest F are taken. They are summed over
-    images, and recall, precision and F are computed from the sums.
-
-    The parameters are those of `curve_scores`. The fields of the point are arrays (S,), but its
-    threshold is None.
+    The counts at these thresholds, with the largest F of each image, are summed over images. The
+    parameters are those of `curve_scores`.
     """
     best_step = np.empty(len(matches), np.int64)  # index of each image's best threshold
     for k in range(0, len(matches), BLOCK):

@@ -54,18 +54,12 @@ def divide(numerator: NDArray[Any], denominator: NDArray[Any]) -> F8:
 
 
 def defined_ratio(numerator: ArrayLike, denominator: ArrayLike) -> F8:
-    """Return numerator / denominator as float64, and NaN where the denominator is not above 0.
-
-    The arguments are numbers or arrays of equal or broadcastable shapes.
-    """
+    """Return numerator / denominator as `ratio`, but NaN where the denominator is not above 0."""
     return np.where(np.asarray(denominator) > 0, ratio(numerator, denominator), np.nan)
 
 
 def defined_mean(values: F8, axis: int = -1) -> F8:
-    """Return the mean of an array along an axis, leaving out NaN.
-
-    Where all values along the axis are NaN, the mean is NaN.
-    """
+    """Return the mean of an array along an axis, leaving out NaN. The mean of nothing is NaN."""
     is_defined = ~np.isnan(values)
     total = np.where(is_defined, values, 0.0).sum(axis=axis)
     return defined_ratio(total, is_defined.sum(axis=axis))
@@ -123,15 +117,13 @@ BLOCK = 1024
 
 
 def weighted_sum(weights: Weights, values: NDArray[Any]) -> F8:
-    """Sum the values of N images for each of S samples of these images.
+    """Sum the values of N images for each of S samples of these images, as float64 (S, ...).
 
     weights int (S, N): number of copies of each image in each sample.
-    values (N, ...): the value, or array of values, of each image: integers or floats. An image with
-        weight 0 is left out, even if its values are NaN.
+    values (N, ...): integers or floats. An image with weight 0 is left out, even if it has NaN.
 
-    Returns float64 (S, ...). Sums of integers are far below 2^53, and so exact in any order. Floats
-    are added in the order of the images, so that rounding does not depend on how the work was
-    divided.
+    Sums of integers are far below 2^53, and so exact in any order. Floats are added in the order of
+    the images, so that rounding does not depend on how the work was divided.
     """
     n = len(values)
     are_integers = values.dtype.kind in "iub"
@@ -154,16 +146,13 @@ def weighted_sum(weights: Weights, values: NDArray[Any]) -> F8:
 
 
 def _multiply_in_blocks(weights: Weights, values: NDArray[Any], are_integers: bool) -> F8:
-    """Multiply weights (S, N) by values (N, K) in blocks of images, and return the (S, K) product.
+    """Return the product of weights (S, N) and values (N, K) as float64, in blocks of images.
 
-    Integers are multiplied as float32, which takes half the time of float64. To keep the result
-    exact, each block has so few images that no sum can exceed 2^24. If that limit allows fewer than
-    64 images per block, float32 is no longer faster, and float64 is used instead.
+    Integers are multiplied as float32, in half the time of float64, if blocks of 64 images or more
+    have no sum above 2^24, up to which float32 is exact.
 
-    For floats, the weights are converted to a sparse matrix. The product then adds the images in
-    order and skips those with weight 0, so NaN values of such images do not affect the result.
-
-    Returns float64. `are_integers` tells whether `values` holds integers or floats.
+    For floats, the weights become a sparse matrix, whose product adds the images in order and skips
+    those with weight 0, even if their values are NaN.
     """
     n = len(values)
     dtype: type[np.floating[Any]] = np.float64
@@ -191,12 +180,9 @@ def _multiply_in_blocks(weights: Weights, values: NDArray[Any], are_integers: bo
 
 
 def weighted_mean(weights: Weights, values: NDArray[Any]) -> F8:
-    """Average the values of N images for each of S samples of these images.
+    """Average the values of N images, but NaN, for each of S samples, as float64 (S, ...).
 
-    weights int (S, N): number of copies of each image in each sample.
-    values (N, ...): the value, or array of values, of each image. NaN is left out of the means.
-
-    Returns float64 (S, ...). The mean of no values is NaN.
+    The parameters are those of `weighted_sum`. The mean of no values is NaN.
     """
     values = np.asarray(values, np.float64)
     is_defined = ~np.isnan(values)
