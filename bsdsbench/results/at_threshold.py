@@ -18,12 +18,11 @@ if TYPE_CHECKING:
 def at_threshold_of(run: Evaluation, other: Evaluation) -> list[Table]:
     """Score a run at the ODS threshold of another run, for instance of a run on a validation set.
 
-    Returns one table for each metric that has a curve in both runs. Its only row gives precision,
-    recall and F of `run` at that threshold and, for comparison, the ODS and the ODS threshold of
-    `run`.
+    Returns one table for each metric that has a curve in both runs, with precision, recall and F of
+    `run` at that threshold and its own ODS.
 
-    Raises DataError if the runs differ in their protocol, in the kind of their predicted maps, or
-    in their range of thresholds. Raises DataError too if no metric has a curve in both runs.
+    Raises DataError if there is no such metric, or if the runs differ in their protocol, in the
+    kind of their predicted maps, or in their range of thresholds.
     """
     only_alike = "a threshold holds for one protocol and kind of maps"
     for pair in pair_differences([other, run]):

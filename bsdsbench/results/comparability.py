@@ -98,11 +98,7 @@ def comparability(a: Evaluation, b: Evaluation | Task) -> list[Difference]:
 
 
 def changed_sources(a: Evaluation, b: Evaluation) -> list[str]:
-    """Return the names of plug-in metrics whose source files differ between two runs.
-
-    A plug-in metric is defined in another package, in a file that may have been changed between the
-    runs. A metric whose file is unknown in one of the runs is not returned.
-    """
+    """Return the metrics of other packages whose source files are known to differ between runs."""
     sources_a, sources_b = (run.provenance.sources or {} for run in (a, b))
     return [name for name, source in sources_a.items() if source != sources_b.get(name, source)]
 
@@ -110,9 +106,8 @@ def changed_sources(a: Evaluation, b: Evaluation) -> list[str]:
 def _task_differences(run: Evaluation, task: Task) -> list[Difference]:
     """List the differences in protocol, ground truth or images between a run and a published task.
 
-    A run that completes the task has no differences. The protocol of the run is not compared if it
-    is unknown, or if the run is a reference run. If the fingerprint of the run's ground truth is
-    unknown, the numbers of images are compared instead.
+    A run that completes the task has none. Reference runs and unknown protocols are not compared.
+    Without a fingerprint of the run's ground truth, the numbers of images are compared.
     """
     if any(task.name == known.name for known in run.tasks):
         return []
@@ -133,9 +128,7 @@ def _task_differences(run: Evaluation, task: Task) -> list[Difference]:
 def _reading_differences(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
     """Yield a difference if the masks of one run have two values and those of the other are gray.
 
-    Gray masks are thresholded before they are scored, so the threshold moves their outlines. Masks
-    with two values do not depend on the threshold. Nothing is yielded unless both runs predict
-    masks and the values of every file are known.
+    Nothing is yielded unless both runs predict masks and the values of every file are known.
     """
     contents = []
     for run in (a, b):
@@ -158,10 +151,9 @@ def _reading_differences(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
 def _image_differences(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
     """Yield a difference if the runs have different images.
 
-    The difference forbids a comparison except in one case: the runs share at least one image, and
-    each run was allowed to leave out the images that only the other run has. An image may be left
-    out if it could not be evaluated, if its ground truth is empty, or if the run skips missing
-    predictions.
+    It forbids a comparison unless the runs share an image, and each was allowed to leave out those
+    that only the other has: they could not be evaluated, have empty ground truth, or the run skips
+    missing predictions.
     """
     ids_a, ids_b = frozenset(a.image_ids), frozenset(b.image_ids)
     if not ids_a or not ids_b or ids_a == ids_b:
@@ -180,12 +172,10 @@ def _image_differences(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
 def _truth_differences(
     a: Evaluation, b: Evaluation, metrics: Sequence[str]
 ) -> Iterator[Difference]:
-    """Yield a difference if the runs have different annotations of an image that both runs have.
+    """Yield a difference, which names the image, for the first with different annotations.
 
-    The difference has the field "truth" and names the first such image. If one of the `metrics`
-    uses all that is annotated, the fingerprints of all that is annotated are compared. Otherwise,
-    or if these are unknown, the fingerprints of the boundaries are compared. If these are unknown
-    too, the numbers of ground-truth pixels are compared.
+    The fingerprints of all that is annotated are compared if they are known and one of the metrics
+    uses all, otherwise those of the boundaries or, if unknown, the numbers of ground-truth pixels.
     """
     records_b = {record.image_id: record for record in b.records}
     reads_all = any(registry.get(name).reads_whole_truth for name in metrics)
@@ -203,11 +193,7 @@ def _truth_differences(
 
 
 def _same_totals(a: ImageRecord, b: ImageRecord) -> bool:
-    """Return True if an image has the same numbers of ground-truth pixels in both runs.
-
-    a, b : the records of the image in the two runs. Counts of metrics that only one run has, or
-        that do not count such pixels, are ignored
-    """
+    """Return True if records of an image have the same numbers of ground-truth pixels, if any."""
     for metric in a.counts.keys() & b.counts.keys():
         totals = [np.unique(getattr(r.counts[metric], "total_gt", ())) for r in (a, b)]
         if not np.array_equal(totals[0], totals[1]):
@@ -230,11 +216,7 @@ class PairDifference(NamedTuple):
 
 
 def pair_differences(runs: Sequence[Evaluation]) -> list[PairDifference]:
-    """List the differences between each run and the runs before it.
-
-    If a run differs from several earlier runs in the same field, only the first difference is
-    listed.
-    """
+    """List the first difference in each field between each run and the runs before it."""
     listed = list[PairDifference]()
     known = set[tuple[int, str]]()  # (number of the run, field)
     for k, run in enumerate(runs):

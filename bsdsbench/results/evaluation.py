@@ -372,11 +372,11 @@ class Evaluation(TabularResult):
         if not self.records:
             return dict(self.reported[metric].get("images", ())) if metric in self.reported else {}
         values = self.image_values(metric).get("", {})  # "": the overall scores of each image
-        keys = [c.key for c in registry.get(metric).image_columns if c.key in values]
-        return {
-            record.image_id: {key: values[key][k] for key in keys}
-            for k, record in enumerate(self.records)
-        }
+        scores: dict[str, dict[str, float]] = {image_id: {} for image_id in self.image_ids}
+        for column in registry.get(metric).image_columns:
+            for row, value in zip(scores.values(), values.get(column.key, ()), strict=False):
+                row[column.key] = value
+        return scores
 
     def image_values(self, metric: str) -> dict[str, dict[str, list[Any]]]:
         """Return the scores of all images, as {part: {key of a score: [value of each image]}}.

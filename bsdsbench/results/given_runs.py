@@ -70,11 +70,10 @@ def as_runs(
 
 
 def _distinguish_names(runs: list[Evaluation], places: Mapping[int, str]) -> None:
-    """Make the names of runs distinct by adding that part of their paths in which they differ.
+    """Make the names of runs distinct in place, by the part of their paths in which they differ.
 
-    Runs named "hed" in out/a and out/b become "hed (a)" and "hed (b)". If one of the runs with the
-    same name came from a URL, the whole URLs or paths are added instead. The list `runs` is changed
-    in place.
+    Runs "hed" in out/a and out/b become "hed (a)" and "hed (b)". If one of them came from a URL,
+    whole URLs or paths are added.
 
     places : index of a loaded run in `runs` -> its URL or absolute path
     """

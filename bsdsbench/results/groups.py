@@ -115,11 +115,9 @@ def group_rows(
 
 
 def _resolve_id(name: str, known: Collection[str]) -> str:
-    """Return the known image id to which a name in a table refers.
+    """Return the known image id to which a name in a table, the id or a path, refers.
 
-    The name may be the id itself or the path of a file. The first of these spellings that is a
-    known id is returned: the name, the name with "/" for a backslash, that path without its suffix,
-    and the file's id without folder and suffix. If none is known, `name` is returned unchanged.
+    A path may have backslashes, a suffix and folders. A name that refers to none is returned.
     """
     path = name.replace("\\", "/")
     file_id = id_of(path)  # without folder and suffix
@@ -135,11 +133,8 @@ def _find_rows(
 ) -> dict[str, int]:
     """Return, for each image in `images`, the index of its row in the table.
 
-    Images in `others` may have rows too, which are ignored. If `others` is None, the table may have
-    rows for any image.
-
-    Raises one DataError that lists the images with several rows, the images without a row, and the
-    rows whose image is unknown.
+    Rows of images in `others`, None for any image, are ignored. Raises one DataError that lists the
+    images with several rows or none, and the rows whose image is unknown.
     """
     known = None if others is None else {*images, *others}
     ids = [_resolve_id(name, images if known is None else known) for name in table.ids]
@@ -159,8 +154,6 @@ def _find_rows(
 
 def _match_pattern(pattern: str, ids: Sequence[str]) -> _GroupTable:
     """Search for a regular expression in every image id, and make a column of each named group.
-
-    A named group that takes no part in the match of an id gives the value None.
 
     Raises DataError if the expression is malformed, has no named group, or is not found in some id.
     """
@@ -185,9 +178,8 @@ def _match_pattern(pattern: str, ids: Sequence[str]) -> _GroupTable:
 def _read_groups(groups: Any, images: Collection[str]) -> _GroupTable:
     """Convert groups, in any form that `group_rows` accepts, to a table.
 
-    If `groups` is a mapping of mappings, its keys decide how it is read. It is {id: {column:
-    value}} if any key means one of the `images`, and {column: {id: value}} otherwise. A mapping
-    {id: group} becomes one column with the name "group".
+    A mapping of mappings is {id: {column: value}} if any key means one of the `images`, and
+    {column: {id: value}} otherwise. A mapping {id: group} becomes a column "group".
     """
     if isinstance(groups, str | os.PathLike):
         return _read_csv(groups)
@@ -222,13 +214,10 @@ def _read_groups(groups: Any, images: Collection[str]) -> _GroupTable:
 def _split_off_ids(
     source: str, columns: dict[str, list[Any]], default_to_first: bool = False
 ) -> _GroupTable:
-    """Separate the column of image ids from the other columns, and return them as a table.
-
-    The id column is the first name of ID_COLUMNS that occurs in `columns`. If none occurs, the
-    first column is used, provided that `default_to_first` is True.
+    """Separate the column of image ids, named in ID_COLUMNS, from the other columns of a table.
 
     source : the name of the input, for error messages.
-    columns : the values of each column by its name, one value per image.
+    default_to_first : without a column of that name, take the first one.
 
     Raises DataError if there is no id column, or if the columns differ in length.
     """
@@ -244,9 +233,8 @@ def _split_off_ids(
 
 
 def _read_csv(path: str | os.PathLike[str]) -> _GroupTable:
-    """Read a table of groups from a CSV file in UTF-8 with a header.
+    """Read a table of groups from a CSV file in UTF-8 with a header and "," or ";" or tabs.
 
-    The separator is a comma, a semicolon or a tab: the first of these that the header contains.
     Raises FileFormatError if a row is shorter or longer than the header, or if the header has fewer
     than two columns, an empty name or a repeated name.
     """
@@ -276,10 +264,7 @@ def _read_csv(path: str | os.PathLike[str]) -> _GroupTable:
 
 
 def _check_distinct(names: Sequence[str], source: str) -> None:
-    """Raise FaultError if a column name occurs twice.
-
-    source : the name of the input, with which the message begins, or "" for none.
-    """
+    """Raise FaultError, which begins with the source unless it is "", if a name occurs twice."""
     if repeated := [name for name, n in Counter(names).items() if n > 1]:
         line = f"column {repeated[0]!r} is there twice, expected once"
         raise FaultError(f"{source}: {line}" if source else line)
@@ -288,12 +273,8 @@ def _check_distinct(names: Sequence[str], source: str) -> None:
 def group_value(raw_value: object, what: str) -> Value:
     """Convert the raw value of an image in a table of groups to a float, a text or None.
 
-    A number becomes a float, but a text of digits stays text. None, NaN and blank text become None,
-    which stands for a missing value. Anything else, and True and False, becomes text.
-
-    what : the name of the value in the error message.
-
-    Raises DataError if the number is infinite.
+    A number becomes a float; None, NaN and blank text become None, a missing value; anything else,
+    also True and False, becomes text. Raises DataError, which names `what`, for infinity.
     """
     if isinstance(raw_value, Real) and not isinstance(raw_value, bool):
         number = float(raw_value)
@@ -312,12 +293,9 @@ def text_of(value: Value) -> str:
 
 
 def records_with_groups(rows: Rows, records: Sequence[ImageRecord], name: str) -> list[ImageRecord]:
-    """Return copies of the records, with the groups in `rows` added to the groups that they have.
+    """Return copies of the records of a run with the groups in `rows` added to those they have.
 
-    rows : image id -> column -> value
-    name : the name of the run, for the error message
-
-    Raises DataError if a record already has another value in a column.
+    Raises DataError, which names the run, if a record already has another value in a column.
     """
     grouped = []
     for record in records:
@@ -424,18 +402,14 @@ def partition(records: Sequence[ImageRecord], by: str, uncut: bool = False) -> P
 def _divide(
     column: str, values: Sequence[Value], edges: Sequence[float], *, open_ended: bool
 ) -> Partition:
-    """Divide images into ranges of a column of numbers.
+    """Divide images into ranges of a column of numbers, of which those with an image are groups.
 
-    Only ranges with at least one image become groups. Images without a number form the last group.
-
-    column : the name of the column, for error messages
-    values : the number of each image, as a float or as text with leading zeros, or None if it is
-        missing
-    edges : the limits in ascending order. A range includes its lower limit
-    open_ended : True if the user gave the limits. There is then a range below the first limit and a
-        range above the last one, and empty ranges between limits are listed in `Partition.empty`.
-        False if the limits are quartiles. The ranges then extend from the smallest to the largest
-        value, which is included
+    values : the number of each image, as a float or as text with leading zeros. Images without a
+        number (None) form the last group.
+    edges : the limits in ascending order. A range includes its lower limit.
+    open_ended : True for limits of the user: there is then a range below the first limit and one
+        above the last, and empty ranges between limits are listed in `Partition.empty`. Ranges of
+        quartiles extend from the smallest to the largest value, which is included.
 
     Raises DataError if a value is text other than a number.
     """
@@ -468,12 +442,10 @@ def _divide(
 
 
 def image_clusters(records: Sequence[ImageRecord], column: str) -> Partition:
-    """Divide images into clusters: the images that have the same value in a column.
+    """Divide images into clusters of the same value in a column, in order of their first images.
 
     Images of a cluster, such as frames of one video, are not independent, so statistics treat the
-    cluster as a unit. Clusters are numbered in order of their first image.
-
-    Raises DataError if an image has no value.
+    cluster as a unit. Raises DataError if an image has no value.
     """
     groups = partition(records, column, uncut=True)
     if lacking := [r.image_id for r in records if r.groups.get(groups.column) is None]:
@@ -489,9 +461,8 @@ def image_clusters(records: Sequence[ImageRecord], column: str) -> Partition:
 def frames_note(records: Sequence[ImageRecord]) -> str:
     """Return a line that advises the use of clusters if most images look like frames of videos.
 
-    Images belong to one sequence if their ids are equal except for the last number. Only sequences
-    of at least _MIN_FRAMES images count. Returns "" unless there are two or more such sequences
-    that together hold more than half of all images.
+    Frames of a sequence have ids that differ in the last number only. The line is "" unless two or
+    more sequences of at least _MIN_FRAMES frames hold more than half of all images.
     """
     stems = Counter(match.groups() for r in records if (match := _FRAME.fullmatch(r.image_id)))
     sequences = {stem: n for stem, n in stems.items() if n >= _MIN_FRAMES}

@@ -40,9 +40,8 @@ _BEST_OF_IMAGE = {
 def image_table(run: Evaluation) -> Table:
     """Return a table with one row per image: its id, size, scores for every metric, and groups.
 
-    If the run has several metrics, the keys of scores begin with the metric, as in
-    "region_covering". The table is marked `aside`, so that summaries of all tables, for which it is
-    too long, leave it out. Images without counts follow in the last rows, with the reason.
+    With several metrics, the keys of scores begin with the metric, as in "region_covering". Images
+    without counts are in the last rows, with the reason.
     """
     columns = [Field("image", "Image")]
     columns += [Field(key, key.capitalize(), "", "d") for key in ("rows", "columns")]
@@ -65,8 +64,7 @@ def image_table(run: Evaluation) -> Table:
 def _group_fields(records: Sequence[ImageRecord], others: Sequence[Field]) -> list[Field]:
     """Return a field for each column that groups the images.
 
-    The key of a field is the name of the column, NAME. If one of the fields in `others` has this
-    key, it is group_NAME.
+    Its key is the name of the column, after "group_" if one of the fields in `others` has it.
     """
     taken = {field.key for field in others}
     fields = []
@@ -78,12 +76,7 @@ def _group_fields(records: Sequence[ImageRecord], others: Sequence[Field]) -> li
 
 
 def _group_cells(record: ImageRecord, fields: Sequence[Field]) -> list[Cell]:
-    """Return the values of an image in the columns by which images are grouped.
-
-    A number in a column that also has text is converted to text. A missing value is None.
-
-    fields : the columns, as returned by `_group_fields`
-    """
+    """Return the values of an image in the fields of `_group_fields`, as text in those of text."""
     cells: list[Cell] = []
     for field in fields:
         value = record.groups.get(field.heading)
@@ -92,10 +85,9 @@ def _group_cells(record: ImageRecord, fields: Sequence[Field]) -> list[Cell]:
 
 
 def _add_left_out(run: Evaluation, fields: list[Field], rows: list[list[Cell]]) -> None:
-    """Add a row to a table for each image that was left out, and a last column with the reasons.
+    """Add a row for each left-out image, if there are any, and a last column of the reasons.
 
-    `fields` (the columns) and `rows` are changed in place. Nothing changes if no image was left
-    out.
+    `fields` and `rows` are changed in place.
     """
     if run.left_out:
         blank: list[Cell] = [None] * (len(fields) - 1)
@@ -106,11 +98,7 @@ def _add_left_out(run: Evaluation, fields: list[Field], rows: list[list[Cell]]) 
 
 
 def per_image(run: Evaluation, metric: str) -> Table:
-    """Return a table of every score of every image for a metric.
-
-    An image has a row for its overall scores, then a row for each part (a class, or whatever else
-    the metric reports separately). Scores that the run's options turn off have no column.
-    """
+    """Return a table of every score of every image: a row for the image, then one for each part."""
     definition = registry.get(metric)
     values = run.image_values(metric)  # part -> key of a score -> values of all images
     measured = list(dict.fromkeys(chain(*values.values())))
@@ -161,12 +149,10 @@ class SpreadOfImages(NamedTuple):
 
 
 def _compute_spread(values: F8) -> SpreadOfImages:
-    """Compute the statistics of one score over N images.
+    """Compute the statistics of one score over N images, float64 (N,) with NaN where undefined.
 
-    values : float64 (N,), where NaN is an undefined value
-
-    If no value is defined, all statistics are NaN. If a value is infinite, the mean is infinite,
-    and the standard deviation is NaN. The standard deviation is also NaN for a single value.
+    With an infinite value the mean is infinite, and the standard deviation NaN, as for a single
+    value. All statistics of no values are NaN.
     """
     known = np.sort(values[~np.isnan(values)])
     n = known.size
@@ -181,11 +167,7 @@ def _compute_spread(values: F8) -> SpreadOfImages:
 
 
 def _interpolate_quantile(ascending: F8, share: float) -> float:
-    """Return a quantile of values, interpolated linearly between the two nearest values.
-
-    ascending : the values in ascending order, at least one
-    share : the fraction of values below the quantile, such as 0.25 for the lower quartile
-    """
+    """Interpolate a quantile of ascending values, of which `share` (0 to 1) lie below it."""
     position, fraction = divmod(share * (ascending.size - 1), 1)
     low = ascending[int(position)]
     high = ascending[min(int(position) + 1, ascending.size - 1)]
@@ -249,10 +231,7 @@ def _summary_rows(
     """Return the rows of a metric's summary, sorted by part, then by score, then by run.
 
     A row holds the part (None for the overall score), the run, the score, and the fields of
-    SpreadOfImages.
-
-    asked : the names of the scores to show. By default these are the usual scores that at least one
-        image has
+    SpreadOfImages. `asked` has the names of the scores to show, by default usual ones with a value.
     """
     rows: dict[tuple[str, str, str], list[Cell]] = {}  # (part, heading, run) -> row
     for run in runs:
@@ -274,13 +253,9 @@ def _summary_table(
     summary: Summary,
     aside: bool,
 ) -> Table:
-    """Make the table of a metric's summary, with the statistics up to `summary`.
+    """Make the table of the `_summary_rows` of a metric, with the statistics up to `summary`.
 
-    The column of parts is left out if no row has a part. The column of runs is left out if there is
-    only one run.
-
-    rows : rows of `_summary_rows`
-    aside : the value of `Table.aside`
+    The columns of parts and of runs are left out if there are no parts, or only one run.
     """
     fields = [PART, METHOD, Field("score", "Score"), *_FIELDS[: _N_STATISTICS[summary]]]
     note = "n: images with a value; undefined: images without; SD: standard deviation (n - 1)."
@@ -315,12 +290,9 @@ _N_STATISTICS = {Summary.MEAN: 4, Summary.MEDIAN: 5, Summary.IQR: 7}  # the firs
 def _values_to_show(
     run: Evaluation, metric: str, asked: Collection[str] | None
 ) -> Iterator[tuple[str, Column, Sequence[float]]]:
-    """Yield (part, column, values of the images) for each score to show.
+    """Yield (part, column, values of the images) for each score to show; overall, the part is "".
 
-    The overall score of an image has the part "".
-
-    asked : the names of the scores, METRIC.SCORE or METRIC.PART.SCORE. By default these are the
-        usual ones among the metric's scores of images and of parts
+    asked : names METRIC.SCORE or METRIC.PART.SCORE, by default the usual ones of images and parts
     """
     definition = registry.get(metric)
     usual = definition.usual(definition.options_of(run.protocol))

@@ -75,14 +75,9 @@ def references() -> dict[str, Reference]:
 
 
 def reference_run(name: str) -> RunArguments:
-    """Load a reference run, whose counts come with the package, as the arguments of an Evaluation.
+    """Load a reference run, named by its key, as the arguments of an Evaluation.
 
-    `name` is the key of the run in `references`, in upper or lower case, with or without the prefix
-    "ref:". The counts are stored for each image at each setting of the method, which is a threshold
-    or, for segmentations, the value of a parameter. Sizes of images are not stored, so they are set
-    to (0, 0).
-
-    Raises DataError if there is no reference run of this name.
+    Sizes of images are not stored, so they are (0, 0). Raises DataError for an unknown name.
     """
     key = name.removeprefix(PREFIX).lower()
     if key not in references():
@@ -124,11 +119,7 @@ def reference_run(name: str) -> RunArguments:
 
 
 def _thresholds_of(parameter: NDArray[np.str_]) -> F8:
-    """Convert the T values of a method's parameter, given as strings, to thresholds (T,).
-
-    Numbers in [0, 1) are taken as thresholds. Any other values, such as combinations of parameters,
-    are replaced with 1, 2, ..., T.
-    """
+    """Convert the T values of a parameter to thresholds (T,), 1 .. T if not all are in [0, 1)."""
     with suppress(ValueError):  # not numbers
         numbers = parameter.astype(np.float64)
         if numbers.min() >= 0 and numbers.max() < 1:
@@ -139,12 +130,9 @@ def _thresholds_of(parameter: NDArray[np.str_]) -> F8:
 def official_run(path: Path) -> RunArguments:
     """Read a folder of official result files, and return the arguments of an Evaluation.
 
-    - If there are ID_ev1.txt files, which hold the counts of one image each, there is one record
-      per image. The sizes of images are unknown, so they are (0, 0).
-    - If there are only eval_*.txt files, which hold scores of the whole set, there are no records.
-      The scores are in `reported`.
-
-    The protocol is unknown except for its thresholds, which are kept if they ascend within [0, 1].
+    ID_ev1.txt files, with the counts of one image each, become records of the size (0, 0). From
+    eval_*.txt files alone, the scores of the whole set become `reported`. Of the protocol only the
+    thresholds are known, if they ascend within [0, 1].
 
     Raises FileFormatError if there are no official files, or if images have different thresholds.
     """
@@ -185,11 +173,9 @@ def official_run(path: Path) -> RunArguments:
 
 
 def _even_grid(printed: F8) -> F8:
-    """Restore the exact values of evenly spaced thresholds that were printed with six digits.
+    """Restore the exact values of evenly spaced thresholds (T,) that were printed with six digits.
 
-    printed : (T,), the thresholds as printed. A threshold 0 may come before the evenly spaced ones.
-
-    Returns float64 (T,). Thresholds that are not evenly spaced are returned as printed.
+    A threshold 0 may come before them. Other thresholds are returned as printed.
     """
     n_zeros = 1 if printed.size > 1 and printed[0] == 0 else 0
     even = np.r_[[0.0] * n_zeros, even_thresholds(printed.size - n_zeros)]
@@ -199,12 +185,8 @@ def _even_grid(printed: F8) -> F8:
 def with_common_rules(runs: list[Evaluation]) -> list[Evaluation]:
     """Give reference runs the AP and ODS rules of the other runs, so that scores are comparable.
 
-    The rules are those of the first run that is not a reference run. If its protocol is unknown,
-    the runs are returned unchanged. If all runs are reference runs, and their AP rules differ, all
-    of them get the rules of bsds500.
-
-    A reference run whose parameters have no order keeps the ODS rule "maximum", because its curve
-    cannot be interpolated.
+    The rules are those of the first other run, if its protocol is known. Reference runs alone get
+    the rules of bsds500 if their AP rules differ.
     """
     other_runs = [run for run in runs if run.reference is None]
     if other_runs:

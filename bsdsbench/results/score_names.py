@@ -34,10 +34,9 @@ class ScoreName(NamedTuple):
 
 
 def score_name(score: str) -> ScoreName | None:
-    """Parse the name of a score, METRIC.SCORE or METRIC.PART.SCORE.
+    """Parse a name such as "contour.left lung.pooled.iou", which has the score "pooled.iou".
 
-    PART may be any text: "contour.left lung.pooled.iou" has the part "left lung" and the score
-    "pooled.iou". Returns None if there is no such metric or score.
+    Returns None if there is no such metric or score.
     """
     metric_name, *pieces = score.split(".")
     if metric_name not in registry.names():
@@ -53,19 +52,15 @@ def score_name(score: str) -> ScoreName | None:
 
 
 def lower_is_better(score: str) -> bool:
-    """Return True if lower values of the score METRIC.SCORE are better.
-
-    Returns False if higher values are better, and for a name that is unknown.
-    """
+    """Return True if lower values of a score are better; False also for an unknown name."""
     named = score_name(score)
     return named is not None and named.column.lower
 
 
 def flat_scores(run: Evaluation) -> dict[str, float]:
-    """Return the defined scores of a run by name, such as {"boundary.ods": 0.78}.
+    """Return the defined scores of a run by name: "boundary.ods", "contour.liver.dice" and so on.
 
-    The scores of a part are named METRIC.PART.SCORE, such as "contour.liver.dice". Shares of error
-    classes are left out, because fewer errors of one class raise the shares of the others.
+    Shares of error classes are left out, because fewer errors of one class raise the others'.
     """
     flat: dict[str, float] = {}
     for name in run.metrics:
@@ -82,8 +77,8 @@ def logged_scores(
 ) -> dict[str, float]:
     """Return a run's scores for an experiment tracker, by names of the form PREFIX + METRIC/SCORE.
 
-    Characters that MLflow refuses in names become "_". If two names are then equal, the second gets
-    one more "_".
+    Characters that MLflow refuses become "_". Of two names that are then equal, the second gets one
+    more "_".
 
     per_class : add the scores of classes and other parts, as METRIC/PART/SCORE
     undefined : keep undefined scores as NaN, even for classes that occur in no image
@@ -111,11 +106,7 @@ def logged_scores(
 
 
 def _class_scores(run: Evaluation, metric: str) -> dict[str, float]:
-    """Return the scores of classes and other parts, by names of the form METRIC/PART/SCORE.
-
-    A score is included for all parts if at least one part has it. It is NaN for parts where it is
-    undefined.
-    """
+    """Return the scores that any class or other part has for all parts, as METRIC/PART/SCORE."""
     definition, score = registry.get(metric), run.score(metric)
     paths = definition.parts(run.protocol, definition.options_of(run.protocol))
     scores_of_part = {part: part_of(score, path) or {} for part, path in paths.items()}
@@ -137,9 +128,7 @@ def _class_scores(run: Evaluation, metric: str) -> dict[str, float]:
 def usual_scores(run: Evaluation, known: Sequence[str], parts: bool = False) -> list[str]:
     """Return the names in `known` whose scores tables of the run show by default.
 
-    known : names of scores, METRIC.SCORE or METRIC.PART.SCORE
-    parts : True to include the scores of classes and other parts, except those that are only shown
-        in the table of a single run
+    parts : True to include scores of classes and other parts that tables of several runs show
     """
     usual = []
     for score in known:
@@ -160,16 +149,12 @@ def full_name(score: str, known: Collection[str]) -> str:
     The first rule that applies decides:
 
     - A known name means itself.
-    - SCORE or PART.SCORE, with a key or a heading, means the known score that has it. If several
-      metrics have it, the score of the default metric is meant.
+    - SCORE or PART.SCORE, with a key or a heading, means the known score that has it, that of the
+      default metric if several have it.
     - The beginning of a key, up to "-" or "@", means the first known score with such a key: hd95
       means hd95-pooled.
 
-    No rule applies to a name that is unknown, or that several metrics other than the default one
-    have. Such a name is returned without the level "per_class" or "by_size" of result.json.
-
-    score : the short name
-    known : the full names among which to choose
+    Any other name is returned without the level "per_class" or "by_size" of result.json.
     """
     return score if score in known else _full_name(score, _parsed(known))
 
@@ -179,20 +164,12 @@ _Known = Mapping[str, ScoreName | None]
 
 
 def _parsed(known: Collection[str]) -> _Known:
-    """Return a dict from each full name of a score to its metric, part and column.
-
-    The value is None for a name that belongs to no metric.
-    """
+    """Parse full names of scores."""
     return {name: score_name(name) for name in known}
 
 
 def _full_name(score: str, known: _Known) -> str:
-    """Return the known name of a score that a short name stands for.
-
-    The rules are those of `full_name`. If none applies, the short name is returned.
-
-    known : the full names among which to choose, with what they mean
-    """
+    """Return the known name that a short name stands for, by the rules of `full_name`."""
     score = score if score in known else _without_level(score)
     if score in known:
         return score
@@ -213,10 +190,7 @@ def _without_level(name: str) -> str:
 
 
 def _complete_key(start: str, keys: Iterable[str]) -> str:
-    """Return the first key that continues `start` with "-" or "@", or `start` if there is none.
-
-    "hd95" becomes "hd95-pooled", but "hd" is not completed to "hd95-mean".
-    """
+    """Return the first key that continues `start` with "-" or "@", or `start` if there is none."""
     for key in keys:
         if key.startswith((f"{start}-", f"{start}@")):
             return key
@@ -224,11 +198,7 @@ def _complete_key(start: str, keys: Iterable[str]) -> str:
 
 
 def _scores_alike(name: str, known: _Known) -> list[str]:
-    """Return the known scores that a name without a metric means.
-
-    These are all known scores METRIC.NAME. If there are none, they are the scores whose HEADING or
-    PART.HEADING equals the name, ignoring case.
-    """
+    """Return the known scores METRIC.NAME or, if there are none, with this (PART.)HEADING."""
     if with_key := [score for score in known if score.partition(".")[2] == name]:
         return with_key
     with_heading = []
@@ -241,9 +211,9 @@ def _scores_alike(name: str, known: _Known) -> list[str]:
 
 
 def chosen_scores(words: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
-    """Return the known scores selected by the words, in order and without repeats.
+    """Return the known scores that words select; raise DataError for a word that selects none.
 
-    The word "all" selects every known score. Raises DataError for a word that selects none.
+    The word "all" selects every known score.
     """
     if "all" in words:
         return tuple(known)
@@ -258,10 +228,7 @@ def chosen_scores(words: Sequence[str], known: Sequence[str]) -> tuple[str, ...]
 
 
 def names_meant(words: Sequence[str], known: Collection[str]) -> list[str]:
-    """Return the known scores that the words stand for, without repeats.
-
-    A word that stands for no score is ignored, whereas `chosen_scores` raises an error.
-    """
+    """Return the known scores that words stand for, ignoring words that stand for none."""
     parsed = _parsed(known)
     names = dict[str, None]()
     for word in words:
@@ -275,18 +242,12 @@ def unknown_score(word: str | None, known: Iterable[str]) -> DataError:
 
 
 def _scores_meant(word: str, known: _Known) -> list[str]:
-    """Return all known scores that a word given by the user stands for, or [] if there are none.
+    """Return all known scores that a word of the user stands for. The first rule decides:
 
-    First the word is completed to a full name by `full_name`, which prefers the default metric. The
-    first rule that applies decides:
-
-    - METRIC.SCORE, or a name with a part, stands for the one score with the full name.
-    - SCORE alone stands for the score with the full name, and for the same score of every part of
-      its metric.
-    - If there is no full name because several metrics have the SCORE or PART.SCORE, the word stands
-      for the scores of all these metrics.
-    - Any other word stands for all scores with this key or heading, of any metric and part. Case is
-      ignored.
+    - METRIC.SCORE, or a name with a part, stands for the score of that `full_name`.
+    - SCORE alone stands for the score of that `full_name`, and for that of every part of its
+      metric. If several metrics have it, the word stands for the scores of all of them.
+    - Any other word stands for all scores with this key or heading, in any case.
     """
     word = _without_level(word)
     score = _full_name(word, known)
@@ -311,8 +272,7 @@ def _scores_meant(word: str, known: _Known) -> list[str]:
 def select(tables: Sequence[Table], wanted: Sequence[str]) -> list[Table]:
     """Restrict tables of scores to the wanted columns. Tables without such a column are dropped.
 
-    wanted : keys or headings of scores. A name with a part, such as "liver.dice", also restricts
-        the rows to this part
+    wanted : keys or headings of scores. "liver.dice" also restricts the rows to the part liver.
 
     Raises DataError for a word that means no score of any table.
     """
@@ -349,7 +309,7 @@ def select(tables: Sequence[Table], wanted: Sequence[str]) -> list[Table]:
 
 
 def _parts_of_rows(table: Table) -> list[str]:
-    """Return the part that each row of a table is about, or "" for a row that is about no part."""
+    """Return the part that each row of a table is about, or ""."""
     label = next((k for k, field in enumerate(table.columns) if field.key == "part"), None)
     return ["" if label is None else str(row[label] or "") for row in table.rows]
 

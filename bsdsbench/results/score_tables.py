@@ -432,13 +432,7 @@ def _score_table(
     cells_of_rows: list[list[Cell]] = []
     row_notes = []
     for k, row in enumerate(rows):
-        cells: dict[str, Cell] = {}
-        for key, column in columns.items():
-            cell: Cell = value_at(row.scores, column.key)
-            mark = row.marks.get(column.key)
-            if mark is not None and isinstance(cell, int | float):
-                cell = Estimate(cell, mark=f"[{mark}]" if mark else "", comparable=False)
-            cells[key] = cell
+        cells = _fill_row(row, columns)
         is_published = not has_parts and k >= len(runs)
         notes_on_row = [] if is_published else undefined_notes(columns, cells)
         if "over" in row.scores:
@@ -464,6 +458,18 @@ def _score_table(
         n_labels=len(labels),
         ranked_within=PART.key if has_parts else "",
     )
+
+
+def _fill_row(row: _ScoreRow, columns: Mapping[str, Column]) -> dict[str, Cell]:
+    """Return the cells of a row, by the keys of `columns`; a score with a mark is not ranked."""
+    cells: dict[str, Cell] = {}
+    for key, column in columns.items():
+        cell: Cell = value_at(row.scores, column.key)
+        mark = row.marks.get(column.key)
+        if mark is not None and isinstance(cell, int | float):
+            cell = Estimate(cell, mark=f"[{mark}]" if mark else "", comparable=False)
+        cells[key] = cell
+    return cells
 
 
 def _number_lines(metric: Metric, rows: Sequence[_ScoreRow]) -> list[str]:

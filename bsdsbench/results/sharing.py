@@ -53,11 +53,9 @@ _LOCAL = ("pred", "gt", "photos", "valid", "split")  # folders of the author
 
 
 def _difference_axes(n_axes: int) -> range:
-    """Return the axes along which an array of counts is stored as differences of neighbours.
+    """Return the axes along which counts, (N, T) or (N, ..., T, 4), are stored as differences.
 
-    n_axes : the number of axes of the array. Counts of N images at T thresholds have the shape
-        (N, T), and are stored as differences along T. Counts of the shape (N, ..., T, 4) are stored
-        as differences along every axis but the first and the last
+    These are all but that of the N images and that of the four columns.
     """
     return range(1, max(2, n_axes - 1))
 
@@ -65,10 +63,8 @@ def _difference_axes(n_axes: int) -> range:
 def _pack_counts(counts: NDArray[np.int64]) -> NDArray[np.uint8]:
     """Encode counts, (N, T) or (N, ..., T, 4), as byte planes (B, N, ...), which compress well.
 
-    Neighbouring counts are similar, so their differences are small. The differences are taken along
-    each of the `_difference_axes`. They are then zigzag-encoded, which makes them non-negative (0,
-    -1, 1, -2, ... become 0, 1, 2, 3, ...), and split into bytes. Plane k holds byte k of every
-    value, the least significant byte first. B is the number of bytes that the largest value needs.
+    The differences of neighbours are small. They are made non-negative (0, -1, 1, -2, ... become 0,
+    1, 2, 3, ...), and plane k gets byte k of every value, the least significant byte first.
     """
     differences = counts
     for axis in _difference_axes(counts.ndim):
@@ -80,10 +76,7 @@ def _pack_counts(counts: NDArray[np.int64]) -> NDArray[np.uint8]:
 
 
 def unpack_counts(planes: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Decode the byte planes (B, N, ...) made by `_pack_counts` to counts (N, ...).
-
-    Raises FaultError if the array does not have the type and the shape of byte planes.
-    """
+    """Decode the byte planes (B, N, ...) of `_pack_counts`; raise FaultError if they are none."""
     if planes.dtype != np.uint8 or planes.ndim < 3 or not 0 < len(planes) <= 8:
         raise FaultError(f"counts of {planes.dtype} {planes.shape}, expected steps in bytes")
     zigzag = sum(plane.astype(np.int64) << 8 * k for k, plane in enumerate(planes))
@@ -95,11 +88,7 @@ def unpack_counts(planes: NDArray[np.uint8]) -> NDArray[np.int64]:
 
 
 def share_run(run: Evaluation, path: str | Path, licence: str, citation: str) -> Path:
-    """Save a run as an .npz file that can be published, and return its path.
-
-    The file contains the counts of every image, and a text in JSON that describes the run, in the
-    entry "about". The scores are left out, as they can be computed from the counts. The file ends
-    with a marker followed by a hash of everything before the marker.
+    """Save a run as a file of the form that the module describes, and return its path.
 
     licence, citation : the terms of use and the text to cite, or "" for none
 
@@ -124,12 +113,9 @@ def share_run(run: Evaluation, path: str | Path, licence: str, citation: str) ->
 def _public_description(
     run: Evaluation, packed: Sequence[str], licence: str, citation: str
 ) -> dict[str, Any]:
-    """Return the description of a run that is published with its counts, as plain values.
+    """Return the published description of a run, without scores and the author's folders.
 
-    It does not name the author's local folders. Its entry "steps" lists the `packed` arrays, which
-    are stored in a compressed form and must be unpacked when the file is read.
-
-    licence, citation : the terms of use and the text to cite, or "" for none
+    Its entry "steps" lists the `packed` arrays, which `unpack_counts` must decode.
     """
     content: dict[str, Any] = run.to_mapping()
     origin = content["provenance"]
@@ -154,10 +140,7 @@ def _public_description(
 
 
 def read_shared_run(path: Path) -> RunArguments:
-    """Read a file written by `share_run`, and return the arguments of an Evaluation.
-
-    Raises FileFormatError if the file is not a shared run, or is damaged.
-    """
+    """Read a file of `share_run`, or raise FileFormatError if it is none, or is damaged."""
     data = read_bytes(path)
     with errors_naming(path, "a run shared by bsdsbench"):
         body, mark, stored_hash = data.rpartition(_MARK)
@@ -192,10 +175,9 @@ def is_address(run: object) -> bool:
 
 
 def download_shared_run(address: str) -> Path:
-    """Return the path of a shared run's file in the cache, after downloading it if necessary.
+    """Return the path of a shared run in the cache, to which it is downloaded if it is not there.
 
-    The sha256 of the file is stored beside it, and later calls with the same URL must get the same
-    file.
+    Its sha256 is stored beside it, and later calls with the same URL must get the same file.
 
     address : an https URL, which may end in #SHA256, the expected hash
 

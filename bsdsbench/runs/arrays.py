@@ -93,11 +93,9 @@ class ArrayItem:
     form: str = ""  # see `Item.form`
 
     def key(self, read: ReadBytes) -> bytes:
-        """Return a hash of the image's arrays, from which a change of the inputs is recognised.
+        """Return a hash of the image's arrays and of the evidence of their values.
 
-        The hash also covers the evidence of the arrays (what their values show about their
-        meaning). `read`, which reads files, is not used. Raises the DataError in `inputs` if the
-        arrays cannot be used.
+        Raises the DataError in `inputs` if the arrays cannot be used.
         """
         if isinstance(self.inputs, DataError):
             raise self.inputs
@@ -113,10 +111,7 @@ class ArrayItem:
         return digest.digest()
 
     def load(self, alike: ReadAlike, protocol: Protocol, read: ReadBytes) -> Inputs:
-        """Return the prediction and the ground truth for a group of metrics that read them alike.
-
-        - alike: the group of metrics
-        - protocol, read: not used, because the arrays were already converted
+        """Return the prediction and the ground truth for metrics that read them `alike`.
 
         Raises the DataError in `inputs` if the arrays cannot be used.
         """
@@ -126,10 +121,7 @@ class ArrayItem:
 
 
 def named_id(value: object) -> str:
-    """Convert an image id, which is text or an integer of Python, numpy or torch, to text.
-
-    Raises DataError for any other value.
-    """
+    """Convert an image id to text; raise DataError if it is neither text nor an integer."""
     item = getattr(value, "item", None)  # numpy and torch scalars convert themselves
     plain = item() if item and getattr(value, "ndim", 0) == 0 else value
     is_int = isinstance(plain, int) and not isinstance(plain, bool)
@@ -139,13 +131,10 @@ def named_id(value: object) -> str:
 
 
 def array_items(items: Iterable[object], plan: Plan) -> Iterator[ArrayItem]:
-    """Yield an `ArrayItem` for each triple (id, prediction, ground truth) of an iterable.
+    """Yield an `ArrayItem` for each triple (id, prediction, ground truth), as it is produced.
 
-    `plan` says which metrics are computed, and so how the arrays are interpreted. The triples are
-    converted one by one, as the iterable produces them. If the arrays of an image cannot be used,
-    no error is raised; the item holds the DataError instead.
-
-    Raises DataError if an entry is not a triple, or if an id is repeated or has a wrong type.
+    If the arrays of an image cannot be used, the item holds the DataError. Raises DataError if an
+    entry is not a triple, or if an id is repeated or has a wrong type.
     """
     seen = set()
     for number, item in enumerate(items, 1):
@@ -176,16 +165,9 @@ def array_items(items: Iterable[object], plan: Plan) -> Iterator[ArrayItem]:
 def _wrap_prediction(image_id: str, pred: object, kind: str, readings: Readings) -> Prediction:
     """Convert whatever the caller passed as prediction to a Prediction.
 
-    A Prediction is kept. An array is interpreted according to `kind`:
-
-    - "classes": an (H, W) map of class labels, or a (C, H, W) array with one map per class
-    - "labels": an (H, W) map of region labels
-    - "depth-map": an (H, W) map of depths
-    - any other kind: an (H, W) soft map of boundary strengths
-
-    If the run compares masks (`readings.gt.kind` is MASK), an (H, W) map of class labels is then
-    binarised, even in a Prediction. The map of a Prediction that was read from a file is already
-    binary, and is not changed. `image_id` also names the image in error messages.
+    An array is an (H, W) map of what `kind` says: classes (or (C, H, W), one map per class), region
+    labels, depths, or else boundary strengths. If the run compares masks, an (H, W) map of classes
+    is binarised, also in a Prediction, unless it was read from a file, which did that.
     """
     if not isinstance(pred, Prediction):
         if kind == "classes":
@@ -210,18 +192,13 @@ def _wrap_truth(
 ) -> GroundTruth:
     """Convert whatever the caller passed as ground truth to a GroundTruth.
 
-    A GroundTruth is returned unchanged, unless the run compares masks (`reading.kind` is MASK) and
-    the object has labels but no mask. Its labels are then replaced by a binary mask.
-
-    Anything else is interpreted according to `kind`:
+    If the run compares masks (`reading.kind` is MASK), the labels of a GroundTruth without a mask
+    become a mask. Anything else than a GroundTruth is read by its `kind`:
 
     - "annotators": one (H, W) map per annotator, of boundaries or, if `reading` and the protocol
-      say so, of region labels. The result combines all of them.
-    - any other kind, as an (H, W) array: a mask if the run compares masks. If it does not, the
-      array holds depths if `kind` is "depth-map", and class labels otherwise.
-    - any other kind, as a (C, H, W) array: the boundary maps of C classes.
-
-    `image_id` also names the image in error messages.
+      say so, of region labels
+    - any other kind, (H, W): a mask if the run compares masks, depths for "depth-map", else labels
+    - any other kind, (C, H, W): the boundary maps of C classes
     """
     compares_masks = reading.kind is Kind.MASK
     label = f"{image_id}: ground truth"
@@ -247,13 +224,9 @@ def _wrap_truth(
 
 
 def _list_annotators(truth: object) -> list[NDArray[Any]]:
-    """Return the maps of all annotators of an image as a list of (H, W) arrays.
+    """Return the maps of all annotators, of a map (H, W), an array (A, H, W) or a list of maps.
 
-    `truth` is a single (H, W) map, an (A, H, W) array of the maps of A annotators, or a list of
-    maps.
-
-    Raises DataError if an array has another number of axes, or if it seems to have the annotators
-    along its last axis.
+    Raises DataError if an array has other axes, or seems to have the annotators along the last one.
     """
     if isinstance(truth, list | tuple):
         return list(map(_as_plane, truth))
@@ -268,10 +241,9 @@ def _list_annotators(truth: object) -> list[NDArray[Any]]:
 
 
 def _as_plane(values: object) -> NDArray[Any]:
-    """Convert a map of shape (H, W), (1, H, W) or (H, W, 1) to an (H, W) array.
+    """Convert a map (H, W), (1, H, W) or (H, W, 1), also a tensor or nested lists, to (H, W).
 
-    The values may be an array, a tensor or nested lists. An array of any other shape is returned as
-    it is, so that the caller can report it.
+    An array of any other shape is returned as it is, so that the caller can report it.
     """
     array = one_channel(given_array(values, "array"))
     return array[0] if array.ndim == 3 and array.shape[0] == 1 else array

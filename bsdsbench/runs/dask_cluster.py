@@ -27,10 +27,7 @@ NOISY = ("distributed", "distributed.client", "tornado", "tornado.application", 
 
 @contextmanager
 def silent() -> Iterator[None]:
-    """Silence the loggers of Dask while the body of the `with` statement runs.
-
-    Without this, they would write a traceback for each lost connection.
-    """
+    """Silence the loggers of Dask, which write a traceback for each lost connection."""
     loggers = list(map(logging.getLogger, NOISY))
     levels = [logger.level for logger in loggers]
     try:
@@ -87,10 +84,9 @@ def _connect(target: object, address: str) -> Client:
 
 
 def _check_workers(client: Client, address: str) -> None:
-    """Check that the cluster has a worker, and that all workers have this version of the package.
+    """Raise DataError if no worker appears within PATIENCE seconds, or has another version.
 
-    `address` names the cluster in error messages. Raises DataError if no worker appears within
-    PATIENCE seconds, if a worker cannot import the package, or if it has another version.
+    `address` names the cluster in the message.
     """
     try:
         client.wait_for_workers(1, timeout=PATIENCE)
@@ -121,10 +117,7 @@ class _WatchedExecutor(Executor):
         return future
 
     def watch(self, is_over: threading.Event) -> None:
-        """Cancel all calls when the cluster has had no worker for PATIENCE seconds.
-
-        This function runs in a thread of its own, and returns when the event `is_over` is set.
-        """
+        """Cancel all calls if there is no worker for PATIENCE seconds, until `is_over` is set."""
         last_seen = time.monotonic()
         while not is_over.wait(0.5):
             if self._client.status == "running" and self._client.scheduler_info()["workers"]:

@@ -1,11 +1,9 @@
 """Join runs: the shards of one run, or the best counts of several runs.
 
-Some models (UAED, MuGE, SAUGE, DDN) have a granularity setting and are run at several
-granularities. For each image and threshold, their programs take the counts of the run with the
-highest F, as `best_of` does. The choice needs the ground truth, so such scores are not comparable
-with others. When SAUGE's program searches the precision-recall curve for ODS, it also joins the
-last point of the curve to the first. This is left out here, because it can only add an ODS of about
-0.5.
+Some models (UAED, MuGE, SAUGE, DDN) are run at several granularities. For each image and threshold,
+their programs take the counts of the run with the highest F, as `best_of` does. The choice needs
+the ground truth, so such scores are not comparable with others. SAUGE's program also joins the last
+point of the curve to the first, which is left out here, as it can only add an ODS of about 0.5.
 """
 
 from __future__ import annotations
@@ -107,14 +105,10 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
 
 
 def _join_provenance(shards: Sequence[Provenance]) -> Provenance:
-    """Combine the provenance of all shards of a run (how each shard was made) into one.
+    """Combine the provenance of all shards of a run: that of the first, but for what differs.
 
-    - The lists of left-out images are joined.
-    - The date is the latest of all shards.
-    - If a detector made the maps, its description is reduced to the number of maps that were taken
-      over from earlier calls, summed over the shards.
-    - The fields that only a shard has become None.
-    - All other fields come from the first shard.
+    Left-out images are joined, the date is the latest, and of a detector there remains the number
+    of maps that were taken over from earlier calls.
     """
     detectors = [shard.detector for shard in shards if shard.detector]
     n_taken_over = sum(int(detector.get("taken_over") or 0) for detector in detectors)
@@ -130,7 +124,7 @@ def _join_provenance(shards: Sequence[Provenance]) -> Provenance:
 
 
 def _shard_problems(runs: Sequence[Evaluation]) -> list[str]:
-    """Return an error message for each property in which a run differs from the first run.
+    """Return a line for each property in which a run differs from the first run.
 
     A property in _OPTIONAL is not compared if it is unknown (None) in one of the two runs.
     """
@@ -154,12 +148,7 @@ def _shard_problems(runs: Sequence[Evaluation]) -> list[str]:
 
 
 def _shared_properties(run: Evaluation) -> dict[str, object]:
-    """Return the properties that all shards of a run must share, as a dict from name to value.
-
-    The names are those used in error messages. A property in _OPTIONAL is None if it is unknown.
-    The "known set" is the published set that shares most images with the run, or "" if no set
-    shares any.
-    """
+    """Return the properties that all shards of a run must share, by their names in messages."""
     detector = run.provenance.detector
     count_names = None
     if run.metrics:
@@ -179,10 +168,9 @@ def _shared_properties(run: Evaluation) -> dict[str, object]:
 
 
 def _find_best_runs(matches: I8) -> I8:
-    """Find the run with the highest F at each threshold of one image.
+    """Return the index (T,) of the first run with the highest F at each threshold of one image.
 
-    `matches` is an (M, T, 4) array: the `MatchCounts.matches` of M runs at T thresholds. Returns
-    the (T,) indices of the best runs. If several runs are equally good, the first one is chosen.
+    matches (M, T, 4): the `MatchCounts.matches` of M runs at T thresholds.
     """
     recall = ratio(matches[..., MATCHED_GT], matches[..., TOTAL_GT])
     precision = ratio(matches[..., MATCHED_PRED], matches[..., TOTAL_PRED])
@@ -192,16 +180,13 @@ def _find_best_runs(matches: I8) -> I8:
 def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
     """Combine runs by taking, for each image and threshold, the counts of the run with the best F.
 
-    - runs: two or more runs over the same images
-    - name: the name of the combined run; by default the name of the first run
+    runs: two or more runs over the same images.
+    name: the name of the combined run, by default that of the first one. As the choice uses the
+        ground truth, it gets an addition such as "(best of 3 by the ground truth)".
 
-    The choice uses the ground truth. The name of the combined run therefore gets an addition such
-    as "(best of 3 by the ground truth)". The provenance of the combined run holds the names of the
-    runs and how often each was chosen.
-
-    Result files of other programs do not state their protocol. If the runs come from such files and
-    their counts start at threshold 0, where every pixel is a boundary pixel, the AP rule is set to
-    "edter", which the programs that write such counts use.
+    The provenance holds the names of the runs and how often each was chosen. If the runs come from
+    result files of other programs, whose counts start at threshold 0, the AP rule becomes "edter",
+    as in these programs.
 
     Raises DataError if there are fewer than two runs, or if a run has no boundary counts. Raises
     MergeError if the protocols, images, thresholds or numbers of annotated pixels differ.
@@ -246,10 +231,9 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
 def _check_same_images(
     first_run: Evaluation, first_table: _CountsByImage, run: Evaluation, table: _CountsByImage
 ) -> None:
-    """Check that a run has the same protocol, images, thresholds and truth as the first run.
+    """Raise MergeError if protocol, images, thresholds or numbers of annotated pixels differ.
 
-    `first_table` and `table` hold the boundary counts of each image of the two runs. The truth is
-    compared by the number of annotated pixels. Raises MergeError if anything differs.
+    first_table, table: the boundary counts of each image of the two runs.
     """
     for difference in comparability(first_run, run):
         if difference.severity is Severity.FORBIDS and difference.field != "images":

@@ -203,11 +203,8 @@ class StreamingEvaluator:
 def image_record(pred: object, gts: object, image_id: str, plan: Plan) -> ImageRecord | None:
     """Count one image that is given as arrays, and return its record.
 
-    Returns None if the image is left out because nobody drew a boundary pixel in it. The protocol
-    may leave out such images silently. If the protocol treats them as errors and `plan.on_error` is
-    "skip", they are left out with a warning.
-
-    Raises DataError for any other fault.
+    An image in which nobody drew a boundary pixel gives None if the protocol leaves it out or, with
+    a warning, if it is an error and `plan.on_error` is "skip". Raises DataError for other faults.
     """
     (item,) = array_items([(image_id, pred, gts)], plan)
     outcome = count(item, plan)
@@ -222,12 +219,10 @@ def image_record(pred: object, gts: object, image_id: str, plan: Plan) -> ImageR
 def add_groups(
     records: Sequence[ImageRecord | None], groups: Mapping[str, Any] | None
 ) -> list[ImageRecord | None]:
-    """Return copies of the records of an update to which the groups of their images are added.
+    """Return copies of the records of an update, None for left-out images, with their groups.
 
-    - records: one record for each image, or None for an image that is left out, which stays None
-    - groups: maps each column to a value for all images, or to a list with one value per image
-
-    Raises ShapeError if a list has a different length than `records`.
+    groups: column -> a value for all images, or a list with one value per image. Raises ShapeError
+        for a list of another length.
     """
     rows: list[dict[str, Any]] = [{} for _ in records]  # by image: column -> value
     for column, cells in (groups or {}).items():
@@ -247,9 +242,8 @@ def add_groups(
 def image_items(pred: Any, gts: Any, image_id: Any, n_seen: int) -> list[tuple[Any, Any, str]]:
     """Split the arguments of an update into one triple (prediction, ground truth, id) per image.
 
-    The arguments describe a single image if `pred` is a Prediction or an array with two axes. They
-    describe a batch if `pred` is a list or an array with more axes. If `image_id` is None, the
-    images are numbered from `n_seen` on, which is the number of images before the update.
+    A list, or an array with more than two axes, is a batch. Without ids, the images are numbered
+    from `n_seen` on, the number of images before the update.
 
     Raises ShapeError if the numbers of predictions, ground truths and ids differ, or if `pred` has
     three axes (probably one for classes) and the ground truth is a single map (H, W).

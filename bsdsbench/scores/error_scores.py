@@ -1,8 +1,7 @@
 """How much each class of errors costs: scores from the counts of `boundary_errors`.
 
-The scores are those at the ODS threshold, the one at which F of the whole data set is largest. The
-ODS threshold may lie between two thresholds of the counts. Then the counts at the nearer one are
-used.
+The counts are those at the threshold nearest to the ODS threshold, at which F of the data set is
+largest.
 """
 
 from __future__ import annotations
@@ -27,14 +26,11 @@ AGREEMENT = ("alone", "some", "all")
 def error_scores(stack: Stack, weights: Weights, protocol: Protocol) -> dict[str, Any]:
     """Compute the scores of the error classes for S samples of N images.
 
-    A sample is the data set itself, or a resample of it for a bootstrap or jackknife.
-
-    stack: the counts of `boundary_errors` for all images; the first axis of each array (N, ...) is
-        that of the images. Metrics with several curves, such as one for each class of a label map,
-        have a second axis of curves. Then pixels are summed over the curves, each at its own ODS
-        threshold, and "delta_ods" is the mean over the curves with ground truth.
+    stack: the counts of `boundary_errors`, (N, ...). Metrics with several curves, such as one for
+        each class of a label map, have a second axis of curves. Then pixels are summed over the
+        curves, each at its own ODS threshold, and "delta_ods" is the mean over the curves with
+        ground truth.
     weights int (S, N): number of copies of each image in each sample.
-    protocol: its `operator` and `ods_rule` are used.
 
     Returns a dict of these groups. Each maps the name of a class to an array, float64 (S,):
 
@@ -45,8 +41,7 @@ def error_scores(stack: Stack, weights: Weights, protocol: Protocol) -> dict[str
     "agreement": the recall of the pixels that one, some or all annotators drew
     "delta_ods": how much ODS rises if the errors of this class alone are repaired
 
-    A score is NaN if its denominator is 0. The first three groups use the counts at the threshold
-    nearest to the ODS threshold.
+    A score is NaN if its denominator is 0.
     """
     thresholds = stack["thresholds"]
     sums = _sum_over_images(stack, weights)
@@ -84,16 +79,14 @@ def _by_class(classes: tuple[str, ...], scores: F8) -> dict[str, F8]:
 def _ods_rises(counts: dict[str, F8], thresholds: F8, ods_f: F8, protocol: Protocol) -> F8:
     """Compute how much the ODS of one curve rises if a single class of errors is repaired.
 
-    The classes are repaired one at a time. Missed pixels of a class in MISSED are counted as
-    matched. False pixels of a class in FALSE are removed from the prediction. Unmatched annotated
-    pixels of a class in AGREEMENT are counted as matched.
+    Missed pixels of a class in MISSED, and unmatched ones of a class in AGREEMENT, are counted as
+    matched; false pixels of a class in FALSE are removed from the prediction.
 
-    counts: the counts of the curve, summed over images: name -> (S, T, columns) for S samples and T
-        thresholds.
+    counts: the counts of the curve, summed over images: name -> (S, T, columns).
     ods_f (S,): F at the ODS threshold before any repair.
 
-    Returns float64 (S, 9), with one column for each class in MISSED, FALSE and AGREEMENT, in this
-    order. Rows of samples without ground truth are NaN.
+    Returns float64 (S, 9), with the classes MISSED, FALSE and AGREEMENT. Samples without ground
+    truth have NaN.
     """
     matches = counts["matches"]
     unmatched = counts[COUNTED] - counts["agreement_matched"]
@@ -114,14 +107,10 @@ def _ods_rises(counts: dict[str, F8], thresholds: F8, ods_f: F8, protocol: Proto
 
 
 def _sum_over_images(stack: Stack, weights: Weights) -> dict[str, F8]:
-    """Sum the counts of error classes over the images of each sample.
+    """Sum the counts of error classes over the images, as name -> (S, curves, T, columns).
 
-    Counts without an axis of curves are those of a single curve. The counts named COUNTED do not
-    depend on the threshold; they are repeated at all T thresholds.
-
-    stack, weights: as in `error_scores`.
-
-    Returns a dict that maps the name of each count to an array (S, curves, T, columns).
+    The parameters are those of `error_scores`. The counts named COUNTED do not depend on the
+    threshold, and are repeated at all T thresholds.
     """
     n_images, n_thresholds = len(stack["matches"]), len(stack["thresholds"])
     sums: dict[str, F8] = {}

@@ -136,12 +136,12 @@ def _latex(table: Table) -> str:
         row_widths.append(sum(max(len(c.text + c.mark), 0.8 * len(c.span)) for c in row))
     gaps = 2 * len(headings)
     is_wide = max(row_widths) + gaps > _MAX_ROW_CHARACTERS
-    short_notes = [line for line in paper_table.note_lines if len(line) <= _MAX_NOTE_CHARACTERS]
-    needed_notes = [
-        paper_table.line_of(note)
-        for note in paper_table.all_notes
-        if isinstance(note, Note) and note.needed
-    ]
+    short_notes, needed_notes = [], []
+    for note, line in zip(paper_table.all_notes, paper_table.note_lines, strict=True):
+        if len(line) <= _MAX_NOTE_CHARACTERS:
+            short_notes.append(line)
+        if isinstance(note, Note) and note.needed:
+            needed_notes.append(line)
     template = _template("latex")
     text = template.render(
         whole=table,

@@ -141,15 +141,15 @@ class Table:
 
     @property
     def note_lines(self) -> list[str]:
-        """Return all notes as text."""
-        return list(map(self.line_of, self.all_notes))
-
-    def line_of(self, note: str | Note) -> str:
-        """Return a note as text, "- under HEADING, HEADING: TEXT" if it names its columns."""
-        if not isinstance(note, Note):
-            return note
-        headings = ", ".join(c.heading for c in self.columns if c.key in note.columns)
-        return f"- under {headings}: {note.text}" if note.names_columns else note.text
+        """Return all notes as text, "- under HEADING, HEADING: TEXT" if they name columns."""
+        lines = []
+        for note in self.all_notes:
+            line = note.text if isinstance(note, Note) else note
+            if isinstance(note, Note) and note.names_columns:
+                headings = [c.heading for c in self.columns if c.key in note.columns]
+                line = f"- under {', '.join(headings)}: {line}"
+            lines.append(line)
+        return lines
 
     def only(self, numbers: Sequence[int]) -> Table:
         """Return a copy with only the columns of these indices, without notes on other columns."""
