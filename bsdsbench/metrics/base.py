@@ -238,8 +238,8 @@ class Metric(ABC, Generic[Opt]):
     curved : bool
         True if there is a single precision-recall curve: `scores` has the key "curve", and the
         curve's scores ("ods" ...) beside it.
-    curve_names : dict of str to str
-        If there are several curves, the key of each in `scores` -> its title.
+    curve_paths : dict of str to tuple of str
+        If there are several curves, the title of each -> the path of its scores in `scores`.
     cuts_at_thresholds : bool
         True if soft maps are binarised at the thresholds of the protocol.
     takes_masks : bool
@@ -282,7 +282,7 @@ class Metric(ABC, Generic[Opt]):
     beta2_option: ClassVar[str] = ""
     matching_option: ClassVar[str] = ""
     curved: ClassVar[bool] = False
-    curve_names: ClassVar[Mapping[str, str]] = {}
+    curve_paths: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     cuts_at_thresholds: ClassVar[bool] = False
     takes_masks: ClassVar[bool] = False
     void: ClassVar[bool] = False
@@ -337,7 +337,7 @@ class Metric(ABC, Generic[Opt]):
 
     def parts(self, protocol: Protocol, opt: Opt) -> Mapping[str, tuple[str, ...]]:
         """Map each part that tables list, such as a curve or a class, to its path in `scores`."""
-        return {title: (key,) for key, title in self.curve_names.items()}
+        return self.curve_paths
 
     def fits(self, pred: Prediction, gt: GroundTruth, opt: Opt) -> bool:
         """Return True if `count` accepts the prediction's size for this ground truth."""

@@ -88,7 +88,7 @@ def tolerance_key(score: str, tolerance: str) -> str:
 class CurveMetric(Metric[Opt]):
     """A metric of precision-recall curves that are scored as in the boundary benchmark.
 
-    It has the curves in `curve_names` or, if this is empty, a single curve.
+    It has the curves in `curve_paths` or, if this is empty, a single curve.
     """
 
     cuts_at_thresholds = True
@@ -100,9 +100,9 @@ class CurveMetric(Metric[Opt]):
         Counts are int64 (N, T, 4) for N images and T thresholds: matched_gt, total_gt, matched_pred
         and total_pred, as in the `matches` of `boundary_counts`.
         """
-        if not self.curve_names:
+        if not self.curve_paths:
             return {(): stack["matches"]}
-        return {(key,): stack[key] for key in self.curve_names}
+        return {path: stack[path[0]] for path in self.curve_paths.values()}
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Opt) -> ScoreTree:
         """Compute the `curve_scores` of each curve, arrays (S,), for S data sets.

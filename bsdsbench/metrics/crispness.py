@@ -27,6 +27,7 @@ from bsdsbench.scores.ratios import Weights, defined_ratio
 from bsdsbench.transforms.maps import as_float32, nms, prepare
 
 _PARTS = {"seval": "SEval", "ceval": "CEval"}
+_PATHS = {title: (part,) for part, title in _PARTS.items()}
 
 
 class CrispnessMetric(CurveMetric[VoidOptions]):
@@ -43,7 +44,7 @@ class CrispnessMetric(CurveMetric[VoidOptions]):
         ),
         IMAGES,
     )
-    curve_names = _PARTS
+    curve_paths = _PATHS
     image_columns = (
         Column("average", "crispness"),
         Column("seval.ods", "SEval F"),

@@ -74,7 +74,7 @@ class OcclusionMetric(CurveMetric[None]):
     name, title, reads = "occlusion", "Occlusion boundaries", "oriented"
     default_protocol = "occlusion"
     uses = (*MAPS, *CURVE, *MATCHING)
-    curve_names, has_errors = _PARTS, True
+    curve_paths, has_errors = {title: (part,) for part, title in _PARTS.items()}, True
     columns = (
         *(
             Column(
