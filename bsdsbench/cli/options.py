@@ -111,12 +111,12 @@ def _choose_format(ctx: click.Context, param: click.Parameter, output_format: st
 
     With --history, -o may also name a plot, whose format is "figure".
     """
-    from bsdsbench.tables.forms import form_of
+    from bsdsbench.tables.forms import format_of
 
     out = ctx.params["out"]
     if ctx.params.get("history") and out and out.lower().endswith((".pdf", ".svg", ".png")):
         return "figure"
-    return form_of(out, output_format)
+    return format_of(out, output_format)
 
 
 runs_argument = partial(add_argument, "[OUT|FILE|ref:NAME]...", nargs=-1, type=click.Path())

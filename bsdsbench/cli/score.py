@@ -151,11 +151,11 @@ def evaluate_command(args: _EvaluateArguments = opt.options_of(_EvaluateArgument
     _check_slicing(args.slicing, args.evaluation.grouping, args.per)
     with plots_beside(args.out) as begin_plots:  # before the imports, so that both run at once
         import bsdsbench as bb
-        from bsdsbench.tables.forms import form_of, write_tables
+        from bsdsbench.tables.forms import format_of, write_tables
 
         # Wrong options are refused before the run starts
         threshold_run = bb.Evaluation.load(args.threshold_from) if args.threshold_from else None
-        per_image_format = form_of(args.per_image, None) if args.per_image else ""
+        per_image_format = format_of(args.per_image, None) if args.per_image else ""
         run = _evaluate(args)
         begin_plots()
         if run.kept:

@@ -486,7 +486,7 @@ def show_tables(
     output_format: str = "table",
     left_out: Mapping[str, Any] | None = None,
 ) -> None:
-    """Print tables, or write them to the file `out`, in a format of `forms.FORMS`.
+    """Print tables, or write them to the file `out`, in a format of `forms.TABLE_FORMATS`.
 
     Of tables marked `aside`, plain text on standard output has only the titles.
 

@@ -260,9 +260,9 @@ class Evaluation(TabularResult):
         """
         if self.provenance.shard or not self.records:
             return []
-        kind = self.provenance.pred_kind or ""
-        readers = registry.readers(self.metrics)
-        readings = [metric.readings(self.protocol, kind) for metric in readers]
+        readings = []
+        for metric in registry.readers(self.metrics):
+            readings.append(metric.readings(self.protocol, self.provenance.pred_kind or ""))
         warnings = check_all_values(readings, self.records)
         for metric in map(registry.get, self.metrics):
             if isinstance(metric, ChecksSet):

@@ -535,7 +535,7 @@ def records_of_arrays(arrays: dict[str, NDArray[Any]]) -> tuple[ImageRecord, ...
 
 
 def _pop_evidence(arrays: dict[str, NDArray[Any]], metric: str) -> list[Sides]:
-    """Remove a metric's evidence from `arrays`, and return that of each image; "": the first."""
+    """Remove the evidence for a metric ("" for the first) from `arrays`, and return it by image."""
     by_side: dict[str, list[Evidence]] = {}
     for side in _SIDES:
         prefix = f"{metric}:{side}" if metric else side

@@ -265,7 +265,7 @@ def _best_in_segments(f: F8, precision: F8, recall: F8) -> _Positions:
 
 
 def _operating_point(threshold: F8, recall: F8, precision: F8) -> OperatingPoint:
-    """Build a point of a curve (arguments of shape (), fields that are numbers), or S points."""
+    """Build a point of a curve from arrays (), or the points of S curves from arrays (S,)."""
     point = np.stack([threshold, recall, precision, harmonic_mean(precision, recall)])
     t, r, p, f = point if recall.ndim else point.tolist()
     return OperatingPoint(threshold=t, recall=r, precision=p, f=f)

@@ -1,6 +1,6 @@
 r"""Write tables as text, Markdown, LaTeX, CSV, JSON or HTML.
 
-The suffix of a file selects the format, here called a form. Markdown is GitHub's. LaTeX needs
+The suffix of a file selects the format. Markdown is GitHub's. LaTeX needs
 \usepackage{booktabs,graphicx}. The templates of Markdown, LaTeX and HTML escape all text.
 """
 
@@ -69,15 +69,15 @@ _ESCAPES: dict[str, Callable[[str], str]] = {
 
 
 @cache
-def _template(form: str) -> jinja2.Template:
-    """Load the template of a form, which escapes every value that is not a `Markup`."""
+def _template(text_format: str) -> jinja2.Template:
+    """Load the template of a format, which escapes every value that is not a `Markup`."""
     import jinja2
     from markupsafe import Markup
 
     def escape_value(value: object) -> object:
-        return value if isinstance(value, Markup) else _ESCAPES[form](visible(str(value)))
+        return value if isinstance(value, Markup) else _ESCAPES[text_format](visible(str(value)))
 
-    text = resources.files("bsdsbench.tables").joinpath(f"templates/{form}").read_text("utf-8")
+    file = resources.files("bsdsbench.tables").joinpath(f"templates/{text_format}")
     environment = jinja2.Environment(
         # Not the defaults, because braces and percent signs belong to LaTeX
         block_start_string="<%",
@@ -87,7 +87,7 @@ def _template(form: str) -> jinja2.Template:
         finalize=escape_value,
         keep_trailing_newline=True,
     )
-    return environment.from_string(text)
+    return environment.from_string(file.read_text("utf-8"))
 
 
 def to_markdown(tables: Sequence[Table]) -> str:
@@ -220,7 +220,7 @@ def to_csv(table: Table) -> str:
     return out.getvalue()
 
 
-FORMS: dict[str, Callable[[Sequence[Table]], str] | None] = {
+TABLE_FORMATS: dict[str, Callable[[Sequence[Table]], str] | None] = {
     "table": to_text,
     "markdown": to_markdown,
     "latex": to_latex,
@@ -238,28 +238,27 @@ _SUFFIXES = {
 }
 
 
-def form_of(out: str | Path | None, form: str | None) -> str:
-    """Return the form (format) in which to write tables, a key of FORMS.
+def format_of(out: str | Path | None, text_format: str | None) -> str:
+    """Return the format in which to write tables, a key of TABLE_FORMATS.
 
-    For a file, the suffix decides; a file without one needs a form that the user chose. Standard
-    output (`out` is None) has the form that the user chose, or "table".
+    For a file, the suffix decides; a file without one needs a format that the user chose. Standard
+    output (`out` is None) has the format that the user chose, or "table".
 
-    Raises DataError if the suffix is unknown or contradicts the chosen form, or if there is neither
-    of them.
+    Raises DataError if the suffix is unknown or contradicts the format, or if both are missing.
     """
     suffix = Path(out or "").suffix.lower()
-    if not suffix and (out is None or form):
-        return form or "table"
+    if not suffix and (out is None or text_format):
+        return text_format or "table"
     if suffix not in _SUFFIXES:
         raise DataError(f"{out}: suffix {suffix!r}, expected one of {', '.join(_SUFFIXES)}")
-    if form not in (None, _SUFFIXES[suffix]):
-        raise DataError(f"{out}: by its name {_SUFFIXES[suffix]}, but --format says {form}")
+    if text_format not in (None, _SUFFIXES[suffix]):
+        raise DataError(f"{out}: by its name {_SUFFIXES[suffix]}, but --format says {text_format}")
     return _SUFFIXES[suffix]
 
 
-def render(tables: Sequence[Table], form: str) -> str:
-    """Convert tables to one text in a form of FORMS; raise DataError for several tables in CSV."""
-    convert = FORMS[form]
+def render(tables: Sequence[Table], text_format: str) -> str:
+    """Convert tables to a text in a format of TABLE_FORMATS; raise DataError for several in CSV."""
+    convert = TABLE_FORMATS[text_format]
     if convert is not None:
         return convert(tables)
     if len(tables) > 1:
@@ -268,14 +267,14 @@ def render(tables: Sequence[Table], form: str) -> str:
     return to_csv(tables[0])
 
 
-def write_tables(tables: Sequence[Table], out: str | Path, form: str) -> list[Path]:
-    """Write tables to the file `out` in a form of FORMS, and return the paths of all files.
+def write_tables(tables: Sequence[Table], out: str | Path, text_format: str) -> list[Path]:
+    """Write tables to the file `out` in a format of TABLE_FORMATS, and return all files' paths.
 
     Each of several tables in CSV goes to a file of its own, NAME-KEY.csv for `out` NAME.csv.
     """
     path = Path(out)
-    if form != "csv" or len(tables) <= 1:
-        write_atomic(path, render(tables, form))
+    if text_format != "csv" or len(tables) <= 1:
+        write_atomic(path, render(tables, text_format))
         return [path]
     paths = [path.with_name(f"{path.stem}-{table.key}.csv") for table in tables]
     for file, table in zip(paths, tables, strict=True):

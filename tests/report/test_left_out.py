@@ -13,7 +13,7 @@ from bsdsbench.plotting import plot_runs
 from bsdsbench.report import score_tables, write_report
 from bsdsbench.report.worst import worst_table
 from bsdsbench.results.image_tables import Summary, summary_tables
-from bsdsbench.tables.forms import FORMS, render
+from bsdsbench.tables.forms import TABLE_FORMATS, render
 from tests.helpers.metric_cases import CASES
 from tests.helpers.runs import call, command, counted, refused, write_maps
 from tests.helpers.simulated import simulated_run
@@ -44,7 +44,7 @@ def test_any_two_subsets_are_shown_and_compared_on_what_they_share(whole, tmp_pa
         tables = score_tables(runs)
         noted = [note for note in tables[0].note_lines if note.startswith("a, b: images: ")]
         assert len(noted) == other
-        for form in {*FORMS} - {"csv"} if number < 2 else ():
+        for form in {*TABLE_FORMATS} - {"csv"} if number < 2 else ():
             assert render(tables, form)
         if not shared:
             refused("images are not in every run", comparable, runs, common=True)
@@ -82,7 +82,7 @@ def test_any_two_subsets_of_any_metric(metric, tmp_path):
         kept[np.arange(2), rng.integers(0, 5, 2)] = True  # not none
         pair = [subset(run, row) for run, row in zip(runs, kept, strict=True)]
         tables = [*score_tables(pair), *summary_tables(pair, Summary.IQR, None)]
-        for form in {*FORMS} - {"csv"} if number < 2 else ():
+        for form in {*TABLE_FORMATS} - {"csv"} if number < 2 else ():
             assert render(tables, form)
         if not kept.all(axis=0).any():
             refused("images are not in every run", bb.compare, pair, common=True)

@@ -12,7 +12,7 @@ import pytest
 import bsdsbench as bb
 from bsdsbench.results.score_tables import score_tables
 from bsdsbench.tables.forms import (
-    form_of,
+    format_of,
     render,
     to_csv,
     to_html,
@@ -185,9 +185,9 @@ def test_json(scores):
 )
 def test_the_suffix_chooses_the_form(out, form, found):
     if ":" in found:
-        refused(found, form_of, out, form)
+        refused(found, format_of, out, form)
     else:
-        assert form_of(out, form) == found
+        assert format_of(out, form) == found
 
 
 def test_several_tables_are_several_csv_files(scores, wide, tmp_path):
