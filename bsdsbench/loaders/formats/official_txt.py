@@ -155,11 +155,10 @@ def format_boundary_tables(
     """
     curve: PRCurve = score["curve"]
     n_images = len(matches)
-    # Images are handled in blocks, to limit the memory
-    blocks = [slice(first, first + BLOCK) for first in range(0, n_images, BLOCK)]
     image_rows = np.zeros((n_images, 5))  # index bestT bestR bestP bestF
     image_rows[:, 0] = np.arange(1, n_images + 1)
-    for block in blocks:
+    for first in range(0, n_images, BLOCK):  # in blocks, to limit the memory
+        block = slice(first, first + BLOCK)
         best_points = best(PRCurve.of_counts(thresholds, matches[block]), rule)
         image_rows[block, 1:] = np.transpose(list(best_points.values()))
     _, *ois = score["ois"].values()  # without the threshold
@@ -168,32 +167,9 @@ def format_boundary_tables(
     yield "eval_bdry.txt", format_rows([summary])
     yield "eval_bdry_thr.txt", format_rows(curve_rows)
     yield "eval_bdry_img.txt", format_rows(image_rows)
-    for block in blocks:
-        texts = _format_ev1(thresholds, matches[block])
-        for image_id, text in zip(ids[block], texts, strict=True):
-            yield f"{PER_IMAGE}/{safe_name(image_id)}{EV1}", text
-
-
-def _format_ev1(thresholds: F8, matches: I8) -> Iterator[str]:
-    """Yield the text of ID_ev1.txt for each of N images.
-
-    Each of the T `thresholds` gives a line: the threshold and its counts in `matches` (N, T, 4),
-    whose columns are those of `MatchCounts.matches`.
-    """
-    n_numbers = int(matches.max(initial=0)) + 1
-    if n_numbers < matches.size:  # format each possible number only once
-        count_texts = np.array([b" %10g" % number for number in range(n_numbers)])[matches]
-    else:
-        count_texts = np.char.mod(b" %10g", matches)
-    # A line is an item of a structured array, whose bytes are the text of the line. The texts of
-    # counts have 11 or 12 characters; numpy pads the shorter ones with zero bytes, removed below.
-    line_type = [("threshold", "S10"), ("counts", count_texts.dtype, (4,)), ("end", "S1")]
-    lines = np.empty(matches.shape[:2], line_type)  # (N, T)
-    lines["threshold"] = np.char.mod(b"%10g", thresholds)
-    lines["counts"] = count_texts
-    lines["end"] = b"\n"
-    for lines_of_image in lines:
-        yield lines_of_image.tobytes().replace(b"\0", b"").decode()
+    for image_id, counts in zip(ids, matches, strict=True):
+        text = format_rows(np.column_stack([thresholds, counts]))
+        yield f"{PER_IMAGE}/{safe_name(image_id)}{EV1}", text
 
 
 def safe_name(image_id: str) -> str:
