@@ -58,10 +58,10 @@ class MetricCase:
     metric: Metric  #: The metric.
     #: Prediction and ground truth of two or more images, of unequal sizes, with ids in order.
     images: Sequence[tuple[Prediction, GroundTruth]]
-    protocol: Protocol | None = None  #: The protocol for counting; default: the metric's.
-    #: (prediction, ground truth, protocol) -> {name: values}, a reference definition of the counts.
+    protocol: Protocol | None = None  #: For counting; by default the metric's.
+    #: A reference definition of the counts, (prediction, ground truth, protocol) -> values by name.
     counts: Callable[..., Mapping[str, Any]] | None = None
-    #: (counts of each image, protocol) -> {column: value}, a reference definition of the scores.
+    #: A reference definition of the scores, (counts of each image, protocol) -> value by column.
     scores: Callable[..., Mapping[str, float]] | None = None
     #: Ground truth -> (a perfect prediction, the ground truth with one annotator).
     perfect: Callable[[GroundTruth], tuple[Prediction, GroundTruth]] | None = None
