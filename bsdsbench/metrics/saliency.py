@@ -246,7 +246,7 @@ class SaliencyMetric(Metric[SaliencyOptions]):
             yield "inverted", problem, Setting("invert", not protocol.invert)
 
 
-def _best_of_curve(precision: F8, recall: F8, beta2: float) -> dict[str, Any]:
+def _best_of_curve(precision: F8, recall: F8, beta2: float) -> ScoreTree:
     """Find the largest F on each of S curves of mean precision and mean recall, (S, 256) each.
 
     curve : the S curves

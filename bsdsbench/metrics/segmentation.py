@@ -89,7 +89,7 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
     [0.5, 0.5]
     """
     n = len(params.class_names)
-    instances: dict[str, Any] = dict.fromkeys(("tp", "fp", "fn"), np.zeros(n, np.int64))
+    instances: dict[str, Map] = dict.fromkeys(("tp", "fp", "fn"), np.zeros(n, np.int64))
     instances["iou_sum"] = np.zeros(n)
     if params.unit == "class":
         pred_class, gt_class, pixels, _ = _overlaps_of_classes(pred, gt, params)
@@ -127,7 +127,7 @@ def _overlaps_of_classes(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) -
     return overlaps._replace(pred=classes.pred[0], gt=classes.gt[0])
 
 
-def _count_instances(regions: Instances, params: LabelOptions) -> dict[str, Any]:
+def _count_instances(regions: Instances, params: LabelOptions) -> dict[str, Map]:
     """Count the paired and unpaired instances of each class, and sum the IoU of the pairs.
 
     Returns the arrays `tp`, `fp`, `fn` and `iou_sum` of `segmentation_counts`, (C,).

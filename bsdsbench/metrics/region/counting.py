@@ -129,7 +129,17 @@ def region_counts(
     thresholds = proto.threshold_array()
     if pred.kind == "segs":
         thresholds = np.arange(1.0, len(pred.segs) + 1)
-    columns = _measure_tables(_tables_at_thresholds(pred, annotators, proto))
+    columns: dict[str, Any] = {}  # name of a measure -> its values at all thresholds
+    measures: dict[str, Any] = {}
+    official = seism = None
+    for tables in _tables_at_thresholds(pred, annotators, proto):
+        if tables.official is not official:  # otherwise no regions have merged
+            measures |= _measure_official(tables.official)
+        if tables.seism is not seism:
+            measures |= _measure_seism(tables.seism)
+        official, seism = tables
+        for name, value in measures.items():
+            columns.setdefault(name, []).append(value)
     best_iou = np.maximum.reduce(columns.pop("best_gt"))  # (G,), at any threshold
     n_annotators, n_pixels = annotators.labels.shape
     columns["total_gt"] = np.full(thresholds.size, n_pixels * n_annotators)
@@ -191,25 +201,6 @@ def _tables_at_thresholds(
     for labels in maps:
         table = OverlapTable.of_map(labels, gts)
         yield _TablePair(table, table)
-
-
-def _measure_tables(tables: Iterator[_TablePair]) -> dict[str, Any]:
-    """Compute all measures: name -> list of the values at every threshold.
-
-    A table that is the same object as at the previous threshold is not measured again.
-    """
-    measures: dict[str, Any] = {}
-    columns: dict[str, Any] = {}
-    official = seism = None
-    for pair in tables:
-        if pair.official is not official:
-            measures |= _measure_official(pair.official)
-        if pair.seism is not seism:
-            measures |= _measure_seism(pair.seism)
-        official, seism = pair
-        for name, value in measures.items():
-            columns.setdefault(name, []).append(value)
-    return columns
 
 
 def _close_regions(soft: Map, threshold: float) -> I4:
