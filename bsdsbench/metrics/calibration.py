@@ -121,10 +121,9 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
         return steps_of_soft(np.arange(1, bins) / bins, n_reached, annotated_masks(gt), valid)
 
     def values(self, counts: Stack, opt: CalibrationOptions) -> dict[str, F8]:
-        """Compute ECE, ACE and MCE from the counts (N, B) of N images in B bins.
+        """Compute ECE, ACE and MCE, (N,), from the counts (N, B); NaN for images without pixels.
 
-        Each error is an array (N,), NaN for images without pixels. It has two keys, such as `ece`
-        for the column of summed counts, and `ece_mean` for the column of means over images.
+        Each has two keys: `ece` for the column of summed counts, `ece_mean` for that of means.
         """
         n_pixels = counts["pixels"]
         difference = np.abs(counts["value"] - counts["marked"])

@@ -245,12 +245,10 @@ class DepthMetric(ValuesMetric[DepthOptions]):
     ) -> Arrays:
         """Count the edges of one image for those measures that `opt.measures` names, at R ratios.
 
-        si : int64 (R, 4, 3), pairs of neighbouring pixels whose inverse depths differ by more than
-            the ratio. Axis 1 is the position of the nearer pixel in the pair (left, top, right,
-            bottom). Axis 2 is the map that has the pair: both maps, the prediction, and the ground
-            truth.
-        matte : int64 (R, 4, 2), outline pixels of the matte that a predicted edge hits, and all
-            outline pixels
+        si : int64 (R, 4, 3), pairs of neighbours whose inverse depths differ by more than the ratio
+            in both maps, the prediction, and the ground truth. Axis 1 is the position of the nearer
+            pixel in the pair (left, top, right, bottom).
+        matte : int64 (R, 4, 2), edges of the matte that a predicted edge hits, and all of them
         dbe_sum, dbe_n : float64 (2,) and int64 (3,), the fields of `DbeParts`
         thresholds, matches : float64 (T,) and int64 (T, 4), the counts of `counter` for the measure
             "edges", at T thresholds
@@ -288,12 +286,10 @@ class DepthMetric(ValuesMetric[DepthOptions]):
         """Compute the measures of N images, (N,) each; undefined values are NaN.
 
         si_f1, si_precision, si_recall, matte_recall : means over the ratios, weighted by the ratio.
-            If only ground-truth edges exist, F is 0. If there are no ground-truth edges, F is NaN,
-            or 0 if `opt.strict` is set.
-        si_f1_plain, ... : the same means with equal weights
-        si_f1@1_05, ... : the value at a single ratio, here 1.05
+            F is NaN if there are no ground-truth edges, or 0 if `opt.strict` is set.
+        si_f1_plain, si_f1@1_05 and so on : means with equal weights; values at a single ratio
         dbe_accuracy, dbe_completeness : the errors of `_dbe_errors`
-        si_f1_pooled, ... : copies under the names of the columns that are computed from sums
+        si_f1_pooled and so on : copies, under the names of the columns that come from sums
         """
         values = dict[str, F8]()
         for key, shares in _shares_at_ratios(counts, opt.strict).items():

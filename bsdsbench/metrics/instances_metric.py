@@ -299,12 +299,11 @@ def _assignment() -> Callable[..., tuple[I8, I8]]:
 
 
 def _object_scores(objects: Map) -> dict[str, F8]:
-    """Compute F, precision, recall and the numbers of found, missed and false objects.
+    """Compute F, precision, recall and the numbers of found, missed and false objects, (...) each.
 
     objects (..., 2, 2): [[found, all annotated], [correct, all predicted]] in the last two axes.
 
-    Returns a dict with arrays (...). Recall is NaN if nothing is annotated, precision is NaN if
-    nothing is predicted, and F is NaN if both are.
+    Recall is NaN if nothing is annotated, precision if nothing is predicted, and F if both are.
     """
     n_matched, n_all = objects[..., 0], objects[..., 1]  # (..., 2): annotated, predicted
     shares = defined_ratio(n_matched, n_all)

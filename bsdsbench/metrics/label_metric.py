@@ -102,10 +102,8 @@ def _stored_maps(pred: Prediction, gt: GroundTruth, opt: MapContents) -> MapPair
     """Return the predicted and the annotated map of an image, (H, W) each, as they were read.
 
     If the ground truth has both a mask and labels, the labels are returned if `opt` names classes,
-    and otherwise the mask. A stack of predicted maps without any object becomes one empty map.
-
-    Raises DataError if a map is any other stack of several maps, and MissingPartError if nothing is
-    annotated.
+    and otherwise the mask. A stack of predicted maps without any object becomes one empty map; any
+    other stack raises DataError. Raises MissingPartError if nothing is annotated.
     """
     names = ["labels", "mask"] if opt.classes else ["mask", "labels"]
     names.append("class_boundaries")  # a stack, which `_single_map` refuses

@@ -249,9 +249,7 @@ class SaliencyMetric(Metric[SaliencyOptions]):
 def _best_of_curve(precision: F8, recall: F8, beta2: float) -> ScoreTree:
     """Find the largest F on each of S curves of mean precision and mean recall, (S, 256) each.
 
-    curve : the S curves
-    ods : the point with the largest F on each curve, the first if there are several
-    max_f_pr : (S,), F at this point
+    Returns the `curve`, its first point with the largest F, `ods`, and F there, `max_f_pr` (S,).
     """
     thresholds = np.arange(_LEVELS) / 255
     f = f_beta(precision, recall, beta2)

@@ -272,11 +272,9 @@ def _half_widths(
 ) -> NDArray[np.int32]:
     """Return the half width in pixels of each row of a disk, from its top to its bottom.
 
-    A row consists of its centre pixel and of half_width pixels on each side. For example, a radius
-    of 1 with square pixels of size 1 gives [0, 1, 0].
-
-    radius: in the unit of `spacing`, the height and the width of a pixel.
-    shape: rows and columns of the image. The disk is not made larger than the image needs.
+    A row has its centre pixel and half_width pixels on each side: [0, 1, 0] for the radius 1 and
+    square pixels. `radius` is in the unit of `spacing`, the height and the width of a pixel. The
+    disk is not made larger than an image of `shape` needs.
     """
     height, width = spacing
     n_rows = min(int(radius / height) + 1, shape[0])  # to one row (column) beyond the radius

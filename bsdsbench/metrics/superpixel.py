@@ -306,18 +306,13 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
         with name_file_in_errors(pred, gt):
             labels, n_pieces = superpixels(pred.segs[0], opt)
         per_annotator = [measures(labels, regions) for regions in gt.segmentations]
-        counts: dict[str, Any] = {}
+        counts: dict[str, Any] = {"n_superpixels": np.unique(labels).size, "n_pieces": n_pieces}
         for name in _MEASURES:
             values = [measured[name] for measured in per_annotator]
             counts[name] = np.array([np.mean(values), min(values), max(values)])
         has_photo = "photo" in gt.parts
-        return {
-            **counts,
-            "compactness": compactness(labels),
-            "variation": explained_variation(labels, gt.photo) if has_photo else np.nan,
-            "n_superpixels": np.unique(labels).size,
-            "n_pieces": n_pieces,
-        }
+        variation = explained_variation(labels, gt.photo) if has_photo else np.nan
+        return {**counts, "compactness": compactness(labels), "variation": variation}
 
     def check_set(
         self, ids: Sequence[str], stack: Stack, opt: SuperpixelOptions

@@ -250,13 +250,9 @@ def _tables_of_levels(levels: I4, gts: Annotators, n_levels: int) -> Iterator[Ov
 def _tables_of_ucm(ucm2: F8, gts: Annotators, thresholds: F8) -> Iterator[_TablePair]:
     """Yield the two tables of overlaps of an ultrametric contour map at each ascending threshold.
 
-    The two are the same object if the regions agree at all thresholds.
-
-    ucm2 (2H + 1, 2W + 1): contour strengths. The pixels of the image lie at odd rows and columns,
-        where the strength is normally 0.
-
-    Raises ShapeError if the shape of `ucm2` does not fit the ground truth, and DataError if the
-    strength at a pixel is above the first threshold.
+    The two are the same object if the regions agree at all thresholds. In `ucm2` (2H + 1, 2W + 1),
+    the pixels of the image lie at odd rows and columns. Raises ShapeError for another shape, and
+    DataError if the strength at a pixel, normally 0, is above the first threshold.
     """
     array = np.ascontiguousarray(ucm2, np.float64)
     rows, cols = gts.shape

@@ -128,13 +128,10 @@ def _f_scores(weights: Weights, thresholds: F8, precision: F8, recall: F8) -> Sc
 def _covering_scores(counts: Stack, weights: Weights) -> dict[str, F8]:
     """Compute the official covering scores, (S,) each, of S data sets from the counts of N images.
 
-    Covering is the covered area of all annotated regions of all images, divided by their area. Of
-    equally good thresholds, ODS takes the first and OIS the last, as the official program does.
-
-    ods, ods_threshold : the covering at the best common threshold, and this threshold
-    ois : the covering if each image is taken at its best threshold
-    best : the covering if each annotated region is taken at its best threshold
-    curve : (S, T), the covering at each threshold
+    Covering is the covered area of all annotated regions of all images, divided by their area: at
+    the best common threshold (`ods`), at each image's best one (`ois`), or at each region's
+    (`best`). Of equally good thresholds, ODS takes the first and OIS the last, as the official
+    program does. `curve` (S, T) is the covering at each threshold.
     """
     covered, total, thresholds = counts["covered_gt"], counts["total_gt"], counts["thresholds"]
     curve = ratio(weighted_sum(weights, covered), weighted_sum(weights, total))  # (S, T)

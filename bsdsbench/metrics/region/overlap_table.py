@@ -121,9 +121,8 @@ class OverlapTable:
 
     @classmethod
     def of(cls, labels: I4, n_regions: int, gts: Annotators, zero: int = -1) -> OverlapTable:
-        """Count the overlaps of a segmentation whose regions are numbered.
+        """Count the overlaps of a segmentation whose regions (N,) are numbered 0 .. n_regions - 1.
 
-        labels (N,): the region of each pixel, 0 .. n_regions - 1.
         zero: the region that had the label 0, or -1 if there is none.
         """
         rows, cols, counts = kernel.overlap_runs(labels, gts.labels, gts.col_start)
@@ -142,10 +141,9 @@ class OverlapTable:
         return cls.of(regions.labels, regions.area.size, gts, regions.zero)
 
     def merge_rows(self, new_row: I4, n_rows: int) -> OverlapTable:
-        """Return the table after some regions of the segmentation were merged.
+        """Return the table, of `n_rows` rows, after some regions of the segmentation were merged.
 
         new_row (rows,): for each row of this table, the row of the new table to which it is added.
-        n_rows: the number of rows of the new table.
         """
         indptr, cols, counts = self.cells
         rows = np.repeat(new_row, np.diff(indptr))
