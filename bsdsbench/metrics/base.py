@@ -453,9 +453,8 @@ class Metric(ABC, Generic[Opt]):
         if not self.fits(pred, gt, opt):
             same_shape(pred.shape, gt.shape, pred.where)
         count: Callable[..., Arrays] = self.count
-        if counter is None or not self.has_errors:
-            return count(pred, gt, protocol, opt)
-        return count(pred, gt, protocol, opt, counter=counter)
+        further = {"counter": counter} if counter and self.has_errors else {}
+        return count(pred, gt, protocol, opt, **further)
 
     def readings(self, protocol: Protocol, pred_kind: str) -> Readings:
         """Return how the metric interprets the values in prediction and ground-truth files.
