@@ -119,7 +119,7 @@ def _write_check(checked: GateResult, args: _CheckArguments) -> None:
 
 
 def _parse_tolerances(texts: tuple[str, ...], scores: Collection[str]) -> dict[str, float | str]:
-    """Parse the values of --tolerance: name of a score -> tolerance.
+    """Parse the values of --tolerance to the tolerance of each score, by its name.
 
     "0.002" or "5%" is the tolerance of all scores, which "ods=0.002" or "ods=5%" overrides for one.
     Numbers become floats. Any other text, such as "5%", is kept for `gate` to parse or refuse.

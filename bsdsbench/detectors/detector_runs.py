@@ -179,39 +179,20 @@ def run(
         raise DataError("fresh, resume: expected one of them")
     out = plan.out.resolve()
     plan = attrs.evolve(plan, out=out, missing="skip")
-    with contextlib.ExitStack() as modules:
+    with contextlib.ExitStack() as contexts:
         if isinstance(function, str) and ":" in function:
-            modules.enter_context(fresh_modules(function.partition(":")[0]))
+            contexts.enter_context(fresh_modules(function.partition(":")[0]))
         detector = _load_function(function) if isinstance(function, str) else function
         record = _new_record(detector, function, plan)
-        return _run(detector, record, images, gt, out, plan)
-
-
-def _run(
-    detector: Detector,
-    record: MapsRecord,
-    images: StrPath,
-    gt: StrPath | None,
-    out: Path,
-    plan: Plan,
-) -> DetectorRun:
-    """Run the detector on the images of a folder, and evaluate its maps if `gt` is given.
-
-    Images whose maps are kept from an earlier run are not processed again. With a shard K/N, every
-    N-th image is processed, in the order of ids, starting with the K-th.
-
-    Raises DataError if an image or an annotation is missing, or if the detector failed on all
-    images; with on_error="fail", on any of them.
-    """
-    photos = _photos_of_split(images, plan.split_file)
-    ids = sorted(photos)
-    number, n_shards = plan.shard
-    shard_ids = ids[number - 1 :: n_shards]
-    if gt is not None:
-        gt = Path(gt).resolve()
-        plan.refuse_out_in(gt=gt)
-        ground_truths(gt, ids)  # raises if one is missing, before the detector is called
-    with locked(out):
+        photos = _photos_of_split(images, plan.split_file)
+        ids = sorted(photos)
+        number, n_shards = plan.shard
+        shard_ids = ids[number - 1 :: n_shards]
+        if gt is not None:
+            gt = Path(gt).resolve()
+            plan.refuse_out_in(gt=gt)
+            ground_truths(gt, ids)  # raises if one is missing, before the detector is called
+        contexts.enter_context(locked(out))
         maps = out / "maps"
         kept_ids = open_maps(maps, record, resume=plan.resume, fresh=plan.fresh)
         if plan.multi_scale:

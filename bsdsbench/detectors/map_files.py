@@ -36,9 +36,8 @@ class MapsRecord:
 
     def detector(self) -> dict[str, object]:
         """Return the fields that identify the detector, which are stored with its scores."""
-        names = ["function", "name", "tag", "file", "versions"]
-        if self.scales:
-            names.append("scales")
+        optional = ("scales",) if self.scales else ()
+        names = ("function", "name", "tag", "file", "versions", *optional)
         return {name: getattr(self, name) for name in names}
 
     def save(self, maps: Path) -> None:

@@ -1,10 +1,9 @@
 """Search for the settings that turn a run's score into a published one, on the run's own images.
 
 Trials that need no counting come first: other ways to read scores off the counts, and named subsets
-of the images. Then images are counted under other settings, one at a time and then in pairs: the
-setting that is nearest to the target so far is counted on more images. Only a score of all images
-can meet a target. Pairs of causes, and changes that no known program makes, are so many that some
-come within half a hundredth of any number; they count only for targets of four digits.
+of the images. Then images are counted under other settings, one at a time and then in pairs. Only a
+score of all images can meet a target. Pairs of causes, and changes that no known program makes, are
+so many that some come within half a hundredth of any number; they need targets of four digits.
 """
 
 from __future__ import annotations

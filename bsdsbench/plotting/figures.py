@@ -313,10 +313,7 @@ def plot_runs(
             curves.append(method_curve(method, displays, aps, band, each_run))
         ap_rules = {run.protocol.ap_rule for run in every_run}
         ap_rules = ap_rules or {str(p.ap_rule) for p in published_results} & set(AP_RULES)
-        published_displays = list(map(PRCurveDisplay.from_published, published_results))
-        for display, entry in zip(published_displays, published_results, strict=True):
-            if ap and ap_rules == {entry.ap_rule}:  # AP of one rule only
-                display.name += f", AP {entry.boundary['ap']:.3f}"
+        published_displays = _published_displays(published_results, ap_rules if ap else set())
         figure = plot_curves([*(curve.display for curve in curves), *published_displays])
         ax = figure.axes[0]
         for curve in curves:
@@ -356,6 +353,17 @@ def _check_comparable(
         reasons = [why_not_beside(run, task) for task in tasks]
         problems += [f"{run.name}: {reason}" for reason in reasons if reason]
     refuse_unless_forced(problems, force, "such curves are not comparable", "draws them")
+
+
+def _published_displays(
+    published: Sequence[PublishedResult], ap_rules: set[str]
+) -> list[PRCurveDisplay]:
+    """Return a display of each published curve, with its AP if its AP rule is the only one."""
+    displays = list(map(PRCurveDisplay.from_published, published))
+    for display, entry in zip(displays, published, strict=True):
+        if ap_rules == {entry.ap_rule}:
+            display.name += f", AP {entry.boundary['ap']:.3f}"
+    return displays
 
 
 def _draw_human_point(ax: Axes, human: bool | Evaluation) -> _Entry:

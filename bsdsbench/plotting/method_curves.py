@@ -121,19 +121,19 @@ def method_curve(
     return MethodCurve(method_display, run_displays=displays, band=band)
 
 
-def _average_curves(curves: Sequence[_Points], spread: Spread) -> _MeanCurve:
-    """Average two or more curves, and compute the band around the mean.
+def _average_curves(curves: Sequence[F8], spread: Spread) -> _MeanCurve:
+    """Average two or more curves, (2, K) each, and compute the band around the mean.
 
     A curve is linear between its points; of several points with the same x, the first one counts.
     The mean is computed at every x at which a curve has a point and all curves are defined. The
     band reaches from the smallest to the largest y (RANGE), or one standard deviation (SD) or one
     standard error (SE) above and below the mean.
     """
-    x = np.unique(np.concatenate([curve.x for curve in curves]))
+    x = np.unique(np.concatenate([curve_x for curve_x, _ in curves]))
     values = np.empty((len(curves), x.size))  # NaN beyond the ends of a curve
-    for row, curve in zip(values, curves, strict=True):
-        unique_x, first = np.unique(curve.x, return_index=True)
-        row[:] = np.interp(x, unique_x, curve.y[first], left=np.nan, right=np.nan)
+    for row, (curve_x, curve_y) in zip(values, curves, strict=True):
+        unique_x, first = np.unique(curve_x, return_index=True)
+        row[:] = np.interp(x, unique_x, curve_y[first], left=np.nan, right=np.nan)
     is_defined = ~np.isnan(values).any(axis=0)
     x, values = x[is_defined], values[:, is_defined]
     # Average differences to the first run, so that the mean of equal runs is exact
@@ -176,17 +176,7 @@ def _mean_text(values: Sequence[float], spread: Spread) -> str:
     return f"{scores.mean:.3f} ± {half_width:.3f}"
 
 
-class _Points(NamedTuple):
-    """The points of a curve, float64 (K,) each, in the order of the curve."""
-
-    x: F8
-    y: F8
-
-
-def _points(display: CurveDisplay) -> _Points:
-    """Return the points of a display's curve except (0, 0), where no pixel matches."""
-    x_name, y_name = display.arrays
-    x = np.asarray(getattr(display, x_name), np.float64)
-    y = np.asarray(getattr(display, y_name), np.float64)
-    has_matches = (x > 0) | (y > 0)
-    return _Points(x[has_matches], y[has_matches])
+def _points(display: CurveDisplay) -> F8:
+    """Return the points of a display's curve, (2, K), except (0, 0), where no pixel matches."""
+    points = np.array([getattr(display, name) for name in display.arrays], np.float64)
+    return points[:, (points > 0).any(axis=0)]

@@ -1,8 +1,7 @@
 """The style of every figure: colours and dashes, rc settings, axes, legends, reproducible files.
 
-The colour of a curve depends on its position in the call, the colour of a pixel on whether it is
-matched. Plots, the report and overlays use the same colours. The report needs colours only, so
-matplotlib is imported inside functions.
+Plots, the report and overlays use the same colours. The report needs colours only, so matplotlib is
+imported inside functions.
 """
 
 from __future__ import annotations

@@ -1,11 +1,8 @@
 """Make the pictures of a report: photos as thumbnails, lines as palette PNG, pixels as byte planes.
 
 The byte planes hold the class of each pixel (matched, false, missed) at every threshold. The page
-draws them on a canvas at the threshold of its slider.
-
-A page with all pictures of 200 images and three methods has 30 MB. So the page starts with the
-worst and the best images of each method, and those on which two methods differ most. It has as many
-as fit into `BUDGET`, and at most `MOST`: more take long to draw, and nobody looks at all of them.
+draws them on a canvas at the threshold of its slider. All pictures of 200 images and three methods
+have 30 MB, so a page has only as many as fit into `BUDGET`, and at most `MOST`.
 """
 
 from __future__ import annotations
@@ -39,7 +36,6 @@ from bsdsbench.report.overlays import (
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.runs.engine import available_cores
 from bsdsbench.runs.sources import Sources, fault_of
-from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.text import counted
 
 THUMBNAIL = 320  # longer side of a reduced picture, in pixels
@@ -198,11 +194,11 @@ class ImagePictures:
         self.effort = SERVED_EFFORT if full else EFFORT
         self.errors = True if full else None  # as `pixel_steps` takes it
         # (number of the run as text, run, its records by image id), for the runs with files
-        self.runs: list[tuple[str, Evaluation, dict[str, ImageRecord]]] = []
-        for number, run in enumerate(runs):
-            if run.name in sources:
-                records = {record.image_id: record for record in run.records}
-                self.runs.append((str(number), run, records))
+        self.runs = [
+            (str(number), run, {record.image_id: record for record in run.records})
+            for number, run in enumerate(runs)
+            if run.name in sources
+        ]
 
     def __call__(self, image_id: str) -> MadePictures:
         """Make the pictures of an image for all runs that have counted it.
