@@ -308,10 +308,9 @@ def worst_command(
     loaded = labelled_runs(folders, loaded, labels)
     columns = tables.columns
     # --by is either a column of groups, possibly with limits, or a score
-    group_column = None
-    if by and column_of(by, loaded[0].records) in group_columns(loaded[0].records):
-        group_column = by
-    elif by is not None:
+    records = loaded[0].records
+    of_each = by if by and column_of(by, records) in group_columns(records) else None
+    if by and not of_each:
         columns = [by, *(columns or [])]
         loaded = _with_error_class(loaded, by)
     tabulate = partial(
@@ -323,7 +322,7 @@ def worst_command(
         spread=Spread(methods.spread),
     )
     with progress("overlays") as report:
-        table = tabulate(n=number, draw=overlays, progress=report, of_each=group_column)
+        table = tabulate(n=number, draw=overlays, progress=report, of_each=of_each)
     if figure:
         ids = [str(row[0]) for row in tabulate(n=rows).rows]
         worst_figure(loaded, ids, Path(figure), look)

@@ -413,9 +413,7 @@ def _is_from(module: ModuleType, folder: Path) -> bool:
 
 
 def _file_of(detector: Detector) -> dict[str, str] | None:
-    """Return the "name" and the "blake2b" hash of the file that defines a function, if there is
-    one.
-    """
+    """Return the "name" and the "blake2b" hash of the file of a function, None without a file."""
     file = getattr(sys.modules.get(detector.__module__), "__file__", None)
     if file is None:
         return None

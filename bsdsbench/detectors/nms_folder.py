@@ -74,10 +74,10 @@ def refuse_maps_in(folder: StrPath) -> None:
 
 
 def _maps_by_id(folder: Path, errors: list[DataError]) -> dict[str, Path]:
-    """Return the paths of the maps directly in a folder, by image id. Raises DataError without
-    maps.
+    """Return the paths of the maps directly in a folder, by image id.
 
     If two maps have the same id, the first is returned, and an error is appended to `errors`.
+    Raises DataError if there are no maps.
     """
     files = [path for path in find_files(folder, FORMATS) if path.parent == folder]
     if not files:
