@@ -257,12 +257,8 @@ def protocols_command(
     else:
         protocols = [Protocol.load(name)]
     if output_format == "json":
-        print_json(
-            {
-                "protocols": [protocol.to_mapping() for protocol in protocols],
-                "tasks": [task.to_mapping() for task in listed_tasks],
-            }
-        )
+        plain_tasks = [task.to_mapping() for task in listed_tasks]
+        print_json({"protocols": [p.to_mapping() for p in protocols], "tasks": plain_tasks})
     elif signature:
         for word, meaning in signature.decode():
             print(f"{word:20}  {meaning}")

@@ -124,11 +124,8 @@ def _summary_table(curves: Sequence[NamedCurve], kind: str, hull: bool) -> Table
     """
     from bsdsbench.tables.table import Field, Table
 
-    fields = {
-        "positives": Field("positives", "positives", "", "g"),
-        "negatives": Field("negatives", "negatives", "", "g"),
-        "points": Field("points", "points", "", "d"),
-    }
+    formats = {"positives": "g", "negatives": "g", "points": "d"}
+    fields = {key: Field(key, key, "", number_format) for key, number_format in formats.items()}
     cells: list[dict[str, Any]] = []  # for each curve, key of a field -> value
     for curve in curves:
         row: dict[str, Any] = {
@@ -196,12 +193,8 @@ def _crossings_table(curves: Sequence[NamedCurve], kind: str) -> Table:
 
     rows = []
     for a, b in combinations(curves, 2):
-        verdicts = {
-            "first": f"{a.name} dominates",
-            "second": f"{b.name} dominates",
-            "equal": "equal",
-            "neither": "they cross",
-        }
+        verdicts = {"first": f"{a.name} dominates", "second": f"{b.name} dominates"}
+        verdicts |= {"equal": "equal", "neither": "they cross"}
         for axes in AXES_OF_KIND[kind]:
             dominant, crossings = meeting(a.points, b.points, axes)
             if axes == "pr":

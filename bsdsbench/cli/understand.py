@@ -443,15 +443,10 @@ def _print_explanation(
             trials.append(trial)
     if output_format == "json":
         fields = ("seconds", "complete", "not_counted", "pairs_not_counted")
-        print_json(
-            {
-                "targets": {measure: float(text) for measure, text in target_values.items()},
-                "trials": [asdict(trial) for trial in trials],
-                "sentence": explanation.sentence(),
-                **{field: getattr(explanation, field) for field in fields},
-                "reading": evaluation.read_as,
-            }
-        )
+        plain: dict[str, Any] = {"targets": {k: float(text) for k, text in target_values.items()}}
+        plain |= {"trials": list(map(asdict, trials)), "sentence": explanation.sentence()}
+        plain |= {field: getattr(explanation, field) for field in fields}
+        print_json({**plain, "reading": evaluation.read_as})
         return
     for row in explanation.published:
         print(f"published     {row}")
@@ -464,12 +459,8 @@ def _print_explanation(
             sign = "=" if trial.in_use else "~"
         print(f"{sign} off {trial.gap:.4f}  {scores}  {trial.label}")
     print(f"protocol {describe([metric], evaluation.protocol)}")
-    last_lines = (
-        evaluation.read_as,
-        explanation.partly_counted_line,
-        explanation.not_counted_line,
-        explanation.sentence(),
-    )
+    counted_lines = explanation.partly_counted_line, explanation.not_counted_line
+    last_lines = evaluation.read_as, *counted_lines, explanation.sentence()
     print("\n".join(filter(None, last_lines)))
 
 

@@ -395,12 +395,10 @@ class Search:
         if self.sources and "ap" in self.targets and setting is NO_CHANGE and lacks_point:
             matches = stack["matches"].sum(axis=0)
             whole = causes.add_whole_image(self.sources, protocol, curve.thresholds, matches)
-        return [
-            _OtherScores(
-                rule.description, rule.programs, {**scores, rule.measure: float(rule.value)}
-            )
-            for rule in causes.iterate_rules(curve, image_curves, whole)
-        ]
+        others = []
+        for measure, label, who, value in causes.iterate_rules(curve, image_curves, whole):
+            others.append(_OtherScores(label, who, {**scores, measure: float(value)}))
+        return others
 
     def search_settings(self, settings: Iterable[CountingChange]) -> dict[str, float]:
         """Count images under other settings, until the targets are met or the time is up.

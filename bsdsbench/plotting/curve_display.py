@@ -99,11 +99,9 @@ class CurveDisplay:
 
         Parameters
         ----------
-        labels : array_like
-            (N,), whether each sample is positive or negative, such as 1 and -1, or 1 and 0; see
+        labels, scores : array_like
+            (N,), labels such as 1 and 0, and scores, of which the largest is ranked first; see
             `bsdsbench.curves.pr`.
-        scores : array_like
-            (N,), by which the samples are ranked, the largest score first.
         name : str
             Text for the legend.
         ax : Axes, optional
