@@ -21,7 +21,7 @@ WHITE_FOR_CLASSES = (
 
 
 def seg2bdry(labels: NDArray[Any], valid: Bool | None = None) -> Bool:
-    """Return the boundary pixels of a label map, at image size.
+    """Return the boundary pixels of a label map as an (H, W) bool map.
 
     A pixel is a boundary pixel if its label differs from the label of the pixel below, to the
     right, or diagonally below to the right. Pixels outside the image and void pixels never differ.
@@ -33,11 +33,6 @@ def seg2bdry(labels: NDArray[Any], valid: Bool | None = None) -> Bool:
     valid : array or None
         (H, W) bool, False for void pixels, which are never boundary pixels. None means that no
         pixel is void.
-
-    Returns
-    -------
-    array
-        (H, W) bool, True for boundary pixels.
 
     Raises
     ------

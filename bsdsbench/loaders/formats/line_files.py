@@ -167,7 +167,10 @@ def parse_predicted_edges(arrays: Mapping[str, object], shape: _Size) -> dict[st
     signature of the parsers).
     """
     struct: Any = arrays.get("edge_ori", arrays)
-    return {"soft": _find_numbers(struct, "edge"), "angles": _parse_angles(struct, "ori")}
+    return {
+        "soft": _find_numbers(struct, "edge"),
+        "angles": _to_angles(_find_numbers(struct, "ori")),
+    }
 
 
 def parse_annotated_edges(arrays: Mapping[str, object], path: Path) -> dict[str, object]:
@@ -188,16 +191,16 @@ def parse_annotated_edges(arrays: Mapping[str, object], path: Path) -> dict[str,
     struct: Any
     if "bndinfo_pascal" in arrays:
         struct = arrays["bndinfo_pascal"]
-        angles = [_parse_angles(struct, "OrientMap")]
+        angles = [_to_angles(_find_numbers(struct, "OrientMap"))]
         edges = [_draw_fragments(struct.get("edges"), angles[0].shape)]
     elif "gtStruct" in arrays:
         struct = arrays["gtStruct"]
         theta = struct["gt_theta"]
         maps = [*map(np.asarray, theta)] if isinstance(theta, list) else [theta]  # (H, W, 2) each
         edges = [edges_and_angles[..., 0] for edges_and_angles in maps]
-        angles = [_parse_angles({"gt_theta": m[..., 1]}, "gt_theta") for m in maps]
+        angles = [_to_angles(edges_and_angles[..., 1]) for edges_and_angles in maps]
     else:
-        edges, angles = _find_numbers(arrays, "edge"), _parse_angles(arrays, "ori")
+        edges, angles = _find_numbers(arrays, "edge"), _to_angles(_find_numbers(arrays, "ori"))
         if edges.ndim == 2:
             edges, angles = [edges], [angles]
     if not len(edges):
@@ -224,15 +227,11 @@ def _draw_fragments(edges: object, shape: tuple[int, ...]) -> Bool:
     return is_edge.reshape(shape, order="F")
 
 
-def _parse_angles(arrays: Mapping[str, object], name: str) -> F8:
-    """Return the angles (radians) in the array called `name` as float64, in the same shape.
-
-    Raises FaultError if the array is missing, or has angles that are NaN or infinite.
-    """
-    angles = _find_numbers(arrays, name)
-    if not np.isfinite(angles).all():
-        raise FaultError(f"{name}: angles that are NaN or infinite, expected radians")
-    return angles.astype(np.float64)
+def _to_angles(values: NDArray[Any]) -> F8:
+    """Convert angles (radians) to float64, or raise FaultError if one is NaN or infinite."""
+    if not np.isfinite(values).all():
+        raise FaultError("angles that are NaN or infinite, expected radians")
+    return values.astype(np.float64)
 
 
 # ---- straight lines drawn as pixels, like the wireframe parsing programs
