@@ -356,22 +356,22 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
             )
         shape = boundaries.shape[1], boundaries.shape[2]
         counted = np.asarray(boundaries.any(axis=(1, 2))) | (opt.absent == "count")
-        per_class: list[Arrays] = []
-        for k, label in enumerate(opt.class_labels):
+        # The counts of an empty map show which arrays there are; classes that are skipped keep 0
+        empty = counter(np.zeros(shape), (np.zeros(shape, bool),), protocol)
+        n = len(opt.classes)
+        counts = {name: np.zeros((n, *array.shape), array.dtype) for name, array in empty.items()}
+        for k in np.flatnonzero(counted):
             soft, drawn, dropped = maps[k], boundaries[k], None
-            if not counted[k]:
-                soft = np.zeros_like(soft)
             if labels is not None and opt.interior != "keep" and drawn.any():
-                interior = np.equal(labels, label) & ~dilate(drawn, protocol.radius(shape))
+                is_class = np.equal(labels, opt.class_labels[k])
+                interior = is_class & ~dilate(drawn, protocol.radius(shape))
                 if opt.interior == "kill_first":  # before thinning; "kill" drops pixels after it
                     soft = np.where(interior, soft.dtype.type(0), soft)
                 else:
                     dropped = interior
-            per_class.append(counter(soft, (drawn,), protocol, dropped=dropped))
-        counts = {name: np.stack([arrays[name] for arrays in per_class]) for name in per_class[0]}
-        for array in counts.values():
-            array[~counted] = 0  # if the first threshold is 0, every pixel is predicted
-        return {**counts, "thresholds": per_class[0]["thresholds"], "counted": counted}
+            for name, array in counter(soft, (drawn,), protocol, dropped=dropped).items():
+                counts[name][k] = array
+        return {**counts, "thresholds": empty["thresholds"], "counted": counted}
 
     def curves(self, stack: Stack, opt: SemanticOptions) -> dict[tuple[str, ...], I8]:
         """Return the counts (N, T, 4) of each class; keys are paths ("per_class", NAME)."""
