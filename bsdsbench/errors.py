@@ -249,16 +249,17 @@ def group_similar_problems(problems: Iterable[Problem]) -> list[list[Problem]]:
 def merge_similar_problems(problems: Iterable[Problem], few: int = 3) -> list[Problem]:
     """Replace each group of more than `few` similar problems by its first problem.
 
-    That problem then names the number of files and the first `few` of them.
+    That problem then names the number of files and ten of them.
 
     >>> faults = [Problem(file, f"value {k}", "0 .. 1") for k, file in enumerate("abcd", 3)]
     >>> print(*merge_similar_problems(faults))
-    4 files (a, b, c ...): value 3, expected 0 .. 1
+    4 files (a, b, c, d): value 3, expected 0 .. 1
     """
     joined = []
     for group in group_similar_problems(problems):
         if len(group) > few:
-            files = ", ".join(problem.file for problem in group[:few])
-            group = [attrs.evolve(group[0], file=f"{len(group)} files ({files} ...)")]
+            files = ", ".join(problem.file for problem in group[:10])
+            files += " ..." if len(group) > 10 else ""
+            group = [attrs.evolve(group[0], file=f"{len(group)} files ({files})")]
         joined += group
     return joined

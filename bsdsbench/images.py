@@ -15,7 +15,7 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from bsdsbench.arguments import F8, Bool, given_array, given_list, kind_of_value
-from bsdsbench.errors import DataError, MissingPartError, Problem, Setting, ShapeError
+from bsdsbench.errors import DataError, Fix, MissingPartError, Problem, Setting, ShapeError
 from bsdsbench.scores.counts import NO_EVIDENCE, Evidence
 from bsdsbench.text import show
 
@@ -445,11 +445,12 @@ def check_soft_map(soft: Map, what: str = "prediction") -> Map:
     DataError, usually with a suggested fix, for any other dtype, NaN, or floats outside [0, 1].
     """
     kind, n_bytes = soft.dtype.kind, soft.dtype.itemsize
+    as_labels = Setting("pred_kind", "labels", "for label maps")
     if kind not in "bf" and not (kind == "u" and n_bytes <= 2):
         raise DataError(
             f"{what}: dtype {describe_values(soft)}, expected uint8, uint16, bool or floats in "
             "[0, 1]",
-            fix=Setting("pred_kind", "labels", "for label maps"),
+            fix=as_labels,
         )
     if kind != "f":
         return soft
@@ -463,13 +464,17 @@ def check_soft_map(soft: Map, what: str = "prediction") -> Map:
     low, high = float(soft.min()), float(soft.max())  # both are NaN if a value is
     if low >= 0 and high <= 1:  # the bits of -0.0 exceed those of 1.0
         return soft
-    fix = "divide by 255, if it is 0..255 as float"
-    if low >= -0.05 and high <= 1.05:
-        fix = "clip to [0, 1], if a resize overshot"
+    has = f"values from {low:.6g} to {high:.6g}"
+    fix: tuple[Fix, ...] = ("divide by 255, if it is 0..255 as float",)
+    if not math.isfinite(high - low):
+        has, fix = f"{np.count_nonzero(~np.isfinite(soft))} values are NaN or infinite", ()
+    elif low >= -0.05 and high <= 1.05:  # all digits, because it may be a rounding error
+        has, fix = f"values from {low} to {high}", ("clip to [0, 1], if a resize overshot",)
     elif low < 0:
-        fix = "apply the sigmoid, if it is raw network output"
-    fault = f"{what}: values from {low:.6g} to {high:.6g}, expected floats in [0, 1]"
-    raise DataError(fault, fix=() if math.isnan(low) else fix)
+        fix = ("apply the sigmoid, if it is raw network output",)
+    elif (soft == np.rint(soft)).all():
+        fix = (*fix, as_labels)
+    raise DataError(f"{what}: {has}, expected floats in [0, 1]", fix=fix)
 
 
 def without_void(maps: Map, valid: Bool | None) -> Map:

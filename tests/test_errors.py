@@ -12,13 +12,14 @@ from bsdsbench.errors import (
 )
 
 
-def test_equal_faults_are_one_line_with_their_number_and_three_names():
+def test_equal_faults_are_one_line_with_their_number_and_ten_names():
     many = [f"maps/{i}.npy: values up to {i}.5, expected 0 .. 1" for i in range(2, 42)]
     few = [f"{i}.png: value {i}, expected 0 .. 1" for i in range(3)]
     other = ["x.png: 7x9, expected 40x52", "no such folder", *few]
     problems = DataError(problems=[*many, *other, other[0]]).problems
     assert list(map(str, merge_similar_problems(problems))) == [
-        "40 files (maps/2.npy, maps/3.npy, maps/4.npy ...): values up to 2.5, expected 0 .. 1",
+        f"40 files ({', '.join(many[k][:10].rstrip(':') for k in range(8))}, maps/10.npy, "
+        "maps/11.npy ...): values up to 2.5, expected 0 .. 1",
         *other,
     ]
 
@@ -28,7 +29,8 @@ def test_options_are_grouped_and_written_once_for_each_language():
     faults = [Problem(f"nms=True/{k}.png", f"dtype int{k}", "a soft map", fix) for k in range(5)]
     (one,) = merge_similar_problems(faults)
     python = "dtype int0, expected a soft map (pred_kind='labels' for label maps; argmax first)"
-    assert str(one) == f"5 files (nms=True/0.png, nms=True/1.png, nms=True/2.png ...): {python}"
+    files = ", ".join(f"nms=True/{k}.png" for k in range(5))
+    assert str(one) == f"5 files ({files}): {python}"
     line = one.line(lambda setting: f"--{setting.name}")
     assert line.endswith("(--pred_kind for label maps; argmax first)")
     assert "nms=True/0.png" in line

@@ -154,12 +154,14 @@ def test_types_of_soft_maps(given, read):
         (np.zeros((0, 3), int), "int64, expected"),
         (np.zeros((2, 3), "u4"), "uint32 with values from 0 to 0"),
         (np.zeros((2, 3), complex), "complex128"),
-        (np.array([[0, np.nan], [1, 0.5]]), "from nan to nan"),
-        (np.array([[0, np.inf], [-np.inf, 0.5]]), "from -inf to inf"),
-        (np.array([[0, 1.05]]), r"from 0 to 1\.05, .*overshot"),
+        (np.array([[0, np.nan], [1, 0.5]]), "1 values are NaN or infinite, expected"),
+        (np.array([[0, np.inf], [-np.inf, 0.5]]), "2 values are NaN or infinite"),
+        (np.array([[0, 1.05]]), r"from 0\.0 to 1\.05, .*overshot"),
+        (np.array([[0, 1 + 1e-7]], "f4"), r"from 0\.0 to 1\.00000011\d*, .*overshot"),
         (np.array([[-1e-300, 1]]), "overshot"),
         (np.array([[-0.051, 1]]), "sigmoid"),
-        (np.array([[0, 255.0]]), "by 255"),
+        (np.array([[0, 254.5]]), r"by 255, if it is 0..255 as float\)$"),
+        (np.array([[0, 255.0]]), "by 255, .*; pred_kind='labels' for label maps"),
     ],
 )
 def test_what_is_no_soft_map(values, words):

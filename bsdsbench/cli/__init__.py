@@ -58,7 +58,8 @@ def main() -> None:
         return as_flag(setting, next((name for name in arguments if name in COMMANDS), "demo"))
 
     _print_input_warnings(write_setting)
-    sys.stdout = sys.stdout or io.StringIO()  # None if the caller closed standard output
+    # Each is None if the caller closed it
+    sys.stdout, sys.stderr = sys.stdout or io.StringIO(), sys.stderr or io.StringIO()
     if arguments[0] in ("evaluate", "compare", "report"):
         # Idle threads of numpy's BLAS spin on cores that our workers need. A detector may use them.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -89,7 +90,8 @@ def main() -> None:
         status = 0
     except OSError as error:
         reason = error.strerror or str(error)
-        say(visible(f"{os.fsdecode(error.filename)}: {reason}" if error.filename else reason))
+        place = os.fsdecode(error.filename) if error.filename else "standard output"
+        say(visible(f"{place}: cannot be written ({reason}), expected a place where files can be"))
     except MemoryError:
         say("not enough memory on this machine; what was done is kept")
     except Exception as error:

@@ -212,8 +212,8 @@ def _crossings_table(curves: Sequence[NamedCurve], kind: str) -> Table:
 def _areas_tables(curves: Sequence[NamedCurve], reading: LabelReading) -> list[Table]:
     """Return the tables of --areas: every variant of AP and AUC, with a column per curve.
 
-    Curves without a sample (labels and scores) have other variants, in a table of their own. Raises
-    DataError if the numbers of positives and negatives of such a curve are unknown.
+    Curves without a sample have other variants, in a table of their own. Raises DataError if the
+    numbers of positives and negatives of such a curve are unknown.
     """
     from bsdsbench.curves.areas import area_table, point_areas
     from bsdsbench.curves.points import check_totals
@@ -260,13 +260,9 @@ def _table_of_areas(key: str, areas: dict[str, Sequence[Any]], columns: Sequence
 def _roc_tables(samples: dict[str, LabelsAndScores], reading: LabelReading) -> list[Table]:
     """Return a table of the areas under ROC curves, and a table that compares each pair of them.
 
-    The first table has 95 % intervals of the areas, the second one those of the differences, and
-    the p-values of DeLong's test. If the labels or the clusters of two curves differ, or are in
-    another order, the pair is not tested, and a message on standard error names it. If no pair is
-    tested, there is no second table. If an interval cannot be computed, the reason is printed, and
-    there are no tables.
-
-    samples: the labels and scores of each curve, by its name.
+    The second table has the p-values of DeLong's test of the pairs with the same labels and
+    clusters; other pairs are named on standard error. If an interval cannot be computed, the reason
+    is printed, and there are no tables. `samples` are by the name of the curve.
     """
     from bsdsbench.curves import delong
     from bsdsbench.errors import DataError

@@ -450,11 +450,9 @@ def _write_file(target: str, curves: Sequence[NamedCurve], args: _CurvesArgument
 
 
 def _write_csv(path: Path, curve: NamedCurve, kind: str, between: bool) -> None:
-    """Write the points of a curve to a CSV file, with a row per point.
+    """Write the threshold (unless all are NaN), rates of --kind, TP and FP of each point as CSV.
 
-    The columns are the threshold, unless all are NaN, the rates that belong to the value of --kind
-    (see _RATES), and the numbers of true and false positives. They are those of `curve.by_axes`, if
-    it has them, or else of `curve.points`, which alone has the points that --between adds.
+    They are those of `curve.by_axes`, or else of `curve.points`, which has those of --between.
     """
     from bsdsbench.io import write_atomic
 

@@ -426,21 +426,17 @@ def _print_explanation(
 ) -> None:
     """Print which settings give the published scores, as text or JSON.
 
-    The text has the published results, the target, the trials, and the answer in words. Only trials
-    for which all images were counted are printed: the first _MAX_TRIALS of them, all others that
-    reach the target, and the run as it is. A trial that reaches the target is marked with "=" if a
-    known program uses its setting, and with "~" otherwise.
-
-    target_values: the targets as the user wrote them, by the score of the metric, such as "ods".
+    Of the trials for which all images were counted, the first _MAX_TRIALS are printed, all that
+    reach the target, marked with "=" if a known program uses the setting and else with "~", and the
+    run as it is. `target_values` are the targets as the user wrote them, by score, such as "ods".
     """
     from bsdsbench.diagnosis.explanation import capitalise
     from bsdsbench.metrics.registry import describe
 
     exact_trials = [trial for trial in explanation.trials if trial.exact]
+    others = exact_trials[_MAX_TRIALS:]
     trials = exact_trials[:_MAX_TRIALS]
-    for trial in exact_trials[_MAX_TRIALS:]:
-        if trial.reached or trial.label == "as it is":
-            trials.append(trial)
+    trials += [trial for trial in others if trial.reached or trial.label == "as it is"]
     if output_format == "json":
         fields = ("seconds", "complete", "not_counted", "pairs_not_counted")
         plain: dict[str, Any] = {"targets": {k: float(text) for k, text in target_values.items()}}

@@ -333,11 +333,10 @@ def area_table(
     17
     """
     values = _compute_areas(read_samples(labels, scores, reading))
-    rows = []
-    for name, description in _DESCRIPTIONS.items():
-        space = "ROC" if name in _ROC_AREAS else "PR"
-        rows.append(AreaRow(name, space, values.get(name, np.nan), *description))
-    return tuple(rows)
+    return tuple(
+        AreaRow(k, "ROC" if k in _ROC_AREAS else "PR", values.get(k, np.nan), *description)
+        for k, description in _DESCRIPTIONS.items()
+    )
 
 
 def point_areas(
@@ -373,25 +372,20 @@ def point_areas(
         ("ROC trapezoids", "trapezoid from (0, 0) to (1, 1)", under_roc),
         ("ROC hull", "trapezoid", trapezoids(*hull)),
     ]
-    rows = []
-    for space, areas in (("PR", pr_areas), ("ROC", roc_areas)):
-        for name, rule, value in areas:
-            rows.append(AreaRow(name, space, value, "as given", "-", "-", rule))
-    return tuple(rows)
+    return tuple(
+        AreaRow(name, space, value, "as given", "-", "-", rule)
+        for space, areas in (("PR", pr_areas), ("ROC", roc_areas))
+        for name, rule, value in areas
+    )
 
 
 def _compute_areas(samples: Samples) -> dict[str, float]:
     """Compute the areas of `area_table` for samples, each as its program computes it.
 
-    Returns a dict from the keys of `_DESCRIPTIONS` to the areas. An area is left out if its program
-    does not compute it for these samples:
-
-    - If there are no positives, all areas are left out.
-    - If a score is inf, the areas of scikit-learn are left out, because it rejects inf.
-    - If there are no scores, or if one is outside [0, 1], the area of the BSDS benchmark is left
-      out.
-
-    If there are no negatives, ROC areas are NaN, and PR areas that need both totals are 1.
+    Returns a dict from the keys of `_DESCRIPTIONS` to the areas, without those that a program does
+    not compute: all without positives, those of scikit-learn if a score is inf, and that of BSDS
+    if a score is outside [0, 1] or there is none. Without negatives, ROC areas are NaN, and PR
+    areas that need both totals are 1.
     """
     merged = rank(samples, "merge")
     if not merged.positives:

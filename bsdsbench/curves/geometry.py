@@ -439,15 +439,12 @@ def _roc_polyline(curve: Curve) -> _Polyline:
 def _pr_polyline(curve: Curve, lines: LineShape) -> _Polyline:
     """Return a PR curve, in either direction, as a polyline on which higher is better.
 
-    - With lines="straight", x is recall and y is precision. Points with recall 0 are replaced by
-      one point, which has the precision of the point with the next higher recall.
-    - With lines="counts", TP and FP are interpolated linearly, rather than precision. x is recall
-      and y is -FP/P, where P is the number of positives. Points with recall 0 are replaced by the
-      point (0, 0).
+    With lines="straight", x is recall and y is precision; points with recall 0 become one point of
+    the precision at the next higher recall. With lines="counts", y is -FP/P for P positives, so
+    that TP and FP are interpolated linearly; points with recall 0 become the point (0, 0).
 
-    End points whose precision conversion to PR space left undefined (NaN) are dropped with a
-    warning. Raises DataError if recall both rises and falls or exceeds 1, if no point has a recall
-    above 0, or if the precision of such a point is not above 0.
+    End points of undefined precision (NaN) are dropped with a warning. Raises DataError if recall
+    both rises and falls or exceeds 1, or if no point has a recall and a precision above 0.
     """
     precision, recall = without_undefined_ends(curve[0], curve[1], "precision")
     recall, precision = _from_left_to_right(

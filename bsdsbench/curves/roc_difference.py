@@ -175,11 +175,8 @@ def _deviations_in_clusters(fractions: F8, clusters: I8, n_clusters: int) -> F8:
     `fractions` (2, n) has a number of each of n samples for both scores. Returns the sums divided
     by n, (2, n_clusters).
     """
-    sums = []
-    for fractions_of_score in fractions:
-        deviations = fractions_of_score - fractions_of_score.mean()
-        sums.append(np.bincount(clusters, deviations, n_clusters))
-    return np.array(sums) / clusters.size
+    deviations = fractions - fractions.mean(axis=1, keepdims=True)
+    return np.array([np.bincount(clusters, d, n_clusters) for d in deviations]) / clusters.size
 
 
 def _unbiased_factor(clusters: I8) -> float:

@@ -209,13 +209,10 @@ def _apply_rules(
 ) -> Mapping[tuple[str, str], float | None]:
     """Compute AP and ODS of one curve by every rule, by ("AP" or "ODS", rule), None if undefined.
 
-    part : the part of the metric, such as a class, or "" for the curve of the whole metric
-    gt_dir : the folder of the ground truth, by default the folder that the run names
-
-    Two rules need a point at threshold 0, where every pixel is predicted: "edter", and for metrics
-    other than boundaries also "step". It is taken from the curve or from the run's counts or, for
-    boundaries, counted from the ground truth. If it is not known, "edter" gives None, and "step" is
-    applied to the curve as it is.
+    "edter", and for metrics other than boundaries also "step", need a point at threshold 0, where
+    every pixel is predicted. It is taken from the curve or from the run's counts or, for
+    boundaries, counted from the ground truth in `gt_dir`, by default that of the run. If it is not
+    known, "edter" gives None, and "step" is applied to the curve as it is.
     """
     is_boundary = metric in registry.DEFAULT_METRICS
     whole = curve  # will have the point at threshold 0, if it is known

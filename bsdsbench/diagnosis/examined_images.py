@@ -22,12 +22,12 @@ from bsdsbench.loaders.pairing import Files, Pair
 from bsdsbench.loaders.reading import Readings
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
-from bsdsbench.metrics.optional import Diagnosed
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.sanity import (
     Thumbnail,
     best_orientation,
     evidence_of,
+    find_symptoms,
     look_at,
     thickness,
     thumbnail,
@@ -92,7 +92,7 @@ class ExaminedInputs:
     images: list[ExaminedImage] = field(default_factory=list)  # those that could be read
     unread: list[Problem] = field(default_factory=list)  # of images that could not be read
     refused: list[str] = field(default_factory=list)  # why the metric cannot count an image
-    # (code, problem, remedy) that the metric itself reports -> file names
+    # (code, problem, remedy) of the metric's images -> file names
     symptoms: dict[tuple[str, str, Fix], list[str]] = field(default_factory=dict)
 
     @property
@@ -139,7 +139,7 @@ class ExaminedInputs:
             self._count(image, pred, gt)
 
     def _count(self, image: ExaminedImage, pred: Prediction, gt: GroundTruth) -> None:
-        """Count an image, and collect the symptoms that the metric reports for it.
+        """Count an image, and collect its symptoms.
 
         If the metric cannot count the image, only the reason is added to `refused`.
         """
@@ -151,9 +151,8 @@ class ExaminedInputs:
             return
         self.counted_images.append(ImageRecord(gt.image_id, gt.shape, counts))
         self.n_measured += 1
-        if isinstance(metric, Diagnosed):
-            for symptom in metric.symptoms(pred, gt, self.protocol, opt):
-                self.symptoms.setdefault(symptom, []).append(image.file)
+        for symptom in find_symptoms(pred, gt, metric, self.protocol):
+            self.symptoms.setdefault(symptom, []).append(image.file)
 
     def _measure_boundaries(
         self, image: ExaminedImage, pred: Prediction, gt: GroundTruth, measure: bool

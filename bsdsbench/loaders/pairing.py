@@ -24,6 +24,7 @@ from glob import glob
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
+from unicodedata import normalize
 
 from bsdsbench.errors import PairingError
 from bsdsbench.io import PathLike, errors_naming, read_bytes
@@ -306,10 +307,12 @@ def _list_files(root: Path) -> list[_File]:
     """
     files = []
     for path in find_files(root, FORMATS):
-        folders = map(show, path.parts[len(root.parts) : -1])
+        folders = [normalize("NFC", show(name)) for name in path.parts[len(root.parts) : -1]]
         files.append(_File(path, root, (*folders, id_of(path))))
     if not files:
-        raise PairingError(f"{show(root)}: no folder with files {', '.join(FORMATS)}")
+        kind = "is a file" if root.is_file() else "has no file of these formats"
+        has = kind if root.exists() else "does not exist"
+        raise PairingError(f"{show(root)}: {has}, expected a folder of {', '.join(FORMATS)}")
     return files
 
 
@@ -380,7 +383,7 @@ def _resolve_split(lines: Iterable[str], ids: Collection[str], of_folders: bool 
                 ids_of_path.setdefault("/".join(parts[k:-1]), set()).add(image_id)
     wanted = set[str]()
     for line in lines:
-        *folders, name = line.replace("\\", "/").rstrip("/").split("/")
+        *folders, name = normalize("NFC", line).replace("\\", "/").rstrip("/").split("/")
         parts = [*(show(folder) for folder in folders if folder not in ("", ".")), id_of(name)]
         ends = ["/".join(parts[k:]) for k in range(len(parts))]  # the longest first
         wanted |= next((ids_of_path[end] for end in ends if end in ids_of_path), {ends[0]})

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from attrs import evolve
 
-from bsdsbench.arguments import Bool, given_list, given_path, given_word
+from bsdsbench.arguments import Bool, given_list, given_path, given_word, kind_of_value
 from bsdsbench.errors import DataError, EmptyTruthError, FileFormatError, Setting
 from bsdsbench.images import (
     GroundTruth,
@@ -488,7 +488,8 @@ def _parse_struct(
     fields = struct if isinstance(struct, dict) else {}
     drawn, labels = fields.get("Boundaries"), fields.get("Segmentation")
     if drawn is None and labels is None:
-        raise FaultError(f"groundTruth {number} has no Boundaries and no Segmentation")
+        has = f"the fields {listed(sorted(fields))}" if fields else kind_of_value(struct)
+        raise FaultError(f"groundTruth {number}: {has}, expected Boundaries or Segmentation")
     if drawn is None:
         return parse_annotation(labels, options, what, file, regions=True)._replace(mask=mask)
     boundaries = pictures.to_plane(drawn, what)

@@ -78,6 +78,7 @@ class ReadOptions:
     # Name of the option that sets `void`, such as "saliency.ignore"; "" if the metric has none
     void_option: str = ""
     metric: str = ""  # the metric whose options are suggested in error messages
+    reads_regions: bool = False  # True if annotators' regions are read, and not their boundaries
 
     def mask(self, values: Map, what: str = "mask", file: str = "") -> MaskRead:
         """Binarise an (H, W) map of any numbers under these options.
@@ -184,6 +185,8 @@ class ReadOptions:
         if void:
             value = void[0] if len(void) == 1 else list(void)
             yield Setting(self.void_option, value, "for a void")
+        if self.kind is Kind.MASK and values.dtype.kind in "iu":
+            yield "for labels of classes: contour.classes or segmentation.classes"
         if not self.truth:
             yield Setting("normalise", True, "for gray maps")
         elif 2 * top >= white > 0:
@@ -259,7 +262,7 @@ class ReadOptions:
         `images` is the evidence of each image (at least one). `forms` are the forms of predictions
         (see `Prediction.form`), for soft maps only.
         """
-        content = self.kind.value
+        content = (Kind.REGIONS if self.reads_regions else self.kind).value
         if self.kind is Kind.SOFT:
             content = " and ".join([FORM_WORDS.get(form, form) for form in sorted(set(forms))])
         elif self.kind is Kind.MASK:
@@ -319,9 +322,8 @@ class Readings(NamedTuple):
     def check_values(self, records: Sequence[ImageRecord]) -> list[InputWarning]:
         """Check that the files of a set agree on what their values mean, by the recorded evidence.
 
-        Returns a warning if all predictions are zero everywhere, and one if most soft maps are
-        darker on annotated boundaries than elsewhere. Raises one DataError that lists all problems
-        of predictions and ground truth.
+        Returns warnings, such as of maps that are darker on annotated boundaries than elsewhere.
+        Raises one DataError that lists all problems of predictions and ground truth.
         """
         sides = [record.evidence_for(self.gt.metric) for record in records]
         preds, gts = [s.pred for s in sides], [s.gt for s in sides]
@@ -338,15 +340,22 @@ class Readings(NamedTuple):
                 strongest = max(records, key=lambda record: record.pred.strongest)
                 problems.append(_faint_problem(strongest.form, joined.strongest))
             else:
-                warnings.append(InputWarning("every map is zero everywhere: nothing is predicted"))
+                is_mask = self.pred.kind is Kind.MASK  # masks of zeros are not even FAINT
+                has = "no value exceeds one half" if is_mask else "every map is zero everywhere"
+                warnings.append(InputWarning(f"{has}: nothing is predicted"))
+        elif faint := [r.image_id for r in records if r.pred.strongest in (1, 255)]:
+            top = f"{len(faint)} of {len(records)} maps have no value above {joined.strongest:g}"
+            fix = "0/1, or 8 bit saved as 16? save all alike"
+            warnings.append(InputWarning(f"{top}, unlike the others [{listed(faint, 3)}]", fix=fix))
         if problems:
             raise DataError("", problems)
         if joined.values & Values.DARK:
             dark = [r.image_id for r in records if r.pred.values & Values.DARK]
             light = [r.image_id for r in records if r.pred.values & Values.LIGHT]
-            if len(dark) > len(light):
-                has = f"{len(dark)} of {len(dark) + len(light)} maps {DARKER} [{listed(dark, 3)}]"
-                warnings.append(InputWarning(has, fix=Setting("invert", not self.pred.inverted)))
+            has = f"{len(dark)} of {len(dark) + len(light)} maps {DARKER} [{listed(dark, 3)}]"
+            invert = Setting("invert", not self.pred.inverted)
+            is_most = len(dark) > len(light)
+            warnings.append(InputWarning(has, fix=invert if is_most else "invert these alone"))
         return warnings
 
     def _number_problems(
@@ -405,9 +414,8 @@ def check_all_values(
         except DataError as error:
             for problem in error.problems:
                 key = problem.file, problem.has, problem.expected
-                known = problems.setdefault(key, problem)
-                new_fixes = [fix for fix in problem.fix if fix not in known.fix]
-                problems[key] = evolve(known, fix=(*known.fix, *new_fixes))
+                fixes = dict.fromkeys((*problems.setdefault(key, problem).fix, *problem.fix))
+                problems[key] = evolve(problem, fix=tuple(fixes))
     if problems:
         raise DataError("", list(problems.values()))
     return list(warnings.values())
@@ -458,10 +466,7 @@ def binarise(values: Map, cut: float | None, what: str, inclusive: bool = False)
     is_noise = inclusive and top == 1 and white > 1  # 0 and 1 of 255 are gray for a given cut
     if is_binary(values) and not is_noise:
         return np.asarray(values != 0)
-    if cut is None:
-        level = 128 * (white // 255) if white > 1 else 0.5
-    else:
-        level = cut * white
+    level = (128 * (white // 255) if white > 1 else 0.5) if cut is None else cut * white
     in_range = values.min(initial=0) >= 0 and top <= white
     # Masks are often resized or saved as JPEG, but some value is then above the cut
     if not in_range or (not inclusive and white > 1 and top <= level):

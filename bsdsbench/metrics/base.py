@@ -18,7 +18,7 @@ from operator import attrgetter
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 import numpy as np
-from attrs import fields_dict, frozen
+from attrs import evolve, fields_dict, frozen
 from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.arguments import F8
@@ -469,10 +469,9 @@ class Metric(ABC, Generic[Opt]):
             gt_kind = Kind.REGIONS
         options = partial(ReadOptions, void=files.void, void_option=void_option, metric=self.name)
         kind, inverted = _KINDS.get(pred_kind, files.labels), protocol.invert
-        return Readings(
-            options(kind=kind, inverted=inverted, normalised=protocol.normalise, truth=False),
-            options(kind=gt_kind, cut=protocol.gt_threshold, inverted=protocol.gt_invert),
-        )
+        pred = options(kind=kind, inverted=inverted, normalised=protocol.normalise, truth=False)
+        gt = options(kind=gt_kind, cut=protocol.gt_threshold, inverted=protocol.gt_invert)
+        return Readings(pred, evolve(gt, reads_regions=self.segmentations))
 
     def options_of(self, protocol: Protocol) -> Opt:
         """Return the metric's options as set in a protocol, or None if the metric has no options.

@@ -41,9 +41,7 @@ def _count_right_pairs(
 ) -> I8:
     """Match a boundary map with each annotator's, and count the pairs whose angles agree.
 
-    bmap (H, W), gt_maps (A, H, W): boundaries of the prediction, and of A annotators.
     angles (H, W), gt_angles (A of (H, W)): the boundary's angle at each pixel, in radians.
-    radius: largest distance between the pixels of a pair, in pixels.
 
     Returns int64 (6,): matched_gt, total_gt, matched_pred and total_pred as in `boundary_counts`,
     then the annotated pixels in a right pair, summed over annotators, and the predicted pixels in a

@@ -241,9 +241,8 @@ def pixel_counts(
         maps, thresholds, cuts = soft[None], protocol.threshold_array(), protocol.cuts()
     if valid is not None:  # keep the valid pixels, as maps of one row
         soft, maps, gt_maps = (m[..., valid][..., None, :] for m in (soft, maps, gt_maps))
-    tables = []  # int64 (4, cuts) for each map: tp, fp, fn and tn, summed over annotators
-    for one_map in maps:
-        tables.append(np.sum([confusion(one_map, gt, cuts) for gt in gt_maps], axis=0))
+    # int64 (4, cuts) for each map: tp, fp, fn and tn, summed over annotators
+    tables = [np.sum([confusion(one_map, gt, cuts) for gt in gt_maps], axis=0) for one_map in maps]
     tp, fp, fn, tn = np.hstack(tables)
     # Errors of integer maps are summed in units of 1 / full_scale, so only the division rounds
     full_scale = int(np.iinfo(soft.dtype).max) if soft.dtype.kind == "u" else 1

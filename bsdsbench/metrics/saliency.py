@@ -28,9 +28,8 @@ import numpy as np
 from attrs import frozen
 
 from bsdsbench.arguments import F8, I8, Bool
-from bsdsbench.errors import Setting
 from bsdsbench.images import GroundTruth, Map, Prediction, unit, without_void
-from bsdsbench.metrics.base import IMAGES, Arrays, Column, Metric, ScoreTree, Symptoms, image_means
+from bsdsbench.metrics.base import IMAGES, Arrays, Column, Metric, ScoreTree, image_means
 from bsdsbench.metrics.pixel_steps import DrawnSteps, steps_of_soft
 from bsdsbench.protocol.fields import IGNORE, POSITIVE, option
 from bsdsbench.protocol.protocol import Protocol
@@ -49,7 +48,6 @@ from bsdsbench.transforms.maps import invert
 
 _LEVELS = 256  # number of thresholds of a curve
 _ADAPTIVE, _HALF = 256, 257  # columns after the levels: the adaptive threshold, and one half
-_DARKER = 0.05  # difference of means from which a map seems to be dark on the object
 _EPS = float(np.spacing(1.0))  # added to the denominators of S, as in PySODMetrics
 
 
@@ -233,17 +231,6 @@ class SaliencyMetric(Metric[SaliencyOptions]):
             best, largest = ("min", np.min) if name in _ERRORS else ("max", np.max)
             scores[f"{best}_{name}_mean"] = largest(weighted_mean(weights, at_levels), axis=1)
         return {**scores, **image_means(weights, values)}
-
-    def symptoms(
-        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SaliencyOptions
-    ) -> Symptoms:
-        """Yield ("inverted", problem, fix) if the map is darker on the object by over _DARKER."""
-        soft, mask = strengths(pred.soft, stretch=False), gt.mask
-        if mask.all() or not mask.any():
-            return
-        if soft[mask].mean() < soft[~mask].mean() - _DARKER:
-            problem = "the map is darker on the object than beside it"
-            yield "inverted", problem, Setting("invert", not protocol.invert)
 
 
 def _best_of_curve(precision: F8, recall: F8, beta2: float) -> ScoreTree:

@@ -183,12 +183,9 @@ class PreparedClasses(NamedTuple):
 def _prepare_classes(pred: Map, gt: GroundTruth, params: SemanticOptions) -> PreparedClasses:
     """Draw the boundaries of label maps, then bring prediction and ground truth to the same size.
 
-    pred: a label map (H, W), or the boundaries of each class (C, H, W), soft or bool.
-    gt: if it has labels and boundaries, the labels are used if `params.radius` is set, and
-        otherwise the boundaries.
-
-    Raises ShapeError if the sizes differ or if nothing is left inside the border, and DataError if
-    the ground truth lacks what is needed.
+    `pred` is a label map (H, W), or the boundaries of each class (C, H, W), soft or bool. Of labels
+    and boundaries in `gt`, the labels are used if `params.radius` is set. Raises DataError if sizes
+    differ, nothing is left inside the border, or the ground truth lacks what is needed.
     """
     from bsdsbench.kernels.thinning import thin_each
 
@@ -200,7 +197,7 @@ def _prepare_classes(pred: Map, gt: GroundTruth, params: SemanticOptions) -> Pre
         boundaries = _draw_from_labels(gt.labels, params, instances)
         gt_scale = drawn_scale
     else:
-        _check_class_axis(annotated, params, "class boundaries")
+        _check_class_axis(annotated, params, "ground truth")
         boundaries = _overwrite_border(annotated != 0, params)
         gt_scale = params.scale
     if params.thin_gt:
@@ -211,7 +208,7 @@ def _prepare_classes(pred: Map, gt: GroundTruth, params: SemanticOptions) -> Pre
     maps = pred
     if pred.ndim == 2:
         maps = _scale_to_nearest(_draw_from_labels(pred, params, None), drawn_scale)
-    _check_class_axis(maps, params, "class maps")
+    _check_class_axis(maps, params, "prediction")
     maps = _resize(maps, boundaries.shape[1:], params.resize)
     if params.frame or not params.border:
         return PreparedClasses(_overwrite_border(maps, params), boundaries, labels)
@@ -349,7 +346,8 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
         absent from the image and `opt.absent` is "skip".
         """
         _check_numbering(pred, gt, opt)
-        maps, boundaries, labels = _prepare_classes(pred.classes, gt, opt)
+        with name_file_in_errors(pred, gt):
+            maps, boundaries, labels = _prepare_classes(pred.classes, gt, opt)
         if opt.interior != "keep" and labels is None:
             raise DataError(
                 f"ground truth: only boundaries, expected labels for interior = '{opt.interior}'"

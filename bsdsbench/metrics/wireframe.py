@@ -29,7 +29,7 @@ from bsdsbench.arguments import F8, Bool
 from bsdsbench.errors import DataError
 from bsdsbench.images import GroundTruth, Lines, Prediction
 from bsdsbench.loaders.formats.line_files import GRID, draw_lines
-from bsdsbench.metrics.base import IMAGES, Arrays, Column, Counter, Metric, ScoreTree
+from bsdsbench.metrics.base import IMAGES, Arrays, Column, Counter, Metric, ScoreTree, Symptoms
 from bsdsbench.metrics.boundary import boundary_counts
 from bsdsbench.protocol.fields import one_of, option
 from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
@@ -120,6 +120,22 @@ class WireframeMetric(Metric[WireframeOptions]):
             counts["junctions"] = _match_junctions(lines.junctions, grid, gt_junctions)
             counts["n_junctions"] = float(len(gt_junctions))
         return counts
+
+    def symptoms(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: WireframeOptions
+    ) -> Symptoms:
+        """Yield one symptom if far more lines are found when rows and columns are exchanged."""
+        if "lines" not in pred.parts or "lines" not in gt.parts:
+            return
+        grid = pred.lines.grid or (gt.shape if opt.lines_in == "image" else GRID)
+        gt_ends = _to_grid(gt.lines.ends, gt.lines.grid or GRID)
+        as_given, turned = (  # the lines found at the largest distance
+            _match_lines(pred.lines, _to_grid(pred.lines.ends[:, k], grid), gt_ends)[:, -1].sum()
+            for k in ([0, 1, 2, 3], [1, 0, 3, 2])
+        )
+        if turned > 2 * as_given + 1:
+            problem = "lines fit the truth only with rows and columns exchanged"
+            yield "transposed", problem, "write row, column of both ends"
 
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: WireframeOptions
@@ -212,10 +228,7 @@ def _check_coordinates(lines: Lines, grid: tuple[int, int], where: str) -> None:
 
 
 def _to_grid(coordinates: F8, grid: tuple[int, int]) -> F8:
-    """Scale coordinates from `grid` (rows, columns) to the grid of 128 x 128.
-
-    Each row of `coordinates` holds one point (row, column), or two: (row, column, row, column).
-    """
+    """Scale points (N, 2) or lines (N, 4), row column (row column), from `grid` to 128 x 128."""
     scale = np.divide(GRID, grid)  # of rows and of columns
     return coordinates * np.resize(scale, coordinates.shape[1])
 

@@ -260,9 +260,10 @@ class Evaluation(TabularResult):
         """
         if self.provenance.shard or not self.records:
             return []
-        readings = []
-        for metric in registry.readers(self.metrics):
-            readings.append(metric.readings(self.protocol, self.provenance.pred_kind or ""))
+        readings = [
+            metric.readings(self.protocol, self.provenance.pred_kind or "")
+            for metric in registry.readers(self.metrics)
+        ]
         warnings = check_all_values(readings, self.records)
         for metric in map(registry.get, self.metrics):
             if isinstance(metric, ChecksSet):

@@ -191,11 +191,11 @@ def undefined_notes(columns: Mapping[str, Column], cells: Mapping[str, Any]) -> 
 
     columns, cells : key in the table -> the metric's column, and the score.
     """
-    notes = []
-    for key, column in columns.items():
-        if column.score and cells[key] is None:  # thresholds are not scores
-            notes.append(Note(f"{column.undefined}.", columns=(key,), names_columns=True))
-    return notes
+    return [
+        Note(f"{column.undefined}.", columns=(key,), names_columns=True)
+        for key, column in columns.items()
+        if column.score and cells[key] is None  # thresholds are not scores
+    ]
 
 
 def with_left_out(

@@ -150,8 +150,9 @@ def read_shared_run(path: Path) -> RunArguments:
             raise FaultError("is altered or cut short: its hash is another than the one in it")
         arrays = unpack_npz(data, text=True, limit=_MAX_BYTES)
         content = parse_json(arrays.pop("about", np.zeros(0, np.uint8)).tobytes())
-        if not isinstance(content, dict) or content.get("schema") != _SCHEMA:
-            raise FaultError(f"expected schema {_SCHEMA!r}")
+        schema = content.get("schema") if isinstance(content, dict) else None
+        if schema != _SCHEMA:
+            raise FaultError(f"schema {schema!r}, expected {_SCHEMA!r}")
         for name in content.get("steps", ()):
             if name not in arrays:
                 raise FaultError(f"no counts {show(name)}, expected them")

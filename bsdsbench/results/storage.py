@@ -316,9 +316,7 @@ def _result_bytes(run: Evaluation, out: Path, counts: bytes) -> bytes:
     content["files"] = {COUNTS: digest(counts)}
     images: Any = content.pop("images")
     encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
-    fields = []
-    for key, value in content.items():
-        fields.append(f"{encode(key)}: {as_json(value).rstrip()}")
+    fields = [f"{encode(key)}: {as_json(value).rstrip()}" for key, value in content.items()]
     start = "{\n " + ",\n ".join(fields) + ',\n "images": [\n  '
     data = (start + ",\n  ".join(map(encode, images)) + "\n ]\n}\n").encode()
     if too_much_json(data):
@@ -336,8 +334,9 @@ def read_result(folder: Path) -> RunArguments:
     counts = read_bytes(folder / COUNTS)
     with errors_naming(path, "the result of a run"):
         content = parse_json(data)
-        if not isinstance(content, dict) or content.get("schema") != SCHEMA:
-            raise FaultError(f"expected schema {SCHEMA!r}")
+        schema = content.get("schema") if isinstance(content, dict) else None
+        if schema != SCHEMA:
+            raise FaultError(f"schema {schema!r}, expected {SCHEMA!r}")
         if content.get("files") != {COUNTS: digest(counts)}:
             raise FaultError(
                 f"does not name this {COUNTS} (altered, or of another run), expected both as they "

@@ -159,7 +159,11 @@ def array_items(items: Iterable[object], plan: Plan) -> Iterator[ArrayItem]:
                 )
             yield ArrayItem(image_id, inputs)
         except DataError as error:
-            yield ArrayItem(image_id, error)
+            named = [
+                attrs.evolve(problem, file=image_id, has=problem.has.removeprefix(f"{image_id}: "))
+                for problem in error.problems
+            ]
+            yield ArrayItem(image_id, type(error)("", named))
 
 
 def _wrap_prediction(image_id: str, pred: object, kind: str, readings: Readings) -> Prediction:

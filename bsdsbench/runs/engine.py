@@ -383,13 +383,11 @@ def count(
         if unchanged and not sanity_check:
             return Outcome(unchanged=True)
         started = time.perf_counter()
-        inputs = list[Inputs]()
-        for alike in plan.by_reading:
-            inputs.append(item.load(alike, protocol, files))
+        inputs = [item.load(alike, protocol, files) for alike in plan.by_reading]
         pred, gt = inputs[0]
         del files  # free memory for counting
         if sanity_check and pred is not None:
-            look = look_at(pred, gt, protocol)
+            look = look_at(pred, gt, protocol, plan.by_reading[0].metrics)
         has_boundary = True
         if plan.by_reading[0].metrics[0].gt_kind == "annotators":
             counted = map(without_void, gt.boundaries, repeat(gt.parts.get("valid")))

@@ -410,9 +410,7 @@ def hash_settings(
 
     errors: True if missed and false pixels are also counted by class.
     """
-    versions = []
-    for metric in map(registry.get, metrics):
-        versions.append((metric.name, metric.version))
+    versions = [(metric.name, metric.version) for metric in map(registry.get, metrics)]
     settings = [KERNEL_VERSION, protocol.to_mapping(), versions, pred_kind]
     if errors:
         settings.append("errors")

@@ -8,7 +8,8 @@ every image. `evidence_of` records properties of each image's values, from which
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -17,23 +18,26 @@ from attrs import evolve
 from numpy.typing import NDArray
 
 from bsdsbench.arguments import F8
-from bsdsbench.errors import Fix, InputWarning, Setting
+from bsdsbench.errors import DataError, Fix, InputWarning, Setting
 from bsdsbench.images import GroundTruth, Map, Prediction, unit
 from bsdsbench.loaders.reading import DARKER
 from bsdsbench.metrics.base import Metric
-from bsdsbench.metrics.optional import ShowsLabels
+from bsdsbench.metrics.optional import Diagnosed, ShowsLabels
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import NO_EVIDENCE, Evidence, Sides, Values
 from bsdsbench.text import listed
 
 LOOKS = 4  # number of images that are checked: the first by name, as neighbours are often swapped
+Symptom = tuple[str, str, Fix]  # (code, problem, remedy)
 Thumbnail = NDArray[np.floating[Any]]
 _Thumbnails = tuple[str, Thumbnail, Thumbnail]  # image id, thumbnails of the map and of the GT
 _Finding = tuple[str, Fix | None]  # a fault, as the end of "N maps ...", and the suggested fix
+COVERED = "have a ground truth of which most pixels are boundary: dark lines on white ground?"
 FILLED: _Finding = ("have filled areas as ground truth, not lines", "metric contour for masks")
 RAW: _Finding = ("have broad edges, whose precision is low without NMS", Setting("nms"))
 # A map is inverted if 1 - value is more than this many times larger on the ground truth than off it
 MUCH_DARKER = 1.3
+_DARKER = 0.05  # difference of means from which a map seems to be dark on the object
 # These limits rest on the correlations between thumbnails on BSDS500 val and the sample. They were
 # 0.22 to 0.85 between a map and its ground truth (0.03 for one map), up to 0.24 between a map and
 # the ground truth of another image, and up to 0.26 between a flipped map and its ground truth.
@@ -49,9 +53,8 @@ BETTER = 2.0
 # thinned by NMS up to 0.88 (with a multiplier of 1.03 or more).
 _BROAD = 0.95
 # The largest value of a faint map, by the number of bytes per value. A faint map holds bytes of 0
-# and 1, 8-bit values saved as 16 bit, or values divided by 255 twice. A single faint map may be an
-# image without boundaries; a set of faint maps was saved wrongly, because every detector has
-# stronger boundaries somewhere in a set.
+# and 1, or 8-bit values saved as 16 bit. One may be an image without boundaries; a set of them was
+# saved wrongly, because every detector has stronger boundaries somewhere in a set.
 _MAX_FAINT = {1: 9, 2: 255}
 FLIPS = (
     ("mirrored left to right", np.fliplr),
@@ -65,18 +68,17 @@ class Look(NamedTuple):
     """The maps of one image that `first_look` compares."""
 
     pred: Prediction
-    # (H, W) soft map in [0, 1], inverted if the protocol says so; an array (0, 0) if the prediction
-    # has no soft map
-    soft: F8
-    # (H, W) number of annotators that mark each pixel as a boundary; an array (0, 0) if there are
-    # no annotators
-    truth: F8
+    soft: F8  # (H, W) in [0, 1], inverted if the protocol says so; (0, 0) without a soft map
+    truth: F8  # (H, W) number of annotators that mark each pixel; (0, 0) without annotators
     # True if both maps have the same size and neither is constant. Only then can they be compared.
     measured: bool
+    symptoms: tuple[Symptom, ...] = ()
 
 
-def look_at(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Look:
-    """Convert an image's prediction and ground truth to the maps of a `Look`."""
+def look_at(
+    pred: Prediction, gt: GroundTruth, protocol: Protocol, metrics: Sequence[Metric[Any]] = ()
+) -> Look:
+    """Return the maps of an image, and its symptoms for `metrics` if these can count it."""
     soft = truth = np.zeros((0, 0))
     if pred.kind in ("soft", "ucm2"):
         soft = unit(pred.boundary_map())
@@ -84,7 +86,30 @@ def look_at(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Look:
     if gt.boundaries:
         truth = np.sum(gt.boundaries, axis=0, dtype=np.float64)
     fits = soft.shape == truth.shape and soft.size > 0
-    return Look(pred, soft, truth, fits and bool(np.ptp(soft) > 0 and np.ptp(truth) > 0))
+    measured = fits and bool(np.ptp(soft) > 0 and np.ptp(truth) > 0)
+    symptoms: set[Symptom] = set()
+    with suppress(DataError):  # which counting raises too
+        symptoms.update(s for metric in metrics for s in find_symptoms(pred, gt, metric, protocol))
+    return Look(pred, soft, truth, measured, tuple(sorted(symptoms, key=str)))
+
+
+def find_symptoms(
+    pred: Prediction, gt: GroundTruth, metric: Metric[Any], protocol: Protocol
+) -> Iterator[Symptom]:
+    """Yield what looks wrong in an image: a map darker on the mask, and the metric's symptoms."""
+    soft = np.zeros((0, 0))
+    if pred.kind == "soft":
+        soft = 1 - unit(pred.soft) if protocol.invert else unit(pred.soft)
+    elif pred.kind == "classes" and pred.classes.max(initial=0) <= 1:
+        soft = pred.classes  # a mask, which was inverted when it was read
+    mask, valid = gt.parts.get("mask"), gt.parts.get("valid", np.True_)
+    if mask is not None and soft.shape == mask.shape:
+        ground = ~mask & valid
+        if mask.any() and ground.any() and soft[mask].mean() < soft[ground].mean() - _DARKER:
+            problem = "the map is darker on the object than beside it"
+            yield "inverted", problem, Setting("invert", not protocol.invert)
+    if isinstance(metric, Diagnosed):
+        yield from metric.symptoms(pred, gt, protocol, metric.options_of(protocol))
 
 
 def first_look(
@@ -92,35 +117,44 @@ def first_look(
 ) -> list[InputWarning]:
     """Return a warning for each mistake in the first images of a run.
 
-    The checks are made in this order. If one of them finds a mistake, the later ones are skipped:
+    Symptoms of most images are reported, except the scale of depth, on which few measures depend.
+    Then these checks are made. If one of them finds a mistake, the later ones are skipped:
 
-    1. Inverted: most maps are much darker on annotated boundaries than elsewhere.
-    2. Flipped: a map fits its ground truth clearly better when it is mirrored, rotated or
-       transposed. There is one warning for each kind of flip.
-    3. Swapped: a map fits the ground truth of another image.
-    4. Thick: most maps have broad edges instead of thin lines. This is only checked if the protocol
-       thins maps without NMS, and no score's field "nms" or "max_dist" is `unused`.
+    1. Inverted maps: most maps are much darker on annotated boundaries than elsewhere; or ground
+       truth, of which most pixels are boundaries although boundaries are matched.
+    2. Flipped maps: a map fits its ground truth clearly better mirrored, rotated or transposed.
+    3. Swapped maps: a map fits the ground truth of another image.
+    4. Thick maps: most maps have broad edges, if boundaries are thinned without NMS and matched.
 
-    Images whose `measured` is False are ignored.
+    `looks` are the first images, and `unused` the fields of the protocol on which no score depends.
     """
-    comparable, dark_ids = list[Look](), list[str]()
-    for look in looks:
-        if look.measured:
-            comparable.append(look)
-            if has_dark_boundaries(look.soft, look.truth):
-                dark_ids.append(look.pred.image_id)
-    ids_by_finding: dict[_Finding, list[str]] = {}
-    if 2 * len(dark_ids) > len(comparable):
-        ids_by_finding[DARKER, Setting("invert", not protocol.invert)] = dark_ids
-    else:
-        ids_by_finding = _find_misplaced_maps(comparable)
-    needs_thin_lines = protocol.thin and not protocol.nms and not {"nms", "max_dist"} & set(unused)
-    if not ids_by_finding and needs_thin_lines:
+    comparable = [look for look in looks if look.measured]
+    dark_ids, covered_ids = list[str](), list[str]()
+    for look in comparable:
+        if has_dark_boundaries(look.soft, look.truth):
+            dark_ids.append(look.pred.image_id)
+        if look.truth.mean() > look.truth.max() / 2:
+            covered_ids.append(look.pred.image_id)
+    is_matched = not {"nms", "max_dist"} & set(unused)
+    ids_by_finding = _find_misplaced_maps(comparable)
+    if is_matched and 2 * len(covered_ids) > len(comparable):
+        ids_by_finding = {(COVERED, Setting("gt_invert", not protocol.gt_invert)): covered_ids}
+    elif 2 * len(dark_ids) > len(comparable):
+        ids_by_finding = {(DARKER, Setting("invert", not protocol.invert)): dark_ids}
+    if not ids_by_finding and is_matched and protocol.thin and not protocol.nms:
         ids_by_finding = _find_thick_maps(comparable)
-    warnings = []
-    for (description, fix), ids in ids_by_finding.items():
+    warnings = list[InputWarning]()
+    ids_by_symptom: dict[Symptom, list[str]] = {}
+    for look in looks:
+        for symptom in look.symptoms:
+            ids_by_symptom.setdefault(symptom, []).append(look.pred.image_id)
+    for (code, problem, fix), ids in ids_by_symptom.items():
+        if 2 * len(ids) > len(looks) and code != "scale":
+            line = f"{problem} in {len(ids)} of {len(looks)} images looked at [{listed(ids, 3)}]"
+            warnings.append(InputWarning(line, fix=fix))
+    for (description, remedy), ids in ids_by_finding.items():
         line = f"{len(ids)} of {len(comparable)} maps looked at {description} [{listed(ids, 3)}]"
-        warnings.append(InputWarning(line, fix=fix or ()))
+        warnings.append(InputWarning(line, fix=remedy or ()))
     return warnings
 
 

@@ -205,9 +205,7 @@ def list_items(
             photos = pairing.find_photos(folder, [p.image_id for p in pairs])
     views = {} if plan.valid_dir is None else _fields_of_view(plan.valid_dir, pairs)
     n_maps = readers.count_placeholder_maps(pairs) if kind == "labels" else 1
-    items = []
-    for image in pairs:
-        items.append(_item_of(image, kind, alike, photos, views, n_maps))
+    items = [_item_of(image, kind, alike, photos, views, n_maps) for image in pairs]
     return PairedFolders(items, absent)
 
 

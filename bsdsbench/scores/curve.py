@@ -229,18 +229,10 @@ class _Positions(NamedTuple):
 def _best_in_segments(f: F8, precision: F8, recall: F8) -> _Positions:
     """Find the first position of the highest F on each of S curves, at 100 points of every segment.
 
-    A segment joins two adjacent thresholds. Precision and recall are interpolated linearly along
-    it, and F is computed from them.
-
-    f, precision, recall: (S, T), the rates of each curve at T >= 2 thresholds.
-
-    Two kinds of segment are skipped for speed. Neither can change the result:
-
-    - F rises with precision and with recall, so no point of a segment exceeds the F of its better
-      precision and its better recall. Segments where this bound is below the best F at a threshold
-      cannot win.
-    - A segment that is a single point (equal ends) and follows another such segment repeats it.
-      In a binary map nearly all segments are like this.
+    Precision and recall (S, T) are interpolated linearly between adjacent thresholds. Two kinds of
+    segment cannot win and are skipped. No point of a segment exceeds the F of its better precision
+    and its better recall, which may be below the best F at a threshold. And a segment of equal ends
+    repeats another one before it, as in binary maps.
     """
     p0, p1, r0, r1 = precision[:, :-1], precision[:, 1:], recall[:, :-1], recall[:, 1:]
     bound = harmonic_mean(np.maximum(p0, p1), np.maximum(r0, r1))
@@ -323,13 +315,10 @@ def area(curve: PRCurve, rule: str = "bsds") -> F8:
 def _points_by_recall(curve: PRCurve, rule: str) -> F8:
     """Return the points of S curves from which an AP rule computes the area, by ascending recall.
 
-    Each threshold gives a point, but for threshold 0 of the whole image. Points with the same
-    recall are sorted by ascending threshold. Some rules differ:
-
-    - edter and step keep the point of threshold 0
-    - sbd and step sort points with the same recall by descending threshold
-    - endpoints adds a point with recall 0 and precision 1, and one with recall 1 and precision 0
-    - seism moves the points of thresholds without a detection to recall 0 and precision 1
+    Each threshold gives a point, but for threshold 0 of the whole image, which edter and step keep.
+    Points with the same recall are sorted by ascending threshold, by descending in sbd and step.
+    endpoints adds the points of recall 0, precision 1 and of recall 1, precision 0; seism moves
+    those of thresholds without a detection to recall 0 and precision 1.
 
     Returns float64 (2, S, points), recall first and then precision.
     """

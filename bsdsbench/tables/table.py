@@ -155,10 +155,9 @@ class Table:
         """Return a copy with only the columns of these indices, without notes on other columns."""
         columns = [self.columns[k] for k in numbers]
         keys = {c.key for c in columns}
-        notes = []
-        for note in self.notes:
-            if isinstance(note, str) or not note.columns or keys & {*note.columns}:
-                notes.append(note)
+        notes = [
+            n for n in self.notes if isinstance(n, str) or not n.columns or keys & {*n.columns}
+        ]
         rows = [[row[k] for k in numbers] for row in self.rows]
         return replace(self, columns=columns, rows=rows, notes=notes)
 
@@ -169,11 +168,8 @@ class Table:
         A note that names such a column says that it is not shown. P-values are always shown, and so
         are all columns if the user chose them or every column of numbers is undefined.
         """
-        has_value = set[int]()  # indices of columns
-        for row in self.printed_cells:
-            for k, cell in enumerate(row):
-                if cell.value is not None:
-                    has_value.add(k)
+        rows = self.printed_cells
+        has_value = {k for row in rows for k, cell in enumerate(row) if cell.value is not None}
         heading_of_empty: dict[str, str] = {}  # key of a column without a value -> its heading
         n_measured = 0
         shown = []  # indices of columns
@@ -207,9 +203,7 @@ class Table:
         of a column, there is a best value for each group of rows with the same cell there. Equal
         best values are all marked, but not the only value of a group.
         """
-        printed = []
-        for row in self.rows:
-            printed.append(list(map(_printed_cell, self.columns, row)))
+        printed = [list(map(_printed_cell, self.columns, row)) for row in self.rows]
         labels: list[Cell] = [None] * len(self.rows)  # rows with the same label compete
         for k, column in enumerate(self.columns):
             if column.key == self.ranked_within:

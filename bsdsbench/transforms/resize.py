@@ -98,14 +98,11 @@ def _resize_matrix(
 ) -> csr_array:
     """Return the sparse matrix (new_size, size) that resizes a row of samples.
 
-    Each row of the matrix holds the weights of the old samples in one new sample.
-
-    kernel: returns the weight of an old sample from its distance to the new sample.
-    support: width of the kernel in old samples. The weight is 0 at distances beyond support / 2.
+    kernel: returns the weight of an old sample from its distance to the new sample, which is 0
+        beyond half the `support`, its width in old samples.
     scale: the exact scale factor. If None, it is new_size / size.
     antialias: if True, the kernel is widened when the row shrinks, and the samples are mirrored at
-        both ends. If False, the kernel keeps its width, and the first and last samples are
-        repeated beyond the ends.
+        both ends. If False, the first and last samples are repeated beyond the ends.
     """
     from scipy.sparse import csr_array
 

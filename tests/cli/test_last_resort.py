@@ -41,6 +41,14 @@ def test_an_unexpected_error_is_one_line_and_its_traceback_a_file(faulty, monkey
     assert "in broken" in text
 
 
+@pytest.mark.parametrize("name", ["stdout", "stderr"])
+def test_a_stream_that_the_caller_closed_is_no_bug(monkeypatch, capsys, name):
+    monkeypatch.setattr(sys, name, None)
+    status, shown = call(monkeypatch, capsys, "protocols", "nobody")
+    assert (status, shown.out) == (2, "")
+    assert ("expected a .toml file or one of" in shown.err) == (name == "stdout")
+
+
 def test_memory_that_is_not_there_is_one_line(monkeypatch, capsys):
     def full(name):
         raise MemoryError

@@ -129,7 +129,9 @@ HUMANS = ["--humans", "--gt", "{gt}"]
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (["/no/such", "--gt", "/nor/this"], "/no/such: no folder with files"),
+        (["/no/such", "--gt", "/nor/this"], "/no/such: does not exist, expected a folder of .png"),
+        (["{pred}/im000.png", "--gt", "{gt}"], "im000.png: is a file, expected a folder of .png"),
+        (["{pred}", "--gt", "{gt}", "-o", __file__], "test_verb_evaluate.py: cannot be written ("),
         (["{pred}", "--gt", "{gt}", "--shard", "3"], "--shard '3': expected I/N"),
         (["{pred}", "--gt", "{gt}", "--set", "speed=9"], "speed"),
         (["{pred}", "--gt", "{gt}", "--executor", "cloud"], "executor 'cloud'"),

@@ -32,6 +32,7 @@ def save(path, array, mode=None, **more):
     ("suffix", "array", "mode", "dtype"),
     [
         *((".png", GRAY, mode, "u1") for mode in (None, "RGB", "RGBA", "LA")),
+        (".bmp", np.tile(GRAY, (1, 32)), None, "u1"),  # 160 columns: no 16 bits
         *((suffix, GRAY.astype(np.uint16) * 257, None, "u2") for suffix in (".png", ".tif")),
         (".tif", GRAY.astype(np.int32) - 99, None, "i4"),
         (".tif", GRAY / np.float32(255), None, "f4"),
@@ -109,6 +110,20 @@ def test_what_is_no_gray_picture(tmp_path, name, words):
     else:
         PAGES[0].save(path, save_all=True, append_images=PAGES[1:], lossless=True)
     refused(rf"{name}: .*{words}", read_image, path, error=FileFormatError)
+
+
+@pytest.mark.parametrize("suffix", [".jpg", ".png", ".tif", ".webp"])
+@pytest.mark.parametrize("orientation", [0, 1, 3, 6])
+def test_a_picture_that_viewers_turn(tmp_path, suffix, orientation):
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    path = save(tmp_path / f"a{suffix}", GRAY, "RGB", exif=exif)
+    for read in (read_image, read_photo):
+        if orientation < 2:
+            assert read(path).shape[:2] == (3, 5)
+        else:
+            words = f"has the Exif orientation {orientation}, .*exif_transpose"
+            refused(words, read, path, error=FileFormatError)
 
 
 @pytest.mark.parametrize(("suffix", "each"), [(".png", 1), (".webp", 8)])

@@ -61,6 +61,15 @@ def tree(tmp_path):
     return Tree(tmp_path)
 
 
+def test_letters_whose_accents_are_stored_apart_are_the_same(tree):
+    tree.preds("Z\u00fcrich.png", "u\u0308/0.png").gts("Zu\u0308rich.png", "\u00fc/0.png")
+    assert list(tree.pairs()) == ["0", "Z\u00fcrich"]
+    tree.preds("b/0.png").gts("b/0.png")
+    assert list(tree.pairs(pred_kind="classes")) == ["Z\u00fcrich", "b/0", "\u00fc/0"]
+    split = tree.split("u\u0308/0\n")
+    assert list(tree.pairs(split=split, pred_kind="classes")) == ["\u00fc/0"]
+
+
 def test_any_mix_of_suffixes_and_folders_sorted_by_id(tree):
     tree.preds("b.png", "deep/er/a.mat", "c.v2.NPY", "notes.txt", ".hidden.png")
     tree.gts("a.mat", "x/b.mat", "c.v2.png", ".git/a.png", "Thumbs.db")
@@ -216,8 +225,14 @@ def test_every_fault_at_once(tree):
         (["a.png"], ["a.mat", "b.mat"], "b", {"missing": "zero"}, "pred: no prediction for: b"),
         (["a.png"], ["a.mat"], "# nothing\n", {}, "ids.txt: lists no image"),
         (["a.png"], ["a.mat"], b"\xff\xfe\0", {}, "ids.txt: is damaged"),
-        (["a.txt"], ["a.mat"], None, {}, "pred: no folder with files .png"),
-        (["a.png"], [], None, {}, "gt: no folder with files .png"),
+        (
+            ["a.txt"],
+            ["a.mat"],
+            None,
+            {},
+            "pred: has no file of these formats, expected a folder",
+        ),
+        (["a.png"], [], None, {}, "gt: does not exist, expected a folder of .png"),
     ],
 )
 def test_the_last_line_says_what_may_be_wrong(tree, preds, gts, split, options, last):

@@ -453,6 +453,7 @@ WORDS = [
         "5-8 annotators an image",
     ),
     (ReadOptions(Kind.BOUNDARIES), [ONE], [], "boundaries, 1 annotator an image"),
+    (ReadOptions(Kind.BOUNDARIES, reads_regions=True), [ONE], [], "segmentations, 1 annotator"),
     (
         evolve(MASK, void=(128,)),
         [Evidence(Values.WHITE)],
@@ -464,6 +465,13 @@ WORDS = [
     (ReadOptions(Kind.MASK, 0.3), [ONE], [], "masks (from 0.3 of white on is the object), 1 file"),
     (ReadOptions(Kind.INSTANCES), [ONE], [], "instance maps, 1 file"),
 ]
+
+
+def test_labels_of_classes_are_refused_with_the_options_that_name_them(tmp_path):
+    for folder in ("gt", "pred"):
+        write(tmp_path / folder, "a", 3 * DISK + 9 * LINES, "npy-u1")
+    words = "values from 0 to 12, .*for labels of classes: contour.classes or segmentation.classes"
+    refused(words, counted, tmp_path / "pred", tmp_path / "gt", metrics="contour")
 
 
 @pytest.mark.parametrize(("side", "shown", "forms", "words"), WORDS)

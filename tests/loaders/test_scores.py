@@ -42,6 +42,7 @@ def test_names_of_both_columns_among_others(read):
     assert read('"1","0.5"\n"0","0.25"\n') == [[1, 0], [0.5, 0.25]]
     assert read('id,"score",label\n"y, z",1e-3,-1\n') == [[-1], [1e-3]]
     assert read("TRUE 0.5\n false -inf\n") == [[1, 0], [0.5, -np.inf]]
+    assert read("# score,label\n0.5,1\n0.25,0\n") == [[1, 0], [0.5, 0.25]]  # numpy.savetxt
 
 
 @pytest.mark.parametrize(

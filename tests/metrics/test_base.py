@@ -120,7 +120,7 @@ OFFERED = {
         *("pixel", "aiu", "saliency", "calibration", "topology", "ccq"),
         *("contour", "segmentation", "instances"),
     },
-    Diagnosed: {"saliency", "contour", "segmentation", "instances", "depth"},
+    Diagnosed: {"wireframe", "contour", "segmentation", "instances", "depth"},
     ShowsLabels: {"semantic", "contour", "segmentation", "instances"},
     ChecksSet: {"superpixel", "contour"},
     CurveOfPixels: {"pixel"},

@@ -105,7 +105,7 @@ def test_the_scores_of_one_image_follow_from_its_counts(lines):
     ("pred", "gts", "error", "message"),
     [
         (np.zeros((6, 4)), GT, ShapeError, r"prediction: shape \(6, 4\), transposed, expected"),
-        (np.full((4, 6), np.nan), GT, DataError, "soft map: values from nan"),
+        (np.full((4, 6), np.nan), GT, DataError, "soft map: 24 values are NaN"),
         (np.zeros((4, 6), np.int64), GT, DataError, "dtype int64"),
         (np.zeros((4, 6)), [], DataError, "no annotators"),
         (np.zeros((4, 6)), GT + 2, DataError, "ground truth 1: values other than 0 and 1"),

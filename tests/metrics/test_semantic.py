@@ -20,6 +20,7 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import MatchCounts, value_at
 from tests.helpers.counting import counts_of, score_of
 from tests.helpers.making import cells
+from tests.helpers.runs import refused
 from tests.reference import thinning
 
 PARAMS = SemanticOptions(classes=("cat", "dog", "sheep"), first=1)
@@ -231,6 +232,18 @@ def test_thin_ground_truth_of_sbd_by_its_definition(seed, tmp_path):
         mine = [o for o, c in zip(outlines, categories, strict=True) if c == k + 1]
         union = np.any([np.zeros(of.shape, bool), *mine], axis=0)
         assert np.array_equal(found[k], thinning.thin(union))
+
+
+def test_files_without_what_their_form_has_are_named(folders):
+    pred, gt = folders
+    first = sorted(pred.glob("*.npy"))[0]
+    np.save(first, np.moveaxis(np.load(first), 0, -1))
+    words = rf"{first.name}: shape \(.*, 3\), expected \(3, rows, columns\) \(numpy.moveaxis"
+    refused(words, evaluated, pred, gt)
+    savemat(gt.parent / "b.mat", {"GTcls": {"Segmentation": np.ones((4, 5))}})
+    of_file = Pair("b", (), (gt.parent / "b.mat",))
+    words = r"b\.mat: GTcls has Segmentation, expected Boundaries and Segmentation"
+    refused(words, read_truth, of_file, "classes", PROTO)
 
 
 @pytest.mark.parametrize("how", ["nearest", "bicubic"])

@@ -145,7 +145,7 @@ def test_nothing_in_it_is_executed_and_its_form_is_checked(file, what):
         "objects": "Python objects, which are never loaded",
         "steps": "expected steps in bytes",
         "no about": "not JSON",
-        "another schema": "expected schema",
+        "another schema": "schema '.*, expected 'bsdsbench",
     }
     refused(words[what], bb.Evaluation.load, file, error=FileFormatError)
 

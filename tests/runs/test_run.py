@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.errors import DataError, MergeError, PairingError
+from bsdsbench.errors import DataError, InputWarning, MergeError, PairingError
 from bsdsbench.metrics.boundary import BoundaryMetric
 from bsdsbench.runs import dask_cluster, engine
 from bsdsbench.runs.keywords import RunKeywords
@@ -251,7 +251,8 @@ def test_it_goes_on_where_it_stopped(tmp_path):
     assert run.kept == 5
     assert run.equals(bb.evaluate_items(items(), workers=1))
     other = ((n, p, [~g for g in gts]) for n, p, gts in items())
-    assert bb.evaluate_items(other, workers=1, out=tmp_path).kept == 0
+    with pytest.warns(InputWarning, match="most pixels are boundary"):
+        assert bb.evaluate_items(other, workers=1, out=tmp_path).kept == 0
 
 
 def test_every_fault_of_items_is_named():
@@ -487,3 +488,13 @@ def test_every_value_of_a_keyword_is_checked():
         "errors 'yes': expected True or False",
         "fresh 1: expected True or False",
     ]
+
+
+def test_arrays_that_cannot_be_used_are_named_by_their_image():
+    good, labels = np.eye(4, 5), np.full((4, 5), 7)
+    faulty = [("one", 3.5 * good, good), ("two", good, labels), ("three", good, good)]
+    with pytest.raises(DataError) as caught:
+        bb.evaluate_items(faulty, workers=1)
+    lines = [str(problem) for problem in caught.value.problems]
+    assert [line.split(":")[0] for line in lines] == ["one", "two"]
+    assert lines[0].startswith("one: soft map: values from 0 to 3.5, expected floats in [0, 1]")

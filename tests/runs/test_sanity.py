@@ -14,7 +14,7 @@ from bsdsbench.runs.keywords import RunKeywords, plan
 from bsdsbench.runs.sanity import LOOKS, first_look, look_at
 from bsdsbench.runs.sources import list_items
 from tests.helpers.making import make_set
-from tests.helpers.runs import changed, command, counted, refused
+from tests.helpers.runs import changed, command, counted, refused, write_maps
 
 TEN = bb.Protocol.preset("bsds500").replace(thresholds=10)
 
@@ -47,6 +47,78 @@ def test_maps_of_zeros_are_a_warning(tmp_path):
     assert run.boundary_score().ods.f == 0
     assert run.score("pixel").auc_roc == 0.5  # so the warning says nothing of all scores
     assert not any("scores are 0" in str(warning.message) for warning in said)
+
+
+@pytest.mark.parametrize(("scale", "dtype", "top"), [(1, "u1", 1), (1, "u2", 1), (255, "u2", 255)])
+def test_one_map_of_another_scale_is_named(tmp_path, scale, dtype, top):
+    pred, gt = make_set(tmp_path)
+    changed(pred, lambda a: (a > 90).astype(dtype) * np.array(scale, dtype), "im001*")
+    with pytest.warns(InputWarning, match=rf"1 of 6 maps have no value above {top}, .*\[im001\]"):
+        counted(pred, gt, TEN)
+
+
+def test_one_map_that_is_inverted_is_named(tmp_path):
+    pred, gt = make_set(tmp_path)
+    changed(pred, lambda a: 255 - a, "im005*")
+    words = r"1 of 6 maps are darker .*\[im005\] \(invert these alone\)"
+    with pytest.warns(InputWarning, match=words):
+        counted(pred, gt, TEN)
+
+
+# ---- what a metric looks for ---------------------------------------------------------------------
+
+BLOCK = np.pad(np.ones((20, 20)), ((10, 30), (30, 20)))  # (60, 70)
+STEP = 4 - 2 * BLOCK
+ENDS = np.array([[10, 20, 60, 20], [30, 90, 40, 100], [5, 70, 9, 110.0]])
+
+
+def warnings_of(recwarn, pred, gt, metric, **changes):
+    protocol = bb.Protocol.preset(registry.get(metric).default_protocol or "bsds500")
+    recwarn.clear()
+    counted(pred, gt, protocol.replace(**changes), metrics=metric)
+    return [str(w.message) for w in recwarn if issubclass(w.category, InputWarning)]
+
+
+@pytest.mark.parametrize("metric", ["contour", "segmentation", "saliency", "topology", "ccq"])
+def test_inverted_masks_are_said_until_they_are_inverted(metric, tmp_path, recwarn):
+    names = "abc"
+    gt = write_maps(tmp_path / "gt", {name: BLOCK > 0 for name in names})
+    sound = write_maps(tmp_path / "sound", {name: np.roll(BLOCK > 0, 3, 1) for name in names})
+    dark = write_maps(tmp_path / "dark", {name: np.roll(BLOCK == 0, 3, 1) for name in names})
+    assert warnings_of(recwarn, sound, gt, metric) == []
+    assert warnings_of(recwarn, dark, gt, metric, invert=True) == []
+    (line,) = warnings_of(recwarn, dark, gt, metric)
+    words = "the map is darker on the object than beside it in 3 of 3 images looked at [a, b, c]"
+    assert line == f"{words} (invert=True)"
+
+
+def test_inverse_depth_is_said_and_another_scale_is_not(tmp_path, recwarn):
+    gt = write_maps(tmp_path / "gt", {"a": STEP + 0.5})
+    scaled = write_maps(tmp_path / "scaled", {"a": 1000 * STEP + 0.5})
+    inverse = write_maps(tmp_path / "inverse", {"a": 1 / (STEP + 0.5)})
+    assert warnings_of(recwarn, scaled, gt, "depth") == []
+    (line,) = warnings_of(recwarn, inverse, gt, "depth")
+    assert re.search("decreases where .* in 1 of 1 .*depth.pred_holds='inverse'", line)
+
+
+def test_lines_as_column_and_row_are_said(tmp_path, recwarn):
+    for name, ends in (("gt", ENDS + 1), ("rows", ENDS[:, [1, 0, 3, 2]]), ("columns", ENDS)):
+        (tmp_path / name).mkdir()
+        size = {"size": (128, 128)} if name == "gt" else {"score": [0.9, 0.8, 0.7]}
+        np.savez(tmp_path / name / "a.npz", lines=ends, **size)
+    assert warnings_of(recwarn, tmp_path / "rows", tmp_path / "gt", "wireframe") == []
+    said = warnings_of(recwarn, tmp_path / "columns", tmp_path / "gt", "wireframe")
+    words = (
+        "lines fit the truth only with rows and columns exchanged in 1 of 1 images looked at [a]"
+    )
+    assert f"{words} (write row, column of both ends)" in said
+
+
+def test_probabilities_below_one_half_are_said(tmp_path, recwarn):
+    gt = write_maps(tmp_path / "gt", {"a": BLOCK > 0})
+    low = write_maps(tmp_path / "low", {"a": 0.4 * BLOCK + 0.01})
+    expected = "no value exceeds one half: nothing is predicted"
+    assert warnings_of(recwarn, low, gt, "contour") == [expected]
 
 
 # ---- places --------------------------------------------------------------------------------------
@@ -115,6 +187,17 @@ def test_maps_in_a_wrong_place_are_one_line_each_and_sound_ones_none(method, tmp
     for kind, (_, words) in PLACES.items():
         (note,) = looked_at(planted(kind, method, tmp_path / kind))
         assert re.search(words, note), kind
+
+
+def test_truth_that_is_inverted_is_said_where_boundaries_are_matched(tmp_path):
+    pred, gt = make_set(tmp_path)
+    for path in gt.rglob("*.png"):
+        iio.imwrite(path, 255 - iio.imread(path))
+    (note,) = looked_at(pred, gt)
+    assert note.startswith("4 of 4 maps looked at have a ground truth of which most pixels are")
+    assert note.endswith("(gt_invert=True)")
+    assert looked_at(pred, gt, protocol=TEN.replace(gt_invert=True)) == []
+    assert not any("most pixels" in note for note in looked_at(pred, gt, metrics="pixel"))
 
 
 def test_the_command_line_warns_in_a_line(tmp_path):

@@ -12,6 +12,7 @@ from bsdsbench.images import Map, Prediction, is_binary
 from bsdsbench.io import FaultError, ReadBytes, errors_naming
 from bsdsbench.loaders.formats import pictures
 from bsdsbench.loaders.reading import Kind, ReadOptions
+from bsdsbench.text import listed
 
 
 def read_predicted_classes(
@@ -67,6 +68,9 @@ def _find_class_maps(arrays: dict[str, object], path: Path) -> dict[str, object]
     """Return the "labels" and "class_boundaries" of a file (see `parse_annotated_classes`)."""
     if "GTcls" in arrays:
         struct: Any = arrays["GTcls"]
+        if not {"Boundaries", "Segmentation"} <= {*struct}:
+            names = listed(sorted(struct))
+            raise FaultError(f"GTcls has {names}, expected Boundaries and Segmentation")
         outlines = [np.asarray(outline) != 0 for outline in struct["Boundaries"]]
         return {"labels": struct["Segmentation"], "class_boundaries": np.stack(outlines)}
     crack = pictures.find_crack_mask(arrays)

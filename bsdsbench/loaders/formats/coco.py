@@ -68,12 +68,9 @@ class CocoItems:
     ) -> dict[int, list[Entry]]:
         """Read a COCO file, and return its annotations by image id.
 
-        The ground truth must be read first, because it fills `self.images` and `self.categories`.
-        If it is panoptic (`is_panoptic`), an empty prediction file is checked as a panoptic file
-        too.
-
-        Raises FileFormatError if an annotation refers to an unlisted image, or if a panoptic file
-        does not have exactly one entry per image.
+        The ground truth must be read first, because it fills `self.images` and `self.categories`,
+        and says if an empty prediction file `is_panoptic`. Raises FileFormatError for annotations
+        of unlisted images, and for panoptic files without exactly one entry per image.
         """
         by_image: dict[int, list[Entry]] = {}
         with errors_naming(path, "a COCO file"):

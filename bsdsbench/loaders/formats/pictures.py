@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeGuard
+from unicodedata import normalize
 
 import numpy as np
 
@@ -54,8 +55,11 @@ logging.getLogger("PIL").addHandler(logging.NullHandler())
 
 
 def id_of(path: PathLike) -> str:
-    """Return the image id of a file: its name in printable form, without a suffix of FORMATS."""
-    name = os.path.basename(path)
+    """Return the image id of a file: its name in printable form, without a suffix of FORMATS.
+
+    Accents become part of their letter (NFC), because some file systems store the two separately.
+    """
+    name = normalize("NFC", os.path.basename(path))
     stem, dot, suffix = name.rpartition(".")
     has_known_suffix = stem and f"{dot}{suffix}".lower() in FORMATS  # ".png" is a name
     return show(stem if has_known_suffix else name)
@@ -236,7 +240,7 @@ def _check_mode(header: ImageFile.ImageFile) -> None:
             maxval = int(arguments[1])
             if maxval != (65535 if mode == "I" else 255):
                 raise FaultError(f"has maxval {maxval}, expected 255, or 65535 and gray")
-        elif not mode.startswith("I") and "16" in str(arguments):
+        elif not mode.startswith("I") and "16" in str(arguments).partition(",")[0]:
             raise FaultError("is 16-bit colour, expected gray: save one channel")
     if mode in ("CMYK", "YCbCr", "LAB"):
         raise FaultError(f"has colour mode {mode}, expected gray")
@@ -245,9 +249,9 @@ def _check_mode(header: ImageFile.ImageFile) -> None:
 def open_image(data: bytes) -> ImageFile.ImageFile:
     """Open an image in one of the formats PICTURES, reading only its header.
 
-    Raises FaultError if it is no such image, or too large.
+    Raises FaultError if it is no such image, too large, or turned by its Exif orientation.
     """
-    from PIL import Image, UnidentifiedImageError
+    from PIL import ExifTags, Image, UnidentifiedImageError
 
     try:
         header = Image.open(io.BytesIO(data), formats=PICTURES)
@@ -258,6 +262,12 @@ def open_image(data: bytes) -> ImageFile.ImageFile:
         raise FaultError("claims too many pixels, expected at most 100000000") from None
     # WebP is decoded on two canvases of 4 bytes per pixel
     check_size((header.height, header.width), 8 if header.format == "WEBP" else 1)
+    # Pillow would decode a whole PNG to search it for Exif data that follows the pixels
+    may_have_exif = header.format != "PNG" or "exif" in header.info
+    turned = header.getexif().get(ExifTags.Base.Orientation, 1) if may_have_exif else 1
+    if turned not in (0, 1):
+        fault = f"has the Exif orientation {turned}, so that viewers turn it, expected 1"
+        raise FaultError(fault, fix="save what PIL.ImageOps.exif_transpose returns")
     return header
 
 

@@ -74,7 +74,7 @@ def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsA
     text.seek(0)
     lines = csv.reader(map(str.rstrip, text), delimiter=delimiter, skipinitialspace=True)
     rows: Iterator[list[str]] = filter(None, lines)  # without empty lines
-    names = [name.strip() for name in next(rows, ())]
+    names = [name.strip().lstrip("# ") for name in next(rows, ())]  # "# label" by numpy.savetxt
     if not names:
         raise FaultError(f"no rows, {_EXPECTED}")
     if any(map(_is_number, names)):

@@ -282,13 +282,10 @@ def _object_counts(
 def _count_boundaries(compared: Compared, opt: ContourOptions) -> dict[str, I8]:
     """Count the pixels of the inner boundary and of the outline of each of n labels.
 
-    Returns a dict with these arrays, int64:
-
     shells (n, widths, 3): the pixels of the inner boundaries of Boundary IoU in both maps, in pred,
-        and in gt, for each of `opt.boundary_sizes`; widths = 0 without the group "boundary-iou"
-    near (n, radii, 2): the pixels of the "side" outlines of pred and of gt that lie within each of
-        `opt.davis_bounds` of the other map's outline; radii = 0 without the group "davis"
-    outline (n, 2): all pixels of these two outlines; 0 without the group "davis"
+        and in gt, for each of `opt.boundary_sizes`; none without the group "boundary-iou"
+    near (n, radii, 2), outline (n, 2): the pixels of the "side" outlines of pred and of gt, those
+        within each of `opt.davis_bounds` of the other and all; none without the group "davis"
     """
     n = compared.pair.n
     widths = opt.boundary_sizes if "boundary-iou" in opt.groups else ()

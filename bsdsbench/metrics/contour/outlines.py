@@ -212,10 +212,8 @@ def pixel_distances(a: Map, b: Map) -> F8:
 
     Returns float64 (pixels of a,), in pixels, inf if `b` is empty.
     """
-    points = []
-    for mask in (a, b):
-        rows, cols = np.array(np.nonzero(mask), np.int32)
-        points.append(distances.Outlines(np.array([0, rows.size]), rows, cols))  # a single label
+    places = [np.array(np.nonzero(mask), np.int32) for mask in (a, b)]  # of a single label
+    points = [distances.Outlines(np.array([0, len(p[0])]), *p) for p in places]
     return np.sqrt(distances.nearest(points[0], points[1], *PIXELS))
 
 

@@ -337,10 +337,8 @@ def _class_of_value(values: I8, opt: MapContents) -> I8:
 def _number_regions(values: I8, opt: MapContents, what: str) -> Regions:
     """Number the regions of one of two instance maps in ascending order of their values.
 
-    values (overlaps,): this map's value of each overlap, see `Regions`.
-    what: the map's name in SIDES.
-
-    Raises DataError if a value cannot be an instance.
+    `values` (overlaps,) are this map's (see `Regions`), whose name in SIDES is `what`. Raises
+    DataError if a value cannot be an instance.
     """
     if opt.divisor:
         void = (values == VOID) | np.isin(values // opt.divisor, opt.ignored)

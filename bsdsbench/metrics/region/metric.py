@@ -73,16 +73,12 @@ def _mean_scores(
 ) -> dict[str, F8]:
     """Average a measure over images at the best common threshold, and at each image's best one.
 
-    weights (S, N): how often each image occurs in each of S data sets.
-    values (N, T): the value of each image at each of the `thresholds` (T,).
-    highest: True if high values are good, False if low ones are.
-    deciding (N, T): the measure by which the thresholds are chosen; by default, `values`. Of
-        equally good thresholds the first is chosen.
+    `values` and `deciding` are (N, T): the measure that is averaged, and the one by which the
+    thresholds are chosen, the first of equally good ones; by default the same.
 
-    Returns `ods` and `ods_threshold` (S,), the mean at the best common threshold, and this
-    threshold; `ois` (S,), the mean over images at each image's best threshold; `at_grid_end`, bool
-    (S,), whether the first or the last of several thresholds is as good as the best; and `curve`
-    (S, T), the mean at each threshold.
+    Returns the mean at the best common threshold (`ods`), this threshold, the mean at each image's
+    own (`ois`), whether the first or last of several thresholds is as good as the best, bool
+    (`at_grid_end`), for each of S data sets, and the mean at each threshold (S, T) (`curve`).
     """
     first_best = np.argmax if highest else np.argmin
     deciding = values if deciding is None else deciding

@@ -192,7 +192,7 @@ def test_bad_inputs():
     ):
         refused(f"{words} .*expected", region_counts, given, truth, error=ShapeError)
     for at, strength, words in (
-        ((0, 0), np.nan, r"ucm2: values from nan to nan, expected floats in \[0, 1\]"),
+        ((0, 0), np.nan, r"ucm2: 1 values are NaN or infinite, expected floats in \[0, 1\]"),
         ((3, 5), 0.21, "ucm2: strengths at pixel positions .odd rows and columns., expected 0"),
     ):
         ucm2 = np.zeros((7, 9))
