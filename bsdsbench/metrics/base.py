@@ -1,10 +1,9 @@
 """The base class of metrics: `count` counts one image, `scores` computes all scores from counts.
 
-`scores(stack, weights)` takes the counts of N images and weights (S, N): how often each image
-occurs in each of S data sets. A row of ones gives the scores of the data set itself, rows drawn
-from a multinomial distribution give a bootstrap, the rows of `1 - eye(N)` a jackknife, and the rows
-of `eye(N)` the scores of each image. No other code computes scores, and no module outside
-`bsdsbench.metrics` names a metric.
+`scores(stack, weights)` takes the counts of N images, and weights (S, N): how often each image
+occurs in each of S data sets. A row of ones gives the scores of the whole data set, multinomial
+draws a bootstrap, the rows of `1 - eye(N)` a jackknife, and those of `eye(N)` the scores of each
+image. No other code computes scores, and no module outside `bsdsbench.metrics` names a metric.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ ScoreTree: TypeAlias = "Mapping[str, NDArray[Any] | PRCurve | ScoreTree | None]"
 Counter = Callable[..., MatchCounts]  # `boundary_counts`, or a function that adds further arrays
 AT_ODS = "f_at_ods"  # an image's F at the threshold that is best for its run
 _DEFAULT_AP_RULE = fields_dict(Protocol)["ap_rule"].default  # meant for matched boundaries
-_BLOCK = 128  # images scored one by one in a single call: weights (128, 128)
+_BLOCK = 128  # images that are scored individually in one call, with the weights eye(128)
 
 # `Metric.reads` -> (kind of ground truth, kinds of predictions with the default first)
 READS = {
@@ -77,13 +76,13 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A score, and how tables show it.
+    """A column of score tables: a score, and how it is shown.
 
     Parameters
     ----------
     key : str
-        The path of the score in the result of `scores`, such as "ap" or "ods.threshold". If it
-        leads to a point of a curve, such as "ods", the score is the F of the point.
+        The path of the score in the result of `scores`, such as "ap" or "ods.threshold". The path
+        of a point of a curve, such as "ods", stands for the F-measure of this point.
     heading, short : str
         The heading of the column, and a shorter one for narrow tables.
     lower : bool
@@ -126,7 +125,7 @@ Over = dict[str, dict[str, NDArray[Any]]]
 
 
 def over(unit: str, counts: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> Over:
-    """Build the entry "over" of `scores`: how many of all values each mean includes.
+    """Build the entry "over" of `scores`: how many values each mean includes, out of how many.
 
     unit: what is counted, such as "images".
     counts: score -> (number of values included, number of all values), each (S,) or a number.
@@ -142,9 +141,9 @@ def image_means(weights: Weights, values: Mapping[str, F8]) -> dict[str, Any]:
     """Return the mean of each score, (S,), over the images in which it is defined (not NaN).
 
     weights (S, N): how often each image occurs in each of S data sets.
-    values: score -> (N,). Without scores, the result is empty.
+    values: score -> (N,). If there are no scores, the result is {}.
 
-    The entry "over" has the number of images in each mean.
+    The result also has the entry "over": the number of images in each mean, see `over`.
     """
     if not values:
         return {}
@@ -158,7 +157,7 @@ def image_means(weights: Weights, values: Mapping[str, F8]) -> dict[str, Any]:
 
 @frozen
 class FilesRead:
-    """The content of prediction and ground-truth files, as a metric's options define it."""
+    """What a metric expects in prediction and ground-truth files, given its options."""
 
     labels: Kind = Kind.CLASSES  # the content of label maps: classes, instances, objects or masks
     # Values of void pixels in ground-truth files. Label maps keep them as labels; in other maps
@@ -171,21 +170,23 @@ class FilesRead:
 
 @frozen
 class VoidOptions:
-    """The only option of several metrics: the values of void pixels, which are left out."""
+    """Options of metrics that have a single one: the values of void pixels, which are left out."""
 
     ignore: tuple[float, ...] = IGNORE
 
 
 def _error_columns() -> Iterator[Column]:
-    """Yield the columns of `error_scores`, such as "error.absent"."""
+    """Yield the columns of `error_scores`, such as "error.absent".
+
+    The groups are error rates, shares of all missed or false pixels, recall by the number of
+    annotators that drew a pixel, and the rise of ODS if a class of errors were corrected.
+    """
     for group, names, heading in (
         ("error", MISSED, "{} (of annotated)"),
         ("error", FALSE, "{} (of predicted)"),
         ("error_share", MISSED, "{} (of missed)"),
         ("error_share", FALSE, "{} (of false)"),
-        # by the number of annotators that agree on a pixel
         ("agreement", AGREEMENT, "recall, drawn by {}"),
-        # the change of ODS if the errors of a class were corrected
         ("delta_ods", (*MISSED, *FALSE), "dODS, {}"),
         ("delta_ods", AGREEMENT, "dODS, drawn by {}"),
     ):
@@ -201,7 +202,7 @@ IMAGES = Column("n_images", "images", "n", digits=0, shown="own", score=False)
 class Metric(ABC, Generic[Opt]):
     """The base class of metrics. Instances have no state; the registry makes one of each class.
 
-    Optional abilities, such as drawing pixels, are protocols in `bsdsbench.metrics.optional`.
+    Optional methods, such as drawing pixels, are typing protocols in `bsdsbench.metrics.optional`.
 
     Attributes
     ----------
@@ -213,47 +214,47 @@ class Metric(ABC, Generic[Opt]):
         What the metric compares, a key of `READS`. It determines `gt_kind` and `pred_kinds`, the
         kinds of ground truth and predictions.
     segmentations, photo : bool
-        True if the metric needs the annotators' segmentations, not only their boundaries, and if it
-        uses the image itself (`GroundTruth.photo`, None if it is missing).
+        `segmentations`: True if the metric needs the annotators' segmentations, not only their
+        boundaries. `photo`: True if it uses the photo (`GroundTruth.photo`, None if missing).
     columns : tuple of Column
         All scores, in the order in which tables show them.
     image_columns, part_columns : tuple of Column
-        The columns of the table of images, and of the table of `parts`. Images are compared by the
-        first of `image_columns`, which by default hold only the metric's first score.
+        The columns of the per-image table, and of the table of `parts`, such as classes. Images are
+        compared by the first of `image_columns`, whose default is the metric's first score alone.
     numbers : tuple of Column
         The scores that are numbers of objects, shown in a note under the table.
     shared, ragged : tuple of str
-        Names of counts that are equal for all images, such as the thresholds, and names of counts
-        whose length differs between images.
+        `shared`: names of counts that are equal for all images, such as the thresholds. `ragged`:
+        names of counts whose length differs between images.
     default_protocol : str or None
         The preset to use by default; None if the user must name one.
     options : type or None
         The metric's own options, a frozen attrs class (see `protocol.fields`). They are set in the
         protocol's table NAME or by `--set NAME.FIELD=VALUE`. A new default needs a new `version`.
     void_option, usual_option, ap_option, beta2_option, matching_option : str
-        Names of options, "" if there is none: the values of void pixels in ground-truth files; the
-        keys of the columns that tables show by default (None for all); the rule for AP, see
-        `options_of`; beta^2 of F; and whether pixels are matched. Without matching there is no
-        curve, and no field in `uses` matters.
+        Names of the options for these settings; "" if the metric has no such option. In this order:
+        the values of void pixels in ground-truth files; the keys of the columns that tables show by
+        default (None for all); the rule for AP (see `options_of`); beta^2 of the F-measure; whether
+        pixels are matched. Without matching, there is no curve, and no field in `uses` matters.
     curved : bool
         True if there is a single precision-recall curve: `scores` has the key "curve", and the
         curve's scores ("ods" ...) beside it.
     curve_paths : dict of str to tuple of str
-        If there are several curves, the title of each -> the path of its scores in `scores`.
+        If there are several curves: title of the curve -> path of its scores in `scores`.
     cuts_at_thresholds : bool
         True if soft maps are binarised at the thresholds of the protocol.
     takes_masks : bool
-        True if a mask may replace the only annotator, because pixels are counted, not boundaries.
+        True if a mask may replace a single annotator, as pixels are counted, not boundaries.
     void : bool
-        True if the metric can leave out void pixels. If not, it refuses images that have any.
+        True if the metric can leave out void pixels; otherwise, images with void pixels are errors.
     uses : tuple of str
         The protocol's fields that affect the scores. Signatures and captions show only these.
     tolerance_scores : tuple of str
-        Scores that get a column for each tolerance, such as "ods@0_00375", if there are several. A
-        metric without any refuses several tolerances.
+        Scores that get a column for each tolerance, such as "ods@0_00375", if there are several. If
+        empty, the metric does not allow several tolerances.
     has_errors : bool
-        True if missed and false pixels can be counted by class of error: `count` takes a `counter`
-        in place of `boundary_counts`, and `ERROR_COLUMNS` are added to `columns`.
+        True if missed and false pixels can be counted by class of error. Then `count` accepts a
+        `counter` in place of `boundary_counts`, and `ERROR_COLUMNS` are added to `columns`.
 
     Examples
     --------
@@ -295,9 +296,9 @@ class Metric(ABC, Generic[Opt]):
     reads_whole_truth: ClassVar[bool]
 
     def __init_subclass__(cls) -> None:
-        """Check `reads`, and set the attributes that follow from those of the class.
+        """Check `reads`, and set the class attributes that depend on others.
 
-        If the class sets `has_errors`, ERROR_COLUMNS come before its last column.
+        If the class itself sets `has_errors`, ERROR_COLUMNS are inserted before its last column.
         """
         super().__init_subclass__()
         if cls.reads not in READS:
@@ -312,11 +313,11 @@ class Metric(ABC, Generic[Opt]):
 
     @abstractmethod
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Opt) -> Arrays:
-        """Compute the counts of one image, and return them as arrays by name.
+        """Compute the counts of one image, and return them as a dict of arrays.
 
         The inputs are attributes such as `pred.soft`, `pred.classes`, `gt.boundaries` and
-        `gt.labels`; no file may be read. The counts may depend only on the protocol's fields in
-        `uses`, and on `opt`, the metric's options (None if it has none).
+        `gt.labels`. Implementations must not read files. The counts may depend only on the
+        protocol's fields in `uses`, and on `opt`, the metric's options (None if it has none).
 
         Raises DataError if `pred` and `gt` cannot be compared.
         """
@@ -325,18 +326,18 @@ class Metric(ABC, Generic[Opt]):
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Opt) -> ScoreTree:
         """Compute every score of S weighted data sets from the counts of their N images.
 
-        stack: name -> counts (N, ...). Counts in `shared` have no axis of images.
+        stack: name -> counts (N, ...). Counts in `shared` have no image axis.
         weights: int (S, N), how often each image occurs in each data set.
 
         Returns nested mappings of arrays (S,): the score of the column "ods.threshold" is at
-        ["ods"]["threshold"]. They may also hold curves, as arrays (S, T) or as a `PRCurve` of S
+        ["ods"]["threshold"]. Curves may be included, as arrays (S, T) or as a `PRCurve` of S
         curves. Undefined scores are NaN.
         """
 
-    # The following methods may be replaced.
+    # Subclasses may override the following methods.
 
     def parts(self, protocol: Protocol, opt: Opt) -> Mapping[str, tuple[str, ...]]:
-        """Map each part that tables list, such as a curve or a class, to its path in `scores`."""
+        """Map everything scored separately, such as curves or classes, to its path in `scores`."""
         return self.curve_paths
 
     def fits(self, pred: Prediction, gt: GroundTruth, opt: Opt) -> bool:
@@ -344,19 +345,19 @@ class Metric(ABC, Generic[Opt]):
         return pred.shape == gt.shape
 
     def describe(self, protocol: Protocol, opt: Opt) -> str:
-        """Describe the metric's own conventions, for a line below the scores; "" if it has none."""
+        """Describe the metric's conventions for the caption of tables; "" if it has none."""
         return "; ".join(captions(opt).values()) if opt else ""
 
     def files_read(self, opt: Opt) -> FilesRead:
-        """Return the content of prediction and ground-truth files, given these options."""
+        """Return what the metric expects in the files, given these options."""
         return FilesRead(void=getattr(opt, self.void_option) if self.void_option else ())
 
-    # The following methods are the same for all metrics, but for a few.
+    # Few subclasses override the following methods.
 
     def used(self, opt: Opt) -> tuple[str, ...]:
         """Return the names of the protocol's fields that affect the scores, given these options.
 
-        These are `uses` and, if the metric reads masks, READ. Without matching there are none.
+        These are `uses` and, if the metric reads masks, READ. Without matching, there are none.
         """
         if self.matching_option and not getattr(opt, self.matching_option):
             return ()
@@ -364,9 +365,9 @@ class Metric(ABC, Generic[Opt]):
         return (*self.uses, *READ) if reads_masks else self.uses
 
     def columns_of(self, keys: Collection[str]) -> tuple[Column, ...]:
-        """Return `columns` with a column before the last one for each key SCORE@TOLERANCE.
+        """Return `columns` and, before the last one, a new column for each key SCORE@TOLERANCE.
 
-        Other keys are ignored, also those whose SCORE is not in `tolerance_scores`.
+        Keys of another form, or whose SCORE is not in `tolerance_scores`, are ignored.
         """
         at_tolerances = []
         for key in keys:
@@ -390,7 +391,7 @@ class Metric(ABC, Generic[Opt]):
     def all_scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> ScoreTree:
         """Compute `scores` and, if errors were counted by class, also `error_scores`.
 
-        An unexpected exception in another package's metric becomes a DataError that names it.
+        An unexpected exception in another package's metric becomes a DataError naming the metric.
         """
         package = type(self).__module__.partition(".")[0]
         try:
@@ -406,10 +407,11 @@ class Metric(ABC, Generic[Opt]):
     def score_columns(
         self, tree: Mapping[str, object], protocol: Protocol | None
     ) -> Iterator[tuple[str, Column, Any]]:
-        """Yield (key, column, value) for every score in a `tree` from `scores`, in column order.
+        """Yield (key, column, value) for every score in `tree`, a result of `scores`.
 
-        Columns without a score in the tree are skipped. If a protocol is given, the scores of the
-        `parts`, such as classes, follow with keys PART.KEY, unless they have a column already.
+        The order is that of the columns. Columns that hold no score, such as thresholds, and those
+        without a value in `tree` are skipped. If a protocol is given, the scores of the `parts`,
+        such as classes, follow with keys PART.KEY, except those that a column of `columns` shows.
         """
         overall = {column.key: column for column in self.columns_of(tree)}
         for key, column in overall.items():
@@ -459,8 +461,8 @@ class Metric(ABC, Generic[Opt]):
     def readings(self, protocol: Protocol, pred_kind: str) -> Readings:
         """Return how the metric interprets the values in prediction and ground-truth files.
 
-        `pred_kind` is one of `pred_kinds`. A metric of boundaries reads the ground truth as regions
-        if `protocol.gt_kind` is "labels".
+        `pred_kind` is one of `pred_kinds`. A boundary metric reads the ground truth as regions if
+        `protocol.gt_kind` is "labels".
         """
         files = self.files_read(self.options_of(protocol))
         void_option = f"{self.name}.{self.void_option}" if self.void_option else ""
@@ -476,8 +478,9 @@ class Metric(ABC, Generic[Opt]):
     def options_of(self, protocol: Protocol) -> Opt:
         """Return the metric's options as set in a protocol, or None if the metric has no options.
 
-        If `ap_option` is not set, a `protocol.ap_rule` other than the default sets it. Raises
-        ProtocolError if an option is unknown or has a wrong value.
+        Options that are not set get their defaults. The exception is `ap_option`, which takes
+        `protocol.ap_rule` if that is not the protocol's default. Raises ProtocolError if an option
+        is unknown or has an invalid value.
         """
         given = dict(protocol.options.get(self.name, {}))
         if self.options is None:
@@ -491,26 +494,27 @@ class Metric(ABC, Generic[Opt]):
         return typing.cast(Opt, record)
 
     def stack(self, images: Sequence[Mapping[str, Any]]) -> dict[str, Map]:
-        """Stack the counts of N images, name -> (N, ...), as `stack_counts` does."""
+        """Stack the counts of N images by `stack_counts`: name -> (N, ...)."""
         return stack_counts(images, self.shared, self.ragged)
 
     def score(self, records: Sequence[ImageRecord], protocol: Protocol) -> Score:
         """Compute the scores of a data set from one record per image, given in any order.
 
-        Raises DataError without records, without counts of this metric, or if thresholds differ.
+        Raises DataError if there are no records, if a record lacks counts of this metric, or if
+        the thresholds differ between images.
         """
         counts = counts_by_image(records, self.name)
         return self.score_of(self.stack(list(counts.values())), protocol)
 
     def score_of(self, stack: Stack, protocol: Protocol) -> Score:
         """Compute the scores of a data set from the stacked counts of its images."""
-        n = len(stack[min(stack.keys() - self.shared)])  # any array with an axis of images will do
+        n = len(stack[min(stack.keys() - self.shared)])  # any array with an image axis will do
         once = np.ones((1, n), np.int64)
         scores = {**sample_scores(self.all_scores(stack, once, protocol)), "n_images": n}
         return Score(self.complete(scores, stack) if isinstance(self, CompletesScore) else scores)
 
     def image_scores(self, stack: Stack, protocol: Protocol) -> Iterator[ScoreTree]:
-        """Yield the `all_scores` of each image alone, as arrays (B,), in blocks of B images."""
+        """Yield the `all_scores` of each image by itself, in blocks of B images, as arrays (B,)."""
         if isinstance(self, LinksImages):
             stack = self.link_images(stack)
         block, per_image = dict(stack), stack.keys() - self.shared
@@ -530,13 +534,13 @@ class ValuesMetric(Metric[Opt]):
 
     @abstractmethod
     def values(self, counts: Stack, opt: Opt) -> dict[str, F8]:
-        """Compute the value of each column from the counts of N images, or of N sums over images.
+        """Compute the value of each column from N counts: of single images, or summed over images.
 
-        Returns key of the column -> (N,), NaN where the value is undefined.
+        Returns column key -> (N,), NaN where the value is undefined.
         """
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Opt) -> ScoreTree:
-        """Compute the score of each column, (S,), nested by the dots of its key."""
+        """Compute the score of each column, (S,), nested: "pooled.aji" is at ["pooled"]["aji"]."""
         pooled = {column.key for column in self.columns if column.pooled}
         of_images = self.values(stack, opt)
         scores = image_means(weights, {k: v for k, v in of_images.items() if k not in pooled})
@@ -545,7 +549,7 @@ class ValuesMetric(Metric[Opt]):
             of_sums = self.values({k: weighted_sum(weights, stack[k]) for k in names}, opt)
             scores |= {key: value for key, value in of_sums.items() if key in pooled}
         tree: dict[str, Any] = {}
-        for key, score in scores.items():  # "pooled.aji" becomes {"pooled": {"aji": ...}}
+        for key, score in scores.items():
             *groups, name = key.split(".")
             group = tree
             for outer in groups:

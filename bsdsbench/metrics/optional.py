@@ -1,4 +1,4 @@
-"""Optional abilities of a metric, as typing protocols: a metric with the method has the ability."""
+"""Optional methods of metrics, as typing protocols that `isinstance` checks."""
 
 from __future__ import annotations
 
@@ -16,38 +16,38 @@ from bsdsbench.scores.counts import Evidence, Score, Stack
 from bsdsbench.scores.curve import PRCurve
 
 OptIn = TypeVar("OptIn", contravariant=True)  # the class of a metric's options
-Arrays = Mapping[str, ArrayLike]  # counts of an image by name
-Texts = Iterator[tuple[str, str]]  # file name and text
-Symptoms = Iterator[tuple[str, str, Fix]]  # (code, problem, remedy)
+Arrays = Mapping[str, ArrayLike]  # the counts of an image: name -> array
+Texts = Iterator[tuple[str, str]]  # (file name, text)
+Symptoms = Iterator[tuple[str, str, Fix]]  # (code, problem, suggested fix)
 
 
 @typing.runtime_checkable
 class HumanForm(typing.Protocol[OptIn]):
-    """A metric that can compare annotators, for the "human" point of precision-recall plots."""
+    """A metric that can compare annotators: the human performance in precision-recall plots."""
 
     def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: OptIn) -> Arrays:
-        """Count each annotator against the others; raise DataError for fewer than two."""
+        """Evaluate each annotator against the others; raise DataError for fewer than two."""
 
 
 @typing.runtime_checkable
 class LinksImages(typing.Protocol):
-    """A metric that scores an image with regard to others, such as a frame to its sequence."""
+    """A metric whose score of an image depends on others, such as the frames of its sequence."""
 
     def link_images(self, stack: Stack) -> Stack:
-        """Return the stack with all that the score of an image needs of the other images."""
+        """Return the stack after adding to each image what its score needs from other images."""
 
 
 @typing.runtime_checkable
 class CompletesScore(typing.Protocol):
-    """A metric that adds to the scores of a data set what resamples of it do not have."""
+    """A metric that changes the scores of a data set, but not those of its resamples."""
 
     def complete(self, scores: dict[str, Any], stack: Stack) -> dict[str, Any]:
-        """Return the completed scores; raise DataError if the counts cannot give scores."""
+        """Return the changed scores; raise DataError if the counts cannot give scores."""
 
 
 @typing.runtime_checkable
 class ResultFiles(typing.Protocol[OptIn]):
-    """A metric that writes further files into the folder of a run."""
+    """A metric that writes additional files into the folder of a run."""
 
     def files(
         self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: OptIn
@@ -57,28 +57,31 @@ class ResultFiles(typing.Protocol[OptIn]):
 
 @typing.runtime_checkable
 class OfficialTables(typing.Protocol):
-    """A metric that reads scores from the tables that the official program writes."""
+    """A metric that can read scores from the result tables of the official program."""
 
     def reported(self, tables: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return the scores in tables (file name -> array), or None if it has none of them."""
+        """Return the scores in tables (file name -> array), or None if it knows none of them."""
 
 
 @typing.runtime_checkable
 class DrawsPixels(typing.Protocol[OptIn]):
-    """A metric that can show which pixels are correct, false and missed, if not by its counter."""
+    """A metric that classifies pixels for overlays by itself, without a `counter`."""
 
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: OptIn
     ) -> DrawnSteps:
-        """Classify each pixel as correct, false or missed, in the same way as `count` does."""
+        """Classify each pixel as correct, false or missed, consistently with `count`."""
 
 
 @typing.runtime_checkable
 class ShowsLabels(typing.Protocol[OptIn]):
-    """A metric that can tell what labels mean only after all label maps of a set have been seen."""
+    """A metric that needs all label maps of a set to decide what their labels mean."""
 
     def label_evidence(self, labels: Map, opt: OptIn, truth: bool) -> Evidence:
-        """Return what a label map (H, W), annotated if `truth`, shows about its labels' meaning."""
+        """Return the properties of a label map (H, W) by which its labels are interpreted.
+
+        truth: True for a ground-truth map, False for a prediction.
+        """
 
 
 @typing.runtime_checkable
@@ -91,22 +94,22 @@ class ChecksSet(typing.Protocol[OptIn]):
 
 @typing.runtime_checkable
 class CurveOfPixels(typing.Protocol):
-    """A metric that can add to its curve the row at which every pixel is predicted."""
+    """A metric that can extend its curve by the point at which every pixel is predicted."""
 
     def with_whole_image(self, curve: PRCurve, stack: Stack) -> PRCurve:
-        """Return the curve with that row. `stack` holds the stacked counts of the images."""
+        """Return the extended curve. `stack` holds the counts of the images."""
 
 
 @typing.runtime_checkable
 class Diagnosed(typing.Protocol[OptIn]):
-    """A metric that reports what looks wrong in an image although it can be evaluated."""
+    """A metric that reports likely mistakes in images that can be evaluated."""
 
     def symptoms(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: OptIn
     ) -> Symptoms:
-        """Yield (code, problem, fix) for each symptom."""
+        """Yield (code, problem, fix) for each likely mistake."""
 
 
 def whole_curve(metric: object, curve: PRCurve, stack: Stack) -> PRCurve:
-    """Return the metric's curve, completed by `CurveOfPixels.with_whole_image` if it has that."""
+    """Return the curve, extended to the whole image if the metric is a `CurveOfPixels`."""
     return metric.with_whole_image(curve, stack) if isinstance(metric, CurveOfPixels) else curve

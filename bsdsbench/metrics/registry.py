@@ -1,7 +1,7 @@
 """The available metrics, and their options in a protocol.
 
 Metrics are built in or registered by other packages in the entry point group `bsdsbench.metrics`.
-Importing this module does not import numpy, as the help of the command line lists the metrics.
+Importing this module does not import numpy, so that the command line can list metrics quickly.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def names() -> tuple[str, ...]:
 
 
 def sort_names(wanted: Iterable[str]) -> tuple[str, ...]:
-    """Return names of metrics once, in the order of tables; other packages' come last."""
+    """Return the given names of metrics without duplicates, in the order of `names`."""
     given = set(wanted)
     return (*filter(given.__contains__, BUILT_IN), *sorted(given - BUILT_IN.keys()))
 
@@ -69,8 +69,8 @@ def sort_names(wanted: Iterable[str]) -> tuple[str, ...]:
 def get(name: str) -> Metric:
     """Return the metric with this name, always the same instance.
 
-    Raises DataError if there is none, or if another package's metric cannot be loaded, or has
-    another name, no title or no columns.
+    Raises DataError if there is none, or if the metric of another package cannot be loaded or is
+    invalid: no `Metric`, under another name, or without a title or columns.
     """
     from importlib.metadata import EntryPoint
 
@@ -93,16 +93,16 @@ def get(name: str) -> Metric:
 
 
 def other_packages() -> set[str]:
-    """Return the names of the other packages that register metrics."""
+    """Return the names of other packages that register metrics."""
     return {entry.module.partition(".")[0] for entry in _others().values()}
 
 
 @cache
 def metric_hash(name: str) -> str:
-    """Return a hash of the source code of a metric of another package.
+    """Return a hash of the source code of a metric defined in another package.
 
-    It covers the metric's module, and every module of the same package that this module imports,
-    or from which it imports functions or classes, directly or through others.
+    It covers the metric's module and all modules of the same package that this module imports,
+    directly or indirectly.
     """
     home = type(get(name)).__module__
     modules, pending = set[str](), [home]
@@ -123,14 +123,14 @@ def metric_hash(name: str) -> str:
 
 
 def source_hashes(metrics: Iterable[str]) -> dict[str, str]:
-    """Map the name of each metric that comes from another package to its `metric_hash`."""
+    """Return the `metric_hash` of each metric that is defined in another package, by name."""
     return {name: metric_hash(name) for name in metrics if name not in BUILT_IN}
 
 
 def check_names(wanted: str | Iterable[str]) -> tuple[str, ...]:
     """Check one or more names of metrics, and return them sorted by `sort_names`.
 
-    Raises DataError if there is none, or if one is unknown.
+    Raises DataError if no name is given, or if one is unknown.
     """
     from bsdsbench.arguments import given_word
 
@@ -147,8 +147,8 @@ def check_names(wanted: str | Iterable[str]) -> tuple[str, ...]:
 def readers(metrics: Sequence[str]) -> list[Metric]:
     """Return the metrics that determine how the files of a run are read.
 
-    These are the metrics of masks, if there are any, because the others accept masks too
-    (`takes_masks`), else all metrics.
+    If some metrics read masks, it is these: the others then accept masks too (`takes_masks`).
+    Otherwise it is all metrics.
     """
     asked = [get(name) for name in metrics]
     return [metric for metric in asked if metric.reads == "mask"] or asked
@@ -156,7 +156,7 @@ def readers(metrics: Sequence[str]) -> list[Metric]:
 
 def with_curve(metrics: Sequence[str], protocol: Protocol) -> tuple[str, ...]:
     """Return the names of the metrics that have a precision-recall curve under this protocol."""
-    # If the options switch the matching off, a metric has no curve, and `used` returns ()
+    # A metric whose options switch matching off has no curve, and `used` returns ()
     curved = (metric for metric in map(get, metrics) if metric.curved)
     return tuple(m.name for m in curved if m.used(m.options_of(protocol)))
 
@@ -170,9 +170,9 @@ def _others() -> dict[str, EntryPoint]:
 
 
 def complete_options(protocol: Protocol) -> Protocol:
-    """Check the options that a protocol sets for metrics, and fill in their defaults.
+    """Validate the metric options of a protocol, and fill in their defaults.
 
-    Afterwards, protocols that set options for the same metrics are equal if they mean the same.
+    Equivalent protocols with options for the same metrics then compare equal.
     Raises ProtocolError for an unknown metric, an unknown option or an invalid value.
     """
     for name in protocol.options:
@@ -190,7 +190,7 @@ def complete_options(protocol: Protocol) -> Protocol:
 def read_protocol(values: Mapping[str, Any]) -> Protocol:
     """Rebuild the protocol of a saved run from its fields, given by name.
 
-    Raises ProtocolError if a field or an option is unknown or has a wrong value.
+    Raises ProtocolError if a field or an option is unknown or has an invalid value.
     """
     from bsdsbench.protocol.protocol import Protocol
 
@@ -198,7 +198,7 @@ def read_protocol(values: Mapping[str, Any]) -> Protocol:
 
 
 def describe(metrics: Sequence[str], protocol: Protocol) -> str:
-    """Describe the protocol's fields that affect the scores, then the metrics' conventions."""
+    """Describe, as text, the protocol's fields that affect the scores, and metrics' conventions."""
     conventions, used = list[str](), set[str]()
     for metric in map(get, metrics):
         opt = metric.options_of(protocol)
@@ -210,13 +210,16 @@ def describe(metrics: Sequence[str], protocol: Protocol) -> str:
 def check_options(metrics: Sequence[str], protocol: Protocol) -> None:
     """Raise DataError if the options of the metrics conflict or have no effect.
 
-    Refused are several tolerances for a metric that counts at one, the name of a part, such as a
-    class, that makes a key ambiguous, different void values for the same files, and a field in READ
-    that differs from its preset although no metric uses it.
+    The errors are:
+
+    - several tolerances for a metric that supports only one
+    - a part, such as a class, whose name makes the key of a score ambiguous
+    - different void values for the same files
+    - a field in READ (how values are read) that differs from its preset and that no metric uses
     """
     from bsdsbench.protocol.protocol import READ, Protocol, preset_names
 
-    void_values = dict[str, tuple[float, ...]]()  # by metric
+    void_values = dict[str, tuple[float, ...]]()  # metric -> values of void pixels
     several = ", ".join(protocol.tolerance_names) if len(protocol.tolerances) > 1 else ""
     for metric in map(get, metrics):
         opt = metric.options_of(protocol)
@@ -242,9 +245,9 @@ def check_options(metrics: Sequence[str], protocol: Protocol) -> None:
 def _check_part_names(metric: Metric, paths: Mapping[str, tuple[str, ...]]) -> None:
     """Raise DataError if the name of a part, such as a class, makes the key of a score ambiguous.
 
-    A group is a prefix of keys that exist without it, such as "pooled" of "iou" and "pooled.iou".
-    METRIC.pooled.iou would also be the IoU of a class "pooled". So no part may have the name of a
-    group or end with ".GROUP", unless it is the group: its path is its name.
+    A group is a prefix with which column keys are repeated: "pooled", if the keys include "iou" and
+    "pooled.iou". With a class "pooled", METRIC.pooled.iou would have two meanings. So a part must
+    not be named like a group or end with ".GROUP", unless the part is the group itself.
 
     paths: part -> its path in the scores.
     """
@@ -257,7 +260,7 @@ def _check_part_names(metric: Metric, paths: Mapping[str, tuple[str, ...]]) -> N
 
 
 class ReadAlike(NamedTuple):
-    """Metrics that read the files in the same way, and how the first of them reads the files."""
+    """Metrics that read the files in the same way, and how they read them."""
 
     metrics: tuple[Metric, ...]
     files: FilesRead  # the content of the files
@@ -269,10 +272,10 @@ def group_by_reading(
 ) -> tuple[ReadAlike, ...]:
     """Group the metrics that read the files in the same way, so that each group reads them once.
 
-    Metrics of a group agree on the kind of ground truth, the meaning of labels and the void values.
-    Those that are not in `readers` join the first group.
+    Metrics of a group have the same kind of ground truth, meaning of labels and void values.
+    Metrics that do not determine how files are read (see `readers`) join the first group.
 
-    metrics: the names of at least one metric. pred_kind: that of the predictions, such as "soft".
+    metrics: the names of at least one metric. pred_kind: the predictions' kind, such as "soft".
 
     Returns the groups in the order of their first metrics.
     """
@@ -291,7 +294,8 @@ def group_by_reading(
 def always_signed_options(metrics: Sequence[str], protocol: Protocol) -> dict[str, str]:
     """Return the options that a run's signature (its settings in one line) always includes.
 
-    They have the field metadata "signed". Returns "METRIC.OPTION" -> the value as JSON text.
+    These options have the field metadata "signed", and are included even at their defaults.
+    Returns "METRIC.OPTION" -> value as JSON text.
     """
     signed = {}
     for metric in map(get, metrics):
@@ -303,9 +307,9 @@ def always_signed_options(metrics: Sequence[str], protocol: Protocol) -> dict[st
 
 
 def unused_settings(metrics: Sequence[str], protocol: Protocol) -> frozenset[str]:
-    """Return the protocol's fields, and metrics with options in it, that affect none of `metrics`.
+    """Return the fields of a protocol, and metrics with options in it, that affect no score.
 
-    The result is empty if there are no metrics.
+    If there are no metrics, the result is empty.
     """
     unused = {*protocol.names(), *protocol.options} if metrics else set()
     for metric in map(get, metrics):
