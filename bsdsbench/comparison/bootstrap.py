@@ -1,4 +1,4 @@
-"""Draw weights of images for a bootstrap or a jackknife, in blocks, and score runs with them."""
+"""Bootstrap and jackknife over images: draw image weights in blocks, and score runs with them."""
 
 from __future__ import annotations
 
@@ -29,28 +29,28 @@ from bsdsbench.scores.counts import (
 from bsdsbench.scores.ratios import Weights
 
 ReportSamples = Callable[[int], object]  # called with the number of samples of a finished block
-# How many samples are scored at a time, and how many weights (samples times images, a byte each)
+# Upper limits of a block of weights: samples, and weights (samples times images, one byte each)
 _MAX_SAMPLES, _MAX_WEIGHTS = 1250, 40_000_000
-_MULTINOMIAL_CALLS = 16  # by which the weights of a block are drawn
-_BLOCKS_AHEAD = 4  # how many blocks of weights are drawn before they are needed
-# Wherever an interval or a p-value is made: a run has one interval, in every table.
+_MULTINOMIAL_CALLS = 16  # a block of weights is drawn in this many calls, to save memory
+_BLOCKS_AHEAD = 4  # blocks of weights that are drawn in advance
+# The defaults everywhere, so that a run's interval is the same in every table.
 N_BOOT, SEED = 10_000, 0
-_FEW_IMAGES = 20
+_FEW_IMAGES = 20  # with fewer, a note warns that intervals are rough
 
 
 class WeightedRun:
-    """The counts of N images as arrays, to be scored with any weights of the images.
+    """The counts of a run's N images, stacked so that any weighting of the images can be scored.
 
     Parameters
     ----------
     run : Evaluation
-        The run whose counts are taken.
+        The run to score.
     metrics : sequence of str
         Names of the metrics to score with.
     *beside : Evaluation
-        Runs with the same protocol, whose images are appended to the images of `run`.
+        Runs with the same protocol. Their images are appended to those of `run`.
     more_pairs : int
-        How many matched pairs of pixels to add to the counts of each map; see `_add_pairs`.
+        Number of matched pixel pairs to add to the counts of each map; see `_add_pairs`.
     """
 
     def __init__(
@@ -68,10 +68,10 @@ class WeightedRun:
             self._stacks[metric] = _add_pairs(stack, more_pairs) if more_pairs else stack
 
     def scores(self, weights: Weights) -> dict[str, F8]:
-        """Compute every score of the run under S weightings of its N images, (S, N).
+        """Compute every score for S weightings (S, N), which say how often each image counts.
 
-        Returns a dict from the name of a score, such as "boundary.ods", to an array (S,). Scores of
-        classes and other parts are named METRIC.PART.SCORE. Infinite scores become NaN.
+        Returns a dict from score name, such as "boundary.ods", to an array (S,). Scores of classes
+        and other parts are named METRIC.PART.SCORE. Infinite scores become NaN.
         """
         scores: dict[str, F8] = {}
         for metric, stack in self._stacks.items():
@@ -82,34 +82,34 @@ class WeightedRun:
         return scores
 
     def overall_scores(self) -> dict[str, float]:
-        """Compute every score on all images, by its name, such as "boundary.ods"."""
+        """Return every score with each image counted once, as a dict by name ("boundary.ods")."""
         scores = self.scores(self._every_image_once)
         return {score: float(values[0]) for score, values in scores.items()}
 
     def defined(self) -> dict[str, dict[str, int]]:
-        """Count the defined values that each score is the mean of, by its name and by unit.
+        """Count the defined values that each mean score averages over.
 
-        A unit says what the values belong to, such as "pairs" or "classes". Scores that are not
-        means over units are left out.
+        Returns a dict from score name to a dict from unit, such as "pairs" or "classes", to the
+        number of defined values. Scores that are not means are left out.
         """
         n_defined: dict[str, dict[str, int]] = {}
         for metric, stack in self._stacks.items():
             tree = metric.all_scores(stack, self._every_image_once, self._protocol)
-            # The name of each part, such as a class, and where its scores are in `tree`. The
-            # overall scores, at its root, have no name.
+            # The path of each part's scores in `tree`, by name of the part (such as a class). The
+            # overall scores are at the root, and their name is "".
             parts = metric.parts(self._protocol, metric.options_of(self._protocol))
             for part, path in {"": (), **parts}.items():
                 scores_of_part = part_of(tree, path) or {}
                 for key, units in scores_of_part.get("over", {}).items():
                     score = ".".join(filter(None, (metric.name, part, key)))
                     n_defined[score] = {}
-                    for unit, counts in units.items():  # (1, 2): of defined values, and of all
+                    for unit, counts in units.items():  # (1, 2): numbers of defined and all values
                         n_defined[score][unit] = int(counts[0, 0])
         return n_defined
 
 
 def _add_pairs(stack: Stack, n_pairs: int) -> Stack:
-    """Return a copy of the counts in which `n_pairs` more pairs of pixels are matched in each map.
+    """Return a copy of the counts with up to `n_pairs` more matched pixel pairs in each map.
 
     A pair consists of an unmatched pixel of the prediction and an unmatched pixel of the ground
     truth. If a map has fewer such pairs left, all of them are matched.
@@ -124,9 +124,9 @@ def _add_pairs(stack: Stack, n_pairs: int) -> Stack:
 
 
 def sample_counter(progress: Progress | None, total: int) -> ReportSamples:
-    """Return a function that adds up the samples done, and reports the sum to `progress`.
+    """Return a callback that adds up the samples done and reports the sum to `progress`.
 
-    The returned function is to be called with the number of samples in each finished block.
+    The callback takes the number of samples in a finished block.
     """
     n_done = 0
 
@@ -144,10 +144,10 @@ def scores_of(
 ) -> list[dict[str, F8]]:
     """Score each run under B weightings of its N images.
 
-    `weights` come in blocks (S, N), which have B rows in all. `report` is called with S each time a
-    run has been scored on a block.
+    weights : arrays (S, N) that say how often each image counts, with B rows in total
+    report : progress callback, called with S each time a run has been scored on an array
 
-    Returns, for each run, a dict from the name of a score to an array (B,).
+    Returns, for each run, a dict from score name to an array (B,).
     """
     block_scores_of_runs: list[list[dict[str, F8]]] = [[] for _ in runs]
     for block in weights:
@@ -166,14 +166,14 @@ class Sampling(NamedTuple):
     n_boot: int  # number of samples
     seed: int
     level: float  # confidence level of intervals
-    n: int = 0  # number of images or clusters; 0 before `over`
-    column: str = ""  # the column of groups that are the clusters, or "" if images are drawn
-    clusters: I8 | None = None  # (N,): the cluster number of each image, None if images are drawn
+    n: int = 0  # number of images or clusters; 0 until `over` sets it
+    column: str = ""  # the group column that defines the clusters, or "" if images are drawn
+    clusters: I8 | None = None  # (N,): the cluster index of each image, None if images are drawn
 
     def unit_of_images(self, n_images: int) -> I8:
-        """Return the number, from 0 on, of the cluster that each image belongs to, (n_images,).
+        """Return the cluster index of each image, counted from 0, (n_images,).
 
-        If images are drawn, each image is a cluster of its own.
+        If images are drawn, each image is its own cluster.
         """
         return np.arange(n_images) if self.clusters is None else self.clusters
 
@@ -188,10 +188,10 @@ class Sampling(NamedTuple):
         return self.n if self.column else 0
 
     def over(self, runs: Sequence[Evaluation], cluster: str | None) -> Sampling:
-        """Return the settings for drawing the images of the runs, or the clusters in a column.
+        """Return a copy that draws the images of the runs or, given a group column, its clusters.
 
-        A run without groups takes the clusters of the other runs. Raises DataError if two runs have
-        different clusters, or if no run has the column of groups `cluster`.
+        Runs without groups take the clusters of the other runs. Raises DataError if two runs have
+        different clusters, or if no run has the column `cluster`.
         """
         if cluster is None:
             return self._replace(n=len(runs[0].records))
@@ -207,7 +207,7 @@ class Sampling(NamedTuple):
         return self._replace(n=n_clusters, column=clusters.column, clusters=clusters.members)
 
     def notes(self, run: Evaluation) -> list[str]:
-        """Return notes that warn the reader if there are few images, or frames of videos."""
+        """Return warnings if there are few images or clusters, or if images may be video frames."""
         notes = []
         if self.n < _FEW_IMAGES:
             notes.append(f"{self.n} {self.units} only: intervals and p-values are rough")
@@ -217,7 +217,7 @@ class Sampling(NamedTuple):
 
 
 def check_sampling(n_boot: int, seed: int, level: float) -> Sampling:
-    """Check the settings of a bootstrap, and return them; `Sampling.over` adds the images.
+    """Check the settings of a bootstrap and return them; `Sampling.over` adds the images.
 
     Raises DataError if a setting is out of range.
     """
@@ -228,9 +228,9 @@ def check_sampling(n_boot: int, seed: int, level: float) -> Sampling:
 
 
 def blocks(count: int, n_images: int) -> list[range]:
-    """Divide the sample numbers 0 to count - 1 into consecutive ranges.
+    """Split the sample numbers 0 to count - 1 into consecutive ranges.
 
-    A range is so short that the weights of its samples, one byte per image, fit in memory.
+    The weights of one range, a byte per sample and image, fit in memory.
     """
     length = max(1, min(_MAX_SAMPLES, _MAX_WEIGHTS // n_images))
     return [range(first, min(first + length, count)) for first in range(0, count, length)]
@@ -241,10 +241,10 @@ def _bootstrap_weights(
 ) -> Iterator[Weights]:
     """Draw bootstrap samples, and yield how often each sample contains each image.
 
-    A sample has as many images as there are, drawn with replacement. Given `clusters`, the cluster
-    number of each image, it has as many whole clusters as there are.
+    A sample consists of n_images images, drawn with replacement. If `clusters` has the cluster
+    index of each image, whole clusters are drawn instead, as many as there are.
 
-    Yields int8 arrays (S, n_images), blocks of S samples that have `n_boot` rows in all. A
+    Yields int8 arrays (S, n_images), one per block of S samples, with `n_boot` rows in total. A
     background thread starts to draw at once, and stays a few blocks ahead. int8 is wide enough,
     because an image is drawn 128 times with a probability of 1e-215.
     """
@@ -261,7 +261,7 @@ def _bootstrap_weights(
         return unit_weights if clusters is None else unit_weights[:, clusters]
 
     def drawn_blocks() -> Iterator[Weights]:
-        """Yield an empty block as soon as drawing has started, and then the drawn blocks."""
+        """Yield an empty block once drawing has started, then the drawn blocks."""
         pool = ThreadPoolExecutor(1)
         block_sizes = iter([len(samples) for samples in blocks(n_boot, n_images)])
         pending = deque(pool.submit(draw, n) for n in islice(block_sizes, _BLOCKS_AHEAD))
@@ -280,7 +280,7 @@ def _bootstrap_weights(
 
 
 class SampledRun(NamedTuple):
-    """A run and its scores, by name, such as "boundary.ods"."""
+    """A run with its scores on all images and in bootstrap samples, by name ("boundary.ods")."""
 
     run: Evaluation
     weighted: WeightedRun
@@ -299,7 +299,7 @@ def sample_runs(
     """Score runs of the same images on all images and on bootstrap samples.
 
     Every run is scored on the same samples, so that differences between runs are paired. `report`
-    is called with the number of samples in a block, each time a run has been scored on it.
+    is a progress callback, called for each run and block with the number of samples in the block.
     """
     n_images = len(runs[0].records)
     # A background thread starts to draw the samples now, while the runs are prepared
@@ -320,13 +320,13 @@ def shared_scores(runs: Sequence[SampledRun]) -> tuple[str, ...]:
 
 
 def jackknife_weights(units: I8) -> Iterator[Weights]:
-    """Yield the weights of a jackknife, which leaves out one cluster of images at a time.
+    """Yield the weights of a jackknife that leaves out one cluster of images at a time.
 
-    `units` has the number, from 0 on, of each image's cluster, (N,); a cluster may be a single
+    `units` has the cluster index of each image, counted from 0, (N,). A cluster may be a single
     image.
 
-    Yields int8 arrays (S, N), each for a block of S clusters. Over all blocks, row k is 0 at the
-    images of cluster k, and 1 at the other images.
+    Yields int8 arrays (S, N), each for a block of S clusters. Over all blocks, row k is 0 for the
+    images of cluster k and 1 for all other images.
     """
     n_units = int(units.max()) + 1
     for left_out_units in blocks(n_units, len(units)):

@@ -16,14 +16,14 @@ from bsdsbench.text import counted
 
 
 def refuse_equal_names(what: str, names: Sequence[str]) -> None:
-    """Raise DataError if two names are equal. `what` says whose names they are, such as "runs"."""
+    """Raise DataError if two names are equal. `what` is the plural noun for the error ("runs")."""
     repeated = [name for name in names if names.count(name) > 1]
     if repeated:
         raise DataError(f"two {what} are named {repeated[0]!r}, expected different names")
 
 
 class ComparableRuns(NamedTuple):
-    """Runs restricted to the images that they share, with notes for the reader."""
+    """Runs that cover the same images, with notes to show to the reader."""
 
     runs: list[Evaluation]
     notes: list[str]
@@ -37,15 +37,15 @@ def comparable(
 ) -> ComparableRuns:
     """Check that runs are comparable, and restrict them to the images that all of them have.
 
-    common : True drops every image that some run lacks, False only those that a run was allowed to
-        leave out. None drops nothing, for callers without this option; errors then do not suggest
-        it.
-    force : True turns differences of protocol and of ground truth into notes instead of errors.
-        None is as False, for callers without this option.
-    strict : if True, common=False drops nothing either
+    common : if True, drop every image that some run lacks. If False, drop only images that a run
+        was allowed to leave out. If None, drop nothing; this is for callers without such an option,
+        and errors do not suggest it.
+    force : if True, report differences in protocol and ground truth as notes instead of raising.
+        None is the same as False, but errors do not suggest the option.
+    strict : if True, common=False drops nothing
 
-    Raises DataError if there are no runs, if a run has no counts of single images, if the runs have
-    different images and these may not be dropped, or if protocols or ground truth differ.
+    Raises DataError if there are no runs, if a run has no per-image counts, if the images differ
+    and may not be dropped, or if protocols or ground truth differ.
     """
     if not runs:
         raise DataError("no runs given, expected at least one to compare")
@@ -64,7 +64,7 @@ def comparable(
             notes.append(pair.line())
     restricted = ComparableRuns(list(runs), [])
     if severities_of_images:
-        # A run that was allowed to leave images out differs in a way that only has to be stated
+        # If every run was allowed to leave out the images that it lacks, a note is enough
         is_permitted = severities_of_images == {Severity.SAID} and common is False and not strict
         restricted = _restrict_to_shared_images(
             runs, may_drop=bool(common) or is_permitted, has_option=common is not None
@@ -93,11 +93,11 @@ def _official_notes(runs: Sequence[Evaluation]) -> list[str]:
 def _restrict_to_shared_images(
     runs: Sequence[Evaluation], may_drop: bool, has_option: bool
 ) -> ComparableRuns:
-    """Drop the images that some run lacks, from runs whose images differ.
+    """Drop the images that are not in every run.
 
-    The result's `Evaluation.failed` lists each dropped image with the runs that lack it. Raises
-    DataError, which suggests the option `common` if the caller has it, if images may not be dropped
-    or if no image is in all runs.
+    In the returned runs, `Evaluation.failed` lists each dropped image with the runs that lack it.
+    Raises DataError if images may not be dropped, or if no image is in all runs. The error suggests
+    the option `common` if the caller has it.
     """
     ids_of_runs = [set(run.image_ids) for run in runs]
     shared = set.intersection(*ids_of_runs)
@@ -126,7 +126,7 @@ def _restrict_to_shared_images(
 
 
 def _lacking_images(runs: Sequence[Evaluation], image_ids: Sequence[str]) -> list[str]:
-    """Describe which of the images a run lacks and why, for each run that lacks any."""
+    """Return one line for each run that lacks some of the images, with the reasons."""
     lines = []
     for run in runs:
         own_ids = set(run.image_ids)
@@ -149,14 +149,14 @@ def shared_metrics(runs: Sequence[Evaluation]) -> list[str]:
 def fewer_values(
     runs: Sequence[WeightedRun], labels: Sequence[str], scores: Sequence[str]
 ) -> dict[str, str]:
-    """Describe the scores that are means over unequal numbers of values in the runs.
+    """Describe the scores that are means over different numbers of values in the runs.
 
-    A score that averages over images, for example, leaves out images in which it is undefined, and
-    these may be more images in one run than in another. `labels` are the names of the runs.
+    Means skip undefined values, and one run may have more undefined values than another. `labels`
+    are the names of the runs.
 
-    Returns a dict from the name of a score to a text such as "9 images in A, 10 images in B".
+    Returns a dict from score name to a text such as "9 images in A, 10 images in B".
     """
-    # For each run: score -> what it is a mean over, such as "images" -> number of defined values
+    # For each run: score -> unit of the mean, such as "images" -> number of defined values
     n_defined_of_runs = [run.defined() for run in runs]
     texts = dict[str, str]()
     for score in scores:

@@ -1,7 +1,7 @@
-"""Significance of differences: a paired bootstrap over images, on the counts behind every score.
+"""Significance of differences between runs: a paired bootstrap over images.
 
-Images are drawn with replacement, the same for every run, and each sample's scores come from its
-summed counts. The formulas and their sources are in `bsdsbench.comparison.significance`.
+Images are drawn with replacement, and every run gets the same samples. The scores of a sample come
+from its summed counts. The formulas and their sources are in `bsdsbench.comparison.significance`.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ def compare(
     group_by: str | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Compare runs on the same images: scores, differences, intervals, p-values, image by image.
+    """Compare runs on the same images: scores, intervals, differences and p-values.
 
-    The scores are those that all runs have. A single run gets intervals only. An interval needs a
-    defined score in at least `level` of the bootstrap samples, a p-value in all. A score that is
-    undefined on all images (NaN, such as the AP of label maps) has neither, and no letter, and is
-    not counted in Holm's correction.
+    The scores are those that all runs have. A single run gets intervals only. An interval requires
+    that the score is defined in at least `level` of the bootstrap samples; a p-value requires that
+    it is defined in all of them. A score that is undefined on all images (NaN, such as the AP of
+    label maps) gets no interval, p-value or letter, and does not count in Holm's correction.
 
     Parameters
     ----------
@@ -70,17 +70,19 @@ def compare(
     n_boot, seed : int
         Number of bootstrap samples, and the seed of the random numbers.
     level : float
-        Confidence level of the intervals. A p-value after Holm below 1 - level is significant.
+        Confidence level of the intervals. A difference is significant if its p-value after Holm's
+        correction is below 1 - level.
     test : str
         The source of the p-values: "bootstrap", or "permutation", which exchanges the counts of the
         two runs image by image, `n_boot` times. Intervals always come from the bootstrap.
     common : bool
-        Compare on the images that all runs have, instead of refusing different sets.
+        If True, use only the images that all runs have. If False, raise if the images differ,
+        except for images that a run was allowed to leave out.
     force : bool
         Compare even if protocols or ground truth differ; `notes` then says so.
     cluster : str or None
-        A column of the images' groups, such as the scene of a frame. Whole clusters are drawn,
-        left out and exchanged, and counted instead of images.
+        A group column of the images, such as the scene of a video frame. Whole clusters are then
+        drawn, left out, exchanged and counted instead of single images.
     groups, group_by
         The groups of the images, as `Evaluation.with_groups` takes them.
     progress : callable or None
@@ -114,7 +116,7 @@ def compare(
     metrics = shared_metrics(evaluations)
     pairs = list(combinations(evaluations, 2))
     permuted_pairs = pairs if test == "permutation" else []
-    # Each run is scored on all samples, and once more for each pair whose counts are exchanged
+    # Each run is scored on all samples, and a permutation test scores both runs of each pair
     n_passes = len(evaluations) + 2 * len(permuted_pairs)
     report_samples = bootstrap.sample_counter(progress, n_passes * sampling.n_boot)
     sampled = bootstrap.sample_runs(evaluations, metrics, sampling, report_samples)
@@ -153,7 +155,7 @@ def compare(
 def _late_starts(
     runs: Sequence[Evaluation], metrics: Sequence[str], scores: Sequence[str]
 ) -> dict[str, str]:
-    """Return the note on each AP of curves that start above recall 0, by the name of the AP."""
+    """Return a dict from the name of each AP to its note, if a curve starts above recall 0."""
     note_of_score = dict[str, str]()
     for metric in metrics:
         if note := late_starts_note(runs, metric):
@@ -163,10 +165,7 @@ def _late_starts(
 
 
 def _nothing_significant(sampling: Sampling, n_pairs: int) -> list[str]:
-    """Return a note if not even the smallest possible p-value would be significant, else [].
-
-    This happens if there are few images, few bootstrap samples or many pairs of runs.
-    """
+    """Return a note if even the smallest possible p-value is not significant; otherwise []."""
     least_p = significance.least_p(sampling.n, sampling.n_boot, n_pairs)
     if n_pairs == 0 or least_p < 1 - sampling.level:
         return []
@@ -180,14 +179,13 @@ def _nothing_significant(sampling: Sampling, n_pairs: int) -> list[str]:
 def _score_changes_by_solver(
     runs: Sequence[SampledRun], metrics: Sequence[str]
 ) -> dict[str, dict[str, float]]:
-    """Estimate by how much each score would change if the official solver had missed no pairs.
+    """Estimate how much each score would change if the official solver had missed no pairs.
 
-    The official benchmark matches the pixels of a map to ground truth by a solver that does not
-    find the best matching: it misses about PAIRS_LOST pairs of pixels in each map, which are added
-    here.
+    The official benchmark matches predicted to ground-truth pixels with a solver that is not
+    optimal. It misses about PAIRS_LOST pairs in each map, which are added here.
 
-    Returns a dict from run name to a dict from score to the absolute change, which is empty
-    if another solver matched the run.
+    Returns, by run name, a dict from score name to absolute change. It is empty for runs that were
+    matched by another solver.
     """
     changes_of_runs: dict[str, dict[str, float]] = {}
     for sampled in runs:
@@ -204,25 +202,26 @@ def _test_differences(
     permutation_p: Mapping[tuple[str, str], Mapping[str, float]],
     solver_changes: Mapping[str, Mapping[str, float]],
 ) -> list[ScoreDifference]:
-    """Return the differences with corrected p-values, and with marks of the official solver.
+    """Return the differences with Holm-corrected p-values and the mark of the official solver.
 
-    A p-value comes from the bootstrap, unless `permutation_p` has it by pair and score. Holm's
-    method corrects p over all pairs of runs, for each score on its own. A score that exists for
-    each part of a metric, such as the Dice of each class, is corrected over all of its parts too.
+    If `permutation_p` is not empty, its p-values, by pair and score, replace those of the
+    bootstrap. Holm's correction is over all pairs of runs, for each score separately. A score that
+    exists for each part of a metric, such as the Dice of each class, is also corrected over all
+    parts.
 
-    The official solver changed the scores of a run by about `solver_changes`, which are empty if
-    another solver matched it. If it matched one of two runs, it may have moved their difference as
-    much. If it matched both, it missed about as many pairs in each, so only its random choices
-    matter.
+    `solver_changes` is the result of `_score_changes_by_solver`. A difference is marked if it is
+    smaller than the change that the official solver may have caused. If that solver matched one of
+    the two runs, this is the change of that run's score. If it matched both, the missed pairs
+    cancel and only its random choices remain (SOLVER_MOVES).
     """
-    # By metric, name of the score within it, and whether it is a score of parts
+    # By metric, name of the score within the metric, and whether it is a score of a part
     families = dict[tuple[str, str, bool], list[ScoreDifference]]()
     for d in differences:
         p = d.p
         if permutation_p and not isnan(d.value):
             p = permutation_p[d.a, d.b][d.score]
         changes_a, changes_b = solver_changes[d.a], solver_changes[d.b]
-        moves = SOLVER_MOVES  # how far the solver may have moved the difference
+        moves = SOLVER_MOVES  # how much the solver may have changed the difference
         if not (changes_a and changes_b):
             moves = (changes_a or changes_b).get(d.score, 0.0)
         if named := score_name(d.score):
@@ -238,10 +237,10 @@ def _assign_letters(
     differences: Sequence[ScoreDifference],
     level: float,
 ) -> dict[str, tuple[str, ...]]:
-    """Assign letters to the runs so that runs that share a letter do not differ significantly.
+    """Return the significance letters of each run: runs that share a letter do not differ.
 
-    Returns, for each score, the letters of each run, such as "ab", in the order of `runs`. The best
-    run has the letter "a". A run without a p-value in any of its differences has no letters ("").
+    The result maps each score to the letters of the runs, such as "ab", in the order of `runs`. The
+    best run has the letter "a". A run without any p-value gets "".
     """
     letters = {}
     for score in scores:
@@ -258,11 +257,12 @@ def _assign_letters(
 def _compare_images(
     metrics: Sequence[str], runs: Sequence[SampledRun], sampling: Sampling
 ) -> tuple[ImagePairs, ...]:
-    """Compare each pair of runs image by image, by each metric's first score for single images.
+    """Compare each pair of runs image by image, by each metric's first per-image score.
 
     The influence of an image is the amount by which the difference of the metric's first score on
-    all images would fall without this image, or without its whole cluster if clusters are drawn. If
-    there is only one image or cluster, it is 0. Images without a difference are left out.
+    all images would fall without this image. If clusters are drawn, its whole cluster is left out.
+    If there is only one image or cluster, the influence is 0. Images whose score is undefined in a
+    run are left out.
     """
     units = sampling.unit_of_images(len(runs[0].run.records))  # (N,)
     without_unit: dict[str, dict[str, F8]] = {}  # run -> score -> (units,) without each unit

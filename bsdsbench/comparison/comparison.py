@@ -1,4 +1,4 @@
-"""The result of comparing runs: scores with intervals, differences, images, and their tables."""
+"""The result of comparing runs: scores with intervals, differences, per-image scores and tables."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _SCHEMA = "bsdsbench.comparison/1"
 
 
 def without_nan(content: Mapping[str, object]) -> dict[str, object]:
-    """Return content as plain JSON values, with None for NaN and infinite numbers."""
+    """Return `content` as plain JSON values, with None for NaN and infinite numbers."""
     return dict(json.loads(json.dumps(content), parse_constant=lambda constant: None))
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A score of a run, with its interval."""
+    """A score of a run or method, with the ends of its confidence interval."""
 
     run: str
     score: str
@@ -39,7 +39,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class ScoreDifference:
-    """The difference of a score between two runs, with its interval and p-values."""
+    """The difference of a score between two runs or methods, with its interval and p-values."""
 
     a: str  # name of a run or method
     b: str
@@ -50,17 +50,17 @@ class ScoreDifference:
     p: float  # before Holm's correction; NaN if untested
     p_holm: float  # after Holm's correction over the family of the score
     least: float = nan  # the smallest difference that is significant with probability 0.8
-    # The official benchmark's program that matches pixels makes random choices and misses pairs
+    # The official benchmark's pixel matching is randomized and misses pairs
     solver: bool = False  # True if the difference is smaller than `solver_moves`
-    solver_moves: float = 0.0  # how far that program can move the difference
+    solver_moves: float = 0.0  # how much that matching alone can change the difference
 
     def significant(self, level: float) -> bool:
-        """Return True if p is below 1 - level and the solver cannot have made the difference."""
+        """Return True if p_holm < 1 - level and the official matching alone cannot explain it."""
         return self.p_holm < 1 - level and not self.solver
 
 
 def correct_p(differences: Iterable[ScoreDifference]) -> list[ScoreDifference]:
-    """Return copies of the differences, with their p-values corrected together by Holm's method."""
+    """Return copies of the differences whose p-values are corrected together by Holm's method."""
     uncorrected = list(differences)
     p_holm = holm([difference.p for difference in uncorrected])
     return [replace(d, p_holm=p) for d, p in zip(uncorrected, p_holm, strict=True)]
@@ -68,13 +68,13 @@ def correct_p(differences: Iterable[ScoreDifference]) -> list[ScoreDifference]:
 
 @dataclass(frozen=True, slots=True)
 class ImageEffect:
-    """The scores of one image in two runs, such as its best F."""
+    """The scores of one image in two runs, for example its best F."""
 
     image_id: str
     a: float
     b: float
     difference: float  # a - b
-    influence: float  # how much the difference on all images would fall without it or its cluster
+    influence: float  # fall of the difference on all images without this image (or its cluster)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class ImagePairs:
     a: str
     b: str
     metric: str
-    effects: tuple[ImageEffect, ...]  # of the images with a value in both runs, sorted by id
+    effects: tuple[ImageEffect, ...]  # one per image whose score is defined in both runs, by id
 
     @property
     def record(self) -> tuple[int, int, int]:
@@ -97,9 +97,9 @@ class ImagePairs:
 
     @property
     def effect_size(self) -> float:
-        """Return Cohen's d, the mean difference per image over its standard deviation (n - 1).
+        """Return Cohen's d: the mean difference per image over its standard deviation (n - 1).
 
-        It is 0 if the deviation is 0, or if there are fewer than two images.
+        It is 0 if the standard deviation is 0, or if there are fewer than two images.
         """
         d = np.array([e.difference for e in self.effects])
         spread = float(d.std(ddof=1)) if d.size > 1 else 0.0
@@ -108,34 +108,33 @@ class ImagePairs:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False, kw_only=True)
 class ComparedScores(TabularResult):
-    """The fields that comparisons of runs and comparisons of methods have in common.
+    """The fields that `Comparison` (of runs) and `MethodComparison` have in common.
 
     Parameters
     ----------
     names : tuple of str
         The names of the runs or methods, in the order of the call.
     scores : tuple of str
-        The scores, METRIC.SCORE, or METRIC.PART.SCORE of classes and other parts.
+        The names of the scores: METRIC.SCORE, or METRIC.PART.SCORE for classes and other parts.
     intervals : tuple of Interval
-        For each score and each run or method.
+        One for each score and each run or method.
     differences : tuple of ScoreDifference
-        For each score and each pair of runs or methods.
+        One for each score and each pair of runs or methods.
     ranks : dict of str to Ranks
-        The ranks of the runs or methods over the bootstrap samples, by score.
+        For each score, the ranks of the runs or methods over the bootstrap samples.
     n_images, n_boot, seed, level
         The number of images, and parameters of the call.
     protocol, reading : str
-        How images were counted (several protocols are separated by " / "), and how the files of the
-        runs were read, in words.
+        One line that describes the protocol (several are separated by " / "), and one that
+        describes how the prediction files were interpreted.
     notes : tuple of str
-        What a reader has to know, besides `left_out`.
+        Notes for the reader, such as forced differences. Images left out are in `left_out`.
     shown : tuple of str
-        The scores in tables; if empty, all scores.
+        The scores to show in tables. If empty, all scores are shown.
     cluster, n_clusters
-        The column of clusters and the number of clusters that were drawn; "" and 0 if single images
-        were.
+        The column of the clusters and their number. If single images were drawn, "" and 0.
     left_out : dict of str to dict
-        For each run or method, the images that are in none of its scores, with the reason, such as
+        For each run or method, the images that are not in its scores: image id -> reason, such as
         that another run lacks the image.
     """
 
@@ -158,21 +157,21 @@ class ComparedScores(TabularResult):
 
     @property
     def untestable(self) -> set[tuple[str, str]]:
-        """Return the pairs, of a `MethodComparison`, for which no p-value could be significant."""
+        """Return the pairs that have too few seeds for significance; see `MethodComparison`."""
         return set()
 
     @property
     def scores_shown(self) -> tuple[str, ...]:
-        """Return the scores in tables: those that were chosen, or all."""
+        """Return the scores to show in tables: `shown`, or all scores if it is empty."""
         return self.shown or self.scores
 
     @property
     def percent(self) -> str:
-        """Return the level of the intervals as text, such as "95 %"."""
+        """Return the confidence level of the intervals as text, such as "95 %"."""
         return f"{100 * self.level:g} %"
 
     def interval_of(self, name: str, score: str) -> Interval:
-        """Return a score of a run or method, such as "boundary.ods" or "ods", with its interval.
+        """Return the Interval of a run or method for a score, such as "boundary.ods" or "ods".
 
         Raises KeyError if the name or the score is unknown.
         """
@@ -185,7 +184,8 @@ class ComparedScores(TabularResult):
     def difference_of(self, a: str, b: str, score: str) -> ScoreDifference:
         """Return the difference a - b of a score, such as "boundary.ods" or "ods".
 
-        A stored difference b - a is reversed. Raises KeyError if a name or the score is unknown.
+        A stored b - a is returned with reversed sign. Raises KeyError if a name or the score is
+        unknown.
         """
         score = full_name(score, self.scores)
         for d in self.differences:
@@ -198,25 +198,25 @@ class ComparedScores(TabularResult):
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
 class Comparison(ComparedScores):
-    """The comparison that `compare` returns: `ComparedScores` with six more fields.
+    """The result of `compare`: `ComparedScores` with six more fields.
 
     Parameters
     ----------
     letters : dict of str to tuple of str
-        The letters of each run, by score. Runs that share a letter do not differ significantly. A
-        run without a p-value has the letters "".
+        For each score, the letters of each run. Runs that share a letter do not differ
+        significantly. A run without a p-value has the letters "".
     images : tuple of ImagePairs
-        Each pair of runs image by image, for each metric.
+        The image-by-image comparison of each pair of runs, for each metric.
     test : str
         The source of the p-values, as in `compare`.
     signatures : tuple of str
         The signature of each run.
     late_starts : dict of str to str
-        A note for each AP, if the curve of a run starts above recall 0. AP counts the part below
+        For each AP, a note if the curve of a run starts above recall 0. AP counts the part below
         the start as 0.
     coverage : dict of str to str
-        For each score that is a mean over unequal numbers of values in the runs, these numbers in
-        words; see `fewer_values`.
+        For each score that is a mean over different numbers of values in the runs, a text with
+        these numbers; see `fewer_values`.
 
     Examples
     --------
@@ -239,14 +239,14 @@ class Comparison(ComparedScores):
         return f"<Comparison of {', '.join(self.names)} on {self.n_images} images>"
 
     def tables(self) -> list[Table]:
-        """Return the tables: scores with intervals; for several runs, differences and images."""
+        """Return the tables of scores and, for several runs, of differences and wins."""
         return comparison_tables(self)
 
     def to_mapping(self) -> dict[str, object]:
-        """Return the comparison as plain values for JSON. Undefined and infinite numbers are None.
+        """Return the comparison as a dict for JSON. Undefined and infinite numbers become None.
 
-        The keys are the fields, except that `signatures` maps the names of the runs to signatures,
-        and that pairs of `images` also have "effect_size" and "win_tie_loss".
+        The keys are the field names, and "schema". `signatures` becomes a dict by run name. Each
+        entry of `images` also has "effect_size" and "win_tie_loss" (numbers of images).
         """
         values: Any = without_nan(asdict(self))
         for pair, row in zip(self.images, values["images"], strict=True):
@@ -255,9 +255,10 @@ class Comparison(ComparedScores):
         return {"schema": _SCHEMA, **values, "signatures": signatures}
 
     def only(self, scores: Sequence[str]) -> Comparison:
-        """Return the comparison with only some scores, such as "ods". "all" shows every score.
+        """Return the comparison restricted to some scores, such as "ods".
 
-        P-values are not corrected anew. Raises DataError if a score is unknown.
+        "all" keeps every score and shows all in tables. P-values are not corrected again. Raises
+        DataError if a score is unknown.
         """
         if "all" in scores:
             return replace(self, shown=self.scores)

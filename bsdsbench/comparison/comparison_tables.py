@@ -1,4 +1,4 @@
-"""Make the tables of a comparison: scores and, for several runs, differences and images."""
+"""Tables of a comparison of runs: scores and, for several runs, differences and wins."""
 
 from __future__ import annotations
 
@@ -25,17 +25,18 @@ from bsdsbench.text import counted
 if TYPE_CHECKING:
     from bsdsbench.comparison.comparison import ComparedScores, Comparison, ScoreDifference
 
-_OVER_PARTS = " over the pairs and parts of each score"  # what Holm's correction is over
+_OVER_PARTS = " over the pairs and parts of each score"  # the tests that Holm's method corrects
 
 
 def comparison_tables(compared: Comparison) -> list[Table]:
-    """Return the tables of a comparison, for the scores that it shows.
+    """Return the tables of a comparison, restricted to the scores in `scores_shown`.
 
-    - The overall scores of each run, and the differences between the runs of each pair.
-    - For each metric with scores of parts (such as classes): these scores, and their differences.
+    - The overall scores of each run, and the differences between each pair of runs.
+    - For each metric with per-part scores (parts are classes, for example): these scores and their
+      differences.
     - The numbers of images on which the first run of each pair wins, ties and loses.
 
-    For a single run there are no tables of differences and wins.
+    For a single run, the tables of differences and of wins are left out.
     """
     has_pairs = len(compared.names) > 1
     title = _only_metric(compared.scores)
@@ -75,10 +76,10 @@ def comparison_tables(compared: Comparison) -> list[Table]:
 
 
 def _only_metric(scores: Sequence[str]) -> str:
-    """Return the title of the metric that all scores belong to, or "" if there are several.
+    """Return the title of the metric if all scores belong to the same one; otherwise "".
 
-    A table names it once, in its title, instead of in every heading. It is also "" for a default
-    metric, because headings never name it.
+    A table with such a title does not repeat the metric in its headings. Default metrics also give
+    "", because headings never name them.
     """
     metrics = {score.partition(".")[0] for score in scores}
     if len(metrics) != 1 or metrics & {*registry.DEFAULT_METRICS}:
@@ -87,27 +88,28 @@ def _only_metric(scores: Sequence[str]) -> str:
 
 
 def clusters_phrase(compared: ComparedScores) -> str:
-    """Return " in N clusters (COLUMN)", to follow a number of images; "" if images were drawn."""
+    """Return " in N clusters (COLUMN)" to follow a number of images; "" if images were drawn."""
     return f" in {compared.n_clusters} clusters ({compared.cluster})" if compared.cluster else ""
 
 
 def left_out_of(compared: ComparedScores) -> list[Note]:
-    """Return notes on the images that runs or methods left out."""
+    """Return notes on the images that each run or method left out."""
     n_images = compared.n_images
     left_out = {name: (n_images, compared.left_out.get(name, {})) for name in compared.names}
     return left_out_notes(left_out)
 
 
 def _notes_of(compared: Comparison, scores: Sequence[str]) -> list[str | Note]:
-    """Return the notes on images left out, on the comparison, and on means of `scores`."""
+    """Return the notes on left-out images, the notes of the comparison, and those on `scores`."""
     coverage = coverage_lines(compared.coverage, scores)
     return [*left_out_of(compared), *compared.notes, *coverage]
 
 
 def coverage_lines(coverage: Mapping[str, str], scores: Sequence[str]) -> list[str]:
-    """Return notes on those `scores` that are means over unequal numbers of values in the runs.
+    """Return notes on those of the `scores` that are means over different numbers of values.
 
-    `coverage` has these numbers in words, see `fewer_values`. Scores with the same share a line.
+    `coverage` maps score names to these numbers in words, see `fewer_values`. Scores with the same
+    numbers share a line.
     """
     headings_by_text: dict[str, list[str]] = {}
     for score in scores:
@@ -121,38 +123,38 @@ def coverage_lines(coverage: Mapping[str, str], scores: Sequence[str]) -> list[s
 
 
 def score_cells(compared: Comparison) -> dict[tuple[str, str], Estimate]:
-    """Return the cell of each run and each score that is shown, by their names."""
+    """Return the table cell of each run and shown score, as a dict by (run name, score name)."""
     scores, runs = compared.scores_shown, compared.names
     return {(run, score): _score_cell(compared, run, score) for score in scores for run in runs}
 
 
 def _score_cell(compared: Comparison, name: str, score: str) -> Estimate:
-    """Return the score of a run with its interval and, if there are several runs, its letters."""
+    """Return a run's score with its interval and, if several runs are compared, its letters."""
     interval = compared.interval_of(name, score)
     letters = compared.letters[score][compared.names.index(name)] if len(compared.names) > 1 else ""
     return Estimate(interval.value, interval.low, interval.high, letters)
 
 
 def _letters_note(compared: Comparison, correction: str = "") -> str:
-    """Return the note that explains the letters of runs.
+    """Return the note that explains the significance letters.
 
-    `correction` are words to add that say over which tests Holm's method corrects the p-values.
+    `correction` is a phrase that says which tests Holm's method corrects together.
     """
     alpha = 1 - compared.level
     return f"Runs that share a letter do not differ significantly (Holm{correction}, {alpha:.2g})."
 
 
 class ScoresByPart(NamedTuple):
-    """Scores for a table with a row per part: a class, or another part of a metric's score."""
+    """The scores of a table with one row per part of a metric, such as a class."""
 
-    columns: dict[str, Column]  # key of a column of the table -> column of the metric
-    scores: dict[str, dict[str, str]]  # part -> key -> METRIC.PART.SCORE
+    columns: dict[str, Column]  # key of a table column -> the metric's column
+    scores: dict[str, dict[str, str]]  # part -> key of a table column -> METRIC.PART.SCORE
 
 
 def group_by_part(scores: Sequence[str]) -> ScoresByPart:
     """Group the scores of one metric by part, such as a class.
 
-    The names are METRIC.PART.SCORE. An overall score, METRIC.SCORE, has the part "".
+    The names are METRIC.PART.SCORE. Overall scores (METRIC.SCORE) get the part "".
     """
     columns: dict[str, Column] = {}
     by_part: dict[str, dict[str, str]] = {}
@@ -165,10 +167,10 @@ def group_by_part(scores: Sequence[str]) -> ScoresByPart:
 
 
 def _part_table(compared: Comparison, metric: str, scores: Sequence[str]) -> Table:
-    """Return the table of the scores of a metric's parts, with a row for each part and run.
+    """Build the table of a metric's per-part scores (parts are classes, for example).
 
-    The best run of each part is marked. If there is only one run, the table has neither
-    significance letters nor a column with the name of the run.
+    It has one row for each part and run, and the best run of each part is marked. For a single run,
+    the letters and the column of run names are left out.
     """
     has_pairs = len(compared.names) > 1
     columns, scores_by_part = group_by_part(scores)
@@ -200,11 +202,11 @@ def _defined(cell: Estimate | None) -> float | None:
 
 
 def _score_table(compared: Comparison, scores: Sequence[str], title: str) -> Table:
-    """Return the table of overall scores, with a row for each run and a column for each score.
+    """Build the table of overall scores: one row per run, one column per score.
 
-    Each cell holds a score, its interval and, if there are several runs, its letters. If the curve
-    behind an AP starts above recall 0 in some runs, a note under its column lists these runs.
-    `title` is what `_only_metric` returns.
+    Each cell holds a score, its interval and, if several runs are compared, its letters. If the
+    curve of an AP starts above recall 0, a note on its column lists the runs. `title` is the result
+    of `_only_metric`.
     """
     fields = {score: score_field(score, title) for score in scores}
     columns = {fields[s].key: parsed.column for s in scores if (parsed := score_name(s))}
@@ -235,7 +237,7 @@ _PAIR = (Field("a", "A"), Field("b", "B"))
 
 
 def difference_fields(level: str) -> list[Field]:
-    """Return the columns of a table of differences, with intervals of a level such as "95 %"."""
+    """Return the columns of a table of differences. `level` is text, such as "95 %"."""
     return [
         *_PAIR,
         Field("score", "Score"),
@@ -247,10 +249,10 @@ def difference_fields(level: str) -> list[Field]:
 
 
 def difference_cells(d: ScoreDifference, level: float) -> list[Cell]:
-    """Return the cells of a difference, for the last four columns of `difference_fields`.
+    """Return the cells of a difference for the last four columns of `difference_fields`.
 
-    The mark "~" means that the difference is so small that the official solver alone may cause it,
-    and "*" that it is significant: p is below 1 - level.
+    "~" marks a difference so small that the official matching alone may cause it. "*" marks a
+    significant difference (p after correction below 1 - level).
     """
     value = Estimate(d.value, d.low, d.high, "~" if d.solver else "")
     corrected = Estimate(d.p_holm, mark="*" if d.significant(level) else "")
@@ -258,9 +260,9 @@ def difference_cells(d: ScoreDifference, level: float) -> list[Cell]:
 
 
 def _difference_table(compared: Comparison, scores: Sequence[str], title: str) -> Table:
-    """Return the table of differences in overall scores, with a row per score and pair of runs.
+    """Build the table of differences in overall scores: one row per score and pair of runs.
 
-    `title` is what `_only_metric` returns.
+    `title` is the result of `_only_metric`.
     """
     differences = [d for d in compared.differences if d.score in scores]
     rows: list[list[Cell]] = [
@@ -282,7 +284,7 @@ def _difference_table(compared: Comparison, scores: Sequence[str], title: str) -
 
 
 def _part_difference_table(compared: Comparison, metric: str, scores: Sequence[str]) -> Table:
-    """Return the table of differences in scores of parts, with a row per score and pair of runs."""
+    """Build the table of differences in per-part scores: one row per score and pair of runs."""
     differences = [d for d in compared.differences if d.score in scores]
     differences.sort(key=lambda d: scores.index(d.score))
     rows: list[list[Cell]] = []
@@ -308,7 +310,7 @@ def _part_difference_table(compared: Comparison, metric: str, scores: Sequence[s
 
 
 def _difference_sentence(compared: Comparison) -> str:
-    """Return the caption of a table of differences in a paper."""
+    """Return the caption that a table of differences has in a paper."""
     images = counted(compared.n_images, "image")
     return f"Differences between methods, with {compared.percent} intervals and p, on {images}"
 
@@ -316,10 +318,9 @@ def _difference_sentence(compared: Comparison) -> str:
 def _detectable_note(
     compared: Comparison, differences: Sequence[ScoreDifference], title: str
 ) -> list[str]:
-    """Return a note on how small a difference in the first score can be and still be detected.
+    """Return a note with the smallest difference in the first score that can be detected.
 
-    It has the range of the smallest detectable difference over all pairs of runs. Returns [] if no
-    pair has one.
+    It states the range over all pairs of runs. Returns [] if the value is undefined for every pair.
     """
     score = differences[0].score
     detectable = [d.least for d in differences if d.score == score and not math.isnan(d.least)]
@@ -337,11 +338,11 @@ def _detectable_note(
 def _solver_and_interval_notes(
     compared: Comparison, differences: Sequence[ScoreDifference]
 ) -> list[str]:
-    """Return notes on two things that a reader of the differences may wonder about.
+    """Return footnotes for a table of differences.
 
-    The first note explains the mark "~", if a difference has it. The second note explains, for
-    bootstrap p-values only, why an interval and its p-value may disagree, if any do: the interval
-    excludes 0 but p before correction is not significant, or the other way round.
+    - What "~" means, if any difference has this mark.
+    - Why an interval and its p-value may disagree, if any pair does: the interval excludes 0 but
+      the uncorrected p is not significant, or the reverse. Only for bootstrap p-values.
     """
     notes = []
     if reach := sorted(f"{d.solver_moves:.4f}" for d in differences if d.solver):
@@ -362,10 +363,9 @@ def _solver_and_interval_notes(
 
 
 def _image_table(compared: Comparison) -> Table:
-    """Return the table of wins, ties and losses of one run against another, image by image.
+    """Build the table of wins, ties and losses per image: one row per metric and pair of runs.
 
-    It has a row for each metric and pair of runs. The metric's first score for single images
-    decides.
+    Images are compared by the metric's first per-image score.
     """
     fields = [
         *_PAIR,
@@ -393,15 +393,15 @@ def _image_table(compared: Comparison) -> Table:
 
 
 def heading(score: str, title: str = "") -> str:
-    """Return the heading of a score, such as "ODS" or "Regions: PRI ODS"; see `score_field`."""
+    """Return the column heading of a score: "ODS" or "Regions: PRI ODS"; see `score_field`."""
     return score_field(score, title).heading
 
 
 def score_field(score: str, title: str = "") -> Field:
-    """Return the column of a score in a table that may have scores of several metrics.
+    """Return the table column of a score, METRIC.SCORE or METRIC.PART.SCORE.
 
-    Its heading begins with the title of the metric, unless that is a default one, or the table
-    already has the `title`. The score is METRIC.SCORE or METRIC.PART.SCORE.
+    Its heading begins with the title of the metric, unless this is a default metric or the table
+    has a `title` of its own.
     """
     parsed = score_name(score)
     assert parsed is not None  # scores come from metrics

@@ -2,8 +2,8 @@
 
 A baseline is one JSON file: protocol, scores, tolerances, and the counts of every image, which the
 statistical check needs. A score fails if it is worse than the baseline by more than its tolerance.
-With `statistical` the drop must also be significant in a paired bootstrap over the images, so that
-noise from single images does not fail a build.
+With `statistical`, the drop must also be significant in a paired bootstrap over the images, so that
+chance differences do not fail a build.
 """
 
 from __future__ import annotations
@@ -49,18 +49,18 @@ from bsdsbench.text import clip, show
 _V = TypeVar("_V")
 _SCHEMA = "bsdsbench.baseline/4"
 TOLERANCE = 0.002
-_NAME = "baseline"  # the name of a baseline's run in notes and errors
+_NAME = "baseline"  # the run name of a baseline in notes and errors
 Tolerance = float | str  # in units of the score, or "5%" of the baseline's value
 
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """A run that others are checked against: its scores by METRIC.SCORE, and their tolerances."""
+    """A run to check others against: its scores by METRIC.SCORE, and their tolerances."""
 
     run: Evaluation
     scores: Mapping[str, float]
-    tolerances: Mapping[str, Tolerance]  # of single scores
-    gated: Sequence[str] = ()  # the scores to check; none: all
+    tolerances: Mapping[str, Tolerance]  # by score, for scores with a tolerance of their own
+    gated: Sequence[str] = ()  # the scores to check; if empty, see `_scores_to_check`
 
     @classmethod
     def of(
@@ -70,13 +70,16 @@ class Baseline:
         earlier: PathLike | None = None,
         gated: Sequence[str] = (),
     ) -> Baseline:
-        """Make a baseline from the scores of a run, which may have short names, such as "ods".
+        """Make a baseline from the scores of a run.
 
-        tolerances : tolerances of single scores
-        earlier : the file of an earlier baseline, which need not exist. Its tolerances and its
-            `gated` scores are kept where none are given now, except those of scores that the run
-            lacks.
-        gated : the scores to check. If it is empty, the default of `check` applies.
+        Score names in the arguments may be short, such as "ods".
+
+        tolerances : per-score tolerances
+        earlier : file of an earlier baseline, if it exists. It supplies the tolerances that are not
+            given here and, if `gated` is empty, the scores to check. Scores that the run lacks are
+            dropped.
+        gated : the scores to check; if empty and the earlier file has none, those of
+            `_scores_to_check`
 
         Raises DataError if a tolerance is invalid, if a score is unknown, or if the earlier file is
         damaged.
@@ -95,7 +98,7 @@ class Baseline:
         return cls(baseline_run, scores, kept_tolerances | new_tolerances, gated_scores)
 
     def save(self, path: PathLike) -> None:
-        """Write the baseline to a JSON file atomically. Raises OSError if that fails."""
+        """Write the baseline to a JSON file, atomically. Raises OSError if that fails."""
         run = self.run
         arrays = arrays_of_records(run.records, {m: run.stack(m) for m in run.metrics})
         content = {
@@ -144,7 +147,7 @@ class Baseline:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Whether one score of a run passed or failed, and why."""
+    """The outcome of checking one score of a run."""
 
     score: str
     baseline: float
@@ -180,7 +183,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class GateResult:
-    """The result of `check`, with one `Check` per score that was checked."""
+    """The result of `check`, with one `Check` for each score."""
 
     name: str
     checks: tuple[Check, ...]
@@ -194,12 +197,12 @@ class GateResult:
         return not any(c.failed for c in self.checks)
 
     def lines(self, failed_only: bool = False) -> list[str]:
-        """Return a line for each score, or only for scores that failed."""
+        """Return one line of text per score, or only for scores that failed."""
         checks = [c for c in self.checks if c.failed or not failed_only]
         return [f"{'FAIL' if c.failed else 'ok  '} {c}" for c in checks]
 
     def to_mapping(self) -> dict[str, object]:
-        """Return plain values for JSON."""
+        """Return the fields, "schema" and "passed" as a dict for JSON."""
         return {"schema": "bsdsbench.check/1", "passed": self.passed} | asdict(self)
 
     def to_markdown(self) -> str:
@@ -251,22 +254,22 @@ def check(
     seed: int = SEED,
     progress: Progress | None = None,
 ) -> GateResult:
-    """Compare a run with a baseline, or its file, and decide which scores failed.
+    """Compare a run with a baseline (or its file), and decide which scores failed.
 
     A score fails if the run lacks it, or if it is worse than the baseline by more than its
-    tolerance. With `statistical`, the drop must also be significant. This second condition does not
-    apply if no drop could be significant, or if the score cannot be resampled.
+    tolerance. With `statistical`, the drop must also be significant; this does not apply if no drop
+    could be significant, or if the score cannot be resampled.
 
     tolerance : a number in units of the score, or a percentage of the baseline's value ("5%").
-        Either one tolerance for all scores, or a mapping from scores to tolerances. If the baseline
-        has a tolerance for a score, it is preferred to one for all scores.
-    scores : the scores to check. By default the scores that the baseline names. If it names none,
-        the overall scores are checked, and those scores of classes and other parts that tables
-        show.
-    statistical : a drop must be significant at 1 - level, after Holm's correction over the scores
-    common : check on the images that both runs have, instead of refusing different images
-    by : a column of groups. The scores of each group are checked too.
-    level, n_boot, seed, progress : the parameters of `compare`
+        Either one tolerance for all scores, or a mapping from scores to tolerances. A tolerance in
+        the baseline overrides the one for all scores; a mapping overrides the baseline.
+    scores : the scores to check. Default: those that the baseline names. If it names none: all
+        overall scores, and the per-part scores (such as of classes) that tables show.
+    statistical : require that a drop is significant at 1 - level, after Holm's correction over the
+        scores
+    common : use only the images that both runs have, instead of raising if the images differ
+    by : a group column. The scores of each group of images are checked too.
+    level, n_boot, seed, progress : as in `compare`
 
     Raises DataError if protocols, images or ground truth differ, if a score is unknown, or if the
     baseline is damaged.
@@ -298,11 +301,11 @@ def check(
 def _tolerances_of(
     scores: Sequence[str], baseline: Baseline, given: Tolerance | Mapping[str, Tolerance]
 ) -> dict[str, Tolerance]:
-    """Return the tolerance of each of the scores.
+    """Return the tolerance of each score.
 
-    `given` is the parameter `tolerance` of `check`. One tolerance replaces TOLERANCE, the default,
-    for scores without one of their own. A mapping overrides the baseline's tolerances of single
-    scores.
+    `given` is the parameter `tolerance` of `check`. A mapping overrides the baseline's per-score
+    tolerances. A single tolerance replaces the default TOLERANCE, and applies to scores without a
+    per-score tolerance.
     """
     for_all, by_score = (TOLERANCE, given) if isinstance(given, Mapping) else (given, {})
     tolerance_of_score = _by_full_name(baseline.tolerances, baseline.scores)
@@ -311,10 +314,10 @@ def _tolerances_of(
 
 
 def _scores_to_check(baseline: Baseline, chosen: Sequence[str]) -> list[str]:
-    """Return the scores to check: the chosen ones, or those that the baseline names.
+    """Return the scores to check: the chosen ones; if none, those that the baseline names.
 
-    If neither names any, these are all overall scores, and those scores of parts, such as classes,
-    that tables show.
+    If the baseline names none, these are all overall scores, and the per-part scores (such as of
+    classes) that tables show.
     """
     if chosen:
         return list(_by_full_name(dict.fromkeys(chosen), baseline.scores))
@@ -333,16 +336,16 @@ def _check_images(
     sampling: Sampling | None,
     progress: Progress | None = None,
 ) -> GateResult:
-    """Check scores of a run against those of a baseline run on the same images.
+    """Check the scores of a run against a baseline run on the same images.
 
-    scores_before : the scores of the baseline, by name, such as "boundary.ods"
+    scores_before : the baseline's scores by name, such as "boundary.ods"
     tolerances : the scores to check, with their tolerances
-    sampling : the settings of the bootstrap that tests whether a drop is significant. If it is
-        None, the tolerance alone decides.
+    sampling : the settings of the bootstrap that tests whether a drop is significant, or None to
+        decide by tolerance alone
 
     If no drop could be significant, for example because there are few images, the tolerance alone
-    decides too, and a note says so. Another note names scores that are means over unequal numbers
-    of values in the two runs.
+    decides, and a note says so. Another note lists scores that are means over different numbers of
+    values in the two runs.
     """
     metrics = [m for m in run.metrics if m in baseline_run.metrics]
     weighted_runs = [WeightedRun(run_of_pair, metrics) for run_of_pair in (run, baseline_run)]
@@ -350,7 +353,7 @@ def _check_images(
     notes = coverage_lines(coverage, list(tolerances))
     # Whether drops are significant
     tests: dict[str, ScoreDifference] = {}
-    n_tests, alpha = 0, 1.0  # alpha: the p-value below which a drop is significant
+    n_tests, alpha = 0, 1.0  # a drop is significant if its p-value is below alpha
     if sampling and metrics and tolerances:
         alpha = 1 - sampling.level
         compared = compare(
@@ -365,7 +368,7 @@ def _check_images(
         tests = {difference.score: difference for difference in differences}
         n_tests = sum(not math.isnan(test.p) for test in tests.values())
         least = least_p(len(run.records), sampling.n_boot, n_tests)
-        if n_tests and least >= alpha:  # every score would pass
+        if n_tests and least >= alpha:  # otherwise every score would pass
             tests = {}
             notes.append(
                 f"no drop can be significant: with {n_tests} scores, {len(run.records)} images and "
@@ -380,7 +383,7 @@ def _check_images(
         if value is not None:
             drop = value - before if score_names.lower_is_better(score) else before - value
         allowed_drop = _in_units_of_score(tolerance, before, score)
-        # Some scores, such as an equal error rate, cannot be resampled: the tolerance decides
+        # Scores that cannot be resampled, such as an equal error rate, are decided by tolerance
         test = tests.get(score)
         is_significant = test is None or test.p_holm < alpha
         checked = Check(
@@ -406,11 +409,11 @@ def _check_slices(
     sampling: Sampling | None,
     known_notes: Collection[str],
 ) -> GateResult:
-    """Check scores of a run against those of a baseline run, as `_check_images`, within each slice.
+    """Check the scores of a run against a baseline run within each slice, as `_check_images` does.
 
-    A drop must be significant after Bonferroni's correction over the slices, the groups in the
-    column `by`. Scores that the baseline lacks in a slice are not checked there. `known_notes` are
-    notes on all images, which are not repeated.
+    The slices are the groups of images in the column `by`. A drop must be significant after
+    Bonferroni's correction over the slices. Scores that the baseline lacks in a slice are not
+    checked there. Notes in `known_notes`, which concern all images, are not repeated.
     """
     column, slices = runs_by_slice([run, baseline_run], by)
     if sampling:
@@ -435,13 +438,13 @@ def _check_slices(
 def assert_scores(
     run: Evaluation | PathLike, baseline: PathLike, *, update: bool = False, **options: Any
 ) -> GateResult | None:
-    """Check a run, or the folder of a run, against a baseline file, and raise if a score fails.
+    """Check a run (or its folder) against a baseline file, and raise AssertionError on failure.
 
-    The `options` are further parameters of `check`. With `update` nothing is checked: the baseline
-    is written from the run, with the tolerances of the file, and None is returned.
+    `options` are further parameters of `check`. If `update` is True, nothing is checked: the
+    baseline file is written from the run, keeping its tolerances, and None is returned.
 
-    Raises AssertionError, with a message of at most five lines, if a score fails, or if there is no
-    baseline.
+    The AssertionError, with a message of at most five lines, is raised if a score fails or if there
+    is no baseline.
     """
     __tracebackhide__ = True  # a failing test shows the scores, not this
     (evaluation,) = as_runs([run])
@@ -460,9 +463,9 @@ def assert_scores(
 
 
 def _in_units_of_score(tolerance: Tolerance, before: float, score: str) -> float:
-    """Return a tolerance, a number or a percentage of the score `before`, in units of the score.
+    """Convert a tolerance, a number or a percentage of the score `before`, to units of the score.
 
-    Raises DataError if it is neither, or if it is negative.
+    Raises DataError if the tolerance is neither, or if it is negative.
     """
     name_in_errors = f"tolerance of {score!r}"
     if isinstance(tolerance, str) and tolerance.endswith("%"):
@@ -473,9 +476,9 @@ def _in_units_of_score(tolerance: Tolerance, before: float, score: str) -> float
 
 
 def _by_full_name(values: Mapping[str, _V], scores: Mapping[str, float]) -> dict[str, _V]:
-    """Return a copy of `values` by full name: "boundary.ods" for the short name "ods".
+    """Replace short names in `values` by full names, such as "ods" by "boundary.ods".
 
-    Raises DataError if a name stands for none of the known `scores`.
+    Raises DataError if a name is not in `scores`.
     """
     by_full_name = {score_names.full_name(name, scores): value for name, value in values.items()}
     for name in by_full_name:

@@ -1,4 +1,4 @@
-"""Show where the ODS of runs is lost: classes of missed and false pixels, with intervals."""
+"""Break down the loss of ODS by class of missed and false pixels, with intervals."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _CLASS_FIELDS = (
     Field("share", "share [95 % interval]", "share", ".3f"),
     Field("delta_ods", "dODS", "", "+.4f"),
 )
-# The classes of missed pixels, of false pixels, and of ground-truth pixels by how many annotators
-# drew them. For each side: the name of the group of scores that has the shares of its classes, and
-# a dict from the name of a class in tables to its name in the group.
+# The error classes of three kinds of pixels: "missed", "false", and "agreement" (ground-truth
+# pixels by the number of annotators that drew them). Each entry has the name of the score group
+# that holds the shares, and a dict from class name in tables to class name in that group.
 ERROR_SIDES = {
     "missed": ("error_share", dict(zip(("suppressed", "near", "absent"), MISSED, strict=True))),
     "false": ("error_share", dict(zip(("duplicate", "near", "background"), FALSE, strict=True))),
@@ -40,13 +40,13 @@ ERROR_SIDES = {
 
 
 def metric_with_errors(run: Evaluation) -> Metric | None:
-    """Return the first metric of a run that stores error classes, or None if there is none."""
+    """Return the first metric of a run with counts of error classes, or None if there is none."""
     counts = run.records[0].counts if run.records else {}
     return next((registry.get(m) for m in run.metrics if COUNTED in counts.get(m, ())), None)
 
 
 def _require_errors(run: Evaluation) -> Metric:
-    """Return the metric that stores error classes. Raises DataError if there is none."""
+    """Return the first metric with counts of error classes. Raises DataError if there is none."""
     metric = metric_with_errors(run)
     if metric is None:
         raise DataError(f"{run.name}: classes of errors were not counted, expected errors=True")
@@ -58,8 +58,8 @@ def with_errors(
 ) -> Evaluation:
     """Return the run with its missed and false pixels counted by error class.
 
-    If it lacks these counts, the maps of its images are read and matched again, by default in a
-    thread per core. `progress` is called with (images done, number of images, image id).
+    If the counts are missing, the maps of all images are read and matched again, by default with
+    one thread per core. `progress` is called with (images done, number of images, image id).
 
     Raises DataError if the run was made from counts and has no maps, if none of its metrics matches
     pixels, or if the files have changed since the run.
@@ -102,9 +102,9 @@ def lost_scores(run: Evaluation, n_boot: int = N_BOOT, seed: int = SEED) -> dict
     - "agreement": the share of matched pixels among the ground-truth pixels that one, some or all
       annotators drew
 
-    Each value in the last three is a dict with the keys "share", "low" and "high" (the ends of its
-    interval), and "delta_ods", by how much ODS would rise if only this class were repaired. Numbers
-    that are undefined are None.
+    The last three are dicts from class name to a dict with "share", "low" and "high" (the ends of
+    its interval), and "delta_ods" (the rise of ODS if only this class were repaired). Undefined
+    numbers are None.
 
     Raises DataError if the error classes were not counted, see `with_errors`.
     """
@@ -126,10 +126,10 @@ def lost_scores(run: Evaluation, n_boot: int = N_BOOT, seed: int = SEED) -> dict
 
 
 def error_slices_table(runs: Sequence[Evaluation], by: str) -> Table:
-    """Return a table of error classes within slices, with a row for each run, slice and class.
+    """Return a table of error classes by group of images: one row per run, group and class.
 
-    The shares have jackknife intervals. Raises DataError if error classes were not counted, or if a
-    run lacks the column `by`.
+    `by` is the group column. The shares have jackknife intervals. Raises DataError if error classes
+    were not counted, or if a run lacks the column.
     """
     rows: list[list[Cell]] = []
     for run in runs:
@@ -149,7 +149,7 @@ def error_slices_table(runs: Sequence[Evaluation], by: str) -> Table:
 
 
 def error_table(runs: Sequence[Evaluation], losses: Sequence[dict[str, Any]]) -> Table:
-    """Return a table of error classes, with a row for each run and class.
+    """Return a table of error classes, with one row per run and class.
 
     `losses` are the results of `lost_scores` for the runs.
     """
