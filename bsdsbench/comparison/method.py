@@ -1,4 +1,4 @@
-"""Several runs that belong together: one for each seed of a method, or each split of a data set."""
+"""Groups of runs: the runs of one method with different seeds, or of one data set's splits."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from bsdsbench.text import counted
 
 @frozen(eq=False, init=False)
 class Method:
-    """A method and its runs, one or more, which differ in the seed, fold or split.
+    """A method and its runs, which differ in seed, fold or split.
 
     Parameters
     ----------
     name : str
         The name in tables.
     runs : sequence of Evaluation or path
-        The runs, or their folders; "ref:NAME" stands for a reference run.
+        One or more runs, or their folders; "ref:NAME" stands for a reference run.
 
     Raises
     ------
@@ -54,13 +54,13 @@ class Method:
 
     name: str
     runs: tuple[Evaluation, ...]
-    seeds: tuple[str, ...]  # of each run: what tells it apart from the other runs
+    seeds: tuple[str, ...]  # a label of each run, such as "seed0"; see `__init__`
 
     def __init__(self, name: str, runs: Sequence[Evaluation | str | Path]) -> None:
-        """Load the runs, and find what tells them apart, which is called their seeds.
+        """Load the runs, and derive the seed label of each run.
 
-        The seed of a run is what differs in the path of its folder from the other runs, such as
-        "seed0". If a run is given as an Evaluation, its name is used in place of the path.
+        The label is the part of the folder's path that differs between the runs, such as "seed0".
+        For a run given as an Evaluation, its name is used in place of a path.
         """
         given = given_list(runs, f"method {name}", "a list of runs or of their folders")
         if not given:
@@ -75,7 +75,7 @@ class Method:
 
     @property
     def left_out(self) -> dict[str, str]:
-        """Return the images that any run left out, with the first such run's reason, sorted."""
+        """Return the images that any run left out, sorted, with the first such run's reason."""
         reasons: dict[str, str] = {}
         for run in reversed(self.runs):
             reasons |= run.left_out
@@ -83,13 +83,13 @@ class Method:
 
     @property
     def distinct(self) -> bool:
-        """Return True if all runs have different seeds, so that they can be paired by seed."""
+        """Return True if the seeds of all runs differ, so that runs can be paired by seed."""
         return len({*self.seeds}) == self.n_runs
 
     def in_order(self) -> Method:
-        """Return the method with its runs in the natural order of their seeds ("2" before "10").
+        """Return the method with its runs sorted by seed in natural order ("2" before "10").
 
-        If two runs have the same seed, the order stays as it is.
+        If two runs have the same seed, the order is not changed.
         """
         order = list(range(self.n_runs))
         if self.distinct:
@@ -97,7 +97,7 @@ class Method:
         return self._with([self.runs[k] for k in order], tuple(self.seeds[k] for k in order))
 
     def _with(self, runs: Iterable[Evaluation], seeds: tuple[str, ...]) -> Method:
-        """Return a method of the same name with these runs and their seeds."""
+        """Return a method of the same name with these runs and seeds."""
         changed = object.__new__(Method)
         changed.__attrs_init__(self.name, tuple(runs), seeds)
         return changed
@@ -109,7 +109,7 @@ class Method:
 
 
 class Spread(Enum):
-    """The spread that is shown beside a mean over runs."""
+    """The measure of spread shown with a mean over runs."""
 
     SD = "sd"
     RANGE = "range"
@@ -117,7 +117,7 @@ class Spread(Enum):
 
     @property
     def words(self) -> str:
-        """Return what a cell contains, in words: a mean with its spread."""
+        """Describe a cell with this spread, such as "mean over runs [smallest, largest]"."""
         if self is Spread.RANGE:
             return "mean over runs [smallest, largest]"
         deviation = "deviation" if self is Spread.SD else "error"
@@ -125,12 +125,12 @@ class Spread(Enum):
 
     @property
     def note(self) -> str:
-        """Return the description as a sentence."""
+        """Return `words` as a sentence."""
         return f"{self.words[0].upper()}{self.words[1:]}."
 
 
 class ScoresOfRuns(NamedTuple):
-    """One score of the runs of a method, in the order of the runs, NaN where it is undefined."""
+    """One score of each run of a method, in the order of the runs. Undefined scores are NaN."""
 
     values: tuple[float, ...]
 
@@ -141,20 +141,20 @@ class ScoresOfRuns(NamedTuple):
 
     @property
     def sd(self) -> float:
-        """Return the standard deviation (n - 1), or NaN if undefined or for a single run."""
+        """Return the standard deviation (n - 1); NaN for a single run or an undefined score."""
         is_defined = len(self.values) > 1 and not isnan(self.mean)
         return statistics.stdev(self.values) if is_defined else nan
 
     @property
     def se(self) -> float:
-        """Return the standard error of the mean over runs."""
+        """Return the standard error of the mean; NaN if `sd` is NaN."""
         return self.sd / len(self.values) ** 0.5
 
     def cell(self, spread: Spread) -> Estimate:
-        """Return the mean over runs with the chosen spread, as a cell of a table.
+        """Return the mean over runs and its spread as a table cell.
 
-        A range is shown as an interval, other spreads as "± x" with the number of runs. A single
-        run has no spread.
+        A range is shown as an interval, other spreads as "± x" with the number of runs. For a
+        single run, no spread is shown.
         """
         n = len(self.values)
         if n < 2:
@@ -165,14 +165,14 @@ class ScoresOfRuns(NamedTuple):
 
 
 def _differing_parts(names: Sequence[str]) -> tuple[str, ...]:
-    """Return, for each path, the components in which the paths differ, joined by "/".
+    """Return the components in which the paths differ, joined by "/", for each path.
 
     For out/seed0/ours and out/seed1/ours, these are "seed0" and "seed1". If the paths have
-    different depths, or if they are all equal, the last component of each path is returned instead.
+    different depths, or if all are equal, the last component of each path is returned.
     """
     paths = [Path(name).parts or (name,) for name in names]  # the components of each path
     if len({len(path) for path in paths}) == 1:
-        # For each position at which the paths differ, their components
+        # One tuple for each position at which the paths differ: the component of each path
         differing = [parts for parts in zip(*paths, strict=True) if len({*parts}) > 1]
         if differing:
             return tuple("/".join(parts) for parts in zip(*differing, strict=True))
@@ -180,7 +180,7 @@ def _differing_parts(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def with_runs(methods: Sequence[Method], runs: Sequence[Evaluation]) -> list[Method]:
-    """Return copies of the methods with other runs, ordered as by `runs_of`."""
+    """Return copies of the methods with `runs` in place of their own, in the order of `runs_of`."""
     remaining = iter(runs)
     return [method._with(islice(remaining, method.n_runs), method.seeds) for method in methods]
 
@@ -192,17 +192,16 @@ def runs_of(methods: Sequence[Method]) -> list[Evaluation]:
 
 
 def methods_of(specs: Sequence[str]) -> list[Method]:
-    """Load the methods that texts of the form NAME=RUNS,RUNS specify; see `folders_of`."""
+    """Load methods given as strings NAME=RUNS,RUNS; see `folders_of`."""
     return [Method(name, folders) for name, folders in folders_of(specs)]
 
 
 def folders_of(specs: Sequence[str]) -> list[tuple[str, list[str]]]:
-    """Parse texts of the form NAME=RUNS,RUNS, and return the names of methods with their runs.
+    """Parse strings NAME=RUNS,RUNS, and return (method name, list of runs) for each.
 
-    RUNS is a folder, a pattern of folders (out/ours/seed*), a file written by `share`, a URL, or
-    ref:NAME for a reference run. Patterns are replaced by the folders that match them. Raises
-    DataError if a text is not of this form, if a pattern matches nothing, or if two methods have
-    the same name.
+    RUNS is a folder, a wildcard pattern of folders (out/ours/seed*), a file written by `share`, a
+    URL, or ref:NAME for a reference run. Patterns are expanded. Raises DataError if a string does
+    not have this form, if a pattern matches nothing, or if two methods have the same name.
     """
     methods = []
     for spec in specs:
@@ -217,10 +216,10 @@ def folders_of(specs: Sequence[str]) -> list[tuple[str, list[str]]]:
 
 
 def matching_folders(patterns: Sequence[str], option: str) -> list[str]:
-    """Return the folders and shared files (.npz) that match the patterns, in natural order.
+    """Expand wildcard patterns to run folders and exported run files (.npz), in natural order.
 
-    A path without wildcards is kept, even if there is no such folder. Raises DataError, which names
-    the command-line `option`, if a pattern matches nothing.
+    A path without wildcards is kept even if it does not exist. If a pattern matches nothing, raise
+    DataError that names the command-line `option`.
     """
     folders = list[str]()
     for pattern in patterns:
@@ -238,22 +237,22 @@ def matching_folders(patterns: Sequence[str], option: str) -> list[str]:
 
 
 class Splits(NamedTuple):
-    """The scores of the splits of a data set together."""
+    """The scores over all splits of a data set."""
 
-    table: Table  # a row of means over the splits with their spread, and a row of pooled scores
-    pooled: Evaluation  # one run of the images of all splits, whose ids are SPLIT/ID
+    table: Table  # two rows: means over the splits with their spread, and pooled scores
+    pooled: Evaluation  # one run with the images of all splits; their ids are SPLIT/ID
 
 
 def splits(runs: Sequence[Evaluation], name: str = "") -> Splits:
-    """Compute the mean scores over the splits of a data set, and the scores of all images pooled.
+    """Compute mean scores over the splits of a data set, and scores pooled over all images.
 
     Papers with random splits (Multicue, cross-validation) report the mean over the splits. Pooled
-    scores come from the summed counts of all images instead; an image that is in several splits
-    counts once for each. The table has the scores that tables show and that all splits have. The
-    pooled run has the given name, or that of the first run.
+    scores are computed from the summed counts of all images; an image in several splits counts once
+    for each. The table has the scores that tables show by default, as far as all splits have them.
+    `name` is the name of the pooled run; default: that of the first run.
 
-    Raises DataError if there are no runs, if a run has no counts per image, or if protocols,
-    metrics or kinds of counts differ.
+    Raises DataError if there are no runs, if a run has no per-image counts, or if the runs differ
+    in protocol, metrics or kinds of counts.
     """
     pooled = _pool(runs, name)
     first = runs[0]
@@ -282,9 +281,9 @@ def splits(runs: Sequence[Evaluation], name: str = "") -> Splits:
 
 
 def _pool(runs: Sequence[Evaluation], name: str) -> Evaluation:
-    """Return one run of the images of all splits, whose ids are SPLIT/ID.
+    """Merge the runs of all splits into one run, whose image ids are SPLIT/ID.
 
-    Without a name, it gets that of the first run. Raises DataError as `splits` does.
+    Without a `name`, it gets the name of the first run. Raises DataError as `splits` does.
     """
     if not runs:
         raise DataError("no runs given, expected one of each split")
@@ -292,7 +291,7 @@ def _pool(runs: Sequence[Evaluation], name: str) -> Evaluation:
         raise DataError(f"{', '.join(lacking)}: no counts per image")
     first = runs[0]
     labels = [run.name for run in as_runs(runs)]
-    # The names of each metric's counts. Further tolerances and error classes add names.
+    # Names of each metric's count arrays. Additional tolerances and error classes add arrays.
     expected = {metric: counts.keys() for metric, counts in first.records[0].counts.items()}
     records = []
     for run, label in zip(runs, labels, strict=True):

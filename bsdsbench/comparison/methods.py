@@ -1,8 +1,9 @@
-"""Methods of one or more runs: means over seeds or folds, and tests that know both variances.
+"""Compare methods with one or more runs each, with the variance over images and over runs.
 
-A method's score is the mean over its runs; `bsdsbench.comparison.sampled_methods` draws images and
-runs. If the runs of two methods have the same seeds, they are drawn in pairs, and p comes from
-exchanging the two runs of each pair. With fewer than three runs of a method there is no p.
+A method's score is the mean over its runs. `bsdsbench.comparison.sampled_methods` resamples both
+images and runs. If two methods have the same seeds, their runs are resampled in pairs, and the
+p-value comes from exchanging the two runs of each pair. With fewer than three runs of a method
+there is no p-value.
 
 Sources: Bouthillier et al., Accounting for Variance in Machine Learning Benchmarks (MLSys 2021);
 Dror et al., The Hitchhiker's Guide to Testing Statistical Significance in NLP (ACL 2018); Agarwal
@@ -50,19 +51,19 @@ from bsdsbench.text import counted
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False, kw_only=True)
 class MethodComparison(ComparedScores):
-    """The comparison that `compare_methods` returns: `ComparedScores` with three more fields.
+    """The result of `compare_methods`: `ComparedScores` with three more fields.
 
-    A score of a method is the mean over its runs. p is NaN if one of two methods has fewer than
-    three runs, unless both have a single run.
+    A method's score is the mean over its runs. A p-value is NaN if one of the two methods has fewer
+    than three runs, unless both have a single run.
 
     Parameters
     ----------
     methods : tuple of Method
-        The methods.
+        The methods, with their runs sorted by seed.
     of_runs : dict of (str, str) to ScoresOfRuns
-        The scores of a method's runs, by (name of the method, METRIC.SCORE).
+        The scores of the single runs, by (method name, METRIC.SCORE).
     paired : frozenset of (str, str)
-        Pairs of methods whose runs have the same seeds.
+        The pairs of methods whose runs have the same seeds, by name.
     """
 
     methods: tuple[Method, ...]
@@ -73,7 +74,8 @@ class MethodComparison(ComparedScores):
     def untestable(self) -> set[tuple[str, str]]:
         """Return the pairs of methods with too few seeds for any p-value to be significant.
 
-        With R seeds, the two runs of each seed can be exchanged in 2^R ways: p is at least 2/2^R.
+        With R seeds, the two runs of each seed can be exchanged in 2^R ways, so p is at least
+        2/2^R.
         """
         n_runs = {method.name: method.n_runs for method in self.methods}
         return {(a, b) for a, b in self.paired if 2 / 2 ** n_runs[a] >= 1 - self.level}
@@ -85,8 +87,8 @@ class MethodComparison(ComparedScores):
     def tables(self, spread: Spread | str = Spread.SD) -> list[Table]:
         """Return the tables of means, of intervals and, for several methods, of differences.
 
-        A mean over runs is shown with its `spread`: "sd" is the standard deviation, "se" the
-        standard error, and "range" the smallest and the largest value.
+        `spread` is shown with each mean over runs: "sd" is the standard deviation, "se" the
+        standard error, and "range" the smallest and largest value.
         """
         notes: list[str | Note] = [*left_out_of(self)]
         notes += [f"{line.removesuffix('.')}." for line in self.notes]
@@ -100,7 +102,7 @@ class MethodComparison(ComparedScores):
         return [replace(table, caption=caption, reading=self.reading) for table in tables]
 
     def _table_of_means(self, spread: Spread, notes: Sequence[str | Note]) -> Table:
-        """Return the table of each method's mean scores over its runs, with their spread."""
+        """Build the table of each method's mean scores over its runs, with their spread."""
         rows: list[list[Cell]] = []
         for name in self.names:
             means = [self.of_runs[name, score].cell(spread) for score in self.scores_shown]
@@ -115,7 +117,7 @@ class MethodComparison(ComparedScores):
         )
 
     def _table_of_intervals(self, notes: Sequence[str | Note]) -> Table:
-        """Return the table of each method's mean scores with their intervals."""
+        """Build the table of each method's mean scores with their intervals."""
         rows: list[list[Cell]] = []
         for name in self.names:
             intervals = [self.interval_of(name, score) for score in self.scores_shown]
@@ -125,7 +127,7 @@ class MethodComparison(ComparedScores):
         return Table("intervals", title, [METHOD, *fields], rows, notes=notes, aside=True)
 
     def _table_of_differences(self, notes: Sequence[str | Note]) -> Table:
-        """Return the table of the differences between methods, for the scores in `scores_shown`."""
+        """Build the table of the differences between methods, for the scores in `scores_shown`."""
         rows: list[list[Cell]] = []
         for d in self.differences:
             if d.score in self.scores_shown:
@@ -134,14 +136,14 @@ class MethodComparison(ComparedScores):
         return Table("differences", "Differences", fields, rows, notes=notes, n_labels=3)
 
     def only(self, scores: Sequence[str]) -> MethodComparison:
-        """Return the comparison with only some scores, such as "ods", in its tables.
+        """Return the comparison with tables that show only some scores, such as "ods".
 
         Raises DataError if a score is unknown.
         """
         return replace(self, shown=chosen_scores(scores, self.scores))
 
     def to_mapping(self) -> dict[str, object]:
-        """Return the comparison as plain values for JSON. Undefined numbers are None."""
+        """Return the comparison as a dict for JSON. Undefined and infinite numbers become None."""
         scores = []
         for interval in self.intervals:
             of_runs = self.of_runs[interval.run, interval.score]
@@ -185,14 +187,14 @@ def compare_methods(
     group_by: str | None = None,
     progress: Progress | None = None,
 ) -> MethodComparison:
-    """Compare methods of one or more runs each: means, intervals over images and runs, p-values.
+    """Compare methods with one or more runs each: means, intervals over images and runs, p-values.
 
     Parameters
     ----------
     methods : sequence of Method
-        The methods. All runs have the same images.
+        The methods. All of their runs must cover the same images, unless `common` is True.
     n_boot, seed, level, common, force, cluster, groups, group_by, progress
-        The parameters of `compare`.
+        As in `compare`.
 
     Raises
     ------
@@ -217,13 +219,13 @@ def compare_methods(
     sampled_runs = bootstrap.sample_runs(runs, metrics, sampling, report_samples)
     scores = bootstrap.shared_scores(sampled_runs)
     sampled = sample_methods(sampled_runs, {m.name: m.n_runs for m in methods}, sampling)
-    # Runs are paired if two methods have the same seeds, which differ, and more than one run
+    # Two methods are paired if they have the same seeds, all distinct, and more than one run
     alike = [(a, b) for a, b in combinations(methods, 2) if a.seeds == b.seeds]
     paired = frozenset((a.name, b.name) for a, b in alike if a.distinct and a.n_runs > 1)
     by_score = {score: compare_score(score, sampled, sampling, paired) for score in scores}
     left_out = {}
     for method, restricted in zip(methods, with_runs(methods, runs), strict=True):
-        if restricted.left_out:  # reasons that the method itself gives are preferred
+        if restricted.left_out:  # the method's own reasons take precedence
             left_out[method.name] = restricted.left_out | method.left_out
     return MethodComparison(
         names=tuple(method.name for method in methods),
@@ -244,9 +246,9 @@ def compare_methods(
 def _variance_notes(
     methods: Sequence[Method], paired: frozenset[tuple[str, str]], units: str
 ) -> list[str]:
-    """Return notes that say what intervals cover, and why p-values are missing or cannot be small.
+    """Return notes on what the intervals cover, and on missing or coarse p-values.
 
-    `units` are what is drawn besides runs, such as "images".
+    `units` names what is drawn besides runs, such as "images".
     """
     n_runs = {method.name: method.n_runs for method in methods}
     single = [name for name, n in n_runs.items() if n == 1]
@@ -257,7 +259,7 @@ def _variance_notes(
         notes.append(f"Intervals cover the variance of {units} and of runs (crossed bootstrap)")
     if single:
         notes.append(f"{', '.join(single)}: one run each, so the interval covers {units} only")
-    if few and has_several:  # single runs are compared by the bootstrap over images
+    if few and has_several:  # if all methods have one run, the bootstrap over images gives p
         notes.append(f"No p-value for {', '.join(few)}: fewer than {LEAST_RUNS} runs")
     for a, b in sorted(paired):
         n = n_runs[a]
@@ -276,11 +278,11 @@ def means_table(
     extra: Sequence[Row] = (),
     notes: Sequence[str] = (),
 ) -> Table:
-    """Return a table with each method's mean scores over its runs, without comparing methods.
+    """Return a table of each method's mean scores over its runs, without comparing methods.
 
-    columns : the scores to show, such as "ods", or "all". None shows those that tables usually
-        show.
-    extra : further rows, such as published results
+    columns : the scores to show, such as "ods", or "all". If None, the default scores are shown.
+    extra : additional rows, such as published results
+    notes : additional notes
 
     Raises DataError if a score is unknown, or if the runs of a method are not comparable.
     """
@@ -304,10 +306,10 @@ def means_table(
 
 
 def _published_row(published: Row, scores: Sequence[str]) -> list[Cell]:
-    """Return a row of a table: a published result's label and scores, None where it lacks one.
+    """Return a table row of a published result: its label, then each score or None if it has none.
 
-    A score with a mark, such as the rule of an AP, is never shown as the best of its column. The
-    text of a mark may be empty.
+    A marked score, for example with its AP rule, is never shown as the best of its column. The text
+    of a mark may be empty.
     """
     label, by_metric, marks = published
     row: list[Cell] = [label]

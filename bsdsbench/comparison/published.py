@@ -1,7 +1,7 @@
 """Published results with their sources, AP rules and confidence, for tables and plots.
 
-AP values by different rules differ by up to 0.04 for the same counts, so each result names its
-rule: one of `bsdsbench.scores.curve`, or "unknown" if no source states it.
+For the same counts, different AP rules give values that differ by up to 0.04. Each result therefore
+names its rule: one of `bsdsbench.scores.curve`, or "unknown" if no source states it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.score_tables import Row
 from bsdsbench.scores.counts import OperatingPoint
 
-# The point drawn for human agreement on the BSDS500 test split: recall, precision (F = 0.803).
+# Human agreement on the BSDS500 test split, as drawn in plots: recall, precision (F = 0.803).
 HUMAN_POINT = (0.7235, 0.9014)
 HUMAN_TASK = "bsds500-test/boundary"
 _ODS_IS = {
@@ -43,8 +43,8 @@ class PublishedCurve:
     recall: F8  # (K,)
     precision: F8  # (K,)
     thresholds: F8 | None  # (K,), or None if they were not published
-    ods: OperatingPoint  # the published ODS, which has no threshold
-    ods_rule: str  # "maximum" or "interpolated": how this point was found
+    ods: OperatingPoint  # the published ODS; its threshold is None
+    ods_rule: str  # "maximum" of the points of the curve, or "interpolated" between them
     source: str
 
     def describe(self) -> str:
@@ -55,27 +55,27 @@ class PublishedCurve:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PublishedResult:
-    """One method's published scores on one set."""
+    """The published scores of one method on one image set."""
 
     key: str
     name: str
     year: int | None
-    tasks: Sequence[str]  # what its scores are of, one for each metric
+    tasks: Sequence[str]  # one SET/METRIC for each metric
     source: str
     confidence: str  # "high" or "medium"
     paper: str
-    variant: str = ""  # what else tells rows of one method apart
+    variant: str = ""  # distinguishes several results of one method, for example "multi-scale"
     input: str = ""  # RGB, RGB-D, RGB-HHA
     note: str = ""
-    ap_rule: str | None = None  # "unknown" where no source says it, None without an AP
-    n_thresholds: int | None = None  # None where not known
+    ap_rule: str | None = None  # "unknown" if no source states it; None without an AP
+    n_thresholds: int | None = None  # None if not known
     nms: str | None = None
     region_source: str = ""
     region_note: str = ""
     boundary: Mapping[str, float] = field(default_factory=dict)  # ods, ois, ap
     region: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # as in result.json
     other: Mapping[str, float] = field(default_factory=dict)  # as printed (ac, fh)
-    shown_as: str = ""  # the user's name for it, in place of `label`
+    shown_as: str = ""  # a name given by the user, which replaces `label`
 
     def scores(self) -> dict[str, Mapping[str, object]]:
         """Return the published scores by metric, as in the `scores` object of result.json."""
@@ -89,11 +89,10 @@ class PublishedResult:
 
     @property
     def label(self) -> str:
-        """Return the text that names the result in tables and plots.
+        """Return the name of the result in tables and plots.
 
-        Without a name of the user's, `shown_as`, it is the name of the method, with the year, the
-        input and the variant in brackets. The key is added to them if it differs from the name in
-        lower case.
+        It is `shown_as` if the user gave such a name. Otherwise it is the method's name with year,
+        input and variant in parentheses. The key is added unless it is the name in lower case.
         """
         if self.shown_as:
             return self.shown_as
@@ -105,15 +104,15 @@ class PublishedResult:
 
 @cache
 def published_results() -> dict[str, PublishedResult]:
-    """Return the results by key, in the order of the shipped table (published.json)."""
+    """Return all published results by key, in the order of the packaged published.json."""
     return {r["key"]: PublishedResult(**r) for r in _read_shipped("published.json")["methods"]}
 
 
 def published_with(metric: str, targets: Mapping[str, float | str]) -> tuple[str, ...]:
     """Describe the published results with given scores: "HED (hed; bsds500-test; AP rule bsds)".
 
-    `targets` has the wanted scores by key, such as {"ods": "0.788"}. A result must agree with each
-    of them to the digits that are given. If it is empty, nothing is found.
+    `targets` maps score keys to the wanted values, such as {"ods": "0.788"}. A result must agree
+    with every target to the given number of digits. Empty `targets` match nothing.
     """
     descriptions = []
     for key, published in published_results().items():
@@ -127,7 +126,7 @@ def published_with(metric: str, targets: Mapping[str, float | str]) -> tuple[str
 
 
 def _agrees(value: object, target: float | str) -> bool:
-    """Return True if a score, rounded to the digits of the target, equals it. None never does."""
+    """Return True if a score equals the target after rounding to its digits. None never agrees."""
     if not isinstance(value, int | float):
         return False
     n_decimals = len(str(target).partition(".")[2])
@@ -136,14 +135,14 @@ def _agrees(value: object, target: float | str) -> bool:
 
 
 def _read_shipped(name: str) -> dict[str, Any]:
-    """Return the content of a JSON file of this package folder."""
+    """Return the content of a JSON file in this package folder."""
     text = resources.files("bsdsbench.comparison").joinpath(name).read_text("utf-8")
     return dict(json.loads(text))
 
 
 @cache
 def published_curves() -> dict[str, PublishedCurve]:
-    """Return the curves that are stored for published results, by key (curves.json)."""
+    """Return the stored curves of published results by key (curves.json)."""
     curves = {}
     for key, stored in _read_shipped("curves.json").items():
         recall, precision, f = stored["ods"]
@@ -163,8 +162,9 @@ def find_published(
 ) -> list[PublishedResult]:
     """Return the published results with these keys, in the order of the keys.
 
-    Upper and lower case and spaces around a key do not matter. `labels` has names to show instead
-    of the published ones, by key. Raises DataError, which lists similar keys, if a key is unknown.
+    Keys are matched without regard to case and surrounding spaces. `labels` maps keys to names to
+    show instead of the published ones. If a key is unknown, raise DataError that lists similar
+    keys.
 
     Examples
     --------
@@ -191,10 +191,11 @@ def labelled_runs(
     labels: Mapping[str, str],
     published: Iterable[str] = (),
 ) -> list[Evaluation]:
-    """Return the runs, renamed where `labels` has a new name for them.
+    """Return the runs, renamed as `labels` says.
 
-    A key of `labels` is the name of a run, its folder as `given`, the last component of that
-    folder, or the key of one of the `published` results. Raises DataError if it is none of these.
+    A key of `labels` is the name of a run, its folder as in `given`, or the last component of that
+    folder. It may also be the key of one of the `published` results, which changes no run. Raises
+    DataError if a key is none of these.
     """
     allowed_keys = {key.strip().lower() for key in published}
     renamed = []
@@ -212,7 +213,7 @@ def labelled_runs(
 
 
 def why_not_beside(run: Evaluation, task: str) -> str:
-    """Return why published results of a task, SET/METRIC, are not comparable with a run, or ""."""
+    """Return why published results of a task SET/METRIC are not comparable with a run, else ""."""
     differences = comparability(run, tasks()[task])
     if not differences:
         return ""
@@ -220,10 +221,10 @@ def why_not_beside(run: Evaluation, task: str) -> str:
 
 
 class PublishedRows(NamedTuple):
-    """Rows of published results, as `extra` of `score_tables`."""
+    """Table rows of published results, for the parameter `extra` of `score_tables`."""
 
     rows: list[Row]
-    notes: list[str]  # a line for each reason why rows are not comparable with runs
+    notes: list[str]  # one for each reason why rows are not comparable with runs
 
 
 def published_beside(
@@ -232,17 +233,17 @@ def published_beside(
     force: bool = False,
     labels: Mapping[str, str] = MappingProxyType({}),
 ) -> PublishedRows:
-    """Build table rows of published results, to be shown beside runs.
+    """Build table rows of published results, to be shown next to the rows of runs.
 
-    An AP is marked with the rule that it was computed by (or "unknown"), unless all runs use the
-    same rule. A marked score is never shown as the best of its column.
+    An AP is marked with its rule (or "unknown"), unless all runs use the same rule. A marked score
+    is never shown as the best of its column.
 
-    If `force` is True, results that are not comparable with a run are shown too: the label of such
-    a row names its data set, all of its scores are marked, and a note gives the reason. `labels`
-    has names to show instead of the published ones, by key.
+    If `force` is True, results that are not comparable with a run are included: their labels name
+    the data set, all of their scores are marked, and a note gives the reason. `labels` maps keys to
+    names to show instead of the published ones.
 
     Raises DataError if a key is unknown and, unless `force` is True, if a result belongs to another
-    task (data set and metric) than a run.
+    task (image set and metric) than a run.
     """
     ap_rules = {run.protocol.ap_rule for run in runs}
     rows: list[Row] = []
@@ -260,7 +261,7 @@ def published_beside(
             for metric in published.scores():
                 for column in registry.get(metric).columns:
                     if column.score:
-                        marks[column.key] = ""  # prints nothing, but cannot be the best
+                        marks[column.key] = ""  # not printed, but never the best of its column
         if published.ap_rule is not None and ap_rules != {published.ap_rule}:
             marks["ap"] = published.ap_rule
         rows.append((label, published.scores(), marks))

@@ -1,13 +1,13 @@
 """Rank methods in every bootstrap sample, and count how often one beats another.
 
-Methods are ranked in each sample by their score over all its images (aggregate, then rank). Equal
-scores share the smallest rank, and an undefined score has the last rank. Medians and intervals are
+In each sample, methods are ranked by their score over all images of the sample ("aggregate, then
+rank"). Ties share the smallest rank, and an undefined score ranks last. Medians and intervals are
 quantiles of the ranks over the samples. P(A beats B) is the share of samples in which A is better,
-plus half of those with equal scores.
+plus half the share of ties.
 
 Sources: Wiesenfarth et al., Methods and open-source toolkit for analyzing and visualizing challenge
 results, Scientific Reports 11 (2021), whose program is challengeR; for P, Agarwal et al. (NeurIPS
-2021); for methods that a line joins, Demsar, J. Mach. Learn. Res. 7 (2006).
+2021); for lines that join methods, Demsar, J. Mach. Learn. Res. 7 (2006).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 class Ranks:
     """The ranks of methods by one score, on all images and over bootstrap samples.
 
-    All fields have an entry per method, the best first. Methods whose score on all images is
+    Each field has one entry per method, from best to worst. Methods whose score on all images is
     undefined are left out.
 
     Parameters
@@ -41,14 +41,14 @@ class Ranks:
     names : tuple of str
         The methods.
     rank : tuple of int
-        The rank on all images; 1 is the best. Equal scores share the smallest rank.
+        The rank on all images; 1 is the best. Ties share the smallest rank.
     median, low, high : tuple of float
-        The median of the ranks over the samples, and the ends of the interval.
+        The median rank over the samples, and the ends of its interval.
     shares : tuple of tuple of float
         shares[i][k] is the share of samples in which method i has the rank k + 1.
     beats : tuple of tuple of float
-        beats[i][k] is the share of samples in which method i beats method k; samples with equal
-        scores count one half, so that beats[i][i] is 0.5.
+        beats[i][k] is the share of samples in which method i beats method k. Ties count one half,
+        so beats[i][i] is 0.5.
     """
 
     names: tuple[str, ...]
@@ -63,12 +63,12 @@ class Ranks:
 def ranks_of(score: str, scores: Mapping[str, tuple[float, F8]], level: float) -> Ranks:
     """Rank methods by a score, such as "boundary.ods", on all images and in bootstrap samples.
 
-    `scores` has the score of each method on all images and in each of B samples, (B,). A method
-    whose score on all images is NaN is left out. In samples in which its score is NaN, a method
-    ranks last. `level` is the confidence level of the intervals of ranks.
+    `scores` maps each method to its score on all images and its scores in B samples, (B,). Methods
+    whose score on all images is NaN are left out. A method ranks last in samples in which its score
+    is NaN. `level` is the confidence level of the intervals of ranks.
     """
-    sign = 1 if lower_is_better(score) else -1  # makes a cost, of which less is better, of a score
-    # Of each method, on all images
+    sign = 1 if lower_is_better(score) else -1  # turns scores into costs: lower is better
+    # The cost of each method on all images
     costs = {name: sign * value for name, (value, _) in scores.items() if not math.isnan(value)}
     names = sorted(costs, key=costs.__getitem__)  # equal scores stay in the given order
     if not names:
@@ -80,7 +80,7 @@ def ranks_of(score: str, scores: Mapping[str, tuple[float, F8]], level: float) -
     beats = np.empty((n_methods, n_methods))  # (method, beaten method)
     ranks = np.empty((n_methods, n_samples), np.int64)
     for k, costs_of_method in enumerate(sample_costs):
-        # (methods, B): in which samples each method is better than method k, or as good
+        # (methods, B): whether each method is better than method k in a sample, or tied with it
         is_better = sample_costs < costs_of_method
         is_equal = sample_costs == costs_of_method
         ranks[k] = 1 + is_better.sum(axis=0)
@@ -101,11 +101,10 @@ def ranks_of(score: str, scores: Mapping[str, tuple[float, F8]], level: float) -
 
 
 def indistinguishable_groups(compared: ComparedScores, score: str) -> list[tuple[int, int]]:
-    """Find the groups of consecutively ranked methods, no two of which differ significantly.
+    """Find the maximal groups of consecutively ranked methods without significant differences.
 
-    Returns pairs (first, last): the positions, from 0 on, of the best and of the worst method of
-    the group in the ranking by the score. Groups of a single method, and groups within a larger
-    group, are left out.
+    Returns pairs (first, last): the 0-based ranking positions of the best and the worst method of a
+    group. Groups of a single method are left out.
     """
     different = _different_pairs(compared, score)
     names = compared.ranks[score].names
@@ -129,8 +128,8 @@ def indistinguishable_groups(compared: ComparedScores, score: str) -> list[tuple
 def _different_pairs(compared: ComparedScores, score: str) -> set[frozenset[str]]:
     """Return the pairs of methods that differ significantly by a score.
 
-    Without a usable p-value, because it is NaN or because there are too few seeds for a significant
-    one, a pair differs if the interval of the difference excludes 0.
+    If p is NaN, or if there are too few seeds for a significant p, a pair counts as different if
+    the interval of its difference excludes 0.
     """
     different = set[frozenset[str]]()
     for d in compared.differences:
@@ -142,11 +141,12 @@ def _different_pairs(compared: ComparedScores, score: str) -> set[frozenset[str]
 
 
 def rank_tables(comparisons: Mapping[str, ComparedScores], slice_column: str = "") -> list[Table]:
-    """Return two tables with a row per score, slice and method: one of ranks, one of wins.
+    """Return two tables with one row per score, slice and method: ranks, and win probabilities.
 
-    A cell of the second table is the probability that the method of the row beats the method of the
-    column. `comparisons` has the comparison on each slice by its name, or a single one, on all
-    images, under the name "". `slice_column` is the column of groups that are the slices, or "".
+    In the second table, a cell is the probability that the row's method beats the column's method.
+    `comparisons` maps the name of each slice (a group of images) to the comparison on it. For a
+    single comparison on all images, the name is "". `slice_column` is the group column that defines
+    the slices, or "".
     """
     first = next(iter(comparisons.values()))
     slice_fields = [Field("slice", slice_column)] if slice_column else []

@@ -1,9 +1,8 @@
 """Scores of methods in bootstrap samples: intervals, ranks, and differences with p-values.
 
-A method has one or more runs, and its score is the mean over them. The score varies with the images
-that were drawn and with the run (seed, fold), so the bootstrap draws both, crossed (Owen, The
-pigeonhole bootstrap, Ann. Appl. Stat. 2007). A single run is the special case in which only images
-are drawn.
+A method has one or more runs, and its score is the mean over them. The score varies with the
+sampled images and with the run (seed, fold). The bootstrap therefore resamples both, crossed (Owen,
+The pigeonhole bootstrap, Ann. Appl. Stat. 2007). For a single run, only images are resampled.
 """
 
 from __future__ import annotations
@@ -25,32 +24,32 @@ from bsdsbench.metrics import registry
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.score_tables import reading_line
 
-LEAST_RUNS = 3  # from which the variance of runs is estimated, and p is given
+LEAST_RUNS = 3  # the fewest runs for which p-values are computed
 
 
 class SampledMethod(NamedTuple):
-    """The R runs of a method, with their scores in B bootstrap samples of images."""
+    """A method's R runs, with their scores in B bootstrap samples of images."""
 
     name: str
     runs: list[SampledRun]
-    drawn_runs: I8  # (B, R): how often each sample draws each run; equal for methods of R runs
+    drawn_runs: I8  # (B, R): how often each sample contains each run; the same for any R runs
 
     def values(self, score: str) -> ScoresOfRuns:
-        """Return a score of all runs on all images."""
+        """Return the score of each run on all images."""
         return ScoresOfRuns(tuple(run.values[score] for run in self.runs))
 
     def by_run(self, score: str) -> F8:
-        """Return a score of each run in each sample of images, (R, B)."""
+        """Return the score of each run in each sample of images, (R, B)."""
         return np.array([run.in_samples[score] for run in self.runs])
 
 
 def sample_methods(
     runs: Sequence[SampledRun], n_runs: Mapping[str, int], sampling: Sampling
 ) -> list[SampledMethod]:
-    """Group runs by method, and draw samples of the runs of each method.
+    """Group the runs by method, and draw bootstrap samples of each method's runs.
 
-    `n_runs` maps the name of each method to its number of runs. `runs` has all runs of the first
-    method, then all runs of the second method, and so on.
+    `runs` has all runs of the first method, then all runs of the second, and so on. `n_runs` maps
+    the name of each method to its number of runs, in the same order.
     """
     remaining = iter(runs)
     methods = []
@@ -61,10 +60,10 @@ def sample_methods(
 
 
 class ScoreComparison(NamedTuple):
-    """One score of all methods."""
+    """The comparison of all methods by one score."""
 
-    intervals: list[Interval]  # of each method
-    differences: list[ScoreDifference]  # of each pair of methods, p not yet corrected by Holm
+    intervals: list[Interval]  # one per method
+    differences: list[ScoreDifference]  # one per pair of methods, without Holm's correction
     ranks: Ranks
 
 
@@ -76,7 +75,7 @@ def compare_score(
 ) -> ScoreComparison:
     """Compare methods by one score, such as "boundary.ods".
 
-    `paired` has the names of those pairs of methods whose runs have the same seeds.
+    `paired` has the pairs of method names whose runs have the same seeds.
     """
     values = {m.name: m.values(score).mean for m in methods}
     draws = {m.name: _draw_means(m.by_run(score), m.drawn_runs, sampling.n) for m in methods}
@@ -95,7 +94,7 @@ def compare_score(
 def described_fields(
     runs: Sequence[Evaluation], metrics: Sequence[str], sampling: Sampling
 ) -> dict[str, Any]:
-    """Return the fields of `ComparedScores` on what was drawn and how images were counted."""
+    """Return the fields of `ComparedScores` that describe the images, sampling and protocol."""
     return {
         "n_images": len(runs[0].records),
         "n_boot": sampling.n_boot,
@@ -109,22 +108,22 @@ def described_fields(
 
 
 class _Draws(NamedTuple):
-    """Bootstrap draws of a number."""
+    """The values of a statistic in B bootstrap samples."""
 
-    values: F8  # (B,): the number in each sample
-    # The number of images (or clusters) for which the interval is widened. With several runs it
-    # follows from both variances, and need not be an integer
+    values: F8  # (B,)
+    # Sample size that sets the widening of the interval: the number of images or clusters. With
+    # several runs it is an effective size from both variances, which need not be an integer
     n_effective: float
 
     def interval(self, level: float) -> significance.Ends:
-        """Return the interval of the number."""
+        """Return the percentile interval of the statistic."""
         return significance.percentile_interval(self.values, level, self.n_effective)
 
 
 def _draw_runs(n_runs: int, n_boot: int, seed: int) -> I8:
-    """Draw samples of runs with replacement, and return how often each contains each run.
+    """Draw samples of runs with replacement, and return how often each sample contains each run.
 
-    The result has the shape (n_boot, n_runs), and each row adds up to n_runs.
+    The result has shape (n_boot, n_runs). Each row sums to n_runs.
     """
     rng = np.random.default_rng([seed, n_runs])
     return np.asarray(rng.multinomial(n_runs, np.full(n_runs, 1 / n_runs), size=n_boot), np.int64)
@@ -137,18 +136,18 @@ def _draw_means(by_run: F8, drawn_runs: I8, n_units: int) -> _Draws:
     drawn_runs : (B, R), how often each sample contains each run
     n_units : number of images or clusters
 
-    The value in a sample is the mean over all R runs on the sample's images, plus the deviation of
-    the drawn runs from that mean. Samples of a few runs vary too little, so the deviations are
-    multiplied by sqrt(R / (R - 1)). The effective number of images is one more than Satterthwaite's
-    degrees of freedom; for a single run, or if all means are NaN, it is `n_units`.
+    The value in a sample is the mean over all R runs on the sampled images, plus the deviation of
+    the sampled runs from that mean. Bootstrap samples of few runs vary too little, so the
+    deviations are multiplied by sqrt(R / (R - 1)). The effective sample size is 1 plus
+    Satterthwaite's degrees of freedom. For a single run, or if all means are NaN, it is `n_units`.
     """
     n_runs = len(by_run)
     if n_runs == 1:
         return _Draws(by_run[0], n_units)
-    offsets = by_run - by_run[0]  # from the first run, so that the mean of equal runs is exact
+    offsets = by_run - by_run[0]  # relative to the first run: the mean of equal runs is then exact
     mean_offset = offsets.mean(axis=0)
     means = by_run[0] + mean_offset
-    # The mean offset of the drawn runs in each sample, minus that of all runs
+    # The mean offset of the sampled runs, minus the mean offset of all runs
     deviations = np.einsum("rb,br->b", offsets, drawn_runs) / n_runs - mean_offset
     deviations *= (n_runs / (n_runs - 1)) ** 0.5
     if np.isnan(means).all():
@@ -162,8 +161,8 @@ def _degrees_of_freedom(
 ) -> float:
     """Return Satterthwaite's degrees of freedom of the sum of two estimated variances.
 
-    One is the variance over `n_units` images or clusters, the other the variance over runs. If both
-    are 0, there are `n_units` - 1 degrees of freedom.
+    The first variance is over `n_units` images or clusters, the second over runs. If both are 0,
+    return `n_units` - 1.
     """
     denominator = image_variance**2 / max(n_units - 1, 1) + run_variance**2 / (n_runs - 1)
     if denominator == 0:
@@ -179,12 +178,12 @@ def _difference(
     draws_of_means: Mapping[str, _Draws],
     sampling: Sampling,
 ) -> ScoreDifference:
-    """Compute the difference of a score between two methods, a minus b, with an uncorrected p.
+    """Compute the difference a - b of a score between two methods, with an uncorrected p-value.
 
-    If the runs are paired by seed, the two runs of a seed are drawn together, and p comes from a
-    test that exchanges them. Otherwise p comes from the bootstrap, whose draws of each method's
-    mean are `draws_of_means`. p is NaN if the difference is NaN, and if a method has fewer than
-    LEAST_RUNS runs, unless both have a single run.
+    If the runs are paired by seed, both runs of a seed are resampled together, and p comes from a
+    sign-flip test over the seeds. Otherwise both come from `draws_of_means`, the bootstrap draws of
+    each method's mean. p is NaN if the difference is NaN, or if a method has fewer than LEAST_RUNS
+    runs, unless both have a single run.
     """
     values_a, values_b = a.values(score), b.values(score)
     value = values_a.mean - values_b.mean

@@ -1,6 +1,4 @@
-"""Compute intervals, p-values, Holm's correction and letters from bootstrap draws.
-
-The permutation test of the difference between two runs is here too.
+"""Intervals, p-values, Holm's correction and letters from bootstrap draws; permutation tests.
 
 Sources: Efron and Tibshirani, An Introduction to the Bootstrap (1993), percentile intervals (13.3);
 Holm, Scand. J. Statist. 6 (1979); Piepho, J. Comput. Graph. Stat. 13 (2004); Good, Permutation,
@@ -23,11 +21,11 @@ from bsdsbench.protocol.signature import Severity
 from bsdsbench.results.comparability import comparability
 from bsdsbench.results.evaluation import Evaluation
 
-POWER = 0.8  # of the smallest detectable difference
+POWER = 0.8  # the power at which a difference counts as detectable
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Correct p-values by Holm's step-down method. NaN values stay, and do not count as tests."""
+    """Correct p-values by Holm's step-down method. NaN stays NaN and does not count as a test."""
     p = np.asarray(p_values, float)
     n_tests = p.size - int(np.isnan(p).sum())
     ascending = p.argsort(kind="stable")[:n_tests]  # NaN values sort last
@@ -42,9 +40,9 @@ def holm(p_values: Sequence[float]) -> list[float]:
 def letters(best_first: Sequence[str], different: set[frozenset[str]]) -> dict[str, str]:
     """Assign letters to names so that names that share a letter do not differ significantly.
 
-    This is the compact letter display of Piepho, computed by insertion and absorption, of names
-    from the best to the worst, and of the pairs of names that differ. The best name has the letter
-    "a".
+    This is Piepho's compact letter display, computed by insertion and absorption. `best_first` has
+    the names from best to worst, and `different` the pairs that differ. The best name has the
+    letter "a".
     """
     groups = [frozenset(best_first)]  # each group of names will get one letter
     for pair in sorted(different, key=sorted):
@@ -69,10 +67,10 @@ def letters(best_first: Sequence[str], different: set[frozenset[str]]) -> dict[s
 def p_value(draws: F8, n_images: float) -> float:
     """Return the two-sided p-value of a difference, computed from its bootstrap draws (B,).
 
-    The share of draws on the smaller side of 0 is converted to a normal deviate. The deviate is
-    then looked up in Student's t distribution with `n_images` - 1 degrees of freedom, because
-    bootstrap samples of few images (or clusters) vary too little. `n_images` may be an effective
-    number, which need not be whole.
+    The share of draws on the smaller side of 0 is converted to a normal deviate. Its tail
+    probability is then taken from Student's t distribution with `n_images` - 1 degrees of freedom,
+    because bootstrap samples of few images (or clusters) vary too little. `n_images` may be an
+    effective number, which need not be an integer.
 
     Returns NaN if a draw is NaN. Returns 1 if all draws are 0, or if `n_images` is below 2.
     """
@@ -83,7 +81,7 @@ def p_value(draws: F8, n_images: float) -> float:
     if n_images < 2:
         return 1.0
     n_below, n_above = int((draws <= 0).sum()), int((draws >= 0).sum())
-    share = min(0.5, (min(n_below, n_above) + 1) / (draws.size + 1))  # one more, so that p is not 0
+    share = min(0.5, (min(n_below, n_above) + 1) / (draws.size + 1))  # + 1 so that p is never 0
     # The variance of bootstrap samples of n images is too small by the factor (n - 1) / n
     shrink = np.sqrt((n_images - 1) / n_images)
     return float(2 * stdtr(n_images - 1, ndtri(share) * shrink))
@@ -92,19 +90,19 @@ def p_value(draws: F8, n_images: float) -> float:
 def least_p(n_images: int, n_boot: int, n_tests: int) -> float:
     """Return the smallest p-value that is possible after Holm's correction over `n_tests` tests.
 
-    It is that of a difference which is below 0 in all of the `n_boot` bootstrap samples.
+    It is reached if the difference is below 0 in all `n_boot` bootstrap samples.
     """
     draws_below_0 = np.full(n_boot, -1.0)
     return min(1.0, n_tests * p_value(draws_below_0, n_images))
 
 
 def _tails(level: float, n_images: float) -> F8:
-    """Return the z-scores (low, high) at which a percentile interval of bootstrap draws ends.
+    """Return the z-scores (low, high) of the percentiles at which an interval of draws ends.
 
-    The normal probabilities of the two z-scores are the percentiles to take. For a `level` of 0.95,
-    z-scores of -1.96 and 1.96 would make intervals too narrow if there are few images. Therefore
-    they are replaced by quantiles of Student's t with n - 1 degrees of freedom, times sqrt(n / (n -
-    1)), where n is `n_images`, unless n is below 2.
+    The percentiles are the normal probabilities of the z-scores. For a `level` of 0.95, -1.96 and
+    1.96 would give too narrow an interval if there are few images. Instead, the z-scores are
+    quantiles of Student's t with n - 1 degrees of freedom, times sqrt(n / (n - 1)), where n is
+    `n_images`. If n is below 2, they are the normal quantiles.
 
     Source: Hesterberg, What Teachers Should Know About the Bootstrap (2015), expanded percentiles.
     """
@@ -119,21 +117,21 @@ def _tails(level: float, n_images: float) -> F8:
 def detectable(draws: F8, level: float, n_images: float) -> float:
     """Return the smallest true difference that a test would find significant with power `POWER`.
 
-    `draws` (B,) are of the observed difference. The test is significant if its p-value, before any
-    correction for several tests, is below 1 - level. Returns NaN if any draw is NaN, or if there
-    are fewer than two draws.
+    `draws` (B,) are bootstrap draws of the observed difference. The test is significant if its
+    uncorrected p-value is below 1 - level. Returns NaN if any draw is NaN, or if there are fewer
+    than two draws.
     """
     if draws.size < 2:
         return math.nan
     z_level = _tails(level, n_images)[1]
-    # `_tails` takes the level of a two-sided interval; this one has its upper end at the one-sided
-    # quantile POWER
+    # `_tails` takes the level of a two-sided interval. The upper end of this interval is the
+    # quantile POWER.
     z_power = _tails(2 * POWER - 1, n_images)[1]
     return float((z_level + z_power) * draws.std(ddof=1))
 
 
 class Ends(NamedTuple):
-    """The ends of an interval."""
+    """The two ends of an interval."""
 
     low: float
     high: float
@@ -142,11 +140,11 @@ class Ends(NamedTuple):
 def percentile_interval(draws: F8, level: float, n_images: float) -> Ends:
     """Return the percentile interval of bootstrap draws (B,), widened if there are few images.
 
-    For a `level` of 0.95, the ends are the 2.5th and the 97.5th percentile if there are very many
-    images. If there are few, the percentiles are nearer to 0 and 100, because bootstrap samples of
-    few images vary too little. `_tails` returns the z-scores that correspond to the percentiles.
+    With very many images, the ends for a `level` of 0.95 are the 2.5th and 97.5th percentiles. With
+    few, the percentiles are closer to 0 and 100, because bootstrap samples of few images vary too
+    little; see `_tails`.
 
-    NaN draws are ignored. Both ends are NaN if the share of other draws is below `level`.
+    NaN draws are ignored. If the share of defined draws is below `level`, both ends are NaN.
     """
     from scipy.special import ndtr
 
@@ -158,9 +156,9 @@ def percentile_interval(draws: F8, level: float, n_images: float) -> Ends:
 
 
 TESTS = ("bootstrap", "permutation")
-# Differences that are closer than this are equal: sums in another order differ by rounding errors
+# Differences this close count as equal, because summation order changes them by rounding errors
 _ROUNDING = 1e-12
-_MAX_SIGNS = 1 << 16  # largest number of sign assignments that a sign-flip test tries
+_MAX_SIGNS = 1 << 16  # a sign-flip test tries at most this many sign assignments
 
 
 def permutation_p(
@@ -170,15 +168,14 @@ def permutation_p(
     sampling: Sampling,
     report_samples: ReportSamples,
 ) -> dict[str, float]:
-    """Return the two-sided p-value of a permutation test of two runs, for each score.
+    """Return the two-sided p-value of a permutation test between two runs, for each score.
 
-    A permutation exchanges the counts of some images between the two runs; if there are clusters,
-    it exchanges whole clusters. If there are at most `n_boot` permutations, all of them are tried.
-    Otherwise, the observed assignment and `n_boot` random permutations are tried. The p-value is
-    the share of them whose difference is at least as far from 0 as the observed difference; it is
-    NaN if a difference is undefined.
+    A permutation exchanges the counts of some images (or whole clusters) between the two runs. If
+    there are at most `n_boot` permutations, all of them are tried. Otherwise, the observed
+    assignment and `n_boot` random permutations are tried. The p-value is the share whose difference
+    is at least as far from 0 as the observed difference. It is NaN if any difference is undefined.
 
-    Raises DataError if the protocols of the runs differ so that their scores are not comparable.
+    Raises DataError if the runs' protocols differ such that their scores are not comparable.
     """
     for difference in comparability(a, b):
         if difference.of_protocol and difference.severity is Severity.FORBIDS:
@@ -201,9 +198,9 @@ def permutation_p(
 
 
 def _share_as_far(differences: F8) -> float:
-    """Return the share of differences that are at least as far from 0 as the first one.
+    """Return the share of differences at least as far from 0 as the first, the observed one.
 
-    The first is the observed one. Returns NaN if any difference is NaN.
+    Returns NaN if any difference is NaN.
     """
     if np.isnan(differences).any():
         return math.nan
@@ -212,12 +209,12 @@ def _share_as_far(differences: F8) -> float:
 
 
 def sign_flip_p(differences: F8, seed: int = 0) -> float:
-    """Return the two-sided p-value of a sign-flip test of the differences of R pairs, (R,).
+    """Return the two-sided p-value of a sign-flip test on the differences of R pairs, (R,).
 
-    The test gives each difference a plus or minus sign. The p-value is the share of sign
-    assignments whose mean is at least as far from 0 as the observed mean. Up to 16 pairs, all 2^R
-    assignments are tried. For more pairs, the observed one and 2^16 random ones, drawn with `seed`,
-    are tried. Returns NaN if a difference is NaN.
+    Each difference gets a plus or minus sign. The p-value is the share of sign assignments whose
+    mean is at least as far from 0 as the observed mean. Up to 16 pairs, all 2^R assignments are
+    tried. For more pairs, the observed one and 2^16 random ones, drawn with `seed`, are tried.
+    Returns NaN if a difference is NaN.
 
     >>> sign_flip_p(np.array([0.1, 0.2, 0.3]))
     0.25
@@ -228,15 +225,14 @@ def sign_flip_p(differences: F8, seed: int = 0) -> float:
 
 
 def _swaps(n: int, count: int, seed: int) -> Iterator[I8]:
-    """Yield ways to swap the two members of each of n pairs, as arrays (S, n) of S ways each.
+    """Yield ways to swap the two members of each of n pairs, in arrays (S, n) of S ways each.
 
-    A row has a 1 for each pair that is swapped, else 0. The very first row swaps no pair. If there
-    are at most `count` ways, all 2^n are yielded. Otherwise `count` random rows follow the first
-    row.
+    An entry is 1 if the pair is swapped, else 0. The very first row swaps no pair. If there are at
+    most `count` ways, all 2^n are yielded. Otherwise, `count` random rows follow the first row.
     """
     if 2**n <= count:
         for numbers in blocks(2**n, n):
-            # The binary digits of the number of a way say which pairs it swaps
+            # The binary digits of a row's number say which pairs it swaps
             yield (np.array(numbers)[:, None] >> np.arange(n)) & 1
         return
     rng = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""Compare runs and methods within each slice of their images, in the same way as on all images."""
+"""Compare runs or methods within each slice (group of images), in the same way as on all images."""
 
 from __future__ import annotations
 
@@ -20,18 +20,17 @@ from bsdsbench.tables.table import Cell, Estimate, Field, Table
 
 
 class RunsBySlice(NamedTuple):
-    """The runs on each slice of their images."""
+    """The runs restricted to each slice (group of images)."""
 
-    column: str  # of groups
-    slices: dict[str, list[Evaluation]]  # slice -> the runs, in order, with its images alone
+    column: str  # the group column
+    slices: dict[str, list[Evaluation]]  # slice -> the runs, restricted to its images
 
 
 def runs_by_slice(runs: Sequence[Evaluation | str], by: str) -> RunsBySlice:
-    """Restrict each run to the images of each slice, a group in the column `by`.
+    """Restrict the runs to the images of each slice, a group in the column `by`.
 
-    The first run that has groups determines the slice of each image, for all runs. Images that this
-    run lacks are dropped from the other runs. Raises DataError if it has no such column, or no
-    counts of single images.
+    The first run that has groups assigns images to slices, for all runs. Images that this run lacks
+    are dropped from the other runs. Raises DataError if it lacks the column, or per-image counts.
     """
     evaluations = as_runs(runs)
     grouped = next((run for run in evaluations if group_columns(run.records)), evaluations[0])
@@ -41,7 +40,7 @@ def runs_by_slice(runs: Sequence[Evaluation | str], by: str) -> RunsBySlice:
     slices: dict[str, list[Evaluation]] = {name: [] for name in groups.names}
     for number, runs_in_slice in enumerate(slices.values()):
         for run in evaluations:
-            # Forget the images that were left out: they belong to no slice
+            # Left-out images belong to no slice, so drop the record of them
             origin = attrs.evolve(run.provenance, no_prediction=(), empty_gt=())
             records = [r for r in run.records if group_of_image.get(r.image_id) == number]
             runs_in_slice.append(replace(run, records=records, failed={}, provenance=origin))
@@ -56,18 +55,18 @@ def compare_slices(
     Parameters
     ----------
     runs : sequence of Evaluation or path
-        The runs, see `compare`.
+        The runs, as in `compare`.
     by : str
-        A column of groups of the images. Each group is a slice.
+        A group column of the images. Each group is a slice.
     methods : sequence of Method
-        Methods to compare instead of runs, see `compare_methods`.
+        Methods to compare instead of `runs`, as in `compare_methods`.
     **options
         Options of `compare`, or of `compare_methods`.
 
     Returns
     -------
     dict of str to Comparison or MethodComparison
-        The comparison on the images of each slice, by its name.
+        The comparison on the images of each slice, by name of the slice.
 
     Raises
     ------
@@ -82,7 +81,7 @@ def compare_slices(
             compared = compare_methods(with_runs(methods, slice_runs), **options)
         else:
             compared = compare(slice_runs, **options)
-        advice = frames_note(slice_runs[0].records)  # given for all images, so dropped here
+        advice = frames_note(slice_runs[0].records)  # dropped: given once, for all images
         notes = tuple(note for note in compared.notes if note != advice)
         comparisons[name] = replace(compared, notes=notes)
     return comparisons
@@ -91,15 +90,15 @@ def compare_slices(
 def means_by_slice(
     methods: Sequence[Method], by: str, spread: Spread, columns: Sequence[str] | None
 ) -> Table:
-    """Return a table of the methods' mean scores over their runs, one row per slice and method.
+    """Return a table of each method's mean scores over its runs: one row per slice and method.
 
-    `by` is the column of groups; `spread` and `columns` are parameters of `means_table`. Raises
-    DataError as `means_table` does, and if the runs lack the column.
+    `by` is the group column. `spread` and `columns` are as in `means_table`. Raises DataError as
+    `means_table` does, and if the runs lack the column.
     """
     group_column, slices = runs_by_slice(runs_of(methods), by)
     rows: list[list[Cell]] = []
     for name, slice_runs in slices.items():
-        # The tables of all slices have the same columns, so those of the last one serve below
+        # All slices give the same columns, so the last table's columns are used below
         table = means_table(with_runs(methods, slice_runs), spread, columns)
         n_images = len(slice_runs[0].records)
         rows += [[method, name, n_images, *means] for method, *means in table.rows]
@@ -108,7 +107,7 @@ def means_by_slice(
     return Table(
         f"methods-by-{group_column}",
         f"Scores of methods by {group_column}",
-        # Slices are not competitors, so no row is marked as best
+        # Slices do not compete with each other, so no row is marked as best
         [replace(field, higher_is_better=None) for field in fields],
         rows,
         n_labels=2,
@@ -119,11 +118,11 @@ def means_by_slice(
 
 
 def compared_table(comparisons: Mapping[str, ComparedScores], column: str) -> Table:
-    """Return one table of the comparisons within all slices, given by the names of the slices.
+    """Return one table of the comparisons within all slices, which are given by slice name.
 
-    There is a row for each score, slice and pair of runs. Holm's method corrects the p-values of a
-    score over all pairs and slices. If there is only one run, the table has its scores with
-    intervals instead of differences. `column` is the column of groups that are the slices.
+    It has one row for each score, slice and pair of runs. Holm's correction of a score is over all
+    pairs and slices. If there is a single run, the table has its scores with intervals instead.
+    `column` is the group column that defines the slices.
     """
     first = next(iter(comparisons.values()))
     slice_fields = [Field("slice", column), Field("images", "images", "n", "d")]
@@ -156,11 +155,11 @@ def compared_table(comparisons: Mapping[str, ComparedScores], column: str) -> Ta
 
 
 def _difference_rows(comparisons: Mapping[str, ComparedScores], score: str) -> list[list[Cell]]:
-    """Return the rows of one score, one for each slice and pair of runs.
+    """Return the table rows of one score, one for each slice and pair of runs.
 
-    Holm's method corrects the p-values over all of these rows.
+    The p-values of all these rows are corrected together by Holm's method.
     """
-    slice_names: list[str] = []  # of each difference
+    slice_names: list[str] = []  # one per difference
     differences: list[ScoreDifference] = []
     for name, compared in comparisons.items():
         of_score = [d for d in compared.differences if d.score == score]

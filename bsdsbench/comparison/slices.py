@@ -1,9 +1,9 @@
-"""Score runs on slices, the groups of their images, next to the scores on all images.
+"""Score runs on slices (groups of their images), and compare with the scores on all images.
 
-A slice is a row of weights, so one call of `Metric.scores` scores all slices of a run; the numbers
-equal those of a run on the images of the slice alone. Intervals come from a jackknife: each image,
-or cluster of images, is left out once, of the slice and of all images. `macro` is the mean over the
-slices, in which each slice counts the same.
+A slice is a row of image weights, so one call of `Metric.scores` scores all slices. The results
+equal those of a run on the slice's images alone. Intervals come from a jackknife that leaves out
+each image, or cluster of images, both from its slice and from all images. `macro` is the unweighted
+mean over slices.
 
 Source: Efron and Tibshirani, An Introduction to the Bootstrap (1993), 11.2.
 """
@@ -31,12 +31,12 @@ from bsdsbench.scores.ratios import defined_mean
 from bsdsbench.tables.table import Cell, Estimate, Field, Table
 from bsdsbench.text import listed
 
-LEVEL = 0.95
+LEVEL = 0.95  # confidence level of the intervals
 ALL, MACRO = "all images (pooled)", "mean of the slices (macro)"
 
 
 class ValueInterval(NamedTuple):
-    """A number and the ends of its interval. Any of them is NaN if it is undefined."""
+    """A value and the ends of its interval. Undefined ones are NaN."""
 
     value: float
     low: float
@@ -44,7 +44,7 @@ class ValueInterval(NamedTuple):
 
 
 class SliceScore(NamedTuple):
-    """A score on one slice, and its difference (slice minus all) from the score on all images."""
+    """A score on one slice, and its difference from the score on all images (slice minus all)."""
 
     score: ValueInterval
     difference: ValueInterval
@@ -52,22 +52,22 @@ class SliceScore(NamedTuple):
 
 @attrs.frozen(eq=False)
 class Slices:
-    """The scores of a run on each slice, which is a group of its images.
+    """The scores of a run on each slice (group of its images).
 
     Attributes
     ----------
     name : str
-        The run's name.
+        The name of the run.
     parts : Partition
-        The slices, and the slice that each image belongs to.
+        The slices, and the slice of each image.
     whole : dict of str to float
-        Each score on all images, by METRIC.SCORE.
+        The scores on all images, by METRIC.SCORE.
     scores : dict of str to list of SliceScore
-        Each score on every slice, by METRIC.SCORE. The slices are in the order of `parts`.
+        For each METRIC.SCORE, one entry per slice, in the order of `parts`.
     macro : dict of str to SliceScore
         The mean of each score over the slices in which it is defined, by METRIC.SCORE.
     unit : str
-        The unit of the jackknife: "image", or the column of clusters.
+        What the jackknife leaves out: "image", or the column of clusters.
     """
 
     name: str
@@ -84,21 +84,21 @@ class Slices:
 
 
 def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
-    """Score a run on each group of a column, with jackknife intervals.
+    """Score a run on each group of images in a column, with jackknife intervals.
 
     Parameters
     ----------
     run : Evaluation
         A run whose images have groups.
     by : str
-        The column, see `results.groups.partition`.
+        The group column, see `results.groups.partition`.
     cluster : str or None
-        A column of clusters. The jackknife leaves out whole clusters instead of images.
+        A column of clusters. The jackknife then leaves out whole clusters instead of images.
 
     Raises
     ------
     DataError
-        If the run has no counts of images, or lacks the column.
+        If the run has no per-image counts, or lacks a column.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
     """
     run.require_records()
     groups = partition(run.records, by)
-    # (N,): the number of each image or cluster, which the jackknife leaves out as a whole
+    # (N,): the index of each image's unit, an image or a cluster, which the jackknife leaves out
     units = np.arange(len(run.records))
     if cluster:
         units = image_clusters(run.records, cluster).members
@@ -127,12 +127,12 @@ def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
     for score, values in on_slices.items():
         whole, whole_without = on_all[score], all_without[score]
         mean = float(defined_mean(values))
-        mean_changes = np.zeros(whole_without.size)  # of the mean, without each unit
+        mean_changes = np.zeros(whole_without.size)  # change of the mean without each unit
         n_defined = np.count_nonzero(~np.isnan(values))
         scores[score] = []
         for value, (slice_units, slice_scores) in zip(values.tolist(), jackknives, strict=True):
             without = slice_scores.get(score, np.full(slice_units.size, np.nan))
-            # A unit that is not in the slice changes only the score on all images
+            # Units outside the slice change only the score on all images
             differences = value - whole_without
             differences[slice_units] += without - value
             if not np.isnan(value):
@@ -153,14 +153,14 @@ def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
 class _Jackknife(NamedTuple):
     """The scores on a slice without each of its k units (images or clusters) in turn."""
 
-    units: I8  # (k,): the numbers of the units, in ascending order
-    scores: Mapping[str, F8]  # METRIC.SCORE -> (k,); empty if k is 1, as no image is left then
+    units: I8  # (k,): the indices of the units, ascending
+    scores: Mapping[str, F8]  # METRIC.SCORE -> (k,); empty if k is 1, because no image is left
 
 
 def _leave_one_out(run: Evaluation, images: I8, units: I8) -> _Jackknife:
-    """Score a run on the slice with these `images` (indices), without each unit of the slice.
+    """Score a run on a slice without each of the slice's units (images or clusters) in turn.
 
-    `units` has the number of the unit of each image of the run.
+    `images` has the indices of the slice's images. `units` has the unit of each image of the run.
     """
     slice_units, unit_of_image = np.unique(units[images], return_inverse=True)
     if slice_units.size == 1:
@@ -174,15 +174,15 @@ def _leave_one_out(run: Evaluation, images: I8, units: I8) -> _Jackknife:
 def _jackknife_interval(
     value: float, replicates: F8, n_units: int, score: str = ""
 ) -> ValueInterval:
-    """Return a number with its jackknife interval at the confidence level LEVEL.
+    """Return a value with its jackknife interval at the confidence level LEVEL.
 
-    `replicates` (n,) are the number without each of n images or clusters. It depends on `n_units`
-    of them, so that Student's t gets `n_units` - 1 degrees of freedom. The ends are NaN if there
-    are fewer than two, or if the value or a replicate is NaN.
+    `replicates` (n,) are the values without each of the n images or clusters of the run or slice.
+    Only `n_units` of them can affect the value, so Student's t has `n_units` - 1 degrees of
+    freedom. The ends are NaN if `n_units` is below 2, or if the value or a replicate is NaN.
 
-    The interval of a `score` is cut off at 0 if no replicate is below 0, and at 1 if no replicate
-    is above 1 and the score cannot exceed 1. That of a difference of scores, for which `score` is
-    "", is not.
+    The interval of a `score` is clipped at 0 if no replicate is below 0, and at 1 if no replicate
+    is above 1 and the score cannot exceed 1. For a difference of scores, `score` is "", and the
+    interval is not clipped.
     """
     from scipy.special import stdtrit
 
@@ -193,7 +193,7 @@ def _jackknife_interval(
     half_width = float(stdtrit(n_units - 1, (1 + LEVEL) / 2) * standard_error)
     low, high = value - half_width, value + half_width
     if score:
-        # Other scores of which less is better, such as distances, may be above 1
+        # Other scores for which lower is better, such as distances, may exceed 1
         is_error_share = score.endswith(tuple(f".{column.key}" for column in ERROR_COLUMNS))
         if replicates.min() >= 0:
             low = max(low, 0.0)
@@ -212,28 +212,28 @@ def slice_tables(
     cluster: str | None = None,
     slices: Sequence[Slices] | None = None,
 ) -> list[Table]:
-    """Return a table for each column of groups and metric, with a row per run and slice.
+    """Return one table for each group column and metric, with one row per run and slice.
 
-    Scores of classes and other parts are in a second table. A metric without a score to show has
-    none.
+    Scores of classes and other parts are in a second table. Tables without a score to show are left
+    out.
 
     Parameters
     ----------
     runs : sequence of Evaluation
         One or more runs.
     by : sequence of str
-        Columns of groups.
+        Group columns.
     columns : sequence of str or None
         The scores to show, or "all". Default: those that tables of several runs show.
     cluster : str or None
-        A column of clusters. The jackknife of intervals leaves out whole clusters.
+        A column of clusters. The jackknife then leaves out whole clusters.
     slices : sequence of Slices or None
-        The slices of the runs, if they are computed already; `by` then has one column.
+        The slices of each run, if already computed. `by` then has one column.
 
     Raises
     ------
     DataError
-        If a run has no counts of images, or lacks a column.
+        If a run has no per-image counts, or lacks a column.
     """
     tables = []
     for column in by:
@@ -256,13 +256,14 @@ def _slice_table(
     wanted: Sequence[str] | None,
     of_parts: bool,
 ) -> Table | None:
-    """Return the table of one metric and one column of groups, or None if no score is shown.
+    """Build the table of one metric's scores by slice, or return None if no score is to be shown.
 
-    Beside each score, a second column has its difference from the score on all images.
+    Each score is followed by its difference from the score on all images.
 
-    runs : all runs, for the footer; `slices` are of those that have the metric
+    runs : all runs, which are listed in the footer
+    slices : one for each run that has the metric
     wanted : the parameter `columns` of `slice_tables`
-    of_parts : True for the scores of parts, such as classes, instead of the overall scores
+    of_parts : if True, show per-part scores (parts are classes, for example), else overall scores
     """
     known = [score for score in slices[0].scores if score.startswith(f"{metric.name}.")]
     first_run = next(run for run in runs if metric.name in run.metrics)
@@ -299,9 +300,9 @@ def _scores_shown(
 ) -> list[str]:
     """Return those `known` scores of a metric that a table of slices shows.
 
-    `wanted` are names of scores, or "all"; None means those that tables of several runs show. With
-    `of_parts`, scores of classes and other parts are returned, and otherwise overall scores. The
-    run has the metric.
+    `wanted` has score names or "all"; None selects the scores that tables of several runs show. If
+    `of_parts` is True, only per-part scores (such as of classes) are returned; otherwise only
+    overall scores. `run` has the metric.
     """
     chosen: Sequence[str]
     if wanted is None:
@@ -312,7 +313,7 @@ def _scores_shown(
         chosen = score_names.names_meant(wanted, known)
     names = {score: score_names.score_name(score) for score in known if score in chosen}
     of_kind = {score: name for score, name in names.items() if name and bool(name.part) == of_parts}
-    shown = ("always", "several")  # unless the user named the scores
+    shown = ("always", "several")  # applies unless the user named the scores
     return [s for s, n in of_kind.items() if wanted is not None or n.column.shown in shown]
 
 
@@ -322,11 +323,11 @@ def _slice_rows(
     scores_by_part: Mapping[str, Mapping[str, str]],
     of_parts: bool,
 ) -> list[list[Cell]]:
-    """Return a run's rows of the table: all images, each slice, and the mean over the slices.
+    """Return a run's rows of a slice table: all images, each slice, and the mean over slices.
 
-    Each of these sets of images has one row for every part, whose scores `scores_by_part` names by
-    the `keys` of the table's columns. Overall scores are a single part with the name "". The rows
-    for all images have neither intervals nor differences.
+    Each of these image sets has one row per part. `scores_by_part` names its score for each of the
+    table's column `keys`. Overall scores form a single part named "". The rows for all images have
+    neither intervals nor differences.
     """
     undefined = ValueInterval(np.nan, np.nan, np.nan)
     on_all = {
@@ -345,8 +346,8 @@ def _slice_rows(
             part_cells = [part] if of_parts else []
             row: list[Cell] = [slices.name, name, *part_cells, size]
             for key in keys:
-                score = score_by_key.get(key, "")  # "": the part does not have it
-                # Slices are not competitors, so no cell is marked as best
+                score = score_by_key.get(key, "")  # "": the part has no such score
+                # Slices do not compete with each other, so no cell is marked as best
                 for number in scores.get(score, SliceScore(undefined, undefined)):
                     row.append(Estimate(*number, comparable=False))
             rows.append(row)
@@ -354,12 +355,12 @@ def _slice_rows(
 
 
 def group_table(run: Evaluation, metric: str, by: str) -> Table:
-    """Return a table of scores for each group of a run's images, such as the images of a patient.
+    """Return a table of a metric's scores on each group of images, such as those of one patient.
 
-    There is a row for each group in the column `by`, and for each part of the metric, such as a
-    class. It has the scores that are computed from all images of the group together. If a score
-    also exists for single images, its mean over the images of the group follows. Each different
-    number of a column is a group, unless `by` gives the limits of ranges.
+    It has one row for each group in the column `by` and each part of the metric (such as a class).
+    Scores are computed from all images of the group together. If a score also exists per image, its
+    mean over the images of the group follows. In a numeric column, each distinct number is a group,
+    unless `by` gives the limits of ranges.
     """
     scorer = registry.get(metric)
     groups = partition(run.records, by, uncut=True)
@@ -403,10 +404,10 @@ def group_table(run: Evaluation, metric: str, by: str) -> Table:
 def score_drawn(
     runs: Sequence[Evaluation], slices: Sequence[Slices], metric: str | None = None
 ) -> str:
-    """Choose the score that a plot of slices draws, and return its name, such as "boundary.ods".
+    """Return the name of the score to draw in a plot of slices, such as "boundary.ods".
 
-    It is the first score, of any or of the given metric, that tables of the first run show and that
-    all runs have on their slices. Raises DataError if there is none.
+    It is the first score that tables of the first run show and that all runs have on their slices.
+    If `metric` is given, only its scores are considered. Raises DataError if there is none.
     """
     shared = [name for name in slices[0].scores if all(name in s.scores for s in slices)]
     for name in score_names.usual_scores(runs[0], shared):
