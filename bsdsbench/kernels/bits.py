@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bsdsbench.kernels.arrays import U8, Bool
+from bsdsbench.kernels.arrays import I8, U8, Bool
 from bsdsbench.kernels.jit import inner, kernel
 
 # Constants of a module compile faster than a call of np.uint64 in a kernel.
@@ -20,7 +20,7 @@ def ones(word):
     word -= word >> ONE & _PAIRS
     word = (word & _FOURS) + (word >> _TWO & _FOURS)
     word = (word + (word >> _FOUR)) & _BYTES
-    return np.int64(word * _SUM >> _TOP_BYTE)
+    return word * _SUM >> _TOP_BYTE
 
 
 def pack(bmap: Bool) -> U8:
@@ -41,28 +41,37 @@ def unpack(words: U8, cols: int) -> Bool:
     return np.unpackbits(row_bytes, axis=1, count=cols, bitorder="little").view(np.bool_)
 
 
-@kernel(_nrt=False)
-def count_set_bits(bits, kind, n_set):
+def count_set_bits(bits: U8, kind: I8 | None = None, n_kinds: int = 1) -> I8:
     """Count, for each bit, the rows of each of K kinds in which it is set.
 
-    bits uint64 (rows, words): bit j of a row is bit j & 63 of word j >> 6.
-    kind int64 (rows,): the kind of each row, 0 .. K - 1.
-    n_set int64 (K, 64 words): 0 on entry; n_set[k, j] receives the number of rows of kind k in
-        which bit j is set.
+    bits (rows, words): bit j of a row is bit j & 63 of word j >> 6.
+    kind (rows,): the kind of each row, 0 .. K - 1; by default all rows are of one kind.
 
-    Bits are set in long runs, so only the ends of runs are visited: each start counts 1, and each
-    end -1. Then sums from left to right turn these into counts.
+    Returns an array (K, 64 words).
+    """
+    rows, words = bits.shape
+    first_group = np.zeros(rows, np.int64) if kind is None else kind * words
+    steps = np.zeros((n_kinds * words, 64), np.int64)
+    _count_steps(bits, first_group, steps)
+    return np.cumsum(steps, axis=1).reshape(n_kinds, -1)
+
+
+@kernel(_nrt=False)
+def _count_steps(bits, first_group, steps):
+    """Count, for each group of words and each bit, how many more words have the bit than the last.
+
+    bits uint64 (rows, words): word k of a row belongs to the group first_group[row] + k.
+    first_group int64 (rows,).
+    steps int64 (groups, 64): 0 on entry; element [g, j] receives the number of words of group g in
+        which bit j is set, minus the number of those in which bit j - 1 is set.
+
+    Bits are set in long runs, so only the ends of runs are visited.
     """
     for row in range(bits.shape[0]):
-        last_bit = np.uint64(0)  # of the word before
-        for word in range(bits.shape[1]):
-            x = bits[row, word]
-            run_ends = x ^ (x << ONE | last_bit)  # the bits that differ from the bit before
-            last_bit = x >> np.uint64(63)
+        for k in range(bits.shape[1]):
+            word, group = bits[row, k], first_group[row] + k
+            run_ends = word ^ (word << ONE)  # the bits that differ from the bit before
             while run_ends:  # one set bit after another, the lowest first
                 lowest = run_ends & (~run_ends + ONE)
-                n_set[kind[row], (word << 6) + ones(lowest - ONE)] += 1 if x & lowest else -1
+                steps[group, ones(lowest - ONE)] += 1 if word & lowest else -1
                 run_ends ^= lowest
-    for k in range(len(n_set)):  # from the differences of neighbouring bits to the counts
-        for j in range(1, n_set.shape[1]):
-            n_set[k, j] += n_set[k, j - 1]

@@ -62,9 +62,10 @@ def levels(values: NDArray[Any], thresholds: F8) -> NDArray[np.int16]:
     if flat.dtype.kind == "u":
         level = _lookup_table(flat.dtype, key).take(flat)
     else:
-        level, work_space = np.zeros(flat.size, np.int16), np.empty(flat.size, np.int32)
+        level = np.zeros(flat.size, np.int16)
         n, _, _, first, padded, halvings = _buckets(key)
-        _float_levels(flat, first, padded, halvings, float(n), work_space, level)
+        reaching = np.flatnonzero(flat >= padded[:1]).view(np.uint64)
+        _float_levels(flat, reaching, first, padded, halvings, float(n), level)
     return level.reshape(np.shape(values))
 
 
@@ -162,36 +163,31 @@ def _buckets(thresholds: bytes) -> _Buckets:
 
 
 @kernel(_nrt=False)
-def _float_levels(values, first, thresholds, halvings, n_buckets, reaching, levels):
+def _float_levels(values, reaching, first, thresholds, halvings, n_buckets, levels):
     """Write the level of each value, the number of thresholds t with value >= t, into `levels`.
 
     Buckets of equal width divide [0, 1]. The bucket of a value gives the first thresholds that may
-    exceed it, and a bisection among the thresholds of this bucket finds the level. Values below the
-    lowest threshold keep the level 0.
+    exceed it, and a bisection among the thresholds of this bucket finds the level.
 
     values float32 or float64 (N,): values outside [0, 1] are put into the first or last bucket.
+    reaching uint64: the indices of the values that reach the lowest threshold. The levels of the
+        others are not written.
     first int64 (n_buckets + 2,): bucket b has the thresholds first[b] to first[b + 1] - 1.
     thresholds float64: in ascending order, padded with NaN.
     halvings: number of comparisons that find a level within the fullest bucket.
     n_buckets: a power of two, as a float. The bucket of a value v is floor(v * n_buckets), so that
         v = 1 has one more bucket of its own.
-    reaching int32 (N,): work space, the indices of the values that reach the lowest threshold.
     levels int16 (N,): 0 on entry.
     """
-    n = np.uint64(0)
-    for p in range(values.size):  # no branch, which the processor could not predict
-        reaching[n] = p
-        n += np.uint64(np.float64(values[p]) >= thresholds[0])
-    for pixel in reaching[:n]:
-        p = np.uint64(pixel)
+    for p in reaching:
         value = np.float64(values[p])
         scaled = value * n_buckets
         scaled = scaled if scaled > 0.0 else 0.0
         scaled = scaled if scaled < n_buckets else n_buckets
-        level = first[np.uint64(np.int64(scaled))]  # thresholds of the lower buckets
+        level = first[np.int64(scaled)]  # thresholds of the lower buckets
         for h in range(halvings - 1, -1, -1):
-            step = np.int64(1) << h
-            level += step * (value >= thresholds[np.uint64(level + step - 1)])
+            step = 1 << h
+            level += step * (value >= thresholds[level + step - 1])
         levels[p] = level
 
 

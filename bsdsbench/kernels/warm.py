@@ -46,13 +46,14 @@ def _empty_problem() -> tuple[Steps, Truth]:
     Its arrays have the types of a real input, so that kernels called with it are compiled for these
     types. It is built without calling a kernel.
     """
-    from bsdsbench.kernels.matching.graph import disk, empty_tiles
+    from bsdsbench.kernels.matching.graph import disk, number_vertices
     from bsdsbench.kernels.matching.matching import Steps, Truth
 
-    shape, start, no_pixel = (1, 1), np.zeros(2, np.int64), np.empty(0, np.int32)
-    tiles, near = empty_tiles(shape, 1), np.zeros((1, 1), np.uint64)
-    steps = Steps(start, no_pixel, np.empty(0, np.bool_), False, no_pixel, tiles[0])
-    return steps, Truth(shape, start, no_pixel, tiles, disk(1.0, shape), near, near)
+    shape, near = (1, 1), np.zeros((1, 1), np.uint64)
+    vertices = number_vertices(near[None], 1, 1)
+    start, nothing = np.zeros(2, np.int64), np.zeros(0, np.uint32)
+    steps = Steps(start, nothing, np.zeros(0, np.bool_), nothing, False, vertices)
+    return steps, Truth(shape, vertices, disk(1.0, shape), near, near)
 
 
 def _compile_matching() -> None:
@@ -65,13 +66,10 @@ def _compile_matching() -> None:
 def _compile_remaining_kernels() -> None:
     """Compile the kernels of thresholds, thinning, ground truth and counts, by calling them."""
     from bsdsbench.kernels.bits import count_set_bits
-    from bsdsbench.kernels.matching.matching import prepare_truth, steps_within_reach
     from bsdsbench.kernels.thinning import thinning_events
     from bsdsbench.kernels.thresholding import levels
 
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends this process without a message
-    _, truth = _empty_problem()
-    count_set_bits(truth.near, np.zeros(1, np.int64), np.zeros((1, 64), np.int64))
+    count_set_bits(np.zeros((1, 1), np.uint64))
     soft = np.eye(4)
-    events = thinning_events(levels(soft, np.array([0.5])), 1).events
-    steps_within_reach(events, prepare_truth(soft[None] > 0, 1.0), gt_enters=False)
+    thinning_events(levels(soft, np.array([0.5])), 1)

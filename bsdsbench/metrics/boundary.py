@@ -378,7 +378,7 @@ def boundary_counts(
     widest = prepare_truth(gt_maps, max(radii))  # for the largest tolerance
     thresholds, events, size = threshold_events(pred, shape, protocol, widest.near, dropped, valid)
     has_whole_image = protocol.whole_image and pred.kind != "segs"
-    total_gt = np.full(thresholds.size, widest.pixel.size)
+    total_gt = np.full(thresholds.size, widest.vertices.pixel.size)
     tables = []  # one table (T, 4) for each tolerance
     for radius in radii:
         target = widest if radius == max(radii) else prepare_truth(gt_maps, radius)

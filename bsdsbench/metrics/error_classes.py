@@ -73,13 +73,13 @@ def pixel_classes(
     is_predicted = steps.row_of.ravel() >= 0  # at any step
     pred_pixel = np.flatnonzero(is_predicted)
     is_drawn = is_predicted.copy()  # predicted or annotated
-    is_drawn[target.pixel] = True
+    is_drawn[target.vertices.pixel] = True
     pixel = np.flatnonzero(is_drawn)
     classes = np.zeros((pixel.size, n_steps), np.uint8)  # a row for each pixel that is drawn
 
     # Write the missed pixels first, then the false ones, then the matched ones, which may be missed
     # by another annotator
-    rows = np.searchsorted(pixel, target.pixel)
+    rows = np.searchsorted(pixel, target.vertices.pixel)
     for code, missed in _missed_steps(steps, errors).items():
         missed_by_any = np.zeros((pixel.size, missed.shape[1]), np.uint64)  # a bit for each step
         np.bitwise_or.at(missed_by_any, rows, missed)
@@ -104,7 +104,7 @@ def pixel_classes(
     ascending = slice(None, None, 1 if steps.backwards else -1)
     matched_gt = steps.matched_gt[ascending]
     matched_pred = np.count_nonzero(is_matched, axis=0)[ascending]
-    total_gt = np.full_like(matched_gt, target.pixel.size)
+    total_gt = np.full_like(matched_gt, target.vertices.pixel.size)
     matches = np.stack([matched_gt, total_gt, matched_pred, size[::-1]], axis=-1)
     changes = changes_of(classes[:, ascending], shape, pixel)
     return {"steps": DrawnSteps(thresholds, matches, *changes, areas=False)}
@@ -184,7 +184,7 @@ def boundary_errors(
     thresholds, events, size = threshold_events(pred, shape, protocol, around.near, dropped, valid)
     agreement = unmatched.agreement_of(target)
     errors = unmatched.classify_steps(events, size, target, around, agreement)
-    total_gt = np.full(thresholds.size, target.pixel.size)
+    total_gt = np.full(thresholds.size, target.vertices.pixel.size)
     matches = np.column_stack([errors.matched_gt, total_gt, errors.matched_pred, size])
     agreement_pixels = np.bincount(agreement + 1, minlength=4)[1:]  # without NO_CLASS, -1
     tables = {  # in order of ascending thresholds; steps begin at the highest

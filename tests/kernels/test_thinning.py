@@ -46,12 +46,12 @@ def test_same_as_scikit_image(shape, density):
     assert np.array_equal(thin_map(bmap), skimage_thin(bmap))
 
 
-def test_removals_come_before_additions():
+def test_changes_of_a_stack_from_the_last_map_to_the_first():
     maps = np.array([[[True, False, True]], [[False, True, False]]])
     start, pixel, added = stack_events(maps)
     assert start.tolist() == [0, 1, 4]
-    assert pixel.tolist() == [1, 1, 0, 2]
-    assert added.tolist() == [True, False, True, True]
+    assert pixel.tolist() == [1, 0, 1, 2]
+    assert added.tolist() == [True, True, False, True]
 
 
 def test_no_maps_no_events():

@@ -40,7 +40,7 @@ from bsdsbench.errors import DataError
 from bsdsbench.kernels.arrays import F8, I4, I8, U4, U8, Bool
 from bsdsbench.kernels.bits import ONE, ones, pack, unpack
 from bsdsbench.kernels.distances.limits import with_tolerance
-from bsdsbench.kernels.jit import inner, kernel
+from bsdsbench.kernels.jit import inner
 
 UNREACHED = 2**61  # distance of a vertex that no path has reached; paths are shorter
 EDGES_UNKNOWN = 2**32 - 1  # `first_edge` of a vertex whose edges are not in the arena
@@ -50,7 +50,9 @@ _SUM_BITS = 60
 _MAX_REACH = 1800  # px
 _ARENA_EDGES = 4 << 20  # edges that are kept per side, at 12 bytes each
 _NO_VALUES = np.zeros(0, np.int64)
-_THREE, _SEVEN, _LAST_BIT = map(np.uint64, (3, 7, 63))
+_THREE, _SIX, _SEVEN, _LAST_BIT = map(np.uint64, (3, 6, 7, 63))
+_HASH_SHIFTS = tuple(map(np.uint64, (30, 27, 31)))
+_HASH_FACTORS = tuple(map(np.uint64, (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)))
 
 # Odd random 64-bit constants, by which the hash multiplies pixels and annotators
 PRED = np.uint64(0xD6E8FEB86659FD93)
@@ -79,42 +81,54 @@ NODE_DTYPE = _record(
 )
 # A tile of 8 x 8 pixels: bit 8 (row & 7) + (col & 7) of a word stands for the pixel (row, col).
 # `bits` are the vertices in the tile, `live` those to which edges lead at the current step, and
-# `before` is the number of vertices in all earlier tiles.
-TILE_DTYPE = _record([("bits", "u8"), ("live", "u8"), ("before", "u4")])
+# `before` is the number of vertices in all earlier tiles, if there are any in this tile.
+TILE_DTYPE = _record([("bits", "u8"), ("live", "u8"), ("before", "u8")])
 # The edges of a vertex are a list in the arena. Its first element is a header: the `weight` of the
 # header is the index of the vertex, and its `to` is where the list ends. The dtype is packed,
 # because the speed of searches is limited by memory.
 EDGE_DTYPE = _record([("weight", "i8"), ("to", "u4")], align=False)
 
 
+class Vertices(NamedTuple):
+    """The pixels that are on in A maps, numbered map by map and tile by tile."""
+
+    tiles: NDArray[np.void]  # TILE_DTYPE (A, tiles): the vertices of each map, in a frame of tiles
+    ends: I8  # (A + 1,): map k has the vertices ends[k] : ends[k + 1]
+    pixel: U8  # (vertices,): the flat index of each vertex in its map
+    place: U8  # (vertices,): bit b of tile t is the place 64 t + b
+
+
 class Side(NamedTuple):
     """One vertex set of the graph: n vertices, tile by tile, and row by row in a tile."""
 
-    pixel: I4  # (n,): flat index in the (H, W) image
-    tile: NDArray[np.void]  # TILE_DTYPE: row by row, and one more tile, whose `before` is n
+    pixel: U8  # (n,): the flat index of each vertex in the (H, W) image
+    place: U8  # (n,): its tile and its bit, see Vertices
+    tile: NDArray[np.void]  # TILE_DTYPE (tiles,)
     factor: np.uint64  # PRED or GT: the hash multiplies the pixels of this side by it
     node: NDArray[np.void]  # NODE_DTYPE (n,): the fields of a vertex that a search uses
     edge: NDArray[np.void]  # EDGE_DTYPE: the arena
-    used: I8  # (1,): length of the filled part of the arena
+    used: U8  # (1,): length of the filled part of the arena
+    last_start: np.uint64  # the last index in the arena at which a list of edges may begin
     bits: U8  # (n, words): the steps at which a vertex was matched
-    nearest: I4  # (n,): least cost of a vertex's edges, -1 without edges; set when they are found
     value: I8  # (n,): added to the weights of a vertex's edges; (0,) if nothing is added
 
 
 class Geometry(NamedTuple):
     """The constants by which edges are found and weighted, for both sides.
 
-    C is the cost of a missing pair, c the cost of a pair, and R the reach in whole pixels.
+    C is the cost of a missing pair, c the cost of a pair, and R the reach in whole pixels. The
+    block of a vertex are the T x T tiles around it that hold its disk, T = 2 K + 1.
     """
 
-    cols: int  # of the image
-    tile_rows: int  # rows and columns of tiles
-    tile_cols: int
-    reach: int  # R of the disk
-    mask: U8  # (8, 8, T, T): see Disk
+    cols: np.uint64  # of the image
+    tile_cols: np.uint64  # columns of tiles, with the frame
+    block: np.uint64  # T
+    corner_tile: np.uint64  # index of a tile minus that of the first tile of its block
+    corner_pixel: np.uint64  # the same for the flat index of a tile's first pixel
+    margin: np.uint64  # 8 K - R
+    reach: np.uint64  # R
+    mask: U8  # (64, T T): see Disk
     gain: I8  # ((2R + 1)^2,): (C - c) * 2^shift for each offset between the pixels, row by row
-    top_gain: int  # C * 2^shift
-    shift: int
     salt: np.uint64  # the part of the hash that depends on the annotator
     drop: np.uint64  # 64 - bits: the number of low bits of the hash that are dropped
 
@@ -127,15 +141,16 @@ class Work(NamedTuple):
     front_dist: I8  # their distances
     front_place: U4  # index of each vertex in `front`
     reached: U4  # opposite vertices with a distance
-    waiting: U4  # entering vertices that need a search
-    freed: I4  # opposite vertices that lost their mate when pixels left, see matching.py
+    entering: U4  # predicted vertices that enter at a step, see matching.py
+    freed: U4  # ground-truth vertices that lost their mate when pixels left
+    before: U8  # (n + 1, words): the bits of the steps before each step
 
 
 class Disk(NamedTuple):
     """The pixels within reach of a pixel. R is the reach in whole pixels."""
 
     half: I4  # (2R + 1,): half the width of each row
-    mask: U8  # (8, 8, T, T): the disk as bits, for each place of its centre in a tile; `tile_mask`
+    mask: U8  # (64, T T): the disk as bits, for each place of its centre in a tile; `tile_mask`
     cost: I8  # (2R + 1, 2R + 1): round(100 d) for each offset, outside the disk too
     lost: int  # C, the cost of a missing pair
 
@@ -198,9 +213,9 @@ def tile_mask(allowed: Bool) -> U8:
     allowed (2 R + 1, 2 R + 1): the neighbourhood, for example a disk: True for each offset of a
         neighbour from the pixel. The offset (0, 0) is in the middle.
 
-    Returns a uint64 array (8, 8, T, T). Its element [r, c] is a block of T x T tiles, which holds
-    the neighbourhood of pixel (r, c) of the block's middle tile. T is the smallest odd number of
-    tiles for which every such neighbourhood fits into the block. Each tile is one word: bit
+    Returns a uint64 array (64, T T). Its row 8 r + c is a block of T x T tiles, row by row, which
+    holds the neighbourhood of pixel (r, c) of the block's middle tile. T is the smallest odd number
+    of tiles for which every such neighbourhood fits into the block. Each tile is one word: bit
     8 i + j stands for pixel (i, j) of the tile.
     """
     reach = len(allowed) // 2
@@ -219,7 +234,7 @@ def tile_mask(allowed: Bool) -> U8:
     rows_of_tiles = blocks.reshape(8, 8, n_tiles, 8, n_tiles, 8)
     row_bytes = np.packbits(rows_of_tiles, axis=-1, bitorder="little")
     tiles = np.ascontiguousarray(row_bytes[..., 0].swapaxes(3, 4))
-    return tiles.view("<u8")[..., 0].astype(np.uint64, copy=False)
+    return tiles.view("<u8").astype(np.uint64, copy=False).reshape(64, -1)
 
 
 def new_geometry(shape: tuple[int, int], reach: Disk, n_gt: int, annotator: int) -> Geometry:
@@ -251,22 +266,39 @@ def new_geometry(shape: tuple[int, int], reach: Disk, n_gt: int, annotator: int)
         raise DataError(
             f"max_dist of {reach.lost / 1e4:g} px with {n_gt} pixels: too large to match exactly"
         )
-    shift = tie_bits + count_bits
+    gain = (reach.lost - reach.cost.ravel()) << (tie_bits + count_bits)
+    salt = annotator * _ANNOTATOR & 2**64 - 1
+    return geometry_of(shape, reach.mask, gain, salt, tie_bits)
+
+
+def geometry_of(shape: tuple[int, ...], mask: U8, gain: I8, salt: int, tie_bits: int) -> Geometry:
+    """Build a `Geometry` from its fields, for maps of `shape` and ties of `tie_bits` bits."""
+    cols, block, reach = shape[1], math.isqrt(mask.shape[1]), math.isqrt(gain.size) // 2
+    frame = block // 2
+    tile_cols = (cols + 7) // 8 + 2 * frame
     return Geometry(
-        cols=shape[1],
-        tile_rows=(shape[0] + 7) // 8,
-        tile_cols=(shape[1] + 7) // 8,
-        reach=len(reach.cost) // 2,
-        mask=reach.mask,
-        gain=(reach.lost - reach.cost.ravel()) << shift,
-        top_gain=reach.lost << shift,
-        shift=shift,
-        salt=np.uint64(annotator * _ANNOTATOR & 2**64 - 1),
+        cols=np.uint64(cols),
+        tile_cols=np.uint64(tile_cols),
+        block=np.uint64(block),
+        corner_tile=np.uint64(frame * (tile_cols + 1)),
+        corner_pixel=np.uint64(8 * frame * (cols + 1)),
+        margin=np.uint64(8 * frame - reach),
+        reach=np.uint64(reach),
+        mask=mask,
+        gain=gain,
+        salt=np.uint64(salt),
         drop=np.uint64(64 - tie_bits),
     )
 
 
-def new_arena(n_vertices: int, n_opposite: int, n_offsets: int) -> NDArray[np.void]:
+class Arena(NamedTuple):
+    """An array in which the edges of one side's vertices are kept."""
+
+    edge: NDArray[np.void]  # EDGE_DTYPE
+    last_start: np.uint64  # the last index at which the edges of a vertex may begin
+
+
+def new_arena(n_vertices: int, n_opposite: int, n_offsets: int) -> Arena:
     """Allocate an arena, the array in which the edges of one side's vertices are kept.
 
     n_vertices: number of vertices of the side.
@@ -274,59 +306,62 @@ def new_arena(n_vertices: int, n_opposite: int, n_offsets: int) -> NDArray[np.vo
     n_offsets: number of pixels within the radius of a pixel. A vertex has at most as many edges as
         the smaller of these two numbers.
 
-    Returns an EDGE_DTYPE array. It has at most _ARENA_EDGES elements, unless the edges of a single
-    vertex need more.
+    It has at most _ARENA_EDGES elements, unless the edges of a single vertex need more.
     """
     list_size = min(n_offsets, n_opposite) + 1  # the most edges that a vertex has, and their header
-    size_for_all = n_vertices * list_size
-    return np.empty(max(min(_ARENA_EDGES, size_for_all), list_size), EDGE_DTYPE)
+    size = max(min(_ARENA_EDGES, n_vertices * list_size), list_size)
+    return Arena(np.empty(size, EDGE_DTYPE), np.uint64(size - list_size))
 
 
 def new_side(
-    pixel: I4,
-    tile: NDArray[np.void],
+    vertices: Vertices,
+    k: int,
     factor: np.uint64,
-    edge: NDArray[np.void],
+    arena: Arena,
     words: int,
     value: I8 = _NO_VALUES,
 ) -> Side:
     """Allocate a side (one of the two sets of vertices) of a matching.
 
-    pixel, tile, factor, edge, value: the fields of `Side` with these names. By default no value is
-        added to the weights of edges.
+    vertices, k: the vertices of map k.
+    factor, value: the fields of `Side` with these names. By default no value is added to the
+        weights of edges.
+    arena: from `new_arena`.
     words: number of uint64 words that hold, as bits, the steps at which a vertex is matched.
 
     The array `node`, which holds the mates and duals of the vertices, is not initialised here;
     `clear_matching` does that.
     """
-    n = pixel.size
+    own = slice(vertices.ends[k], vertices.ends[k + 1])
+    pixel = vertices.pixel[own]
     return Side(
         pixel=pixel,
-        tile=tile,
+        place=vertices.place[own],
+        tile=vertices.tiles[k],
         factor=factor,
-        node=np.empty(n, NODE_DTYPE),
-        edge=edge,
-        used=np.zeros(1, np.int64),
-        bits=np.zeros((n, words), np.uint64),
-        nearest=np.zeros(n, np.int32),
+        node=np.empty(pixel.size, NODE_DTYPE),
+        edge=arena.edge,
+        used=np.zeros(1, np.uint64),
+        last_start=arena.last_start,
+        bits=np.zeros((pixel.size, words), np.uint64),
         value=value,
     )
 
 
-def new_work(n_vertices: int) -> Work:
+def new_work(n_vertices: int, n_steps: int) -> Work:
     """Allocate the arrays for searches between sides of at most `n_vertices` vertices each."""
-    tight, front, front_place, reached, waiting = np.empty((5, n_vertices + 1), np.uint32)
-    front_dist, freed = np.empty(n_vertices + 1, np.int64), np.empty(n_vertices, np.int32)
-    return Work(tight, front, front_dist, front_place, reached, waiting, freed)
+    tight, front, front_place, reached, entering, freed = np.empty((6, n_vertices + 1), np.uint32)
+    front_dist = np.empty(n_vertices + 1, np.int64)
+    before = pack(np.tri(n_steps + 1, n_steps, -1, np.bool_))
+    return Work(tight, front, front_dist, front_place, reached, entering, freed, before)
 
 
 @inner
 def clear_matching(side, dual):
     """Make all vertices of a side free (unmatched), and forget the edges that were found.
 
-    side: a Side, whose fields `node` and `used` are written.
-    dual: the dual that the vertices get. It is 0 if they are in the map. If they are not in the map
-        yet, it is UNREACHED, which keeps paths away from them.
+    The vertices get the dual `dual`. It is 0 if they are in the map. If they are not in the map
+    yet, it is UNREACHED, which keeps paths away from them.
     """
     nodes, side.used[0] = side.node, 0
     for i in range(nodes.size):
@@ -342,100 +377,48 @@ def forget_edges(nodes, edges, used):
         marked as EDGES_UNKNOWN, so that a search that needs its edges finds them again.
     edges EDGE_DTYPE: the arena. It holds one list after another, each of a header, which names the
         vertex and the end of the list, and the edges of the vertex.
-    used int64 (1,): the length of the filled part of the arena; set to 0.
+    used uint64 (1,): the length of the filled part of the arena; set to 0.
     """
-    header = np.int64(0)
+    header = np.uint64(0)
     while header < used[0]:
         nodes[edges[header].weight].first_edge = EDGES_UNKNOWN
-        header = np.int64(edges[header].to)
+        header = np.uint64(edges[header].to)
     used[0] = 0
 
 
-def empty_tiles(shape: tuple[int, ...], n_maps: int) -> NDArray[np.void]:
-    """Allocate the tiles (8 x 8 pixels each) of maps of `shape` (H, W) in which no pixel is on.
-
-    Returns a TILE_DTYPE array (n_maps, tiles + 1). Each map has one more tile at its end, see
-    `Side.tile`.
-    """
-    rows, cols = shape
-    n_tiles = ((rows + 7) // 8) * ((cols + 7) // 8)
-    return np.zeros((n_maps, n_tiles + 1), TILE_DTYPE)
-
-
-@kernel(_nrt=False)
-def write_vertices(bits, cols, tiles, ends, pixel):
+def number_vertices(bits: U8, cols: int, reach: int) -> Vertices:
     """Number the pixels that are on in A maps as vertices, map by map and tile by tile.
 
-    A tile is a square of 8 x 8 pixels.
-
-    bits uint64 (A, H, words): the maps, from `bits.pack`.
+    bits (A, H, words): the maps, from `bits.pack`.
     cols: number of columns of a map.
-    tiles TILE_DTYPE (A, tiles + 1): 0 on entry. The field `bits` receives the maps, and `live` a
-        copy of them; `before` receives the number of the map's vertices in earlier tiles.
-    ends int64 (A + 1,): map k has the vertices ends[k] : ends[k + 1].
-    pixel int32 (ends[-1],): receives the flat index of each vertex in its map.
+    reach: the largest reach, in pixels, with which the vertices are matched.
     """
-    tile_cols = (cols + 7) >> 3
-    for a in range(len(tiles)):
-        tile = tiles[a]
-        for row in range(bits.shape[1]):
-            shift = np.uint64((row & 7) << 3)
-            for word in range(bits.shape[2]):  # each byte of the word is a row of another tile
-                rest, k = bits[a, row, word], (row >> 3) * tile_cols + (word << 3)
-                while rest:  # byte by byte, from the first of the word's eight tiles on
-                    tile[k].bits |= (rest & np.uint64(255)) << shift
-                    rest >>= np.uint64(8)
-                    k += 1
-        number_pixels(tile, cols, pixel[ends[a] :])
-
-
-@inner
-def number_pixels(tile, cols, pixel):
-    """Give each set pixel of a bitmap the number of a vertex, and return how many there are.
-
-    Pixels are numbered tile by tile, from 0.
-
-    tile TILE_DTYPE (tiles + 1,): 8 x 8 pixels each, with the bitmap in the field `bits`; the last
-        tile is empty. Each receives in `before` the number of vertices in earlier tiles, and in
-        `live` a copy of `bits`.
-    cols: number of columns of the image.
-    pixel int32: receives the flat pixel index of each vertex.
-    """
-    tile_cols, n = (cols + 7) >> 3, 0
-    for k in range(tile.size):
-        rest = tile[k].bits
-        tile[k].live, tile[k].before = rest, n
-        if rest:  # an empty tile needs no flat index of its top left pixel
-            first = (k // tile_cols << 3) * cols + (k % tile_cols << 3)
-        while rest:
-            bit = ones((rest & (~rest + ONE)) - ONE)  # the index of the lowest set bit
-            pixel[n] = first + (bit >> 3) * cols + (bit & 7)
-            rest &= rest - ONE
-            n += 1
-    return n
-
-
-@inner
-def row_col(pixel, cols):
-    """Return the row and the column of a flat pixel index, in an image of `cols` columns.
-
-    Both are uint64, because for a signed index numba would test at each access whether it is
-    negative.
-    """
-    width = np.uint32(cols)
-    row = np.uint32(pixel) // width
-    return np.uint64(row), np.uint64(np.uint32(pixel) - row * width)
-
-
-@inner
-def tile_and_bit(row, col, cols):
-    """Return the index of the tile of a pixel, and a uint64 with the pixel's bit set.
-
-    `row` and `col` are uint64, `cols` is the number of columns of the image.
-    """
-    tile_cols = (np.uint64(cols) + _SEVEN) >> _THREE
-    bit = ONE << ((row & _SEVEN) << _THREE | col & _SEVEN)
-    return (row >> _THREE) * tile_cols + (col >> _THREE), bit
+    n_maps, rows, words = bits.shape
+    tile_rows, tile_cols, frame = (rows + 7) // 8, (cols + 7) // 8, (reach + 7) // 8
+    # A byte is a row of a tile. The eight bytes of each tile are put next to each other.
+    row_bytes = np.zeros((n_maps, 8 * tile_rows, 8 * words), np.uint8)
+    row_bytes[:, :rows] = bits.astype("<u8", copy=False).view(np.uint8)
+    by_tile = row_bytes.reshape(n_maps, tile_rows, 8, 8 * words)[..., :tile_cols].swapaxes(2, 3)
+    tiles = np.zeros((n_maps, tile_rows + 2 * frame, tile_cols + 2 * frame), TILE_DTYPE)
+    inside = tiles[:, frame : frame + tile_rows, frame : frame + tile_cols]
+    inside["bits"] = inside["live"] = np.ascontiguousarray(by_tile).view("<u8")[..., 0]
+    flat = tiles.reshape(n_maps, -1)
+    occupied = np.flatnonzero(flat["bits"].astype(np.bool_))
+    is_on = np.unpackbits(flat["bits"].ravel()[occupied].view(np.uint8), bitorder="little")
+    bit = np.flatnonzero(is_on.view(np.bool_))  # 64 k + b is bit b of the occupied tile k
+    k = bit >> 6
+    n_in_tile = np.bincount(k, minlength=occupied.size)
+    n_before = np.append(0, np.cumsum(n_in_tile))  # in all maps
+    ends = n_before[np.searchsorted(occupied, flat.shape[1] * np.arange(n_maps + 1))]
+    map_of_tile = occupied // flat.shape[1]
+    flat["before"].flat[occupied] = n_before[:-1] - ends[map_of_tile]
+    tile = occupied - flat.shape[1] * map_of_tile
+    row, col = np.divmod(tile, tile_cols + 2 * frame)
+    corner = 8 * ((row - frame) * cols + col - frame)  # the flat index of its first pixel
+    offset = np.add.outer(cols * np.arange(8), np.arange(8)).ravel()  # of each bit from the corner
+    pixel = corner.take(k) + offset.take(bit & 63)
+    place = (64 * (tile - np.arange(occupied.size))).take(k) + bit
+    return Vertices(flat, ends, pixel.view(np.uint64), place.view(np.uint64))
 
 
 def within_reach(bmap: Bool, half: I4) -> Bool:
@@ -484,90 +467,52 @@ def bits_within_reach(bits: U8, half: I4) -> U8:
 
 
 @inner
-def _mix(x):
-    """Return a hash of a uint64 number (the finaliser of SplitMix64)."""
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
+def find_edges(vertex, side, opposite, geometry):
+    """Find the edges of a vertex of one side, and write them into the side's array of edges.
 
+    The edges lead to the vertices of the other side that lie within the radius and are in the map
+    at the current step (the `live` ones).
 
-@inner
-def _add_values(edges, begin, end, value, opposite_values):
-    """Add the values of its two vertices to the weight of each edge of one vertex, in place.
-
-    edges EDGE_DTYPE: the edges of many vertices; those of this vertex are edges[begin:end].
-    value: the value of this vertex, an integer.
-    opposite_values int64: the values of all vertices of the other side.
-
-    Returns the largest weight after the additions, or -1 if there are no edges.
-    """
-    best = np.int64(-1)
-    for e in range(begin, end):
-        edges[e].weight += value + opposite_values[edges[e].to]
-        best = max(best, edges[e].weight)
-    return best
-
-
-@inner
-def find_edges(start, stop, side, opposite, geometry):
-    """Find the edges of some vertices of one side, and write them into the side's array of edges.
-
-    The edges of a vertex lead to the vertices of the other side that lie within the radius and are
-    in the map at the current step (the `live` ones).
-
-    start, stop: the vertices are start .. stop - 1.
-    side, opposite: the side (vertex set) of these vertices, and the other side. For each vertex,
-        `first_edge` in `side.node` receives the index of the header of its edges, and
-        `side.nearest` the cost of its cheapest edge, or -1 if it has no edge.
+    side, opposite: the side (vertex set) of the vertex, and the other side. The field `first_edge`
+        of the vertex in `side.node` receives the index of the header of its edges.
     geometry: how far edges reach, and how they are weighted.
 
     If the array of edges might not have room for all edges of a vertex, it is emptied first. Then
     the edges of earlier vertices are unknown again, see `forget_edges`.
     """
-    nodes, edges, nearest, tile = side.node, side.edge, side.nearest, opposite.tile
-    # Unsigned, because every access by a signed index would test whether it counts from the end
-    gains, reach, factor = geometry.gain, np.uint64(geometry.reach), opposite.factor
-    tiles_aside, width = np.uint64(geometry.mask.shape[2] // 2), ONE + reach + reach
-    cols, tile_cols = np.uint64(geometry.cols), np.uint64(geometry.tile_cols)
-    last_y, last_x = np.uint64(geometry.tile_rows) - ONE, tile_cols - ONE
-    max_edges = min(gains.size, opposite.pixel.size)
-    end = np.uint64(side.used[0])
-    for i in range(start, stop):
-        if np.int64(end) + max_edges >= edges.size:
-            side.used[0] = end
-            forget_edges(nodes, edges, side.used)
-            end = np.uint64(0)
-        header = end
-        end += ONE
-        row, col = row_col(side.pixel[i], geometry.cols)
-        # The tile (y, x) of the vertex, and the tiles top .. bottom, left .. right within reach
-        y, x, mask = row >> _THREE, col >> _THREE, geometry.mask[row & _SEVEN, col & _SEVEN]
-        top, left = (max(row, reach) - reach) >> _THREE, (max(col, reach) - reach) >> _THREE
-        bottom, right = min((row + reach) >> _THREE, last_y), min((col + reach) >> _THREE, last_x)
-        key = np.uint64(side.pixel[i]) * side.factor + geometry.salt
-        best = np.int64(-1)  # the largest weight so far
-        for ty in range(top, bottom + ONE):
-            for tx in range(left, right + ONE):
-                square = tile[ty * tile_cols + tx]
-                # The bits of the live vertices in this tile that lie within the disk
-                rest = square.live & mask[ty + tiles_aside - y, tx + tiles_aside - x]
-                corner_row, corner_col = ty << _THREE, tx << _THREE
-                tile_key = key + (corner_row * cols + corner_col) * factor
-                # Index in `gains` of the offset from the vertex to the corner of the tile
-                corner = (corner_row + reach - row) * width + (corner_col + reach - col)
-                while rest:  # one pixel of the tile after another, lowest bit first
-                    below = (rest & (~rest + ONE)) - ONE  # all bits below the lowest set one
-                    rest &= rest - ONE
-                    bit = np.uint64(ones(below))
-                    r, c = bit >> _THREE, bit & _SEVEN  # row and column in the tile
-                    tie = _mix(tile_key + (r * cols + c) * factor) >> geometry.drop
-                    weight = gains[corner + r * width + c] - np.int64(tie)
-                    edges[end].to = square.before + ones(square.bits & below)
-                    edges[end].weight = weight
-                    end += ONE
-                    best = max(best, weight)
-        nodes[i].first_edge, edges[header].to, edges[header].weight = header, end, i
-        if side.value.size:
-            best = _add_values(edges, header + ONE, end, side.value[i], opposite.value)
-        nearest[i] = (geometry.top_gain - best) >> geometry.shift if end > header + ONE else -1
-    side.used[0] = end
+    edges, used, place = side.edge, side.used, side.place[vertex]
+    cols, factor, width = geometry.cols, opposite.factor, geometry.reach + geometry.reach + ONE
+    if used[0] > side.last_start:
+        forget_edges(side.node, edges, used)
+    side.node[vertex].first_edge = used[0]
+    end = used[0] + ONE
+    # Rows and columns are counted in the block of tiles around the vertex. The disk's square
+    # begins at (top, left), and the flat index of the block's first pixel is `corner`
+    row, col = place >> _THREE & _SEVEN, place & _SEVEN
+    top, left = row + geometry.margin, col + geometry.margin
+    corner = side.pixel[vertex] - (row * cols + col) - geometry.corner_pixel
+    key = side.pixel[vertex] * side.factor + corner * factor + geometry.salt
+    tile = (place >> _SIX) - geometry.corner_tile
+    for y in range(top >> _THREE, (top + width + _SEVEN) >> _THREE):
+        for x in range(left >> _THREE, (left + width + _SEVEN) >> _THREE):
+            square = opposite.tile[tile + y * geometry.tile_cols + x]
+            # The bits of the live vertices in this tile that lie within the disk
+            rest = square.live & geometry.mask[place & _LAST_BIT, y * geometry.block + x]
+            while rest:  # one pixel of the tile after another, lowest bit first
+                below = (rest & (~rest + ONE)) - ONE  # all bits below the lowest set one
+                rest &= rest - ONE
+                bit = ones(below)
+                r, c = (y << _THREE) + (bit >> _THREE), (x << _THREE) + (bit & _SEVEN)
+                # The hash of both pixels (the finaliser of SplitMix64)
+                tie = key + (r * cols + c) * factor
+                tie = (tie ^ (tie >> _HASH_SHIFTS[0])) * _HASH_FACTORS[0]
+                tie = (tie ^ (tie >> _HASH_SHIFTS[1])) * _HASH_FACTORS[1]
+                tie = (tie ^ (tie >> _HASH_SHIFTS[2])) >> geometry.drop
+                to = square.before + ones(square.bits & below)
+                weight = geometry.gain[(r - top) * width + c - left] - np.int64(tie)
+                if side.value.size:
+                    weight += side.value[vertex] + opposite.value[to]
+                edges[end].to, edges[end].weight = to, weight
+                end += ONE
+    edges[used[0]].to, edges[used[0]].weight = end, vertex
+    used[0] = end

@@ -27,15 +27,13 @@ from bsdsbench.kernels.bits import ONE
 from bsdsbench.kernels.jit import inner, kernel
 from bsdsbench.kernels.matching.graph import EDGES_UNKNOWN, NO_VERTEX, UNREACHED, find_edges
 
-_CONTESTED = -1  # the best partner has a mate already
-
 
 @inner
-def enter_vertices(entering, begin, end, side, opposite, geometry, work, step):
+def enter_vertices(entering, n, side, opposite, geometry, work, step):
     """Add vertices to an optimal matching, keep it optimal, and return how many pairs it gains.
 
-    entering: the vertices entering[begin:end] of `side` are added. Vertices that have a mate
-        already are skipped.
+    entering uint32: the vertices entering[:n] of `side` are added. Vertices that have a mate
+        already are skipped. The array is overwritten.
     side, opposite: the two vertex sets, each a Side. Their mates, edges and duals (numbers that
         prove the matching optimal) are changed in place.
     geometry: which vertices have an edge between them, and how edges are weighted.
@@ -47,22 +45,41 @@ def enter_vertices(entering, begin, end, side, opposite, geometry, work, step):
     mate, a cheapest alternating path is searched for afterwards. A vertex stays free if no path
     increases the total weight.
     """
-    nodes, opposite_nodes, waiting, reached = side.node, opposite.node, work.waiting, work.reached
+    nodes, opposite_nodes, edges, reached = side.node, opposite.node, side.edge, work.reached
     new_pairs, n_waiting = 0, 0
-    for place in range(begin, end):
-        vertex = entering[place]
-        if nodes[vertex].mate != NO_VERTEX:
+    for k in range(n):
+        vertex = entering[k]
+        node = nodes[vertex]
+        if node.mate != NO_VERTEX:
             continue
-        if nodes[vertex].first_edge == EDGES_UNKNOWN:
-            find_edges(np.int64(vertex), np.int64(vertex) + 1, side, opposite, geometry)
-        outcome = _match_directly(vertex, nodes, opposite_nodes, side.edge, step)
-        if outcome == _CONTESTED:
-            waiting[n_waiting] = vertex
+        if node.first_edge == EDGES_UNKNOWN:
+            find_edges(vertex, side, opposite, geometry)
+        # The gain of an edge is its weight minus the partner's dual. The vertex stays free if no
+        # gain is above 0.
+        best = second = np.int64(0)
+        partner = np.uint32(NO_VERTEX)
+        for e in range(node.first_edge + 1, edges[node.first_edge].to):
+            gain = edges[e].weight - opposite_nodes[edges[e].to].dual
+            if gain > best:
+                best, second, partner = gain, best, edges[e].to
+            elif gain > second:
+                second = gain
+        node.dual = best
+        if partner == NO_VERTEX:
+            continue
+        mate = opposite_nodes[partner]
+        if mate.mate != NO_VERTEX:
+            entering[n_waiting] = vertex
             n_waiting += 1
-        else:
-            new_pairs += outcome
+            continue
+        # The partner's dual rises as far as the second best partner allows, which shortens later
+        # searches
+        node.dual, node.mate, node.since = second, partner, step
+        mate.dual += best - second
+        mate.mate, mate.since = vertex, step
+        new_pairs += 1
     for k in range(n_waiting):
-        root = waiting[k]
+        root = entering[k]
         cost, last, n_reached = _cheapest_end(root, side, opposite, geometry, work)
         # Make all edges of the path tight: each reached vertex moves by the difference between the
         # cost of the path and its own distance, its mate by as much in the other direction
@@ -75,45 +92,8 @@ def enter_vertices(entering, begin, end, side, opposite, geometry, work, step):
             neighbour.dist = UNREACHED
         if last != NO_VERTEX:
             nodes[root].since = step
-            new_pairs += _flip(last, nodes, opposite_nodes, side.bits, step)
+            new_pairs += _flip(last, nodes, opposite_nodes, side.bits, work.before, step)
     return new_pairs
-
-
-@inner
-def _match_directly(vertex, nodes, opposite_nodes, edges, step):
-    """Match a free vertex with its best partner, if the partner is free too.
-
-    The gain of an edge is its weight minus the partner's dual. The best partner is the one with the
-    largest gain. The vertex's dual is set in any case.
-
-    nodes, opposite_nodes NODE_DTYPE: the vertices of both sides.
-    edges EDGE_DTYPE: the array of all edges found so far, including those of the vertex.
-    step: the number of this step. It is stored in both vertices if they are matched.
-
-    Returns one of three numbers:
-
-    - 0 if no gain is above 0. The vertex stays free.
-    - _CONTESTED if the best partner has a mate. Nothing is matched.
-    - 1 if the two are matched. Then the partner's dual rises as far as the second best partner
-      allows, which shortens later searches.
-    """
-    node = nodes[vertex]
-    best, second, partner = np.int64(0), np.int64(0), np.uint32(NO_VERTEX)
-    for e in range(node.first_edge + 1, edges[node.first_edge].to):
-        gain = edges[e].weight - opposite_nodes[edges[e].to].dual
-        second = max(second, min(best, gain))
-        partner = edges[e].to if gain > best else partner
-        best = max(best, gain)
-    node.dual = best
-    if partner == NO_VERTEX:
-        return 0
-    if opposite_nodes[partner].mate != NO_VERTEX:
-        return _CONTESTED
-    node.dual = second
-    opposite_nodes[partner].dual += best - second
-    node.mate, opposite_nodes[partner].mate = partner, vertex
-    node.since = opposite_nodes[partner].since = step
-    return 1
 
 
 @kernel(inline="always")
@@ -152,14 +132,16 @@ def _cheapest_end(root, side, opposite, geometry, work):
     n_front = n_tight = n_reached = zero
     while True:
         if nodes[vertex].first_edge == EDGES_UNKNOWN:
-            find_edges(np.int64(vertex), np.int64(vertex) + 1, side, opposite, geometry)
+            find_edges(vertex, side, opposite, geometry)
         # Relax the edges of the vertex, which has the distance `length`
         base, header = length + nodes[vertex].dual, nodes[vertex].first_edge
         for e in range(header + 1, edges[header].to):
             j = edges[e].to
             neighbour = opposite_nodes[j]
             dist = base + neighbour.dual - edges[e].weight
-            if dist >= min(best, neighbour.dist):
+            # Without a branch, because which of the two is less cannot be predicted
+            shortest = best if best < neighbour.dist else neighbour.dist
+            if dist >= shortest:
                 continue
             mate, neighbour.parent = neighbour.mate, vertex
             if mate == NO_VERTEX:  # the path can end here
@@ -188,8 +170,8 @@ def _cheapest_end(root, side, opposite, geometry, work):
         else:
             length, nearest = best, zero  # take the nearest vertex of the front
             for place in range(n_front):
-                nearest = place if front_dist[place] < length else nearest
-                length = min(length, front_dist[place])
+                if front_dist[place] < length:
+                    length, nearest = front_dist[place], place
             if length == best:
                 return best, last, n_reached
             vertex = front[nearest]
@@ -214,14 +196,14 @@ def _remove_from_front(place, n_front, front, front_dist, front_place):
 
 
 @inner
-def _flip(last, nodes, opposite_nodes, bits, step):
+def _flip(last, nodes, opposite_nodes, bits, before, step):
     """Exchange matched and unmatched edges along an alternating path.
 
     last: the vertex of the other side at which the path ends. From it, the fields `parent` and
         `mate` of the vertices lead back to the start of the path, the vertex that enters the
         matching at this step.
     nodes, opposite_nodes NODE_DTYPE: the vertices of both sides; their mates are changed in place.
-    bits, step: as in `record_matched_steps`.
+    bits, before, step: as in `record_matched_steps`.
 
     Returns how many pairs are gained. If `last` was free, this is 1. If `last` had a mate, this is
     0: the mate becomes free, and the steps during which it was matched are recorded in `bits`.
@@ -231,7 +213,7 @@ def _flip(last, nodes, opposite_nodes, bits, step):
         opposite_nodes[last].since = step
     else:
         nodes[ousted].mate = NO_VERTEX
-        record_matched_steps(np.int64(ousted), nodes, bits, step)
+        record_matched_steps(ousted, nodes, bits, before, step)
         new_pairs = 0
     while last != NO_VERTEX:
         vertex = opposite_nodes[last].parent
@@ -241,17 +223,14 @@ def _flip(last, nodes, opposite_nodes, bits, step):
 
 
 @inner
-def record_matched_steps(vertex, nodes, bits, step):
+def record_matched_steps(vertex, nodes, bits, before, step):
     """Record in `bits` the steps during which a vertex was matched: from `since` to step - 1.
 
     nodes: the vertices. The field `since` is the step from which the vertex was matched.
     bits uint64 (n, words): one row of bits for each vertex, with a bit for each step, 64 steps to a
         word. Step s is bit s & 63 (from the lowest) of word s >> 6.
+    before uint64 (steps + 1, words): the bits of the steps before each step.
     """
-    first = nodes[vertex].since
-    if first < step:
-        for word in range(first >> 6, (step + 63) >> 6):
-            low = max(first - (word << 6), 0)  # the bits low .. high - 1 of this word
-            high = min(step - (word << 6), 64)
-            run = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(64 - (high - low))
-            bits[vertex, word] |= run << np.uint64(low)
+    since = nodes[vertex].since
+    for word in range(before.shape[1]):
+        bits[vertex, word] |= before[step, word] ^ before[since, word]

@@ -25,14 +25,14 @@ from bsdsbench.kernels.arrays import F8, I8, Bool
 from bsdsbench.kernels.bits import pack
 from bsdsbench.kernels.jit import kernel
 from bsdsbench.kernels.matching import graph
-from bsdsbench.kernels.matching.graph import clear_matching, find_edges
-from bsdsbench.kernels.matching.matching import BAND_BITS, matched_pairs
+from bsdsbench.kernels.matching.graph import clear_matching
+from bsdsbench.kernels.matching.matching import matched_pairs
 from bsdsbench.kernels.matching.search import enter_vertices
 
 _TIE_BITS = 16
+_ZERO = np.int64(0)
 _WEIGHT_BITS = 60
 _FINEST_UNIT = 40  # a unit is at least 2^-40
-_RANK_BITS = 12  # vertices enter in order of the best cost of their edges, in this many bits
 
 
 class _WholeCosts(NamedTuple):
@@ -79,11 +79,9 @@ def cheapest_pairs(first: Bool, second: Bool, cost: F8, values: tuple[F8, ...]) 
     if np.count_nonzero(second) < n:  # the map with fewer pixels enters: exchange the maps
         pairs = cheapest_pairs(second, first, cost[::-1, ::-1], values[::-1])[::-1]
         return pairs[:, np.argsort(pairs[0])]
-    ends = np.array([0, n, n + np.count_nonzero(second)])
-    tile = graph.empty_tiles(first.shape, 2)
-    pixel = np.empty(ends[-1], np.int32)
-    graph.write_vertices(pack(np.stack([first, second])), first.shape[1], tile, ends, pixel)
-    first_pixel, second_pixel = pixel[:n], pixel[n:]
+    bits = pack(np.stack([first, second]))
+    vertices = graph.number_vertices(bits, first.shape[1], len(cost) // 2)
+    first_pixel, second_pixel = vertices.pixel[:n], vertices.pixel[n:]
     allowed = np.isfinite(cost)
     first_values = second_values = np.zeros(0)
     if values:
@@ -94,49 +92,25 @@ def cheapest_pairs(first: Bool, second: Bool, cost: F8, values: tuple[F8, ...]) 
     top_gain = n * whole.span + 1  # W: one more pair outweighs all costs
     gain = np.zeros(cost.shape, np.int64)
     gain[allowed] = top_gain - offset_cost
-    rows, cols = first.shape
-    geometry = graph.Geometry(
-        cols=cols,
-        tile_rows=(rows + 7) // 8,
-        tile_cols=(cols + 7) // 8,
-        reach=len(cost) // 2,
-        mask=graph.tile_mask(allowed),
-        gain=gain.ravel(),
-        top_gain=top_gain,
-        shift=max(0, whole.span.bit_length() - _RANK_BITS),
-        salt=np.uint64(0),  # ties do not depend on an annotator
-        drop=np.uint64(64 - _TIE_BITS),
+    # Ties do not depend on an annotator
+    geometry = graph.geometry_of(
+        first.shape, graph.tile_mask(allowed), gain.ravel(), salt=0, tie_bits=_TIE_BITS
     )
     arena = graph.new_arena(n, second_pixel.size, gain.size)
-    side = graph.new_side(first_pixel, tile[0], graph.PRED, arena, 0, -first_cost)
-    opposite = graph.new_side(second_pixel, tile[1], graph.GT, arena[:0], 0, -second_cost)
-    _find_all_edges(side, opposite, geometry)
-    # Band by band, the vertices with the best edges first, as in `matching.order_batches`
-    with_edge = np.flatnonzero(side.nearest >= 0)
-    rank = np.lexsort((side.nearest[with_edge], side.pixel[with_edge] >> BAND_BITS))
-    order = with_edge[rank].astype(np.int32)
-    _enter_all(order, side, opposite, geometry, graph.new_work(second_pixel.size))
+    side = graph.new_side(vertices, 0, graph.PRED, arena, 0, -first_cost)
+    opposite = graph.new_side(vertices, 1, graph.GT, arena, 0, -second_cost)
+    work = graph.new_work(second_pixel.size, 0)
+    _enter_all(np.arange(n, dtype=np.uint32), side, opposite, geometry, work)
     return matched_pairs(side, opposite.pixel)
 
 
 @kernel(_nrt=False)
-def _find_all_edges(side, opposite, geometry):
-    """Make the vertices of both maps free (unmatched), and find the edges of one map's vertices.
-
-    side, opposite: the vertices whose edges are found, and those of the other map, each a Side.
-    geometry: how edges are found and weighted.
-    """
-    clear_matching(side, np.int64(0))
-    clear_matching(opposite, np.int64(0))
-    find_edges(np.int64(0), np.int64(side.pixel.size), side, opposite, geometry)
-
-
-@kernel(_nrt=False)
 def _enter_all(order, side, opposite, geometry, work):
-    """Insert vertices into the matching one after another, and return how many pairs it gains.
+    """Insert vertices into an empty matching one after another, and return its number of pairs.
 
     order: the vertices of `side` to insert.
     side, opposite, geometry, work: as in `search.enter_vertices`.
     """
-    begin = step = np.int64(0)
-    return enter_vertices(order, begin, order.size, side, opposite, geometry, work, step)
+    clear_matching(side, _ZERO)
+    clear_matching(opposite, _ZERO)
+    return enter_vertices(order, order.size, side, opposite, geometry, work, _ZERO)

@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from bsdsbench.kernels.arrays import I4, I8, U8, Bool, Events
-from bsdsbench.kernels.bits import count_set_bits
+from bsdsbench.kernels.bits import count_set_bits, unpack
 from bsdsbench.kernels.jit import kernel
 from bsdsbench.kernels.matching import matching
-from bsdsbench.kernels.matching.graph import bits_within_reach, half_widths, row_col
+from bsdsbench.kernels.matching.graph import bits_within_reach, half_widths
 from bsdsbench.kernels.matching.matching import Truth
 
 # The agreement on a ground-truth pixel, see `agreement_of`
@@ -55,7 +55,7 @@ class PixelSteps(NamedTuple):
     row_of: I4  # (H, W): the row in `false` of a pixel that is ever on, else -1
     false: U8  # (rows, words): the steps at which a predicted pixel is on without a mate
     matched: U8  # (K, words): the steps at which a predicted pixel has a mate
-    matched_pixel: I4  # (K,): the flat indices of these pixels
+    matched_pixel: U8  # (K,): the flat indices of these pixels
     gt_matched: U8  # (ground-truth vertices, words): the steps at which a vertex is matched
     # (ground-truth vertices, words): the steps at which a vertex that is not reached has a false
     # pixel within twice the tolerance and no mate
@@ -81,11 +81,11 @@ def agreement_of(truth: Truth) -> I8:
     It is ALONE if the vertex is matched in no other annotator's map, ALL if it is matched in every
     other map, SOME otherwise, and NO_CLASS if there is only one annotator.
     """
-    n_others = len(truth.tiles) - 1  # `tiles` has one row per annotator
+    n_others = len(truth.vertices.tiles) - 1
     if n_others == 0:
-        return np.full(truth.pixel.size, NO_CLASS)
+        return np.full(truth.vertices.pixel.size, NO_CLASS)
     n_matched = matching.count_partners(truth)
-    agreement = np.full(truth.pixel.size, SOME)
+    agreement = np.full(truth.vertices.pixel.size, SOME)
     agreement[n_matched == n_others] = ALL
     agreement[n_matched == 0] = ALONE
     return agreement
@@ -106,19 +106,21 @@ def match_by_pixel(events: Events, truth: Truth, surroundings: Surroundings) -> 
     n_steps = events.start.size - 1
     backwards = matching.should_start_at_lowest_threshold(events.added, truth)
     steps = matching.steps_within_reach(events, truth, gt_enters=backwards)
-    gt_bits = np.zeros((truth.pixel.size, (n_steps + 63) // 64), np.uint64)
+    gt_bits = np.zeros((truth.vertices.pixel.size, (n_steps + 63) // 64), np.uint64)
     matched_gt = np.zeros(n_steps, np.int64)
-    pred = matching.match_all(steps, truth, np.arange(len(truth.tiles)), matched_gt, gt_bits)
+    pred = matching.match_all(
+        steps, truth, np.arange(len(truth.vertices.tiles)), matched_gt, gt_bits
+    )
 
     row_of = np.full(truth.shape, -1, np.int32)
     false_bits = np.zeros((np.count_nonzero(events.added), gt_bits.shape[1]), np.uint64)
     n_on = np.zeros((2, n_steps), np.int64)
-    near = np.stack([truth.near, surroundings.near])
-    _record_active_steps(events, near, backwards, row_of, false_bits, n_on)
+    near = unpack(np.concatenate([truth.near, surroundings.near]), truth.shape[1])
+    _record_active_steps(events, near.reshape(2, -1), backwards, row_of.ravel(), false_bits, n_on)
     last = 0 if backwards else n_steps - 1
     near_bits = np.zeros_like(gt_bits)
     _record_near_steps(
-        truth.pixel, gt_bits, last, pred, row_of, false_bits, surroundings.half, near_bits
+        truth.vertices.pixel, gt_bits, last, pred, row_of, false_bits, surroundings.half, near_bits
     )
     bit_of_last = gt_bits[:, last >> 6] >> np.uint64(last & 63) & np.uint64(1)
     return PixelSteps(
@@ -153,16 +155,16 @@ def classify_steps(
     is_reached = steps.is_reached  # annotated pixels that are matched after the last step
     # Kinds of annotated pixels: not reached or reached, times the four values of agreement
     kind = 4 * is_reached + (agreement - NO_CLASS)
-    matched_pred = _rows_with_bits(steps.matched, n_steps)[0]
-    near_false = _rows_with_bits(steps.near_false, n_steps)[0]
+    matched_pred = count_set_bits(steps.matched)[0, :n_steps]
+    near_false = count_set_bits(steps.near_false)[0, :n_steps]
     # Matched annotated pixels: [0] not reached, [1] reached; by agreement from NO_CLASS on; by step
-    by_kind = _rows_with_bits(steps.gt_matched, n_steps, kind, 8).reshape(2, 4, n_steps)
+    by_kind = count_set_bits(steps.gt_matched, kind, 8)[:, :n_steps].reshape(2, 4, n_steps)
     matched_gt = steps.matched_gt
     if steps.backwards:
         matched_gt, matched_pred = matched_gt[::-1], matched_pred[::-1]
         near_false, by_kind = near_false[::-1], by_kind[..., ::-1]
     suppressed = np.count_nonzero(is_reached) - by_kind[1].sum(0)
-    absent = truth.pixel.size - matched_gt - suppressed - near_false
+    absent = truth.vertices.pixel.size - matched_gt - suppressed - near_false
     within_r, within_2r = steps.n_on
     return StepErrors(
         matched_gt=matched_gt,
@@ -173,48 +175,34 @@ def classify_steps(
     )
 
 
-def _rows_with_bits(bits: U8, n_steps: int, kind: I8 | None = None, n_kinds: int = 1) -> I8:
-    """Count, for each kind and step, the rows of this kind in which the step's bit is set.
-
-    bits (rows, words): step s is bit s & 63 of word s >> 6.
-    kind (rows,): the kind of each row, 0 .. n_kinds - 1; None if there is only one kind.
-
-    Returns (n_kinds, n_steps).
-    """
-    kind = np.zeros(len(bits), np.int64) if kind is None else kind
-    n_set = np.zeros((n_kinds, 64 * bits.shape[1]), np.int64)
-    count_set_bits(bits, kind, n_set)
-    return n_set[:, :n_steps]
-
-
 @kernel(_nrt=False)
 def _record_active_steps(events, near, backwards, row_of, bits, n_on):
     """Record the steps after which each pixel is on, and count the pixels of two sets that are on.
 
     events: the pixels that enter or leave the predicted map at each of n steps (thresholds).
-    near uint64 (2, H, words): the two sets of pixels, from `bits.pack`.
+    near bool (2, H * W): the two sets of pixels.
     backwards: if True, step s is bit n - 1 - s of `bits`, otherwise bit s.
-    row_of int32 (H, W): -1 on entry; receives the row of `bits` for each pixel that ever changes.
+    row_of int32 (H * W,): -1 on entry; receives the row of `bits` for each pixel that ever changes.
     bits uint64 (rows, words): 0 on entry; receives the steps after which a pixel is on.
     n_on int64 (2, n): 0 on entry; receives the number of pixels of each set that are on after each
         step, in the order of the events.
     """
     start, pixel, added = events
-    n_steps, one, all_bits = start.size - 1, np.uint64(1), ~np.uint64(0)
+    n_steps, all_bits = start.size - 1, ~np.uint64(0)
     n_rows = 0
     for step in range(n_steps):
         first = n_steps - step if backwards else step
         for k in range(2 if step else 0):
             n_on[k, step] = n_on[k, step - 1]
         for event in range(start[step], start[step + 1]):
-            row, col = row_col(pixel[event], row_of.shape[1])
+            p = pixel[event]
             for k in range(2):
-                inside = np.int64(near[k, row, col >> np.uint64(6)] >> (col & np.uint64(63)) & one)
-                n_on[k, step] += inside if added[event] else -inside
-            if row_of[row, col] < 0:
-                row_of[row, col] = n_rows
+                if near[k, p]:
+                    n_on[k, step] += 1 if added[event] else -1
+            if row_of[p] < 0:
+                row_of[p] = n_rows
                 n_rows += 1
-            i = row_of[row, col]
+            i = row_of[p]
             # Flip this and all later steps: the bits from `first` on, or below it if backwards
             for word in range(bits.shape[1]):
                 low = min(max(first - (word << 6), 0), 64)
@@ -226,7 +214,7 @@ def _record_active_steps(events, near, backwards, row_of, bits, n_on):
 def _record_near_steps(gt_pixel, gt_bits, last, pred, row_of, bits, half, near_bits):
     """Record the steps at which a missed pixel has a false pixel in the disk around it.
 
-    gt_pixel int32 (vertices,): flat indices of the ground-truth vertices.
+    gt_pixel uint64 (vertices,): flat indices of the ground-truth vertices.
     gt_bits uint64 (vertices, words): the steps at which each is matched. Vertices that are matched
         at the step `last` are skipped.
     pred: the predicted side, with the steps at which its vertices are matched.
@@ -239,14 +227,13 @@ def _record_near_steps(gt_pixel, gt_bits, last, pred, row_of, bits, half, near_b
     rows, cols = row_of.shape
     reach, words = half.size // 2, bits.shape[1]
     for i in range(pred.pixel.size):
-        row, col = row_col(pred.pixel[i], cols)
+        row, col = divmod(np.int64(pred.pixel[i]), cols)
         for word in range(words):
             bits[row_of[row, col], word] ^= pred.bits[i, word]
     for i in range(gt_pixel.size):
         if gt_bits[i, last >> 6] >> np.uint64(last & 63) & np.uint64(1):
             continue
-        unsigned_row, unsigned_col = row_col(gt_pixel[i], cols)
-        row, col = np.int64(unsigned_row), np.int64(unsigned_col)
+        row, col = divmod(np.int64(gt_pixel[i]), cols)
         for y in range(max(row - reach, 0), min(row + reach + 1, rows)):
             width = half[y - row + reach]
             for x in range(max(col - width, 0), min(col + width + 1, cols)):
