@@ -18,8 +18,7 @@ Bool = NDArray[np.bool_]
 class Events(NamedTuple):
     """The changes of a bool map (H, W) over n steps, starting from an empty map.
 
-    The events of step k are start[k] : start[k + 1]: first the pixels that leave the map, then
-    those that enter it, each by ascending flat index (row-major).
+    The events of step k are start[k] : start[k + 1], in any order. No pixel changes twice at a step.
     """
 
     start: I8  # (n + 1,)
