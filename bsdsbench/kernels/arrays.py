@@ -18,7 +18,8 @@ Bool = NDArray[np.bool_]
 class Events(NamedTuple):
     """The changes of a bool map (H, W) over n steps, starting from an empty map.
 
-    The events of step k are start[k] : start[k + 1], in any order. No pixel changes twice at a step.
+    The events of step k are start[k] : start[k + 1], in any order. No pixel changes
+    twice at a step.
     """
 
     start: I8  # (n + 1,)
