@@ -332,11 +332,11 @@ def new_side(
     The array `node`, which holds the mates and duals of the vertices, is not initialised here;
     `clear_matching` does that.
     """
-    own = slice(vertices.ends[k], vertices.ends[k + 1])
-    pixel = vertices.pixel[own]
+    numbers = slice(vertices.ends[k], vertices.ends[k + 1])
+    pixel = vertices.pixel[numbers]
     return Side(
         pixel=pixel,
-        place=vertices.place[own],
+        place=vertices.place[numbers],
         tile=vertices.tiles[k],
         factor=factor,
         node=np.empty(pixel.size, NODE_DTYPE),
