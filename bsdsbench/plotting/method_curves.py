@@ -124,11 +124,13 @@ def method_curve(
 def _average_curves(curves: Sequence[F8], spread: Spread) -> _MeanCurve:
     """Average two or more curves, (2, K) each, and compute the band around the mean.
 
-    A curve is linear between its points; of several points with the same x, the first one counts.
+    A curve is linear between its points; of several points with the same x, the first one counts,
+    and points where the curve turns back are left out (see `_advancing`).
     The mean is computed at every x at which a curve has a point and all curves are defined. The
     band reaches from the smallest to the largest y (RANGE), or one standard deviation (SD) or one
     standard error (SE) above and below the mean.
     """
+    curves = [_advancing(curve) for curve in curves]
     x = np.unique(np.concatenate([curve_x for curve_x, _ in curves]))
     values = np.empty((len(curves), x.size))  # NaN beyond the ends of a curve
     for row, (curve_x, curve_y) in zip(values, curves, strict=True):
@@ -145,6 +147,19 @@ def _average_curves(curves: Sequence[F8], spread: Spread) -> _MeanCurve:
     if spread is Spread.SE:
         half_width = half_width / len(curves) ** 0.5
     return _MeanCurve(x, mean, mean - half_width, mean + half_width)
+
+
+def _advancing(curve: F8) -> F8:
+    """Drop the points of a curve (2, K) at which x is smaller than at an earlier point.
+
+    Points are followed from the end of the curve with the smaller x. Recall, for example, can fall
+    again at low thresholds, where thick lines are thinned to other pixels. The curve then has two
+    values at one x, and interpolating between all points would jump from one to the other.
+    """
+    forward = slice(None, None, 1 if curve[0, 0] <= curve[0, -1] else -1)
+    x = curve[0, forward]
+    is_largest_yet = x == np.maximum.accumulate(x)
+    return curve[:, is_largest_yet[forward]]
 
 
 def spread_entries(curves: Sequence[MethodCurve], kind: str, spread: Spread) -> list[Artist]:

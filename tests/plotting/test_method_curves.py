@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
+from bsdsbench.comparison.method import Spread
 from bsdsbench.plotting import plot_runs
+from bsdsbench.plotting.method_curves import _average_curves
 from tests.helpers.runs import call, refused
 from tests.helpers.simulated import simulated_run
 
@@ -158,3 +160,13 @@ def test_the_command_line(seeds, tmp_path):
         ranks,
     )
     assert ranks.stat().st_size
+
+
+def test_the_mean_leaves_out_points_where_recall_falls_again():
+    """By hand: recall .2, .6, .5 as the threshold falls; the point (.5, .1) is on the way back."""
+    turning = np.array([[0.5, 0.6, 0.2], [0.1, 0.4, 0.8]])  # thresholds ascend
+    straight = np.array([[0.6, 0.2], [0.4, 0.8]])
+    band = _average_curves([turning, straight], Spread.RANGE)
+    np.testing.assert_array_equal(band.x, [0.2, 0.6])
+    np.testing.assert_array_equal(band.mean, [0.8, 0.4])
+    np.testing.assert_array_equal(band.low, band.high)
