@@ -1,7 +1,7 @@
 """Boundaries: how many predicted boundary pixels are right, and how many annotated ones are found?
 
 Definition. At each threshold the prediction becomes a binary map, thinned to lines one pixel wide,
-and is matched one to one with each annotator's boundaries, within max_dist_px pixels, at the least
+and is matched one to one with each annotator's boundaries, within max_dist_px pixels, at minimum
 cost (bsdsbench.kernels.matching.matching). Recall is the share of annotated pixels that are
 matched, summed over annotators; precision is the share of predicted pixels that are matched with at
 least one annotator.
@@ -86,30 +86,30 @@ def tolerance_key(score: str, tolerance: str) -> str:
 
 
 class CurveMetric(Metric[Opt]):
-    """A metric of precision-recall curves that are scored as in the boundary benchmark.
+    """A metric with precision-recall curves that are scored as in the boundary benchmark.
 
-    It has the curves in `curve_paths` or, if this is empty, a single curve.
+    The curves are those of `curve_paths` or, if this is empty, a single one.
     """
 
     cuts_at_thresholds = True
     part_columns = BOUNDARY_COLUMNS
 
     def curves(self, stack: Stack, opt: Opt) -> dict[tuple[str, ...], I8]:
-        """Return the counts of each curve, by the path to its scores: (), or (key,) of several.
+        """Return the counts of each curve, keyed by the path to its scores.
 
-        Counts are int64 (N, T, 4) for N images and T thresholds: matched_gt, total_gt, matched_pred
-        and total_pred, as in the `matches` of `boundary_counts`.
+        The path of a single curve is (), and that of each of several (key,). Counts are int64
+        (N, T, 4) for N images and T thresholds, with the columns of `matches` in `boundary_counts`.
         """
         if not self.curve_paths:
             return {(): stack["matches"]}
         return {path: stack[path[0]] for path in self.curve_paths.values()}
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Opt) -> ScoreTree:
-        """Compute the `curve_scores` of each curve, arrays (S,), for S data sets.
+        """Compute the `curve_scores` of each curve for S data sets, as arrays (S,).
 
         stack: the counts of N images. weights (S, N): how often each occurs in each data set.
 
-        The scores of several curves are nested by the curve's key.
+        If there are several curves, the scores of each are nested under its key.
         """
         scores: dict[str, Any] = {}
         for path, matches in self.curves(stack, opt).items():
@@ -122,9 +122,9 @@ class CurveMetric(Metric[Opt]):
     ) -> Texts:
         """Yield (file name, text) for the tables of each curve, in the format of the official code.
 
-        A curve without scores has none. Of several curves, each has a folder, named by the last key
-        of its path. If the stack has `counted`, bool (N, curves), the tables of a curve list only
-        the images for which it is True.
+        Curves without scores are skipped. If there are several curves, each has a folder named by
+        the last key of its path. If the stack has `counted`, bool (N, curves), the tables of a
+        curve list only the images for which `counted` is True.
         """
         thresholds, counted = stack["thresholds"], stack.get("counted")
         for k, (path, matches) in enumerate(self.curves(stack, opt).items()):
@@ -167,8 +167,8 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
     ) -> Arrays:
         """Count the matched boundary pixels of an image at every tolerance of the protocol.
 
-        counter: a function to use in place of `boundary_counts`, which records further arrays, such
-            as errors by class, but counts at the first tolerance only.
+        counter: a replacement for `boundary_counts` that records more arrays, such as errors by
+            class. It counts only at the first tolerance; `boundary_counts` adds the others.
 
         `opt` is not used: void pixels were marked when the files were read.
         """
@@ -180,7 +180,7 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
         return {**boundary_counts(pred, gt, protocol), **counts}
 
     def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: VoidOptions) -> Arrays:
-        """Count each annotator's map against those of all others, and sum the counts.
+        """Evaluate each annotator against all others, and sum the counts.
 
         Each map in turn serves as the prediction, at the single threshold 0.5. Returns the sums of
         `boundary_counts`, and the threshold. Raises DataError for fewer than two annotators.
@@ -202,9 +202,9 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
 
         stack: the counts of N images. weights (S, N): how often each occurs in each data set.
 
-        Returns the result of `curve_scores` at the first tolerance. If the protocol has several,
-        each score in `tolerance_scores` is added at every tolerance ("ods@0_00375"), and as the
-        mean over them ("ods@mean").
+        Returns the result of `curve_scores` at the first tolerance. If the protocol has several
+        tolerances, each score in `tolerance_scores` is added at every tolerance ("ods@0_00375"),
+        and averaged over tolerances ("ods@mean").
         """
         thresholds = stack["thresholds"]
         scores = curve_scores(thresholds, stack["matches"], weights, protocol, r50=True)
@@ -214,25 +214,25 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
         for matches in np.moveaxis(stack[OTHER_MATCHES], 1, 0):  # from (N, tolerances, T, 4)
             per_tolerance.append(curve_scores(thresholds, matches, weights, protocol))
         for key in self.tolerance_scores:
-            values = [value_at(at_one, key) for at_one in per_tolerance]  # of "ods", a point, its F
+            values = [value_at(at_one, key) for at_one in per_tolerance]  # of "ods": its F-measure
             for name, at_one in zip(protocol.tolerance_names, per_tolerance, strict=True):
                 scores[tolerance_key(key, name)] = at_one[key]
             scores[tolerance_key(key, "mean")] = np.mean(values, axis=0)
         return scores
 
     def reported(self, tables: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return the scores that the official program wrote.
+        """Return the scores in the result tables of the official program.
 
-        `tables` maps the names of its files to arrays (rows, columns). These files are used:
+        tables: file name -> array (rows, columns). These files are used:
 
         - eval_bdry_thr.txt: the curve, from which R50 is computed
         - eval_bdry.txt: ODS, OIS and AP. Without it, ODS and AP are computed from the curve, and
           OIS is NaN.
         - eval_bdry_img.txt: the best point of each image. Without it, `n_images` is 0.
 
-        Returns the scores by their keys, `curve`, `n_images`, and `images`, a pair for each image:
-        its number as text, and its scores. Returns None if neither of the first two files is there.
-        Raises DataError if only eval_bdry.txt is.
+        Returns the scores by key, `curve`, `n_images`, and `images`: for each image, its number as
+        text and its scores. Returns None if neither of the first two files is there. Raises
+        DataError if the second is there without the first.
         """
         if not tables.keys() & {"eval_bdry.txt", "eval_bdry_thr.txt"}:
             return None
@@ -275,8 +275,8 @@ def boundary_score(
     Parameters
     ----------
     records : sequence of ImageRecord, or Counts
-        One record with boundary counts per image, in any order; or the counts of a single image,
-        whose `ods` is then its best F.
+        One record with boundary counts per image, in any order; or the counts of a single image, so
+        that `ods` is its best F.
     protocol : Protocol, str or None
         The protocol, or the name of a preset, that sets the rules of the scores; bsds500 if None.
 
@@ -323,7 +323,7 @@ def boundary_counts(
 ) -> MatchCounts:
     """Count the boundary pixels of one image, and those matched one to one, at each threshold.
 
-    The pixels of a pair are at most the protocol's tolerance apart. Source: official
+    Matched pixels are at most the protocol's tolerance apart. Source: official
     evaluation_bdry_image.m and correspondPixels.
 
     Parameters
@@ -392,7 +392,7 @@ def boundary_counts(
     counts = {"thresholds": thresholds, "matches": tables[0]}
     if len(tables) > 1:
         counts[OTHER_MATCHES] = np.stack(tables[1:])
-    return cast(MatchCounts, counts_of(counts))  # unchecked, as our own kernels made them
+    return cast(MatchCounts, counts_of(counts))  # not validated: from our own kernels
 
 
 def boundary_match_maps(
@@ -403,8 +403,8 @@ def boundary_match_maps(
 ) -> MatchMaps:
     """Return maps of the pixels that `boundary_counts` matches at one threshold, and of the others.
 
-    The arguments are as in `boundary_counts`. Only the first tolerance is used. Raises DataError
-    unless `threshold` is one of the thresholds at which `boundary_counts` counts.
+    The other arguments are as in `boundary_counts`. Only the first tolerance is used. Raises
+    DataError if `threshold` is not among the thresholds that `boundary_counts` returns.
     """
     from bsdsbench.kernels.matching.matching import match_maps
 
@@ -471,13 +471,13 @@ def threshold_events(
 ) -> ThresholdEvents:
     """Compute the boundary map of a prediction at each threshold, as changes between thresholds.
 
-    A soft map is thresholded and thinned. A threshold that stands for the whole image
-    (`protocol.whole_image`) is left out, as it needs no matching. If the prediction consists of
-    segmentations, the map at threshold k = 1, 2, ... has the boundaries of the k-th.
+    A soft map is thresholded and thinned. A threshold 0 that stands for the whole image
+    (`protocol.whole_image`) is left out, because it needs no matching. If the prediction is a list
+    of segmentations, the boundaries of the k-th are the map at threshold k = 1, 2, ...
 
     shape: (rows, columns) of the ground truth.
     near: a bit mask from `bits.pack`, uint64 (H, words). Pixels whose bit is 0 are too far from the
-        ground truth to be matched, and their changes may be left out.
+        ground truth to be matched, and their changes may be left out. None keeps all changes.
     dropped: bool (H, W), True at the pixels to remove after thinning.
     valid: bool (H, W), False at void pixels, which are removed before thinning and after it.
 
@@ -487,7 +487,7 @@ def threshold_events(
 
     same_shape(pred.shape, shape)
     size = None  # unknown
-    if valid is not None:  # void pixels were set to 0, but a threshold of 0 takes even these
+    if valid is not None:  # void pixels were set to 0, but a threshold of 0 includes them
         dropped = ~valid if dropped is None else dropped | ~valid
     if pred.kind == "segs":
         bmaps = boundaries_of_segs(pred, valid)
@@ -496,11 +496,11 @@ def threshold_events(
     else:
         soft, first = pred.boundary_map(), int(protocol.whole_image)
         thresholds, cuts = np.array(protocol.thresholds[first:]), protocol.cuts()[first:]
-        if near is None or protocol.clean or dropped is not None:  # these steps need all changes
+        if near is None or protocol.clean or dropped is not None:  # needs all changes
             near = thinning.EVERYWHERE
         if protocol.invert or protocol.normalise or protocol.nms or valid is not None:
             soft = prepare(soft, protocol, valid)
-        level = thresholding.levels(soft, cuts)  # (H, W): number of thresholds that a pixel reaches
+        level = thresholding.levels(soft, cuts)  # (H, W), number of thresholds each pixel reaches
         events, size = thinning.thinning_events(level, thresholds.size, protocol.thin, near)
         if protocol.clean:
             events = thinning.stack_events(clean(rebuild_maps(events, shape)))
@@ -517,9 +517,9 @@ def threshold_events(
 
 
 def rebuild_maps(events: Events, shape: tuple[int, ...]) -> Bool:
-    """Rebuild the boundary maps of `shape` at T thresholds from their `ThresholdEvents.events`.
+    """Rebuild the boundary maps at T thresholds from `ThresholdEvents.events`.
 
-    Returns bool (T, H, W), with the lowest threshold first.
+    Returns bool (T, H, W), from the lowest to the highest threshold; `shape` is (H, W).
     """
     n_steps = events.start.size - 1
     step_of_event = np.repeat(np.arange(n_steps), np.diff(events.start))
@@ -533,8 +533,8 @@ def rebuild_maps(events: Events, shape: tuple[int, ...]) -> Bool:
 def whole_image_counts(gt_maps: Bool, valid: Bool | None = None) -> I8:
     """Return the counts of a prediction in which every pixel of the image is a boundary pixel.
 
-    All pixels in `gt_maps` (A, H, W), the maps of A annotators, are matched. Void pixels, which are
-    False in `valid` (H, W), are not predicted.
+    All boundary pixels in `gt_maps` (A, H, W), the maps of A annotators, are matched. Void pixels,
+    which are False in `valid` (H, W), are not predicted.
 
     Returns int64 (4,): matched_gt, total_gt, matched_pred, total_pred.
     """

@@ -21,17 +21,17 @@ def class_boundaries(
 ) -> Bool:
     """Draw the boundaries of each class in a label map.
 
-    With radius 0, a pixel lies on the boundary of a class if some, but not all, pixels in the block
-    of the pixel and its right, lower and lower-right neighbours belong to the class, as in
-    seg2bdry. With radius r, a pixel does if the other side of the outline is at most r away.
-    Ignored pixels are on neither side and never on a boundary. With `ignored_rule` "span" and a
-    radius above 0, however, boundaries run across thin strips of ignored pixels.
+    With radius 0, a pixel is on the boundary of a class if the 2 x 2 block of the pixel and its
+    right, lower and lower-right neighbours lies partly in the class, as in seg2bdry. With radius r,
+    it is if a pixel on the other side of the class's outline is at most r away. Ignored pixels are
+    on neither side, and never on a boundary. The exception is `ignored_rule` "span" with a radius
+    above 0: boundaries then run across thin strips of ignored pixels.
 
     labels: integers (H, W). Each is the label of a class, 0, or an ignored label.
     instances: integers (H, W), the number of the instance at each pixel. If given, the boundary of
         each instance whose number is at least `params.instance_from` is drawn too.
-    framed: `labels` with its border set to the ignored label. If given, classes are drawn from this
-        map, but instances from `labels`, as in py-edge-eval. It matters only for "span".
+    framed: `labels` with the image border set to the ignored label. If given, classes are drawn
+        from this map, but instances from `labels`, as in py-edge-eval. Only "span" needs it.
 
     Returns bool (C, H, W), with the classes in the order of `params.classes`. Raises DataError if
     `labels` has other labels, and ShapeError if the shapes differ.
@@ -66,7 +66,10 @@ def class_boundaries(
 
 
 def _check_labels(present: set[int], params: SemanticOptions) -> None:
-    """Raise DataError if a label that is present belongs to no class and is not 0."""
+    """Raise DataError if a label that is present is neither 0 nor that of a class.
+
+    If `params.ids` lists the labels of the classes, all labels below the largest are allowed.
+    """
     known = params.class_labels
     gaps = range(max(known)) if params.ids else ()  # labels between those of the classes
     strange = present - {0, *known, *gaps}
@@ -103,7 +106,7 @@ def _draw_spanning_boundary(mask: Bool, valid: Bool, radius: int) -> Bool:
 
 
 def dilate(mask: Bool, radius: float) -> Bool:
-    """Return which pixels (H, W) are at most `radius` pixels away from a pixel of the mask."""
+    """Dilate a mask (H, W) by a disk: True where a mask pixel is at most `radius` pixels away."""
     from bsdsbench.kernels.matching.graph import half_widths, within_reach
 
     dilated: Bool = within_reach(np.ascontiguousarray(mask), half_widths(radius, mask.shape))

@@ -55,13 +55,13 @@ class CrispnessMetric(CurveMetric[VoidOptions]):
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: VoidOptions
     ) -> Arrays:
-        """Match boundaries with and without thinning, and sum the map after and before NMS.
+        """Match boundaries with and without NMS and thinning, and sum the map after and before NMS.
 
         Returns a dict with these arrays:
 
         thresholds : float64 (T,)
         seval, ceval : int64 (T, 4), the `matches` of `boundary_counts` with NMS and thinning, and
-            without both
+            with neither
         kept, total : float64 (), the sums of `_crispness_sums`
         """
         thinned = protocol.replace(nms=True, thin=True)
@@ -82,8 +82,8 @@ class CrispnessMetric(CurveMetric[VoidOptions]):
 
         stack: the counts of N images. weights (S, N): how often each occurs in each data set.
 
-        Returns the scores of the curves "seval" (with NMS and thinning) and "ceval" (without), and
-        `average` (S,), the mean over images of the share of the map that NMS keeps.
+        Returns the scores of the curves "seval" (with NMS and thinning) and "ceval" (with neither),
+        and `average` (S,), the mean over images of the share of the map's sum that NMS keeps.
         """
         crispness = defined_ratio(stack["kept"], stack["total"])  # (N,), NaN for an all-zero map
         curves = super().scores(stack, weights, protocol, opt)
@@ -97,7 +97,7 @@ class CrispnessMetric(CurveMetric[VoidOptions]):
 def _crispness_sums(soft: Map) -> F8:
     """Sum a soft map (H, W) after non-maximum suppression (NMS), and before it, float64 (2,).
 
-    This NMS has the settings of the module's docstring, not the protocol's.
+    The settings of this NMS are fixed (see the module's docstring), and not the protocol's.
     """
     raw = as_float32(soft)
     thin = nms(raw, radius=2, border=5, multiplier=1.01, smooth=False)
@@ -105,7 +105,7 @@ def _crispness_sums(soft: Map) -> F8:
 
 
 def image_crispness(soft: Map) -> float:
-    """Compute the crispness of a soft map: the share of its strength that NMS keeps.
+    """Compute the crispness of a soft map: the share of its sum that NMS keeps.
 
     Parameters
     ----------

@@ -1,12 +1,12 @@
 """Where the score of one image is lost: missed and false pixels by class at every threshold.
 
-Let r be the match tolerance. A missed pixel is `suppressed` if it is matched at the lowest
+Let r be the matching tolerance. A missed pixel is `suppressed` if it is matched at the lowest
 threshold of the protocol (other than a threshold 0 that stands for the whole image); otherwise it
 is `near` if a false pixel lies within 2r, and `absent` if none does. A false pixel is a `duplicate`
-if an annotated pixel lies within r (all these are matched with other pixels); otherwise it is
-`near` if one lies within 2r, and `background` if none does. If there are several annotators, an
+if an annotated pixel lies within r (all of which are matched with other pixels); otherwise it is
+`near` if one lies within 2r, and `background` if none does. If there are several annotators, each
 annotated pixel also has an agreement: `alone`, `some` or `all`, if it is matched with a pixel of
-none, some or all of the other annotators. The idea is taken from TIDE (Bolya et al., ECCV 2020).
+none, some or all of the other annotators. The idea is from TIDE (Bolya et al., ECCV 2020).
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from bsdsbench.scores.error_scores import FALSE, MISSED
 if TYPE_CHECKING:
     from bsdsbench.kernels.matching.unmatched import PixelSteps
 
-#: Maps each class of errors to its code in `pixel_classes`. Codes 1 to 3 are MATCHED_PIXEL,
-#: FALSE_PIXEL and MISSED_PIXEL.
+#: Error class -> code in `pixel_classes`. Codes 1 to 3 are MATCHED_PIXEL, FALSE_PIXEL and
+#: MISSED_PIXEL.
 ERROR_CODES = {name: code for code, name in enumerate((*MISSED, *FALSE), 4)}
 
 
@@ -49,15 +49,16 @@ def pixel_classes(
 ) -> dict[str, DrawnSteps]:
     """Classify the boundary pixels at each threshold, for overlays and the viewer.
 
-    A pixel that is predicted is matched or false. A pixel that is only annotated is missed, unless
-    all annotators' pixels at that place are matched.
+    A predicted pixel is matched or false. A pixel that is only annotated is missed if at least one
+    annotator's pixel there is unmatched.
 
     pred, gts, protocol, dropped: as in `boundary_counts`. A threshold 0 that stands for the whole
         image is left out.
-    errors: if True, false and missed pixels get the codes of `ERROR_CODES`, not FALSE_PIXEL and
-        MISSED_PIXEL.
+    errors: if True, false and missed pixels get the codes of `ERROR_CODES`; otherwise, FALSE_PIXEL
+        and MISSED_PIXEL.
 
-    Returns the steps under the key "steps", as this function stands in for `boundary_counts`.
+    Returns {"steps": DrawnSteps}, a dict because this function can replace `boundary_counts` as the
+    `counter` of a metric.
     """
     from bsdsbench.kernels.bits import unpack
     from bsdsbench.kernels.matching.matching import prepare_truth
@@ -77,8 +78,8 @@ def pixel_classes(
     pixel = np.flatnonzero(is_drawn)
     classes = np.zeros((pixel.size, n_steps), np.uint8)  # a row for each pixel that is drawn
 
-    # Write the missed pixels first, then the false ones, then the matched ones, which may be missed
-    # by another annotator
+    # Write the missed pixels first, then the false ones, then the matched ones: another annotator's
+    # pixel at the same place may be missed
     rows = np.searchsorted(pixel, target.vertices.pixel)
     for code, missed in _missed_steps(steps, errors).items():
         missed_by_any = np.zeros((pixel.size, missed.shape[1]), np.uint64)  # a bit for each step
@@ -100,7 +101,7 @@ def pixel_classes(
     rows = np.searchsorted(pixel, steps.matched_pixel)
     classes[rows] = np.where(is_matched, np.uint8(MATCHED_PIXEL), classes[rows])
 
-    # A backwards matching begins at the lowest threshold, `events` at the highest
+    # A backwards matching starts at the lowest threshold, `events` at the highest
     ascending = slice(None, None, 1 if steps.backwards else -1)
     matched_gt = steps.matched_gt[ascending]
     matched_pred = np.count_nonzero(is_matched, axis=0)[ascending]
@@ -111,10 +112,10 @@ def pixel_classes(
 
 
 def _missed_steps(steps: PixelSteps, errors: bool) -> dict[int, NDArray[np.uint64]]:
-    """Return the steps (thresholds) at which each annotated pixel is missed, by the pixel's code.
+    """Return code -> the steps (thresholds) at which annotated pixels are missed with this code.
 
     The codes are those of MISSED in `ERROR_CODES` or, if `errors` is False, MISSED_PIXEL alone.
-    Arrays are uint64 (annotated pixels, words), with a bit for each step.
+    Arrays are uint64 (annotated pixels, words), with one bit for each step.
     """
     is_missed = ~steps.gt_matched
     if not errors:
@@ -124,7 +125,7 @@ def _missed_steps(steps: PixelSteps, errors: bool) -> dict[int, NDArray[np.uint6
         "near_missed": steps.near_false,
         "absent": is_missed & ~steps.near_false,
     }
-    # The class that is drawn last is the one that is shown if several annotators miss a pixel
+    # If several annotators' pixels at a place are missed, the class that is drawn last is shown
     return {ERROR_CODES[name]: steps_of_class[name] for name in reversed(MISSED)}
 
 
@@ -137,7 +138,8 @@ def boundary_errors(
 ) -> MatchCounts:
     """Count the missed, false and matched boundary pixels of one image by class.
 
-    At each threshold the classes add up to the missed and the false pixels of `boundary_counts`.
+    The classes are defined in the module's docstring. At each threshold, they add up to the missed
+    and the false pixels of `boundary_counts`.
 
     Parameters
     ----------
@@ -147,8 +149,8 @@ def boundary_errors(
     Returns
     -------
     MatchCounts
-        `thresholds` and `matches` as in `boundary_counts`, and these int64 arrays. Annotated pixels
-        are summed over annotators.
+        `thresholds` and `matches` as in `boundary_counts`, and the following int64 arrays, in which
+        annotated pixels are summed over annotators.
 
         - `missed` (T, 3): missed pixels that are suppressed, near, absent
         - `false` (T, 3): false pixels that are duplicate, near, background
@@ -196,8 +198,8 @@ def boundary_errors(
     if protocol.whole_image and pred.kind != "segs":
         thresholds = np.r_[0.0, thresholds]
         matches_of_all = whole_image_counts(gt_maps, valid)
-        # Duplicate pixels are within r of annotated ones but not matched, near pixels are within 2r
-        # but not r, and background pixels are all others
+        # Duplicates are within r of an annotated pixel but not matched, near pixels within 2r but
+        # not r, and background pixels are all others
         n_matched, n_all = matches_of_all[[MATCHED_PRED, TOTAL_PRED]]
         within = (unpack(bits, shape[1]) for bits in (target.near, around.near))
         n_within = [without_void(mask, valid).sum() for mask in within]

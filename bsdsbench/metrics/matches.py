@@ -1,4 +1,4 @@
-"""The one-to-one matching of the pixels of two boundary maps at the least cost."""
+"""The one-to-one matching of the pixels of two boundary maps at minimum cost."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Match(ReadOnly):
     Parameters
     ----------
     pred_match, gt_match : array
-        int64 (H, W), the flat (row-major) index of each pixel's partner in the other map, or -1 if
-        it has none.
+        int64 (H, W), the flat (row-major) index of each pixel's partner in the other map; -1 if the
+        pixel is not matched.
     cost : int or float
         The quantity that the official program minimises: the sum of round(100 distance) over the
         pairs, plus C (n_pred + n_gt - n_matched), where C is ceil(100 * 100 * max_dist_px), but at
@@ -58,7 +58,7 @@ class Match(ReadOnly):
 
 
 def match_boundaries(bmap: Map, gt: Map, max_dist_px: float) -> Match:
-    """Match the pixels of two boundary maps one to one at the least cost.
+    """Match the pixels of two boundary maps one to one at minimum cost.
 
     The official correspondPixels solves the same problem by a randomised method; this solution is
     optimal. If a map is empty, there are no pairs.
@@ -66,14 +66,14 @@ def match_boundaries(bmap: Map, gt: Map, max_dist_px: float) -> Match:
     Parameters
     ----------
     bmap, gt : array
-        (H, W) maps of 0 and 1 in any dtype, or of 0 and 255 in uint8; they are not thinned.
+        (H, W) maps of 0 and 1 in any dtype, or of 0 and 255 in uint8; used without thinning.
     max_dist_px : float
         Largest distance between the pixels of a pair, in pixels.
 
     Returns
     -------
     Match
-        The partners, the cost and the number of pairs.
+        Each pixel's partner, the cost and the number of pairs.
 
     Raises
     ------

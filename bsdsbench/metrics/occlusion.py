@@ -39,14 +39,15 @@ _PARTS = {"edge": "Edge", "orientation": "Orientation", "accuracy": "Accuracy"}
 def _count_right_pairs(
     bmap: Bool, angles: Map, gt_maps: Bool, gt_angles: Sequence[Map], radius: float
 ) -> I8:
-    """Match a boundary map with each annotator's, and count the pairs whose angles agree.
+    """Match a boundary map with each annotator's, and count pixels whose partner's angle agrees.
 
     angles (H, W), gt_angles (A of (H, W)): the boundary's angle at each pixel, in radians.
 
+    A matched pair is right if its two angles differ by at most a quarter turn.
+
     Returns int64 (6,): matched_gt, total_gt, matched_pred and total_pred as in `boundary_counts`,
     then the annotated pixels in a right pair, summed over annotators, and the predicted pixels in a
-    right pair with at least one annotator. A pair is right if its angles differ by at most a
-    quarter turn.
+    right pair with at least one annotator.
     """
     from bsdsbench.kernels.matching.matching import match_maps
 
@@ -98,14 +99,14 @@ class OcclusionMetric(CurveMetric[None]):
     ) -> Arrays:
         """Count the matched pixels, and those in pairs whose angles agree, at each threshold.
 
-        Returns the arrays of `counter` (a function like `boundary_counts`), if it is given, and
+        Returns a dict with these arrays, and those of `counter`, a function like `boundary_counts`:
 
         thresholds, matches : float64 (T,), int64 (T, 4), as in `boundary_counts`
         right_gt : int64 (T,), annotated pixels in a pair with agreeing angles, summed over
-            annotators. The official programs write this number, but never use it.
+            annotators. The official program writes this number, but never uses it.
         right_pred : int64 (T,), predicted pixels in such a pair with at least one annotator
 
-        A threshold that stands for the whole image (`protocol.whole_image`) is left out.
+        A threshold 0 that stands for the whole image (`protocol.whole_image`) is left out.
         """
         gt_maps = truth_maps(gt, protocol)
         shape = gt_maps.shape[1], gt_maps.shape[2]
@@ -140,11 +141,12 @@ class OcclusionMetric(CurveMetric[None]):
         return True
 
     def curves(self, stack: Stack, opt: None) -> dict[tuple[str, ...], I8]:
-        """Return the counts (N, T, 4) of the three curves by their paths, such as ("edge",).
+        """Return the counts of the three curves, keyed by path, such as ("edge",).
 
-        Their columns are those of `matches`. In the orientation curve, only the predicted pixels in
-        a right pair count as matched. In the accuracy curve, they are divided by the matched
-        predicted pixels, not by all predicted pixels.
+        Each is (N, T, 4), with the columns of `matches`. The edge curve uses `matches` as it is. In
+        the orientation curve, `matched_pred` is the number of predicted pixels in a right pair (see
+        the module's docstring). In the accuracy curve, `total_pred` is also replaced, by the number
+        of matched predicted pixels.
         """
         edge = stack["matches"]
         orientation = edge.copy()

@@ -46,7 +46,7 @@ SLACK = 2.0  # grid cells: networks place points slightly beyond their grid
 
 @frozen
 class WireframeOptions:
-    """The option that says on which grid the coordinates of predicted lines are given."""
+    """Options of the wireframe metric: the grid on which predicted lines have coordinates."""
 
     lines_in: str = option(
         "network",
@@ -58,7 +58,7 @@ class WireframeOptions:
 
 
 class WireframeMetric(Metric[WireframeOptions]):
-    """Straight lines: pixels matched within a tolerance, ends and junctions by their distance."""
+    """Straight lines and junctions: pixels of drawn lines, sAP of lines, and mAP^J of junctions."""
 
     name, title, reads, options = "wireframe", "Wireframes", "lines", WireframeOptions
     default_protocol, version, ragged = "wireframe", 3, ("lines", "junctions")
@@ -87,17 +87,17 @@ class WireframeMetric(Metric[WireframeOptions]):
         Returns the counts of `counter`, and
 
         lines : float64 (L, 4), for each predicted line its score, then 1 if it is a true positive
-            at the distance 5, 10 and 15, else 0
-        junctions : float64 (J, 4), the same at the distances 0.5, 1 and 2, by descending score
+            at the distance thresholds 5, 10 and 15, else 0
+        junctions : float64 (J, 4), the same at 0.5, 1 and 2, by descending score
         n_lines, n_junctions : float64 (), the numbers of annotated lines and junctions
 
-        If the prediction or the ground truth has no coordinates of lines, both arrays are empty,
-        and both numbers NaN. If one of them has no junctions, the same holds for junctions only.
+        If the prediction or the ground truth has no line coordinates, both arrays are empty and
+        both numbers NaN. If only junctions are missing, this holds for junctions alone.
         """
-        grid, drawn = GRID, pred  # the grid of the predicted coordinates, and the drawn lines
+        grid, drawn = GRID, pred  # the grid of the predicted coordinates; the map of drawn lines
         if "lines" in pred.parts:
             grid = pred.lines.grid or (gt.shape if opt.lines_in == "image" else GRID)
-            if pred.lines.grid is None and grid != GRID:  # the file's reader drew them on GRID
+            if pred.lines.grid is None and grid != GRID:  # drawn on GRID when the file was read
                 soft = draw_lines(pred.lines, gt.shape, grid)
                 drawn = Prediction(pred.image_id, pred.path, soft=soft)
         counts: dict[str, Any] = {
@@ -140,16 +140,17 @@ class WireframeMetric(Metric[WireframeOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: WireframeOptions
     ) -> ScoreTree:
-        """Compute the scores of the pixels, lines and junctions for S data sets.
+        """Compute the scores of pixels, lines and junctions for S data sets.
 
         stack: the counts of N images. weights (S, N): how often each occurs in each data set.
 
-        Returns the `curve_scores` of the pixels, and the scores of `columns`, float64 (S,).
+        Returns the `curve_scores` of the pixels, and `fh`, `aph` (pixels), `sap5`, `sap10`,
+        `sap15`, `msap` (lines) and `map_j` (junctions), float64 (S,).
         """
         scores = curve_scores(stack["thresholds"], stack["matches"], weights, protocol)
         curve = scores["curve"]
-        # (S, T); L-CNN's program pairs recalls and precisions by rank, whatever their thresholds.
-        # As precision now falls while recall rises, it needs no interpolation
+        # (S, T). L-CNN's program pairs recalls and precisions by rank, regardless of thresholds.
+        # Precision then falls as recall rises, and needs no interpolation
         recall, precision = np.sort(curve.recall), np.sort(curve.precision)[:, ::-1]
         scores["fh"] = f_measure(precision, recall).max(axis=1)
         scores["aph"] = np.sum(np.diff(recall, prepend=0.0) * precision, axis=1)
@@ -163,19 +164,19 @@ class WireframeMetric(Metric[WireframeOptions]):
 def _match_lines(lines: Lines, pred_ends: F8, gt_ends: F8) -> F8:
     """Match predicted lines to annotated ones, in the order of the file.
 
-    lines: the predicted lines as they are in the file. From a repetition of the first line on, they
-        are padding, and left out.
+    lines: the N predicted lines as they are in the file. If the first line occurs again, that line
+        and all that follow are padding, and are ignored.
     pred_ends (N, 4), gt_ends (M, 4): row and column of both ends, on the grid of 128 x 128.
 
-    Returns float64 (L, 4) for the L lines before the padding. Column 0 is the score. Columns 1 to 3
-    are 1 if the line is a true positive at each of LINE_THRESHOLDS, else 0.
+    Returns float64 (L, 4) for the L lines before the padding: the score, then 1 or 0 for each of
+    LINE_THRESHOLDS, by whether the line is a true positive.
     """
     equals_first = (lines.ends == lines.ends[:1]).all(axis=1)
     repetitions = np.flatnonzero(equals_first)[1:]  # without the first line itself
     n_lines = repetitions[0] if repetitions.size else len(pred_ends)
     pred = pred_ends[:n_lines].reshape(-1, 1, 2, 2)  # (L, 1, end, row and column)
     gt = gt_ends.reshape(1, -1, 2, 2)  # (1, M, end, row and column)
-    # The sum of the squared distances between ends, paired as they are, and exchanged
+    # Sum of the squared distances between ends, with the ends of gt in either order
     distance = ((pred - gt) ** 2).sum(axis=(2, 3))
     swapped_distance = ((pred - gt[:, :, ::-1]) ** 2).sum(axis=(2, 3))
     is_hit = _find_hits(np.minimum(distance, swapped_distance), LINE_THRESHOLDS)
@@ -189,9 +190,9 @@ def _match_junctions(junctions: F8, grid: tuple[int, int], annotated: F8) -> F8:
     grid: rows and columns of the grid on which the junctions were predicted.
     annotated (M, 2): row and column of each annotated junction on the grid of 128 x 128.
 
-    Returns float64 (N, 4), sorted by descending score. Column 0 is the score. Columns 1 to 3 are 1
-    if the junction is a true positive at each of JUNCTION_THRESHOLDS, else 0. If nothing is
-    annotated, it is (0, 4): L-CNN's program skips such an image.
+    Returns float64 (N, 4) by descending score: the score, then 1 or 0 for each of
+    JUNCTION_THRESHOLDS, by whether the junction is a true positive. If nothing is annotated, the
+    predictions are not counted, as in L-CNN's program, and the result is (0, 4).
     """
     if not len(annotated):
         return np.zeros((0, 4))
@@ -204,9 +205,9 @@ def _match_junctions(junctions: F8, grid: tuple[int, int], annotated: F8) -> F8:
 def _check_coordinates(lines: Lines, grid: tuple[int, int], where: str) -> None:
     """Raise DataError if coordinates of lines or junctions are implausible for `grid`.
 
-    `where` names the file in the message. If no coordinate exceeds 1, and some end of a line is not
-    at 0, the coordinates are probably fractions of the image size. If one exceeds the grid (rows,
-    columns) by more than SLACK cells, they are probably those of a larger grid.
+    If no coordinate exceeds 1, and some end of a line is not at 0, they are probably fractions of
+    the image size. If a coordinate exceeds the grid (rows, columns) by more than SLACK cells, the
+    grid is probably larger. `where` names the file in the message.
     """
     junctions = np.zeros((0, 3)) if lines.junctions is None else lines.junctions
     points = np.concatenate([lines.ends.reshape(-1, 2), junctions[:, :2]])
@@ -234,13 +235,13 @@ def _to_grid(coordinates: F8, grid: tuple[int, int]) -> F8:
 
 
 def _find_hits(distance: F8, thresholds: tuple[float, ...]) -> Bool:
-    """Find out which of P predictions are true positives at K distance thresholds, bool (P, K).
+    """Determine which of P predictions are true positives at K distance thresholds, bool (P, K).
 
     A prediction is a true positive if its nearest annotation (the first of several equally near) is
     closer than the threshold, and no earlier prediction was matched to the same annotation.
 
-    distance (P, M): the distance of each prediction from each of M annotations. The predictions are
-        in the order in which they are matched.
+    distance (P, M): the distance of each prediction from each of M annotations, with predictions in
+        the order in which they are matched.
     """
     is_hit = np.zeros((len(distance), len(thresholds)), bool)
     if not distance.size:
@@ -255,10 +256,10 @@ def _find_hits(distance: F8, thresholds: tuple[float, ...]) -> Bool:
 
 
 def _pooled_ap(predictions: F8, n_annotated: F8, weights: Weights) -> F8:
-    """Compute interpolated average precision at three distance thresholds, float64 (S, 3).
+    """Compute interpolated average precision at three distance thresholds for S data sets.
 
     The predictions of all images are ranked together by score; equal scores keep the images' order.
-    The result is NaN for a data set in which nothing is annotated.
+    Returns float64 (S, 3), NaN for a data set in which nothing is annotated.
 
     predictions (N, L, 4): the arrays of `_match_lines` or `_match_junctions` of N images, padded
         with rows of NaN to the length L of the longest.
