@@ -1,15 +1,15 @@
 """Segmentation: are the labels right?
 
-Definition. The confusion matrix of all pixels gives IoU, Dice and accuracy of each class, their
-means, and IoU weighted by the classes' annotated pixels. Instances paired by overlap give panoptic
-quality.
+Definition. IoU, Dice and accuracy of each class, their means over classes, and frequency-weighted
+IoU are computed from the confusion matrix of all pixels. Panoptic quality is computed from
+instances paired by overlap.
 
-Conventions. Pixels and instances are summed over images; scores come from the sums, and then from a
-mean over the classes that occur in either map. Ignored pixels of the ground truth are not counted.
-Two instances are paired if they have the same class and an IoU above 0.5 (or the same number). An
-unpaired predicted instance is no error if more than half of it is ignored. Ignored pixels with the
-value (`ignore` + 1) x divisor - 1 - k are a crowd of class k, numbered from 0: a group of objects
-that are not told apart. They stay in the union of a pair, and only predicted instances of class k
+Conventions. Pixels and instances are summed over images. Class scores are computed from the sums
+and averaged over the classes that occur in either map. Ignored pixels of the ground truth are not
+counted. Two instances are paired if they have the same class and an IoU above 0.5 (or the same
+number). An unpaired predicted instance is no error if more than half of it is ignored. Ignored
+pixels with the value (`ignore` + 1) x divisor - 1 - k are a crowd of class k (from 0): a group of
+objects annotated as one. They stay in the union of a pair, and only predicted instances of class k
 count them as ignored.
 
 Source. Long, Shelhamer and Darrell, CVPR 2015 (IoU and accuracies); Kirillov et al., "Panoptic
@@ -57,22 +57,22 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
     Parameters
     ----------
     pred, gt : array_like
-        Integers (H, W): labels of classes, masks if there are no classes (then class 0 is the
-        object), or instance maps if `params.unit` is not "class".
+        Integers (H, W): class labels, or masks if `params` names no classes (the object is then
+        class 0). If `params.unit` is not "class", instance maps.
     params : LabelOptions
-        The classes, what the maps hold, and what is ignored.
+        Defines the classes, the content of the maps and the ignored labels.
 
     Returns
     -------
     Counts
         With these arrays, for C classes:
 
-        - `confusion`, int64 (C + 1, C + 1): the pixels with the annotated class i and the predicted
-          class j, at [i, j]; the last index stands for no class. Ignored pixels are counted at
-          [C, C], which no score uses, or not at all if `params` names no classes.
-        - `tp`, `fp`, `fn`, int64 (C,): instances that are paired, predicted without a partner, and
-          annotated without a partner; 0 if `params.unit` is "class"
-        - `iou_sum`, float64 (C,): the sum of the IoU of all pairs
+        - `confusion`, int64 (C + 1, C + 1): entry [i, j] is the number of pixels with annotated
+          class i and predicted class j. The last index means no class. Ignored pixels are counted
+          at [C, C], which no score uses, or not at all if `params` names no classes.
+        - `tp`, `fp`, `fn`, int64 (C,): pairs of instances, unpaired predicted instances, and
+          unpaired annotated ones; 0 if `params.unit` is "class"
+        - `iou_sum`, float64 (C,): the sum of the pairs' IoU
 
     Raises
     ------
@@ -96,22 +96,22 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
     else:
         regions = find_instances(pred, gt, params)
         instances = _count_instances(regions, params)
-        # The class of each overlap's region; the index -1 (no region) takes the last entry, -1
+        # The class of the region in each overlap; region -1 (none) indexes the appended class -1
         pred_class = np.append(regions.pred.class_of, -1)[regions.pred.of_overlap]
         gt_class = np.append(regions.gt.class_of, -1)[regions.gt.of_overlap]
         pixels = regions.overlaps.pixels
-        if not params.classes:  # pixels of no instance are ground, void pixels are not counted
+        if not params.classes:  # pixels of no instance are background; void pixels do not count
             pixels = np.where(regions.gt.void, 0, pixels)
     confusion = np.zeros((n + 1, n + 1), np.int64)
-    np.add.at(confusion, (gt_class, pred_class), pixels)  # the class -1 (none) is the last
+    np.add.at(confusion, (gt_class, pred_class), pixels)  # class -1 (none) is the last index
     return Counts(confusion=confusion, **instances)
 
 
 def _overlaps_of_classes(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) -> Overlaps:
-    """Find the pairs of classes that occur at a pixel of two label maps (H, W), or of two masks.
+    """Count the pixels of each (predicted class, annotated class) in two label maps or masks.
 
-    Classes are numbered from 0, and -1 is no class. In masks, class 0 is the object. Void pixels
-    have no class in label maps, and are left out of masks.
+    Classes are numbered from 0, and -1 means no class. In masks, the object is class 0. Void pixels
+    have class -1 in label maps, and are removed from masks.
     """
     if not params.classes:
         masks = as_masks(pred, gt, params.ignored)
@@ -121,7 +121,7 @@ def _overlaps_of_classes(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) -
         overlaps = find_overlaps(masks.pred, masks.gt)
         return overlaps._replace(pred=overlaps.pred - 1, gt=overlaps.gt - 1)  # True becomes class 0
     overlaps = find_overlaps(*as_label_maps(pred, gt))
-    # Check and convert each pair of labels once, as if the pairs were the pixels of one row
+    # Check and convert each distinct pair of labels once, as if the pairs were an image of one row
     pred_row, gt_row = overlaps.pred[None], overlaps.gt[None]
     classes = as_pair(pred_row, gt_row, len(params.classes), params.ignored, params.first)
     return overlaps._replace(pred=classes.pred[0], gt=classes.gt[0])
@@ -130,14 +130,14 @@ def _overlaps_of_classes(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) -
 def _count_instances(regions: Instances, params: LabelOptions) -> dict[str, Map]:
     """Count the paired and unpaired instances of each class, and sum the IoU of the pairs.
 
-    Returns the arrays `tp`, `fp`, `fn` and `iou_sum` of `segmentation_counts`, (C,).
+    Returns `tp`, `fp`, `fn` and `iou_sum`, (C,) each, as in `segmentation_counts`.
     """
     n_classes = len(params.class_names)
     matching = match_regions(regions, by_number=params.unit == "id")
-    # `class_of` lists the pairs first, then regions of pred only, then regions of gt only
+    # `class_of` lists pairs first, then unpaired regions of pred, then unpaired regions of gt
     n_pairs, n_pred_only = matching.iou.size, matching.excused.size
     paired, pred_only, gt_only = np.split(matching.class_of, [n_pairs, n_pairs + n_pred_only])
-    false = pred_only[matching.excused <= _MOST_EXCUSED]  # others lie on void pixels or a crowd
+    false = pred_only[matching.excused <= _MOST_EXCUSED]  # the rest lie on void pixels or a crowd
     return {
         "tp": np.bincount(paired, minlength=n_classes),
         "fp": np.bincount(false, minlength=n_classes),
@@ -152,7 +152,7 @@ def class_scores(counts: Mapping[str, Map]) -> dict[str, F8]:
     Parameters
     ----------
     counts : mapping
-        The counts of `segmentation_counts`. All arrays may have further axes in front, such as
+        The counts of `segmentation_counts`. All arrays may have additional leading axes, such as
         images.
 
     Returns
@@ -161,19 +161,19 @@ def class_scores(counts: Mapping[str, Map]) -> dict[str, F8]:
         Name of the score -> float64 (..., C).
 
         - iou, dice: intersection over union, and Dice (F1); NaN if neither map has the class.
-        - accuracy: share of the annotated pixels that are right; NaN if there are none.
-        - pq: panoptic quality, the sum of the IoU of all pairs divided by TP + (FP + FN) / 2.
+        - accuracy: fraction of the annotated pixels that are correct; NaN if there are none.
+        - pq: panoptic quality, the sum of the pairs' IoU divided by TP + (FP + FN) / 2.
         - rq: recognition quality, TP / (TP + (FP + FN) / 2).
         - sq: segmentation quality, the mean IoU of the pairs; 0 if there are instances but no
           pairs, as in panopticapi.
 
         pq, rq and sq are NaN if there are no instances.
     """
-    confusion = counts["confusion"]  # rows: annotated classes, columns: predicted, last: no class
+    confusion = counts["confusion"]  # rows: annotated class, columns: predicted; last: no class
     n_right = np.diagonal(confusion, axis1=-2, axis2=-1)[..., :-1]
     n_gt, n_pred = confusion.sum(axis=-1)[..., :-1], confusion.sum(axis=-2)[..., :-1]
     tp, iou_sum = counts["tp"], counts["iou_sum"]
-    n_instances = tp + 0.5 * (counts["fp"] + counts["fn"])  # the mean number in either map
+    n_instances = tp + 0.5 * (counts["fp"] + counts["fn"])  # mean of the numbers in both maps
     return {
         "pq": defined_ratio(iou_sum, n_instances),
         "sq": np.where(n_instances > 0, ratio(iou_sum, tp), np.nan),
@@ -185,11 +185,11 @@ def class_scores(counts: Mapping[str, Map]) -> dict[str, F8]:
 
 
 def _named_classes(opt: LabelOptions) -> tuple[str, ...]:
-    """Return the classes; if the options name none, "mask" or "instances", and "ground"."""
+    """Return the class names, or if there are none, "mask" or "instances" followed by "ground"."""
     return opt.classes or (*opt.class_names, "ground")
 
 
-_MOST_EXCUSED = 0.5  # share of an unpaired prediction on void or crowd up to which it is false
+_MOST_EXCUSED = 0.5  # an unpaired prediction is ignored if more of it is on void pixels or a crowd
 _PANOPTIC = (Column("pq", "PQ"), Column("sq", "SQ"), Column("rq", "RQ"))
 _MEANS = {"iou": "mean_iou", "dice": "mean_dice", "accuracy": "mean_accuracy"}
 
@@ -197,8 +197,8 @@ _MEANS = {"iou": "mean_iou", "dice": "mean_dice", "accuracy": "mean_accuracy"}
 class SegmentationMetric(LabelMetric[LabelOptions]):
     """Label maps: IoU per class and its means, pixel accuracy, Dice, panoptic quality.
 
-    If the options name no classes there are two, the object (or all instances) and the ground. PQ,
-    SQ and RQ exist only for instances (option `unit`).
+    If the options name no classes, there are two: the object (or all instances) and the background.
+    PQ, SQ and RQ are computed only for instances (option `unit`).
     """
 
     name, title, version = "segmentation", "Segmentation", 3
@@ -229,21 +229,21 @@ class SegmentationMetric(LabelMetric[LabelOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: LabelOptions
     ) -> ScoreTree:
-        """Compute the scores from the counts of all images together, (S,) each.
+        """Compute the scores from the counts summed over images, (S,) each.
 
-        mean_iou, mean_dice, mean_accuracy : means over the classes in which they are defined
-        fw_iou : mean IoU, with each class weighted by its annotated pixels
-        pixel_accuracy : right pixels / annotated pixels, of all classes together
-        pq, sq, rq : means over the classes in which they are defined; only for instances
+        mean_iou, mean_dice, mean_accuracy : means over the classes for which they are defined
+        fw_iou : mean IoU, weighted by each class's number of annotated pixels
+        pixel_accuracy : correct pixels / annotated pixels, over all classes
+        pq, sq, rq : means over the classes for which they are defined; only for instances
         found, missed, false : numbers of instances of all classes; only for instances
-        per_class : class -> its scores and `gt_pixels`; {} if there is one class
-        over : how many classes each mean includes, and how many there are
+        per_class : class -> its scores and `gt_pixels`; {} if there is only one class
+        over : number of classes in each mean, and number of all classes
         """
         names = _named_classes(opt)
         total = {name: weighted_sum(weights, values) for name, values in stack.items()}
         if not opt.classes:
-            # The index "no class" becomes the second class, "ground", which has no instances: a new
-            # last index, of zeros, is added to every axis of classes
+            # The last index ("no class") becomes the class "ground", which has no instances: append
+            # zeros to every class axis, as the new last index
             for name, values in total.items():
                 total[name] = np.pad(values, [(0, 0)] + [(0, 1)] * (values.ndim - 1))
         by_class = class_scores(total)  # (S, C) each
@@ -268,7 +268,7 @@ class SegmentationMetric(LabelMetric[LabelOptions]):
         by_class["gt_pixels"] = gt
         per_class: dict[str, dict[str, Map]] = {}
         for k, name in enumerate(names if len(names) > 1 else ()):
-            is_ground = k == len(opt.class_names)  # which has no objects
+            is_ground = k == len(opt.class_names)  # the background has no objects
             keys = (*_MEANS, "gt_pixels") if is_ground else by_class
             per_class[name] = {key: by_class[key][:, k] for key in keys}
         return {**scores, "over": over("classes", n_defined), "per_class": per_class}
@@ -276,7 +276,7 @@ class SegmentationMetric(LabelMetric[LabelOptions]):
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: LabelOptions
     ) -> DrawnSteps:
-        """Classify the pixels as correct, false or missed for each class, without the ground."""
+        """Classify each pixel as correct, false or missed, for each class except "ground"."""
         return draw_regions(pred, gt, opt)
 
     def parts(self, protocol: Protocol, opt: LabelOptions) -> dict[str, tuple[str, ...]]:
@@ -284,6 +284,6 @@ class SegmentationMetric(LabelMetric[LabelOptions]):
         return {name: ("per_class", name) for name in _named_classes(opt)}
 
     def describe(self, protocol: Protocol, opt: LabelOptions) -> str:
-        """Describe what is compared, and in which order means are taken."""
+        """Describe what is compared, and over what the scores are summed and averaged."""
         order = "of all images together, then means over the classes that either map has"
         return f"{super().describe(protocol, opt)}; pixels and instances {order}"

@@ -1,11 +1,11 @@
 """Boundaries of classes: how good are the boundaries of cars, of people, of each class?
 
-Definition. Each class is a boundary benchmark of its own. The scores are averaged over the classes
+Definition. Each class is a separate boundary benchmark. The scores are averaged over the classes
 that occur in the ground truth.
 
 Conventions. Label maps and instance maps are (H, W) integers; 0 in an instance map is no instance.
 Boundaries of all classes are (C, H, W), bool in the ground truth and soft or bool in a prediction.
-They are prepared as the published programs do it, in this order: overwrite the border with an
+Maps are prepared as in the published programs, in this order: overwrite the image border with an
 ignored label, scale the labels, draw the boundaries, thin and scale them, resize predictions to the
 ground truth, crop both. The tolerance is a fraction of the diagonal of the prepared maps.
 
@@ -51,7 +51,7 @@ from bsdsbench.transforms.resize import bicubic
 
 
 def _is_labels(values: object) -> bool:
-    """Return True for a tuple of labels: integers from 0, below 2^31."""
+    """Return True for a tuple of integers in 0 .. 2^31 - 1."""
     return isinstance(values, tuple) and all(is_int(v) and 0 <= v < 2**31 for v in values)
 
 
@@ -62,7 +62,7 @@ _CLASSES_EXPECTED = (
 
 @frozen
 class SemanticOptions:
-    """The classes, and the choices in which programs of per-class boundaries differ."""
+    """The classes, and the choices on which published per-class boundary benchmarks differ."""
 
     classes: tuple[str, ...] = option(
         (),
@@ -158,7 +158,7 @@ class SemanticOptions:
 
     @property
     def frame(self) -> int:
-        """The width in pixels of the border that is overwritten with an ignored label, or 0."""
+        """The width in pixels of the border to overwrite with an ignored label, 0 for none."""
         return self.border if self.border_rule == "ignore" else 0
 
     @property
@@ -173,7 +173,7 @@ class SemanticOptions:
 
 
 class PreparedClasses(NamedTuple):
-    """The maps of one image with C classes, all of the same size."""
+    """The prepared maps of one image with C classes, all of the same size."""
 
     maps: Map  # (C, H, W), predicted boundaries, soft or bool
     boundaries: Bool  # (C, H, W), annotated boundaries
@@ -183,14 +183,15 @@ class PreparedClasses(NamedTuple):
 def _prepare_classes(pred: Map, gt: GroundTruth, params: SemanticOptions) -> PreparedClasses:
     """Draw the boundaries of label maps, then bring prediction and ground truth to the same size.
 
-    `pred` is a label map (H, W), or the boundaries of each class (C, H, W), soft or bool. Of labels
-    and boundaries in `gt`, the labels are used if `params.radius` is set. Raises DataError if sizes
-    differ, nothing is left inside the border, or the ground truth lacks what is needed.
+    `pred` is a label map (H, W), or the boundaries of each class (C, H, W), soft or bool. If `gt`
+    has both labels and boundaries, the labels are used if `params.radius` is above 0, otherwise the
+    boundaries. Raises ShapeError if a shape is wrong or nothing is left inside the border, and
+    MissingPartError if `gt` lacks a map that is needed.
     """
     from bsdsbench.kernels.thinning import thin_each
 
     labels, annotated = gt.parts.get("labels"), gt.parts.get("class_boundaries")
-    # If `scaled` is "labels", `_draw_from_labels` scales them before it draws the boundaries
+    # If `scaled` is "labels", `_draw_from_labels` scales the labels before drawing boundaries
     drawn_scale = params.scale if params.scaled == "boundaries" else 1
     if annotated is None or (params.radius and labels is not None):
         instances = gt.instances if params.instances else None
@@ -226,9 +227,9 @@ def _prepare_classes(pred: Map, gt: GroundTruth, params: SemanticOptions) -> Pre
 
 
 def _draw_from_labels(labels: Map, params: SemanticOptions, instances: Map | None) -> Bool:
-    """Draw the boundaries of every class, bool (C, H', W').
+    """Draw the boundaries of every class from a label map (H, W), bool (C, H', W').
 
-    The border is overwritten first. The labels are scaled too if `params.scaled` is "labels".
+    The border is overwritten first. If `params.scaled` is "labels", the labels are also scaled.
     """
     scale = params.scale if params.scaled == "labels" else 1
     scaled_instances = None if instances is None else _scale_to_nearest(instances, scale)
@@ -237,7 +238,7 @@ def _draw_from_labels(labels: Map, params: SemanticOptions, instances: Map | Non
 
 
 def _check_class_axis(array: Map, params: SemanticOptions, what: str) -> None:
-    """Raise ShapeError unless an array, `what`, has the shape (C, H, W) for C classes."""
+    """Raise ShapeError unless `array`, called `what` in the error, is (C, H, W) for C classes."""
     if array.ndim != 3 or array.shape[0] != len(params.classes):
         is_last = array.shape[-1] == len(params.classes)
         fix = "numpy.moveaxis(maps, -1, 0)" if is_last else ()
@@ -246,10 +247,10 @@ def _check_class_axis(array: Map, params: SemanticOptions, what: str) -> None:
 
 
 def _overwrite_border(maps: Map, params: SemanticOptions) -> Map:
-    """Overwrite the outermost `params.frame` rows and columns of a map.
+    """Return the maps with the outermost `params.frame` rows and columns overwritten.
 
-    Maps of classes (C, H, W) get the value 0 there, a label map (H, W) the first ignored label, if
-    there is one.
+    Boundary maps (C, H, W) are set to 0 there; a label map (H, W) is set to the first ignored
+    label, or returned unchanged if no label is ignored.
     """
     border, values = params.frame, params.ignored if maps.ndim == 2 else (0,)
     if not border or not values:
@@ -261,7 +262,7 @@ def _overwrite_border(maps: Map, params: SemanticOptions) -> Map:
 
 
 def _resize(maps: Map, shape: tuple[int, ...], rule: str) -> Map:
-    """Resize maps (C, H, W) to `shape` by the option `resize`; "refuse" raises ShapeError."""
+    """Resize maps (C, H, W) to `shape`; `rule` is the option `resize` ("refuse": ShapeError)."""
     if maps.shape[1:] == tuple(shape):
         return maps
     if rule == "refuse":
@@ -270,8 +271,7 @@ def _resize(maps: Map, shape: tuple[int, ...], rule: str) -> Map:
         return np.stack([bicubic(m, (shape[0], shape[1])) for m in maps])
     from PIL import Image
 
-    # Let Pillow resize the numbers of the rows, and those of the columns. The result tells which
-    # rows and columns it samples.
+    # Find which rows and columns Pillow samples, by letting it resize the row and column indices
     sampled = []
     for size, new_size in zip(maps.shape[1:], shape, strict=True):
         numbers = Image.fromarray(np.arange(size, dtype=np.int32)[None])
@@ -282,14 +282,14 @@ def _resize(maps: Map, shape: tuple[int, ...], rule: str) -> Map:
 def _scale_to_nearest(array: Map, scale: float) -> Map:
     """Resize an array (..., H, W) to ceil(scale x size) by nearest-neighbour sampling.
 
-    As in MATLAB's imresize, sample positions depend on the scale only, not on the rounded new size.
-    A position halfway between two pixels goes to the higher index, and positions past the end are
-    mirrored. With scale 0.5, the pixels 1, 3 and 4 are taken from five pixels 0 .. 4.
+    As in MATLAB's imresize, sample positions depend only on the scale, not on the rounded new size.
+    A position halfway between two pixels rounds up, and positions past the end are reflected back
+    into the image. For example, scale 0.5 picks the indices 1, 3 and 4 of five pixels.
     """
     if scale == 1:
         return array
     for axis, size in zip((-2, -1), array.shape[-2:], strict=True):
-        # Centres of the new pixels, in old pixels counted from 1
+        # Centres of the new pixels, in coordinates of the old pixels (counted from 1)
         centre = np.arange(1, math.ceil(size * scale) + 1) / scale + 0.5 * (1 - 1 / scale)
         index = (np.floor(centre + 0.5).astype(np.int64) - 1) % (2 * size)
         mirrored = np.minimum(index, 2 * size - 1 - index)
@@ -313,16 +313,16 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
     image_columns = (Column("ods_mean", "mean F of its classes", "F"),)
 
     def files_read(self, opt: SemanticOptions) -> FilesRead:
-        """Return the classes, with a file for each, and whether instance maps are read."""
+        """Return what is read: one predicted file per class, and instance maps if needed."""
         return FilesRead(classes=opt.classes, instances=opt.instances)
 
     def fits(self, pred: Prediction, gt: GroundTruth, opt: SemanticOptions) -> bool:
-        """Return True if sizes are equal or resized, or for (H, W, C), which `count` refuses."""
+        """Return True if sizes match or are resized, or for (H, W, C), which `count` rejects."""
         is_last = pred.classes.ndim == 3 and pred.classes.shape[-1] == len(opt.classes)
         return is_last or pred.shape == gt.shape or opt.resize != "refuse"
 
     def label_evidence(self, labels: Map, opt: SemanticOptions, truth: bool) -> Evidence:
-        """Return what an annotated label map (H, W) shows about the numbering of classes."""
+        """Collect evidence on the class numbering of an annotated label map; none if predicted."""
         if not truth:
             return NO_EVIDENCE
         ids = id_evidence(labels, opt.ids, opt.ignored) if opt.ids else NO_EVIDENCE
@@ -336,14 +336,13 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
         opt: SemanticOptions,
         counter: Counter = boundary_counts,
     ) -> Arrays:
-        """Count the matched and the total boundary pixels of every class in one image.
+        """Count the matched and the total boundary pixels of each of C classes in one image.
 
-        counter: does the counting for one class: `boundary_counts`, or a function that returns
-            further arrays. All arrays but the thresholds get a first axis of classes.
+        counter: counts one class: `boundary_counts`, or a function that returns additional arrays.
 
-        Returns the arrays of the counter, such as `matches` (C, T, 4), with 0 for classes that are
-        skipped, and `counted`, bool (C,), False for these classes. A class is skipped if it is
-        absent from the image and `opt.absent` is "skip".
+        Returns `thresholds` (T,); the other arrays of `counter`, such as `matches` (C, T, 4), with
+        a leading class axis; and `counted`, bool (C,), False for classes that were skipped, whose
+        counts are 0. A class is skipped if it is absent from the image and `opt.absent` is "skip".
         """
         _check_numbering(pred, gt, opt)
         with name_file_in_errors(pred, gt):
@@ -354,7 +353,7 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
             )
         shape = boundaries.shape[1], boundaries.shape[2]
         counted = np.asarray(boundaries.any(axis=(1, 2))) | (opt.absent == "count")
-        # The counts of an empty map show which arrays there are; classes that are skipped keep 0
+        # Count an empty map to learn the names and shapes of the arrays; skipped classes keep 0
         empty = counter(np.zeros(shape), (np.zeros(shape, bool),), protocol)
         n = len(opt.classes)
         counts = {name: np.zeros((n, *array.shape), array.dtype) for name, array in empty.items()}
@@ -372,7 +371,7 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
         return {**counts, "thresholds": empty["thresholds"], "counted": counted}
 
     def curves(self, stack: Stack, opt: SemanticOptions) -> dict[tuple[str, ...], I8]:
-        """Return the counts (N, T, 4) of each class; keys are paths ("per_class", NAME)."""
+        """Return the `matches` (N, T, 4) of each class, by the path ("per_class", NAME)."""
         matches = stack["matches"]
         return {("per_class", name): matches[:, k] for k, name in enumerate(opt.classes)}
 
@@ -382,10 +381,11 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
         """Compute the scores of each class, and their means over the classes, (S,) each.
 
         ods_mean, ois_mean, ap_mean : means over the classes that occur in the ground truth
-        n_classes : the number of these classes
-        per_class : {class name: scores of the class}, NaN for a data set without that class
+        n_classes : number of these classes
+        per_class : class name -> scores of the class, NaN in data sets without the class
+        over : number of classes in each mean, and number of all classes
         """
-        # (S, C): annotated boundary pixels; `matches` (N, C, T, 4) has the same at all thresholds
+        # (S, C): annotated boundary pixels. In `matches` (N, C, T, 4), all thresholds have the same
         n_annotated = weighted_sum(weights, stack["matches"][..., 0, TOTAL_GT])
         is_annotated, n_images = n_annotated > 0, weighted_sum(weights, stack["counted"])
         per_class = {}
@@ -404,9 +404,9 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
         return {**tree, "per_class": per_class, "over": over("classes", n_defined)}
 
     def complete(self, scores: dict[str, Any], stack: Stack) -> dict[str, Any]:
-        """Keep only annotated classes in `per_class`, and put the others' names into `absent`.
+        """Remove classes without annotated boundaries from `per_class`, and list them in `absent`.
 
-        Raises DataError if no class is annotated.
+        Raises DataError if no class has an annotated boundary.
         """
         per_class = scores["per_class"]
         annotated = np.any(stack["matches"][..., TOTAL_GT], axis=(0, 2)).tolist()
@@ -422,10 +422,10 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
 
 
 def _check_numbering(pred: Prediction, gt: GroundTruth, opt: SemanticOptions) -> None:
-    """Raise DataError if the maps of an image seem to hold something else than the options say.
+    """Raise DataError if the content of an image's maps contradicts the options.
 
-    Label maps must number the classes alike, and not be masks of 0 and 255. Maps (C, H, W) must be
-    boundaries, not channels of which one applies to each pixel, such as probabilities of classes.
+    The two label maps must use the same class numbers, and not be masks of 0 and 255. Maps
+    (C, H, W) must be boundaries, not per-pixel class scores such as one-hot maps or probabilities.
     """
     labels, pred_maps = gt.parts.get("labels"), pred.classes
     with name_file_in_errors(pred, gt):
@@ -441,11 +441,11 @@ def _check_numbering(pred: Prediction, gt: GroundTruth, opt: SemanticOptions) ->
 
 
 def _undefine_absent(scores: object, is_annotated: Bool) -> Any:
-    """Set the scores of a class to NaN in the data sets in which it is not annotated.
+    """Return the scores of a class, with NaN for data sets in which the class is not annotated.
 
-    scores: arrays (S,), in nested dicts. The number of images, and values that are not arrays, such
-        as curves, are returned unchanged.
-    is_annotated (S,): whether each data set has the class.
+    scores: nested dicts of arrays (S,). `n_images`, and values that are not arrays, such as curves,
+        are kept unchanged.
+    is_annotated (S,): True for data sets with annotated boundaries of the class.
     """
     if isinstance(scores, np.ndarray):
         return np.where(is_annotated, scores, np.nan)

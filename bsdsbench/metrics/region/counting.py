@@ -1,56 +1,57 @@
-"""Measures between a segmentation and the annotators of an image, from their table of overlaps.
+"""Region measures of one image, from the overlaps of a segmentation with its annotations.
 
-Every distinct label is one region, connected or not. Label 0 is special only in the adapted Rand
-error (`RULES`). In the formulas, n is the number of pixels in a region of the segmentation and one
-of an annotator, a and b are the areas of these regions, and N is the number of pixels. Measures
-without further words are means over annotators.
+Each distinct label is one region, connected or not. Label 0 is an ordinary label except in the
+adapted Rand error (`RULES`). In the formulas, n is the number of pixels that a region of the
+segmentation shares with an annotated region, a and b are the areas of these two regions, and N is
+the number of pixels of the image. Unless stated otherwise, a measure is a mean over annotators.
 
 Measures of the official program (Arbelaez et al., PAMI 2011), and others of the same regions:
 
-covered_gt : sum over the regions of all annotators of b times the best IoU, n / (a + b - n);
-    divided by the sum of b it is the covering, in [0, 1]. PAMI 2011, eq. 8
+covered_gt : sum of b times the best IoU, n / (a + b - n), over the regions of all annotators.
+    Divided by the sum of b, this is the covering, in [0, 1]. PAMI 2011, eq. 8
 covered_pred : sum of a times the best IoU with a region of any annotator
-pri : Rand index, the share of the pairs of pixels that are in one region in both maps, or in
+pri : Rand index, the fraction of pixel pairs that are in the same region in both maps, or in
     different regions in both: 1 - (sum a^2 + sum b^2 - 2 sum n^2) / (N (N - 1)); 1 for a single
     pixel. PAMI 2011, eq. 7
 voi : variation of information in bits, H(seg) + H(gt) - 2 I(seg, gt). Meila, COLT 2003
 voi_split, voi_merge : H(seg | gt) and H(gt | seg) in bits; they sum to voi
 are_region, are_skimage, are_cremi : adapted Rand errors, see `_adapted_rand`
 
-Measures of SEISM (Pont-Tuset and Marques, CVPR 2013 and PAMI 2016); distances in pixels are sums
-over annotators, and `fop` values compare the segmentation with all annotators together:
+Measures of SEISM (Pont-Tuset and Marques, CVPR 2013 and PAMI 2016). Distances in pixels are summed
+over annotators, and the `fop` values compare the segmentation with all annotators together:
 
 hamming_gt, hamming_pred : directional Hamming distances in pixels, N - sum_j max_i n (grows with
     over-segmentation) and N - sum_i max_j n (grows with under-segmentation). Half their sum is van
     Dongen's distance. Huang and Dom, ICIP 1995; van Dongen, CWI report INS-R0012
-pair_precision, pair_recall : pairs of pixels that share a region in both maps, divided by those
-    that do in the segmentation and in the annotator's map; 0/0 = 0. Martin, PhD thesis 2003
+pair_precision, pair_recall : number of pixel pairs that are in the same region in both maps,
+    divided by the number in the same region of the segmentation (precision) or of the annotator's
+    map (recall); 0/0 = 0. Martin, PhD thesis 2003
 bce, gce, lce : bidirectional, global and local consistency error, in [0, 1].
     bce = (1/N) sum n max(1 - n/a, 1 - n/b).
-    gce = (1/N) min(sum n (1 - n/a), sum n (1 - n/b)), 0 if one map refines the other.
-    lce = (1/N) sum n min(1 - n/a, 1 - n/b), 0 if at each place one map refines the other.
+    gce = (1/N) min(sum n (1 - n/a), sum n (1 - n/b)), 0 if one map is a refinement of the other.
+    lce = (1/N) sum n min(1 - n/a, 1 - n/b), 0 if one map locally refines the other everywhere.
     Martin et al., ICCV 2001; Martin 2003
-nvoi : 1 - VOI / (2 log2 max(regions of seg, regions of gt)); 1 if both maps are one region
-bgm : bipartite graph matching distance in pixels: N minus the largest total intersection of a
-    one-to-one assignment of regions. Jiang et al., EURASIP JASP 2006
-fop_pred, fop_gt : credit of the objects and parts in the segmentation and in all annotations.
-    Let r = n/b be the recall and p = n/a the precision of a region of the segmentation and one of
-    an annotator. If both are candidates (see `select_candidates`), they are objects if r >= 0.9 and
-    p >= 0.9. Otherwise the segmentation's region is a part if r >= 0.25 and p >= 0.9, and the
-    annotator's region is a part if r >= 0.9 and p >= 0.25. A region that is an object in one pair
-    remains an object.
+nvoi : 1 - VOI / (2 log2 max(regions of seg, regions of gt)); 1 if both maps are a single region
+bgm : bipartite graph matching distance in pixels: N minus the total overlap of the best one-to-one
+    assignment of regions. Jiang et al., EURASIP JASP 2006
+fop_pred, fop_gt : scores of the objects and parts in the segmentation and in all annotations.
+    For a region of the segmentation and an annotated region, let r = n/b be the recall and p = n/a
+    the precision. If both regions are candidates (see `select_candidates`), they are objects if
+    r >= 0.9 and p >= 0.9. Otherwise the segmentation's region is a part if r >= 0.25 and p >= 0.9,
+    and the annotated region is a part if r >= 0.9 and p >= 0.25. A region that is an object in one
+    pair remains an object.
     For any two regions, candidates or not: if p >= 0.9 and r < 0.9, r is added to the
-    over-segmentation of the annotator's region; if r >= 0.9 and p < 0.9, p is added to the
+    over-segmentation of the annotated region; if r >= 0.9 and p < 0.9, p is added to the
     under-segmentation of the segmentation's region.
     fop_pred = objects + 0.1 parts + under-segmentation of the other candidates / annotators.
     fop_gt = objects + 0.1 parts + over-segmentation of the other candidates
 fop_pred_candidates, fop_gt_candidates : number of candidates
-fop_precision, fop_recall : fop_pred and fop_gt divided by the candidates
+fop_precision, fop_recall : fop_pred and fop_gt divided by the number of candidates
 
-For an ultrametric contour map the table is computed once, at the finest threshold, and its rows are
-merged up the hierarchy. The official measures use the 8-connected regions of ucm2 <= t, SEISM's
-measures the pixels that are 4-connected across the contour grid; on a well-formed ucm2 these are
-the same.
+For an ultrametric contour map, the overlaps are counted once, at the lowest threshold; at higher
+ones, the rows of merged regions are added. The official measures use the 8-connected regions of
+ucm2 <= t; SEISM's use regions that are 4-connected across the contour grid. On a well-formed ucm2
+the two agree.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ from bsdsbench.scores.counts import Counts
 from bsdsbench.scores.ratios import ratio
 from bsdsbench.transforms.maps import prepare
 
-RULES = ("region", "skimage", "cremi")  # of the adapted Rand error
+RULES = ("region", "skimage", "cremi")  # variants of the adapted Rand error
 
 
 def region_counts(
@@ -82,34 +83,34 @@ def region_counts(
     gts: GroundTruth | Sequence[ArrayLike],
     protocol: Protocol | str | None = None,
 ) -> Counts:
-    """Compare the regions of one image with the regions of all its annotators, at every threshold.
+    """Compute the region measures of one image against all its annotators, at every threshold.
 
     Parameters
     ----------
     pred : Prediction or array_like or sequence of array_like
-        A Prediction; or an integer (H, W) label map, or a sequence of them (thresholds 1 .. n); or
-        a float (2H+1, 2W+1) ultrametric contour map; or a soft (H, W) boundary map, closed into
-        regions if `protocol.regions_from_soft` is on.
+        A Prediction; an integer (H, W) label map, or a sequence of n of them (thresholds 1 .. n);
+        a float (2H+1, 2W+1) ultrametric contour map; or a soft (H, W) boundary map, which is
+        partitioned into regions if `protocol.regions_from_soft` is True.
     gts : GroundTruth or sequence of array_like
         A GroundTruth with segmentations, or a sequence of (H, W) label maps.
     protocol : Protocol, str or None
-        Thresholds and `regions_from_soft`; default the bsds500 preset.
+        Supplies the thresholds and `regions_from_soft`; None means the bsds500 preset.
 
     Returns
     -------
     Counts
-        The measures that `bsdsbench.metrics.region.counting` defines, such as `pri`, float64 (T,)
-        or, where they count pixels or candidates, int64 (T,), and these arrays:
+        The measures defined in the docstring of `bsdsbench.metrics.region.counting`, such as
+        `pri`: float64 (T,), or int64 (T,) for numbers of pixels or candidates. Also these arrays:
 
         - `thresholds` float64 (T,); `n_pixels` int64 ()
-        - `total_gt`, `total_pred` int64 (T,): the area of all annotated and all predicted regions
-        - `best_covered_gt` float64 (): `covered_gt` if each region takes its best threshold
+        - `total_gt`, `total_pred` int64 (T,): the total area of annotated and predicted regions
+        - `best_covered_gt` float64 (): `covered_gt` with the best threshold of each gt region
 
     Raises
     ------
     DataError
-        If either side has no segmentation, the image has no pixels, or the prediction is a soft map
-        and `regions_from_soft` is off.
+        If there is no segmentation in `pred` or `gts`, the image has no pixels, or the prediction
+        is a soft map other than all zeros and `regions_from_soft` is False.
     ShapeError
         If the shapes differ.
 
@@ -133,7 +134,7 @@ def region_counts(
     measures: dict[str, Any] = {}
     official = seism = None
     for tables in _tables_at_thresholds(pred, annotators, proto):
-        if tables.official is not official:  # otherwise no regions have merged
+        if tables.official is not official:  # the same object means that no regions have merged
             measures |= _measure_official(tables.official)
         if tables.seism is not seism:
             measures |= _measure_seism(tables.seism)
@@ -149,11 +150,11 @@ def region_counts(
 
 
 def _to_prediction(pred: object, shape: tuple[int, ...]) -> Prediction:
-    """Convert an array to a prediction of the kind that its type and shape suggest.
+    """Convert an array to a Prediction, whose kind depends on the dtype and the shape.
 
-    Integers or bool are one label map (H, W) or several (n, H, W), floats (2H + 1, 2W + 1) an
-    ultrametric contour map, where `shape` (H, W) is that of the ground truth, and other floats a
-    soft boundary map.
+    - Integer or bool: one label map (H, W), or several (n, H, W)
+    - Float (2H + 1, 2W + 1), where `shape` (H, W) is the ground truth's: an ultrametric contour map
+    - Any other float: a soft boundary map
     """
     array = given_array(pred, "prediction")
     if array.dtype.kind in "iub":
@@ -164,20 +165,20 @@ def _to_prediction(pred: object, shape: tuple[int, ...]) -> Prediction:
 
 
 class _TablePair(NamedTuple):
-    """The overlaps of a prediction's regions with the annotators' regions, at one threshold."""
+    """Overlaps of predicted and annotated regions at one threshold, for two region definitions."""
 
-    official: OverlapTable  # its rows are the regions that the official program forms
-    seism: OverlapTable  # its rows are the regions that SEISM forms
+    official: OverlapTable  # its rows are regions as the official program defines them
+    seism: OverlapTable  # its rows are regions as SEISM defines them
 
 
 def _tables_at_thresholds(
     pred: Prediction, gts: Annotators, protocol: Protocol
 ) -> Iterator[_TablePair]:
-    """Yield a prediction's tables of overlaps, in ascending order of thresholds.
+    """Yield the overlap tables of a prediction at each threshold, in ascending order.
 
-    If the prediction consists of segmentations, each of them stands for a threshold. Any other
-    prediction is cut into regions at each threshold of the protocol. Raises DataError for a soft
-    map, unless `protocol.regions_from_soft` is on or the map is 0 everywhere.
+    If the prediction consists of segmentations, each one counts as a threshold. Any other
+    prediction is partitioned into regions at each threshold of the protocol. Raises DataError for a
+    soft map if `protocol.regions_from_soft` is False; an all-zero map is always accepted.
     """
     if pred.kind == "ucm2":
         yield from _tables_of_ucm(pred.ucm2, gts, protocol.threshold_array())
@@ -204,10 +205,10 @@ def _tables_at_thresholds(
 
 
 def _close_regions(soft: Map, threshold: float) -> I4:
-    """Close a soft boundary map (H, W) into regions; their labels, int32 (H, W), begin at 1.
+    """Partition a soft boundary map (H, W) into regions, labelled from 1; returns int32 (H, W).
 
     Regions are the 4-connected components of the pixels below the threshold, which is in [0, 1].
-    Each other pixel joins the region nearest to it. If no pixel is below, the image is one region.
+    Every other pixel is assigned to the nearest region. If there is none, the image is one region.
     """
     from scipy import ndimage
 
@@ -221,21 +222,20 @@ def _close_regions(soft: Map, threshold: float) -> I4:
 
 
 def _tables_of_levels(levels: I4, gts: Annotators, n_levels: int) -> Iterator[OverlapTable]:
-    """Yield the table of overlaps of a hierarchy's regions at each of `n_levels` thresholds.
+    """Yield the overlap table of a region hierarchy at each of `n_levels` thresholds.
 
-    Regions only merge as the threshold rises. So the pixels are counted once, at the first
-    threshold, and then rows of the table are merged. If no regions merge at a threshold, the table
-    object of the threshold before is yielded again.
+    Regions only merge as the threshold rises. Pixels are therefore counted once, at the first
+    threshold, and later tables are made by merging rows. If no regions merge at a threshold, the
+    previous table object is yielded again.
 
     levels (2, H, W), from `ucm.join_levels`: for each pixel, the index of the threshold at which it
-        joins its right neighbour ([0]) and its lower neighbour ([1]).
+        merges with its right neighbour ([0]) and its lower neighbour ([1]).
     """
     labels, n_regions = ucm.finest_regions(levels)
-    # Pairs (a, b) of finest regions that join. Those from start[t] to start[t + 1] - 1 join at
-    # threshold t
+    # Pairs (a, b) of finest regions that merge; pairs start[t] .. start[t + 1] - 1 at threshold t
     a, b, start = ucm.later_joins(levels, labels, n_levels)
-    roots = np.arange(n_regions, dtype=np.int32)  # the finest region that stands for each row
-    parent = roots.copy()  # the disjoint-set forest that `ucm.join` changes
+    roots = np.arange(n_regions, dtype=np.int32)  # the finest region that represents each row
+    parent = roots.copy()  # disjoint-set forest, updated in place by `ucm.join`
     table = OverlapTable.of(labels, n_regions, gts)
     yield table
     for level in range(1, n_levels):
@@ -248,11 +248,11 @@ def _tables_of_levels(levels: I4, gts: Annotators, n_levels: int) -> Iterator[Ov
 
 
 def _tables_of_ucm(ucm2: F8, gts: Annotators, thresholds: F8) -> Iterator[_TablePair]:
-    """Yield the two tables of overlaps of an ultrametric contour map at each ascending threshold.
+    """Yield the overlap tables of an ultrametric contour map at each ascending threshold.
 
-    The two are the same object if the regions agree at all thresholds. In `ucm2` (2H + 1, 2W + 1),
-    the pixels of the image lie at odd rows and columns. Raises ShapeError for another shape, and
-    DataError if the strength at a pixel, normally 0, is above the first threshold.
+    If both region definitions agree at all thresholds, the two tables are the same object. In
+    `ucm2` (2H + 1, 2W + 1), image pixels are at odd rows and columns. Raises ShapeError for another
+    shape, and DataError if the value at an image pixel, normally 0, is above the first threshold.
     """
     array = np.ascontiguousarray(ucm2, np.float64)
     rows, cols = gts.shape
@@ -261,7 +261,7 @@ def _tables_of_ucm(ucm2: F8, gts: Annotators, thresholds: F8) -> Iterator[_Table
         raise DataError(
             "ucm2: strengths at pixel positions (odd rows and columns), expected 0 there"
         )
-    # Regions of the official program are 8-connected across the contour grid, SEISM's 4-connected
+    # Official regions are 8-connected across the contour grid, SEISM's are 4-connected
     levels = ucm.join_levels(array, thresholds, corners=True)
     seism_levels = ucm.join_levels(array, thresholds, corners=False)
     tables = _tables_of_levels(levels, gts, thresholds.size)
@@ -272,10 +272,10 @@ def _tables_of_ucm(ucm2: F8, gts: Annotators, thresholds: F8) -> Iterator[_Table
 
 
 def _measure_official(table: OverlapTable) -> dict[str, float | F8]:
-    """Compute the official program's measures, and `best_gt` (G,), each gt region's best IoU."""
+    """Compute the official measures at one threshold, and each gt region's IoU `best_gt` (G,)."""
     gts, n_px = table.gts, table.n_pixels
     overlaps, pred_areas, gt_areas = table.overlaps, table.area_sums, gts.area_sums
-    disagreeing = pred_areas.squares + gt_areas.squares - 2 * overlaps.squares  # pairs of pixels
+    disagreeing = pred_areas.squares + gt_areas.squares - 2 * overlaps.squares  # ordered pairs
     measures: dict[str, float | F8] = {
         "covered_gt": float((overlaps.best_gt * gts.col_area).sum()),
         "covered_pred": float(overlaps.covered_pred),
@@ -292,10 +292,10 @@ def _measure_official(table: OverlapTable) -> dict[str, float | F8]:
 
 
 def _measure_seism(table: OverlapTable) -> dict[str, float]:
-    """Compute the measures of SEISM that the module defines."""
+    """Compute the SEISM measures (see the module docstring) at one threshold."""
     gts, n_px, area = table.gts, table.n_pixels, table.row_area
     overlaps, all_px = table.overlaps, n_px * len(gts.labels)
-    most_regions = np.maximum(np.diff(gts.col_start), area.size).tolist()  # in either map, (A,)
+    most_regions = np.maximum(np.diff(gts.col_start), area.size).tolist()  # of both maps, (A,)
     most_bits = [math.log2(n) for n in most_regions]
     candidate = select_candidates(area)
     fop_pred, fop_gt = kernel.fop_sums(
@@ -325,56 +325,56 @@ def _measure_seism(table: OverlapTable) -> dict[str, float]:
 
 
 def _voi(table: OverlapTable) -> F8:
-    """Compute the variation of information with each annotator, in bits, float64 (A,)."""
+    """Compute the variation of information with each annotator in bits, float64 (A,)."""
     pred_bits, gt_bits = table.area_sums.bits, table.gts.area_sums.bits
     bits = pred_bits + gt_bits - 2.0 * table.overlaps.bits
     return np.asarray(np.maximum(0.0, bits / table.n_pixels))
 
 
 def _mean(values: F8 | Sequence[float]) -> float:
-    """Return the mean of values, which does not depend on their order (the sum is rounded once)."""
+    """Return the mean of values, independent of their order (`fsum` rounds the sum only once)."""
     return math.fsum(values) / len(values)
 
 
 class _PairSums(NamedTuple):
-    """Sums of squared numbers of pixels, for a segmentation and one annotator.
+    """Numbers of ordered pixel pairs in the same region, for a segmentation and one annotator.
 
-    Such a sum is the number of ordered pairs of pixels, each pixel's pair with itself included.
+    The number is a sum of squared areas. It includes the pair of each pixel with itself.
     """
 
-    both: float  # the sum over the overlaps of a region of pred and a region of gt
-    pred: float  # the sum over the regions of the segmentation
-    gt: int  # the sum over the annotator's regions
-    n_pixels: int  # the number of pixels that are counted
+    both: float  # pairs in the same region in both maps
+    pred: float  # pairs in the same region of the segmentation
+    gt: int  # pairs in the same region of the annotator's map
+    n_pixels: int  # number of pixels that are counted
 
 
 def _adapted_rand(table: OverlapTable, annotator: int, rule: str) -> float:
-    """Compute the adapted Rand error with an annotator (an index): 1 - F of pixel pairs, in [0, 1].
+    """Compute the adapted Rand error, 1 - F of pixel pairs in [0, 1], against one annotator.
 
-    The pairs of a map are the pairs of pixels that share a region in it. The error is 0 if neither
-    map has any. `rule` says what the label 0 means, and which pairs are counted:
+    A pair counts for a map if both pixels are in the same region. The error is 0 if neither map has
+    a pair. `annotator` is an index. `rule` defines the meaning of label 0 and the pairs:
 
-    - "region": 0 is a region like any other in both maps, and pixels form no pairs with themselves
+    - "region": 0 is an ordinary region in both maps, and a pixel is not paired with itself
       (scikit-image with ignore_labels=())
-    - "skimage": as "region", but pixels with 0 in the truth are ignored (scikit-image's default)
-    - "cremi": pixels with 0 in the truth are ignored, each pixel with 0 in the segmentation is a
-      separate region, which adds 1/N to the sums (N counts all pixels), and pixels form pairs with
-      themselves (CREMI, SNEMI3D, gala)
+    - "skimage": as "region", but pixels with gt label 0 are ignored (scikit-image's default)
+    - "cremi": pixels with gt label 0 are ignored. Each pixel with 0 in the segmentation is a region
+      of its own, which adds 1/N to the sums (N: all pixels of the image). A pixel is also paired
+      with itself (CREMI, SNEMI3D, gala).
 
     Source: Arganda-Carreras et al., Frontiers in Neuroanatomy 2015.
     """
     both, pred, gt, n = _sum_pairs(table, annotator, rule)
-    if rule != "cremi":  # leave out the pairs of a pixel with itself
+    if rule != "cremi":  # remove the pair of each pixel with itself
         both, pred, gt = both - n, pred - n, gt - n
     mean_pairs = 0.5 * gt + 0.5 * pred
     return 1.0 - both / mean_pairs if mean_pairs else 0.0
 
 
 def _sum_pairs(table: OverlapTable, annotator: int, rule: str) -> _PairSums:
-    """Sum the pairs of pixels that share a region, by the rules of `_adapted_rand` for label 0."""
+    """Count the pixel pairs in the same region; `_adapted_rand` explains `rule` and label 0."""
     zero, n_all = table.gts.zero[annotator], table.n_pixels
     splits = rule == "cremi" and table.zero >= 0
-    if rule == "region" or (zero < 0 and not splits):  # every pixel is in a region of its label
+    if rule == "region" or (zero < 0 and not splits):  # no pixel needs special treatment
         squares = table.overlaps.squares[annotator], table.gts.area_sums.squares[annotator]
         return _PairSums(int(squares[0]), int(table.area_sums.squares), int(squares[1]), n_all)
     indptr, cols, counts = table.cells

@@ -1,13 +1,13 @@
 """Regions: how well does a segmentation agree with the annotated ones?
 
-Definition. `region.counting` defines the measures of one image; docs/metrics/region.md lists who
-computes each. Covering, PRI and VOI follow the official rules (collect_eval_reg.m): ODS is the best
-value at one threshold for all images, OIS takes each image's best threshold. Objects and parts, and
-pairs of pixels, follow SEISM's: precision and recall are averaged over images before F is taken.
+Definition. `region.counting` defines the measures of one image; docs/metrics/region.md lists other
+programs that compute them. Covering, PRI and VOI follow the official collect_eval_reg.m: ODS is the
+best value at one threshold for all images, OIS uses the best threshold of each image. Objects and
+parts, and pixel pairs, follow SEISM: precision and recall are averaged over images before F.
 
-Conventions. All other measures are means over images, with ODS and OIS as for VOI, and distances
-are shares of the image. If a measure only falls or only rises with the threshold, its ODS lies at
-an end of the thresholds, which says nothing about the method; `at_grid_end` marks it.
+Conventions. All other measures are means over images, with ODS and OIS as for VOI. Distances are
+divided by the image area. The ODS of a measure that is monotonic in the threshold is at an end of
+the threshold range and says nothing about the method; `at_grid_end` marks such values.
 
 Source. Arbelaez et al., PAMI 2011, and collect_eval_reg.m; Unnikrishnan et al., PAMI 2007 (PRI);
 Meila, 2007 (VOI); Pont-Tuset and Marques, PAMI 2016, and SEISM.
@@ -31,7 +31,7 @@ from bsdsbench.scores.curve import PRCurve, average_precision, best
 from bsdsbench.scores.ratios import Weights, f_measure, ratio, weighted_mean, weighted_sum
 
 ADAPTED_RAND = ("are_region", "are_skimage", "are_cremi")
-# Error (0 is best) -> the name under which SEISM prints 1 - error, or ""
+# Error (0 is best) -> SEISM's name for 1 - error, or "" if it has none
 ERRORS = {
     "bgm": "bgm",
     "hamming_gt": "dhd",
@@ -47,23 +47,23 @@ SIMILAR_TO = {name: error for error, name in ERRORS.items() if name}  # SEISM's 
 SIMILARITIES = {name: f"1 - {error} ({name})" for name, error in SIMILAR_TO.items()}
 SIMILARITIES["nvoi"] = "nvoi"
 MEANS = ("pri", "voi", "bce", "gce", "lce", "nvoi", "voi_split", "voi_merge", *ADAPTED_RAND)
-# For humans these are means over left-out annotators, as in the published agreement (precision
-# 0.6724, recall 0.4739 of objects and parts); all other counts are sums
+# For human agreement these are averaged over the left-out annotator, as in the published numbers
+# (precision 0.6724, recall 0.4739 of objects and parts); all other counts are summed
 _RATIOS = (*MEANS, "fop_precision", "fop_recall", "pair_precision", "pair_recall")
 
 
 def _image_curves(counts: Stack) -> dict[str, F8]:
-    """Return the measures of N images at T thresholds that are averaged over images, (N, T) each.
+    """Return each measure that is averaged over images, (N, T) for N images and T thresholds.
 
-    Distances, which are sums over annotators, are divided by the area of all annotators' maps, or
-    by twice that area if two of them are added (van Dongen).
+    Distances are summed over annotators, so they are divided by the total area of all annotators'
+    maps. The van Dongen distance is the sum of two distances, divided by twice that area.
     """
     curves = {name: counts[name] for name in MEANS}
     for name in ("bgm", "hamming_gt", "hamming_pred"):
         curves[name] = ratio(counts[name], counts["total_gt"])
     hamming = counts["hamming_gt"] + counts["hamming_pred"]
     curves["van_dongen"] = ratio(hamming, 2 * counts["total_gt"])
-    # VOI is at most log2(area), so this is in [0, 1]; 0 for a single pixel. Source: Meila 2007.
+    # VOI is at most log2(area), so this is in [0, 1]; 0 for a single pixel. Source: Meila 2007
     curves["voi_per_log_area"] = ratio(counts["voi"], np.log2(counts["n_pixels"])[:, None])
     return curves
 
@@ -73,12 +73,13 @@ def _mean_scores(
 ) -> dict[str, F8]:
     """Average a measure over images at the best common threshold, and at each image's best one.
 
-    `values` and `deciding` are (N, T): the measure that is averaged, and the one by which the
-    thresholds are chosen, the first of equally good ones; by default the same.
+    values, deciding (N, T): the measure to average, and the one that selects the thresholds
+        (default: `values`). Of equally good thresholds, the first is selected.
+    highest: True if larger values are better.
 
-    Returns the mean at the best common threshold (`ods`), this threshold, the mean at each image's
-    own (`ois`), whether the first or last of several thresholds is as good as the best, bool
-    (`at_grid_end`), for each of S data sets, and the mean at each threshold (S, T) (`curve`).
+    Returns, for S data sets: `ods`, the mean at the best common threshold; `ods_threshold`; `ois`,
+    the mean at each image's best threshold; `at_grid_end`, True if the first or last of several
+    thresholds is a best one, (S,) each; and `curve` (S, T), the mean at each threshold.
     """
     first_best = np.argmax if highest else np.argmin
     deciding = values if deciding is None else deciding
@@ -102,7 +103,7 @@ def _f_scores(weights: Weights, thresholds: F8, precision: F8, recall: F8) -> Sc
 
     Precision and recall are averaged over images before F is computed: at the best common threshold
     (ODS), or at the threshold where each image has its largest F (OIS). Of equally good thresholds
-    the first is taken. `curve` is that of the means; other scores are (S,), for weights (S, N).
+    the first is used. `curve` holds the mean precision and recall; other scores are (S,).
     """
     images = np.arange(len(recall))
     best_index = f_measure(precision, recall).argmax(axis=1)  # of each image
@@ -124,10 +125,10 @@ def _f_scores(weights: Weights, thresholds: F8, precision: F8, recall: F8) -> Sc
 def _covering_scores(counts: Stack, weights: Weights) -> dict[str, F8]:
     """Compute the official covering scores, (S,) each, of S data sets from the counts of N images.
 
-    Covering is the covered area of all annotated regions of all images, divided by their area: at
-    the best common threshold (`ods`), at each image's best one (`ois`), or at each region's
-    (`best`). Of equally good thresholds, ODS takes the first and OIS the last, as the official
-    program does. `curve` (S, T) is the covering at each threshold.
+    Covering is `covered_gt`, summed over images, divided by the total area of the annotated
+    regions: at the best common threshold (`ods`), at the best one of each image (`ois`), or of each
+    annotated region (`best`). Of equally good thresholds, ODS takes the first and OIS the last, as
+    the official program does. `curve` (S, T) is the covering at each threshold.
     """
     covered, total, thresholds = counts["covered_gt"], counts["total_gt"], counts["thresholds"]
     curve = ratio(weighted_sum(weights, covered), weighted_sum(weights, total))  # (S, T)
@@ -148,9 +149,9 @@ def _covering_scores(counts: Stack, weights: Weights) -> dict[str, F8]:
 def _columns_of(
     measures: Mapping[str, str], *scores: str, lower: bool = False, shown: str = "always"
 ) -> Iterator[Column]:
-    """Yield a column for each of the `scores`, such as "ods", of each measure.
+    """Yield one column per measure and score, such as "pri.ods" with the title "PRI ODS".
 
-    measures: the path of each measure in the scores, such as "pri", and its heading in tables.
+    measures: path of a measure in the scores, such as "pri" -> its heading in tables.
     """
     for path, heading in measures.items():
         for score in scores:
@@ -162,9 +163,9 @@ class RegionMetric(Metric[None]):
     """Region metrics for segmentations: covering, PRI, VOI, objects and parts, and others.
 
     Every measure has the scores ods, ods_threshold and ois, and a curve. Covering also has best.
-    The measures `fop` (objects and parts) and `pair_f` (pairs of pixels) also have ap, ods_recall
-    and ods_precision. `similarities` holds normalised VOI (`nvoi`), and 1 - error for several
-    errors under the names that SEISM gives them.
+    The measures `fop` (objects and parts) and `pair_f` (pixel pairs) also have ap, ods_recall and
+    ods_precision. `similarities` holds normalised VOI (`nvoi`) and, under SEISM's names, 1 - error
+    for several errors.
     """
 
     name, title, version = "region", "Regions", 2
@@ -206,11 +207,11 @@ class RegionMetric(Metric[None]):
         return region_counts(pred, gt, protocol)
 
     def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: None) -> Arrays:
-        """Compare each annotator's segmentation with those of all other annotators.
+        """Count each annotator's segmentation against all other annotators of the image.
 
-        Returns the counts of `region_counts` with 1 as the only threshold, for each annotator in
-        place of the prediction: means of the measures in `_RATIOS`, and sums of the other counts.
-        Raises DataError if there are fewer than two annotators.
+        Each annotator in turn is the prediction of `region_counts`. The measures in `_RATIOS` are
+        averaged over annotators, and the other counts are summed. The only threshold is 1. Raises
+        DataError if there are fewer than two annotators.
         """
         from bsdsbench.metrics.region.counting import region_counts
 
@@ -222,12 +223,11 @@ class RegionMetric(Metric[None]):
         return {**sums, **means, "thresholds": np.ones(1), "n_pixels": counts[0]["n_pixels"]}
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: None) -> ScoreTree:
-        """Compute the scores of each measure: key of the measure -> name of the score -> (S,).
+        """Compute the scores of each measure: measure -> score -> (S,).
 
-        The two parts of VOI, `voi_split` and `voi_merge`, are taken at the thresholds that are best
-        for VOI itself, so that they add up to it. At its own best threshold, each part would be
-        smallest at one end of the thresholds. `fop` also has `summed`, the largest F of precision
-        and recall that are computed from the sums over images.
+        `voi_split` and `voi_merge` use the best thresholds of VOI, so that they add up to VOI; on
+        its own, each would be smallest at one end of the threshold range. `fop` also has `summed`,
+        the largest F if precision and recall are computed from counts summed over images.
         """
         thresholds, curves = stack["thresholds"], _image_curves(stack)
         mean_scores = partial(_mean_scores, weights, thresholds)
@@ -254,7 +254,7 @@ class RegionMetric(Metric[None]):
         return {**scores, "similarities": similarities}
 
     def parts(self, protocol: Protocol, opt: None) -> dict[str, tuple[str, ...]]:
-        """Map `nvoi`, each error, and 1 - error where SEISM names it, to paths of scores."""
+        """Map `nvoi`, each error, and 1 - error if SEISM has a name for it, to paths of scores."""
         paths: dict[str, tuple[str, ...]] = {}
         for error, name in ERRORS.items():
             paths[error] = (error,)
@@ -267,12 +267,12 @@ class RegionMetric(Metric[None]):
     ) -> Texts:
         """Yield (file name, text) of the five tables of the official program and a CSV of curves.
 
-        - eval_cover.txt: the ODS threshold, and ODS, OIS and the best covering
-        - eval_cover_th.txt: the covering at each threshold
-        - eval_cover_img.txt: the number of each image, its best threshold and, at this threshold,
-          the covering of the ground truth by the prediction, and of the prediction
-        - eval_RI_VOI.txt: the ODS threshold, ODS and OIS of PRI, followed by those of VOI
-        - eval_RI_VOI_thr.txt: PRI and VOI at each threshold
+        - eval_cover.txt: one row with the covering's ODS threshold, ODS, OIS and best
+        - eval_cover_th.txt: threshold, covering
+        - eval_cover_img.txt: image number from 1, its best threshold and, at this threshold, the
+          covering of the ground truth by the prediction, and of the prediction by the ground truth
+        - eval_RI_VOI.txt: one row with the ODS threshold, ODS and OIS of PRI, then of VOI
+        - eval_RI_VOI_thr.txt: threshold, PRI, VOI
         - region_curves.csv: all measures at each threshold
         """
         cover, pri, voi, thresholds = score.covering, score.pri, score.voi, stack["thresholds"]
@@ -299,10 +299,10 @@ class RegionMetric(Metric[None]):
         yield "region_curves.csv", _curves_csv(score, thresholds)
 
     def reported(self, tables: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return the region scores in the tables of the official program, or None if it has none.
+        """Return the region scores in the official program's tables, or None if there are none.
 
-        tables: file name -> array (rows, columns), as `files` describes them. `n_images` is 0 if
-            there is no eval_cover_img.txt.
+        tables: file name -> array (rows, columns), as described in `files`. The result's `n_images`
+            is 0 if eval_cover_img.txt is missing.
         """
         scores = {}
         if "eval_cover.txt" in tables:
@@ -318,7 +318,7 @@ class RegionMetric(Metric[None]):
 
 
 def _curves_csv(score: Score, thresholds: F8) -> str:
-    """Return a CSV table with a header, a row for each threshold and a column for each measure."""
+    """Return CSV text with a header, one row per threshold and one column per measure."""
     columns = {"thresholds": thresholds}
     columns |= {name: score[name].curve for name in ("covering", "pri", "voi")}
     for name, curve in (("fop", score.fop.curve), ("pair", score.pair_f.curve)):
@@ -330,12 +330,12 @@ def _curves_csv(score: Score, thresholds: F8) -> str:
 
 
 def region_score(records: Sequence[ImageRecord]) -> Score:
-    """Compute the region scores of a data set (covering, PRI, VOI and others) from its records.
+    """Compute the region scores (covering, PRI, VOI and others) of a data set.
 
     Parameters
     ----------
     records : sequence of ImageRecord
-        One record per image, with region counts. The order does not matter.
+        One record per image, with region counts, in any order.
 
     Returns
     -------

@@ -1,6 +1,6 @@
-"""The table of overlaps between the regions of a segmentation and those of all annotators.
+"""The overlap (contingency) table of a segmentation's regions and the regions of all annotators.
 
-Every distinct label is one region, connected or not.
+Each distinct label is one region, connected or not.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from bsdsbench.kernels.arrays import I4
 from bsdsbench.kernels.regions import contingency as kernel
 from bsdsbench.metrics.label_maps import as_label_map
 
-_AREA_SHARE = 0.99  # share of the image that the candidates for objects and parts cover
+_AREA_SHARE = 0.99  # fraction of the image to be covered by candidates for objects and parts
 
 
 class RegionMap(NamedTuple):
-    """The N pixels of a label map, row by row, with regions numbered 0, 1, ...
+    """The N pixels of a label map in raster order, with regions renumbered 0, 1, ...
 
-    The numbers are in the order in which the regions first occur.
+    Regions are numbered in order of first occurrence.
     """
 
     labels: I4  # (N,), the region of each pixel
-    area: I8  # (regions,), pixels of each region
-    zero: int  # the number of the region that had the label 0, or -1 if the map has no label 0
+    area: I8  # (regions,), number of pixels of each region
+    zero: int  # new number of the region with label 0, or -1 if the map has no label 0
 
 
 def number_regions(labels: Map) -> RegionMap:
-    """Number the regions of a label map (H, W) in the order in which they first occur."""
+    """Renumber the regions of a label map (H, W) from 0, in order of first occurrence."""
     flat = labels.ravel()
     low, high = int(flat.min()), int(flat.max())
-    # The kernel has a table with an entry for each integer from low to high: if that would be
-    # large, or labels exceed int32, the labels are replaced by their ranks
+    # The kernel uses a table with one entry per integer from low to high. If the table would be
+    # large or labels do not fit into int32, replace labels by their ranks
     is_wide = high - low > 4 * flat.size + 65536
     fits_int32 = low >= -(2**31) and high < 2**31
     if is_wide or not fits_int32:
@@ -47,42 +47,42 @@ def number_regions(labels: Map) -> RegionMap:
         low, high = 0, int(flat.max())
     span = high - low + 1
     number, area = np.empty(flat.size, np.int32), np.zeros(min(span, flat.size), np.int64)
-    number_of_label = np.full(span, -1, np.int32)  # work space, -1: not seen yet
+    number_of_label = np.full(span, -1, np.int32)  # scratch table; -1: label not seen yet
     flat = np.ascontiguousarray(flat, np.int32)
     n_regions = kernel.renumber(flat, low, number_of_label, number, area)
-    first_zero = int((labels == 0).argmax())  # the first pixel if there is no label 0
+    first_zero = int((labels == 0).argmax())  # 0, the first pixel, if there is no label 0
     zero = int(number[first_zero]) if labels.flat[first_zero] == 0 else -1
     return RegionMap(number, area[:n_regions].copy(), zero)
 
 
 class _AreaSums(NamedTuple):
-    """Two sums over the regions of one map (numbers), or of each of A annotators (arrays (A,))."""
+    """Sums over the regions of one map (scalars), or of each of A annotators (arrays (A,))."""
 
-    squares: Any  # the sum of area^2, a whole number
-    bits: Any  # the sum of area x log2(area)
+    squares: Any  # sum of area^2, an integer
+    bits: Any  # sum of area x log2(area)
 
 
 @dataclass(frozen=True, eq=False)
 class Annotators:
-    """The label maps of the A annotators of one image, with numbered regions.
+    """The renumbered label maps of the A annotators of one image.
 
-    The G regions of all maps are the columns of `OverlapTable`: first the regions of the first
-    annotator, then those of the second, and so on.
+    The G regions of all maps are the columns of `OverlapTable`, annotator by annotator.
     """
 
-    shape: tuple[int, ...]  # rows and columns of the image, which has N pixels
+    shape: tuple[int, ...]  # (rows, columns) of the image, which has N pixels
     labels: I4  # (A, N), the region of each pixel, numbered from 0 for each annotator
     col_start: I8  # (A + 1,): annotator k has the columns col_start[k] .. col_start[k + 1] - 1
-    col_area: I8  # (G,), pixels of each column's region
-    ann_of_col: I4  # (G,), the annotator of each column
-    candidate: Bool  # (G,), regions that `select_candidates` chose for objects and parts
-    zero: tuple[int, ...]  # (A,), the column of each annotator's label 0, or -1
+    col_area: I8  # (G,), number of pixels of each annotated region
+    ann_of_col: I4  # (G,), index of the annotator of each column
+    candidate: Bool  # (G,), True for candidates for objects and parts (`select_candidates`)
+    zero: tuple[int, ...]  # (A,), the column of each annotator's label 0, or -1 if there is none
 
     @classmethod
     def of(cls, maps: Sequence[ArrayLike]) -> Annotators:
-        """Number the regions in the label maps (H, W) of one annotator or more.
+        """Renumber the regions of the annotators' label maps (H, W).
 
-        Raises DataError if there is no map, or if they are not label maps of one shape.
+        Raises DataError if there is no map or one is not a label map, and ShapeError if the shapes
+        differ.
         """
         arrays = [as_label_map(m, "ground truth") for m in maps]
         if not arrays:
@@ -105,7 +105,7 @@ class Annotators:
 
     @cached_property
     def area_sums(self) -> _AreaSums:
-        """The sums over the areas b_j of each annotator's regions, two arrays (A,)."""
+        """Sums over the areas of each annotator's regions, as two arrays (A,)."""
         areas = np.split(self.col_area, self.col_start[1:-1])
         squares, bits = zip(*map(kernel.squares_and_bits, areas), strict=True)
         return _AreaSums(np.array(squares, np.int64), np.array(bits))
@@ -113,17 +113,17 @@ class Annotators:
 
 @dataclass(frozen=True, eq=False)
 class OverlapTable:
-    """The table of overlaps n(i,j): pixels in region i of a segmentation and region j of `gts`."""
+    """The number of pixels shared by each segmentation region (row) and each annotated (column)."""
 
-    gts: Annotators
-    cells: kernel.Cells  # the n(i,j) above 0, as a sparse matrix in CSR form; no row is empty
-    zero: int = -1  # the row of the segmentation's label 0, or -1; hierarchies have no label 0
+    gts: Annotators  # its regions are the columns
+    cells: kernel.Cells  # the nonzero overlaps, as a sparse matrix in CSR form; no row is empty
+    zero: int = -1  # row of the segmentation's label 0; -1 if there is none, as in hierarchies
 
     @classmethod
     def of(cls, labels: I4, n_regions: int, gts: Annotators, zero: int = -1) -> OverlapTable:
-        """Count the overlaps of a segmentation whose regions (N,) are numbered 0 .. n_regions - 1.
+        """Build the table of a segmentation given as pixel labels (N,) in 0 .. n_regions - 1.
 
-        zero: the region that had the label 0, or -1 if there is none.
+        zero: the region that had label 0 before renumbering, or -1 if there is none.
         """
         rows, cols, counts = kernel.overlap_runs(labels, gts.labels, gts.col_start)
         cells = kernel.tabulate(rows, cols, counts, n_regions, gts.col_area.size)
@@ -131,9 +131,10 @@ class OverlapTable:
 
     @classmethod
     def of_map(cls, labels: ArrayLike, gts: Annotators) -> OverlapTable:
-        """Count the overlaps of a segmentation that is given as a label map (H, W).
+        """Build the table of a segmentation given as a label map (H, W).
 
-        Raises DataError unless `labels` is a label map of the annotators' shape.
+        Raises DataError if `labels` is not a label map, and ShapeError if its shape differs from
+        the annotators' maps.
         """
         array = as_label_map(labels, "segmentation")
         same_shape(array.shape, gts.shape, "segmentation")
@@ -141,9 +142,9 @@ class OverlapTable:
         return cls.of(regions.labels, regions.area.size, gts, regions.zero)
 
     def merge_rows(self, new_row: I4, n_rows: int) -> OverlapTable:
-        """Return the table, of `n_rows` rows, after some regions of the segmentation were merged.
+        """Return a new table with `n_rows` rows, in which regions of the segmentation are merged.
 
-        new_row (rows,): for each row of this table, the row of the new table to which it is added.
+        new_row (rows,): for each row of this table, the row of the new table it is added to.
         """
         indptr, cols, counts = self.cells
         rows = np.repeat(new_row, np.diff(indptr))
@@ -157,33 +158,33 @@ class OverlapTable:
 
     @cached_property
     def row_area(self) -> I8:
-        """The areas a_i of the rows, int64 (rows,)."""
+        """The area in pixels of each region of the segmentation, int64 (rows,)."""
         indptr, _, counts = self.cells
         sums: I8 = np.add.reduceat(counts, indptr[:-1])  # no row is empty
-        return sums // self.gts.labels.shape[0]  # a row counts its region once for each annotator
+        return sums // self.gts.labels.shape[0]  # a row counts each pixel once per annotator
 
     @cached_property
     def area_sums(self) -> _AreaSums:
-        """The sums over the areas a_i of the segmentation's regions, two numbers."""
+        """Sums over the areas of the segmentation's regions, as two scalars."""
         return _AreaSums(*kernel.squares_and_bits(self.row_area))
 
     @cached_property
     def overlaps(self) -> kernel.OverlapSums:
-        """The sums over cells that all measures need; see `kernel.OverlapSums`."""
+        """Sums over the cells from which the measures are computed; see `kernel.OverlapSums`."""
         gts = self.gts
         areas = self.row_area, gts.col_area
         return kernel.overlap_sums(self.cells, *areas, gts.ann_of_col, len(gts.labels))
 
 
 def select_candidates(area: Map) -> Bool:
-    """Select the regions that are candidates for objects and parts (see `region.counting`).
+    """Select candidate regions for objects and parts (see `region.counting`), bool (regions,).
 
-    Regions are taken from the largest to the smallest until they cover 0.99 of the image. Among
-    regions of equal area, the last in raster order is taken first. `area` is in pixels.
+    Regions are selected from largest to smallest until they cover 0.99 of the image. Among regions
+    of equal area, the last in raster order comes first. `area` (regions,) is in pixels.
     """
     from_largest = np.argsort(area, kind="stable")[::-1]
-    # Divided before they are added, as in SEISM: where regions cover exactly 0.99, rounding often
-    # makes the sum smaller, and one more region is taken
+    # Divide before summing, as SEISM does. If regions cover exactly 0.99, rounding often makes the
+    # sum slightly smaller, and one more region is selected
     covered = np.cumsum(area[from_largest] / area.sum())
     candidate = np.empty(area.size, np.bool_)
     candidate[from_largest[0]] = True
