@@ -1,8 +1,8 @@
 """The counts and the record of an image, and the scores of a data set: read-only values by name.
 
-A record also holds evidence: properties of the values in the image's files. One image cannot settle
-what its values mean: bytes of 0 and 1 may be a mask, or the noise of a gray map whose other images
-reach 255. `bsdsbench.loaders.reading` decides once, from the evidence of all images.
+A record also holds evidence: properties of the pixel values in the image's files. One image is not
+enough to tell what its values mean: bytes 0 and 1 may be a mask, or the noise of a gray map whose
+other images reach 255. `bsdsbench.loaders.reading` decides from the evidence of all images.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from bsdsbench.tables.read_only import ReadOnlyDict
 from bsdsbench.tables.result_object import TabularResult
 
 Stack = Mapping[str, NDArray[Any]]
-Value = str | float | None  # an image's value in a column of groups
-# The name of the matches at all tolerances but the first, int64 (..., tolerances, T, 4)
+Value = str | float | None  # an image's value of a grouping attribute; None if it is missing
+# Name of the matches at the second and further tolerances, int64 (..., tolerances, T, 4)
 OTHER_MATCHES = "other_matches"
 MAX_WHOLE = 2**53  # up to this number sums of counts are exact in float64
 # The columns of `MatchCounts.matches`
@@ -137,7 +137,7 @@ class MatchCounts(Counts):
     total_pred: I8
 
     def __init__(self, thresholds: ArrayLike, matches: ArrayLike, **arrays: object) -> None:
-        """Store the arrays as `Counts` does, then check the shape and the values of `matches`."""
+        """Store the arrays as `Counts` does, and check the shape and the values of `matches`."""
         grid = np.asarray(thresholds, np.float64)
         super().__init__(thresholds=grid, matches=matches, **arrays)
         pixels = self["matches"]
@@ -168,9 +168,10 @@ def _are_match_counts(arrays: Mapping[str, Any]) -> bool:
 
 
 def checked_counts(arrays: Mapping[str, Any]) -> Counts:
-    """Convert the arrays of an image to `Counts`, or to `MatchCounts` if they include matches.
+    """Convert an image's arrays to `MatchCounts` if they include matches, otherwise to `Counts`.
 
-    Raises DataError or ShapeError if the arrays are not valid counts. `Counts` are not checked.
+    Raises DataError or ShapeError if the arrays are not valid counts. An instance of `Counts` is
+    returned unchanged.
     """
     if "matches" not in arrays and arrays.keys() >= set(MATCH_COLUMNS):
         columns = ", ".join(MATCH_COLUMNS)
@@ -181,9 +182,9 @@ def checked_counts(arrays: Mapping[str, Any]) -> Counts:
 
 
 def counts_of(arrays: Mapping[str, Any]) -> Counts:
-    """Build `Counts` or `MatchCounts` of int64 or float64 arrays that are known to be valid.
+    """Build `Counts` or `MatchCounts` from int64 or float64 arrays, without checking them.
 
-    They are not copied, but made read-only in place.
+    The arrays are not copied. They are made read-only in place.
     """
     kind = MatchCounts if _are_match_counts(arrays) else Counts
     counts = kind.__new__(kind)
@@ -196,10 +197,11 @@ def counts_of(arrays: Mapping[str, Any]) -> Counts:
 def stack_counts(
     images: Sequence[Mapping[str, Any]], shared: Sequence[str] = (), ragged: Sequence[str] = ()
 ) -> dict[str, NDArray[Any]]:
-    """Stack the counts of one or more images, along a new first axis, into one array per name.
+    """Stack the counts of one or more images. Returns one array per name, images along axis 0.
 
-    shared: names of arrays that are equal in all images, such as "thresholds". They are returned
-        once, without an axis of images.
+    images: for each image, a dict of count arrays by name.
+    shared: names of arrays that are the same for all images, such as "thresholds". They are
+        returned once, without the axis of images.
     ragged: names of arrays (length, ...) whose length may differ between images. They become
         float64 (images, longest length, ...), padded with NaN at the end.
 
@@ -236,43 +238,47 @@ LEVELS = 5  # the distinct values of a map are kept if there are at most this ma
 
 
 class Values(Flag):
-    """Properties of a map's values. `|` combines the properties of several maps."""
+    """Properties of the values of a map or of several maps (combined with `|`)."""
 
     NOTHING = 0
     UNIT = auto()  # only 0 and 1, stored in 8 or 16 bits
     WHITE = auto()  # only 0 and white
     GRAY = auto()  # more than `LEVELS` distinct values
     FEW = auto()  # three to `LEVELS` distinct values
-    FAINT = auto()  # no value is large enough to count
-    STRONG = auto()  # some value is large enough to count
-    WHITE_LABELS = auto()  # only labels 0 and 255, and 255 is no class
+    FAINT = auto()  # a soft map that is probably on the wrong scale: all values are near 0
+    STRONG = auto()  # a soft map that is not faint
+    WHITE_LABELS = auto()  # only labels 0 and 255, and 255 is not a class
     LABELS = auto()  # other labels
-    DARK = auto()  # darker on the boundaries than off them
-    LIGHT = auto()  # not darker on the boundaries
-    PIECES = auto()  # all instances have one number, and form several pieces
-    NUMBERS = auto()  # instances have several numbers
-    TRAIN_IDS = auto()  # a label below the number of classes that is no class id
-    LABEL_IDS = auto()  # a class id that is not below the number of classes
-    VOID_ALONE = auto()  # void, but no object
+    DARK = auto()  # a soft map that is darker on the boundaries than elsewhere
+    LIGHT = auto()  # a soft map that is not darker on the boundaries
+    PIECES = auto()  # all instances have the same label, and form several connected components
+    NUMBERS = auto()  # instances have different labels
+    TRAIN_IDS = auto()  # a label below the number of classes that is not a class id
+    LABEL_IDS = auto()  # a class id at or above the number of classes
+    VOID_ALONE = auto()  # void pixels, but no object
 
 
 @frozen
 class Evidence:
-    """What the values of an image's predicted or ground-truth maps show about their meaning.
+    """Statistics of the values in an image's predictions, or in its ground-truth maps.
 
-    The operator `|` combines the evidence of several maps.
+    `loaders.reading` pools them over all images to decide what the values mean, for example which
+    value is the object. The operator `|` combines the evidence of several maps.
     """
 
-    values: Values = Values.NOTHING  # the properties that any of the maps has
-    # With FEW, the distinct values of the map, for the error message; with PIECES, the one number
-    # that all instances have
+    values: Values = Values.NOTHING  # the properties that at least one of the maps has
+    # If FEW is set: the distinct values of the map, for the error message. If PIECES is set: the
+    # label that all instances have.
     levels: tuple[float, ...] = ()
-    strongest: float = 0.0  # the largest value of a faint map
-    maps: int = 0  # number of maps, such as annotators' maps; 0 if nothing is known
-    file: str = ""  # name of the first file, or the image's id if there is no file
+    strongest: float = 0.0  # maximum of a faint map, otherwise 0
+    maps: int = 0  # number of maps, such as annotators' maps; 0 if the values were not examined
+    file: str = ""  # name of the first file, or the image id if there is no file
 
     def __or__(self, other: Evidence) -> Evidence:
-        """Combine the evidence of two sets of maps, with the larger levels and the first file."""
+        """Combine the evidence of two sets of maps.
+
+        Keeps the lexicographically larger `levels`, and the `file` that comes first in sort order.
+        """
         return Evidence(
             values=self.values | other.values,
             levels=max(self.levels, other.levels),
@@ -282,15 +288,15 @@ class Evidence:
         )
 
     def row(self) -> list[float]:
-        """Return values, strongest, maps and levels, padded with NaN, as 3 + LEVELS numbers."""
+        """Return 3 + LEVELS numbers: values, strongest, maps, then levels padded with NaN."""
         padding = [math.nan] * (LEVELS - len(self.levels))
         return [self.values.value, self.strongest, self.maps, *self.levels, *padding]
 
     @classmethod
     def of_row(cls, row: Iterable[float], file: str) -> Evidence:
-        """Rebuild the evidence of a file from its name and the numbers of `row()`.
+        """Rebuild the evidence from the numbers of `row()` and the name of the file.
 
-        Raises ValueError or TypeError if these have another form.
+        Raises ValueError or TypeError if the numbers are malformed.
         """
         values, strongest, maps, *levels = map(float, row)
         known_levels = tuple(level for level in levels if not math.isnan(level))
@@ -301,7 +307,7 @@ NO_EVIDENCE = Evidence()
 
 
 class Sides(NamedTuple):
-    """The evidence in the files of an image's prediction and of its ground truth."""
+    """The `Evidence` of an image's prediction and of its ground truth."""
 
     pred: Evidence = NO_EVIDENCE
     gt: Evidence = NO_EVIDENCE
@@ -309,32 +315,32 @@ class Sides(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ImageRecord:
-    """All counts of one image.
+    """The counts of one image for all metrics, with its size and hashes of its inputs.
 
     Parameters
     ----------
     image_id : str
-        The image's id.
+        The image id.
     size : tuple of int, int
         Rows and columns.
     counts : dict of str to Counts or dict of arrays
-        Name of a metric to its counts.
+        Metric name -> counts.
     fingerprint : str
-        Hash of prediction, ground truth, protocol and kernel version.
+        Hash of the prediction, ground truth, protocol and kernel version.
     seconds : float
         Computing time.
     truth : str
-        Fingerprint of the annotations, version 1 (loaders.sets.identity); "" if not known.
+        Version 1 fingerprint of the annotations (see `loaders.sets.identity`); "" if unknown.
     form : str
-        Form of the prediction ("soft8", "ucm2" ...); "" if not known.
+        Storage format of the prediction, such as "soft8" or "ucm2"; "" if unknown.
     whole_truth : str
-        Fingerprint of all annotated parts, version 2; "" if no metric reads more than boundaries.
+        Version 2 fingerprint, of everything annotated; "" if no metric reads more than boundaries.
     pred, gt : Evidence
-        The evidence in the files of prediction and ground truth, for the first metric.
+        Statistics of the values of the prediction and of the ground truth, for the first metric.
     groups : dict of str to str, float or None
-        Column of a table of groups, such as scene or patient -> value of the image.
+        Grouping attribute, such as scene or patient -> value of the image.
     others : dict of str to Sides
-        Name of a metric -> its evidence, if it differs from that of the first metric.
+        Metric name -> its evidence, only for metrics whose evidence differs from `pred` and `gt`.
 
     Examples
     --------
@@ -360,11 +366,11 @@ class ImageRecord:
     others: Mapping[str, Sides] = field(default_factory=dict)
 
     def evidence_for(self, metric: str) -> Sides:
-        """Return the evidence for a metric: that in `others`, or else that of the first metric."""
+        """Return the evidence for a metric: `others[metric]`, or `pred` and `gt` if not there."""
         return self.others.get(metric, Sides(self.pred, self.gt))
 
     def __post_init__(self) -> None:
-        """Convert the counts of each metric to `Counts`, and make counts and groups read-only."""
+        """Convert the counts of each metric to `Counts`, and make both mappings read-only."""
         counts = dict[str, Counts]()
         for metric, arrays in self.counts.items():
             is_checked = isinstance(arrays, MatchCounts)
@@ -373,7 +379,7 @@ class ImageRecord:
         object.__setattr__(self, "groups", ReadOnlyDict(self.groups))
 
     def equals(self, other: object) -> bool:
-        """Return True if two records have the same id, size, fingerprint and counts."""
+        """Return True if two records have equal id, size, fingerprint and counts, bit for bit."""
         if not isinstance(other, ImageRecord) or self.counts.keys() != other.counts.keys():
             return False
         compared = ("image_id", "size", "fingerprint")
@@ -383,9 +389,9 @@ class ImageRecord:
 
 
 class Score(TabularResult, _Named[Any]):
-    """Scores by name, as items and as attributes. A group of scores is again a `Score`.
+    """A read-only mapping of scores, which are also attributes. Nested groups are `Score`s too.
 
-    Undefined numbers are NaN here and None in `to_mapping()`, which omits curves.
+    Undefined scores are NaN; `to_mapping()` converts them to None and omits curves.
 
     Parameters
     ----------
@@ -402,7 +408,10 @@ class Score(TabularResult, _Named[Any]):
     """
 
     def __init__(self, values: Mapping[str, Any]) -> None:
-        """Store read-only views of arrays, and each mapping as an `OperatingPoint` or a `Score`."""
+        """Store the values. Arrays become read-only views, and nested mappings become scores.
+
+        A mapping with the fields of `OperatingPoint` becomes one; any other becomes a `Score`.
+        """
         scores = dict(values)
         for name, value in scores.items():
             if isinstance(value, np.ndarray):
@@ -414,7 +423,7 @@ class Score(TabularResult, _Named[Any]):
         super().__init__(scores)
 
     def numbers(self) -> dict[str, float]:
-        """Return all numbers, also NaN, by dotted paths such as "ods.f"."""
+        """Return all numbers, including NaN, as a flat dict with dotted keys such as "ods.f"."""
         numbers: dict[str, float] = {}
         for name, value in self.items():
             if isinstance(value, Score):
@@ -425,9 +434,10 @@ class Score(TabularResult, _Named[Any]):
         return numbers
 
     def to_mapping(self) -> dict[str, object]:
-        """Return numbers, texts and tuples of texts or integers as a nested dict for JSON.
+        """Return the scores as a nested dict for JSON.
 
-        NaN and infinity become None. All other values are left out.
+        It has the numbers, strings, and tuples of strings or integers; NaN and infinity become
+        None. Arrays, curves and other values are left out.
         """
         plain: dict[str, Any] = {}
         for name, value in self.items():
@@ -442,12 +452,12 @@ class Score(TabularResult, _Named[Any]):
 
 
 class OperatingPoint(Score):
-    """A point of a precision-recall curve; for a stack of S curves, all four fields are (S,).
+    """A point of a precision-recall curve. For a stack of S curves, each field has shape (S,).
 
     Parameters
     ----------
     threshold : float or None
-        The threshold, None if each image has its own (OIS).
+        The threshold; None if each image has its own (OIS).
     recall, precision, f : float
         In [0, 1].
 
@@ -469,7 +479,7 @@ class OperatingPoint(Score):
         __getattr__: None  # type: ignore[assignment,misc]  # any other name is an error
 
     def __init__(self, *, threshold: object, recall: object, precision: object, f: object) -> None:
-        """Store the four fields, numbers or float64 (S,) each."""
+        """Store the four fields; each is a number, or float64 (S,) for S curves."""
         point = {"threshold": threshold, "recall": recall, "precision": precision, "f": f}
         super().__init__(point)
 
@@ -478,18 +488,20 @@ class OperatingPoint(Score):
 
 
 def sample_scores(tree: Mapping[str, Any], k: int = 0) -> dict[str, object]:
-    """Pick the scores of the k-th of S samples, the data set itself or a resample of it.
+    """Return the scores of sample k from scores that were computed for S samples at once.
 
-    tree: scores by name, in nested mappings: arrays (S,), which become numbers, arrays (S, ...),
-        stacks of S curves, or None.
+    A sample is the data set itself or a resample of it, as in a bootstrap.
 
-    Its entry "over" tells how many values each mean includes: the name of a score -> a unit, such
-    as "images" -> array (S, 2), the numbers of values that are defined, and of all values. In the
-    result these are two integers, of means that leave out some values but not all.
+    tree: nested mappings of scores by name. A score is an array (S,), of which element k is
+        returned as a number; an array (S, ...); a stack of S curves; or None. The entry "over"
+        says how many values each mean includes: {score: {unit: array (S, 2)}}, where the unit is
+        for example "images", and the columns are the number of defined values and of all values.
+
+    In the result, "over" holds pairs of integers, and only for means over some but not all values.
     """
     over = tree.get("over", {})
     if over and not all(isinstance(numbers_by_unit, Mapping) for numbers_by_unit in over.values()):
-        over = {}  # not the entry, but the scores of a class that happens to be named "over"
+        over = {}  # these are the scores of a class that happens to be named "over"
     scores: dict[str, Any] = {}
     for name, value in tree.items():
         if isinstance(value, Mapping):
@@ -509,16 +521,17 @@ def sample_scores(tree: Mapping[str, Any], k: int = 0) -> dict[str, object]:
 
 
 def part_of(tree: object, path: Sequence[str]) -> Any:
-    """Return the value to which keys lead in nested mappings, or None if a key is missing."""
+    """Follow a path of keys into nested mappings. Returns None if a key is missing."""
     for name in path:
         tree = tree.get(name) if isinstance(tree, Mapping) else None
     return tree
 
 
 def value_at(tree: Mapping[str, Any], key: str) -> Any:
-    """Return the value at a dotted path in nested scores, such as "ods.threshold", or None.
+    """Return the value at a dotted path in nested scores, such as "ods.threshold".
 
-    If the path ends at a point of a curve, such as "ods", this is the F of the point.
+    If the path ends at a mapping, such as the operating point "ods", return its F-measure. Return
+    None if the path does not exist.
     """
     value = part_of(tree, key.split("."))
     return value.get("f") if isinstance(value, Mapping) else value

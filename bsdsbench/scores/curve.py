@@ -1,10 +1,10 @@
-"""The precision-recall curve, or a stack of them: ODS, AP and R50 by the rules in use.
+"""Precision-recall curves, and the scores computed from them: ODS, AP and R50.
 
-The published programs use the same counts and differ only in how they turn a curve into numbers;
-AP_RULES and ODS_RULES say how. The rules bsds, edter, endpoints, seism and sbd add up the precision
-at 101 recalls and divide by 100; 101-point divides by 101, and is also the last column of the SBD
-programs' result file. `step` is scikit-learn's average precision, used to score pixels against
-masks.
+The published programs count in the same way, but differ in how they compute scores from a curve;
+AP_RULES and ODS_RULES list the variants. The rules bsds, edter, endpoints, seism and sbd sum the
+precision at 101 recall levels and divide by 100. 101-point divides by 101; it is the last column of
+the result file of the SBD programs. `step` is scikit-learn's average precision, used for pixel-wise
+scores of masks.
 
 Sources: BSDS500's collect_eval_bdry.m (ODS, OIS, bsds), EDTER's edgesEvalImg.m (edter),
 plot-edge-pr-curves (endpoints), SEISM's eval_cont.m and general_ap.m (seism), the SBD benchmark,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class PRCurve(TabularCurve):
-    """Precision, recall and F at each threshold, or a stack of curves over the same thresholds.
+    """A precision-recall curve, or a stack of S curves over the same thresholds.
 
     Parameters
     ----------
@@ -55,10 +55,10 @@ class PRCurve(TabularCurve):
     precision, recall : array
         At each threshold, float64 (T,) or (S, T).
     blank : array or None
-        Bool, of the same shape. True at thresholds without any predicted pixel although there is
-        ground truth; None if that is not known. Only the AP rule seism needs it.
+        Bool, of the same shape. True at thresholds where nothing is predicted although there is
+        ground truth; None if unknown. Only the AP rule "seism" needs it.
     whole_image : bool
-        True if the first threshold is 0 and every pixel of the image is on there.
+        True if the first threshold is 0, where every pixel is predicted as boundary.
 
     Examples
     --------
@@ -98,11 +98,11 @@ class PRCurve(TabularCurve):
 
     @classmethod
     def of_counts(cls, thresholds: ArrayLike, matches: ArrayLike, operator: str = ">=") -> PRCurve:
-        """Compute a curve, or a stack of S curves, from numbers of pixels at ascending thresholds.
+        """Compute a curve, or a stack of S curves, from pixel counts at T ascending thresholds.
 
-        - matches (T, 4) or (S, T, 4): numbers of pixels. The columns are matched_gt, total_gt,
-          matched_pred and total_pred.
-        - operator: ">=" or ">", by which a pixel's value was compared with the threshold.
+        - matches: (T, 4) or (S, T, 4), with the columns matched_gt, total_gt, matched_pred and
+          total_pred.
+        - operator: ">=" or ">". A pixel was predicted if (value operator threshold) is true.
         """
         matched_gt, total_gt, matched_pred, total_pred = np.moveaxis(np.asarray(matches), -1, 0)
         grid = np.asarray(thresholds, np.float64)
@@ -115,16 +115,16 @@ class PRCurve(TabularCurve):
         )
 
     def with_whole_image(self, precision: ArrayLike) -> PRCurve:
-        """Return the curve with a first row for threshold 0, at which every pixel is on: R is 1.
+        """Return the curve with a point for threshold 0 prepended, where every pixel is predicted.
 
-        `precision` is a number, or an array (S,) for a stack of S curves. A curve that has such a
-        row is returned unchanged.
+        Its recall is 1. `precision` is its precision: a number, or an array (S,) for a stack of S
+        curves. If the curve already has this point, it is returned unchanged.
         """
         if self.whole_image:
             return self
 
         def with_first(value: ArrayLike, old: NDArray[Any]) -> NDArray[Any]:
-            """Return `old`, (T,) or (S, T), after a first column, a number or an array (S,)."""
+            """Prepend a number or an array (S,) along the last axis of `old`, (T,) or (S, T)."""
             first = np.broadcast_to(np.asarray(value)[..., None], (*old.shape[:-1], 1))
             return np.concatenate([first, old], axis=-1)
 
@@ -147,10 +147,10 @@ class PRCurve(TabularCurve):
         return replace(self, precision=self.precision[k], recall=self.recall[k], blank=blank)
 
     def at(self, threshold: float) -> OperatingPoint:
-        """Return the point at a threshold, with linearly interpolated precision and recall.
+        """Return the point at a threshold, by linear interpolation of precision and recall.
 
-        For a stack of S curves the fields are arrays (S,). Raises DataError for a threshold below
-        the first or above the last.
+        F is computed from the interpolated precision and recall. Raises DataError if the threshold
+        is outside the range of the curve.
         """
         t = self.thresholds
         if not t[0] <= threshold <= t[-1]:
@@ -168,13 +168,13 @@ class PRCurve(TabularCurve):
         return {name: getattr(self, name) for name in ("thresholds", "precision", "recall", "f")}
 
     def numbers(self) -> dict[str, float]:
-        """Return the largest F as {"best_f": F}, or {} if the curve has no thresholds."""
+        """Return the maximum F as {"best_f": F}, or {} if the curve has no thresholds."""
         return {"best_f": float(self.f.max())} if self.f.size else {}
 
 
 RECALL_LEVELS = np.arange(101) / 100
 _STEPS = np.arange(100) / 99
-_SEGMENTS = 1000  # segments that are interpolated at a time, so that they stay in the cache
+_SEGMENTS = 1000  # number of segments interpolated at a time, so that they fit in the cache
 
 AP_RULES = {
     "bsds": "linear precision at 101 recalls, nothing outside the measured range",
@@ -185,9 +185,10 @@ AP_RULES = {
     "101-point": "mean over 101 recalls of the largest precision from there on",
     "step": "precision weighted by the rise of recall, from recall 0 (average precision)",
 }
-_FROM_ROW_0 = ("edter", "step")  # rules that use the row of threshold 0
-NOTHING_BELOW = ("bsds", "edter", "seism", "sbd")  # rules that count 0 below a curve's start
-LATE_START = 0.02  # if a curve starts at a larger recall, tables say so in a note
+_FROM_ROW_0 = ("edter", "step")  # rules that use the point of threshold 0
+# Rules that take precision as 0 below the smallest recall of the curve
+NOTHING_BELOW = ("bsds", "edter", "seism", "sbd")
+LATE_START = 0.02  # if the smallest recall of a curve is above this, tables have a note
 ODS_RULES = {
     "interpolated": "100 linear steps between neighbouring thresholds",
     "maximum": "the best of the thresholds themselves",
@@ -195,24 +196,23 @@ ODS_RULES = {
 
 
 def best(curve: PRCurve, rule: str = "interpolated") -> OperatingPoint:
-    """Return the point of a curve with the largest F, which the boundary benchmark calls ODS.
+    """Return the point of a curve with the maximum F (optimal dataset scale, ODS).
 
-    Of points with the same F, it is the one with the lowest threshold. For a stack of S curves, the
-    fields of the point are arrays (S,).
+    Ties go to the lowest threshold. For a stack of S curves, the fields of the point are (S,).
 
     rule: a key of ODS_RULES. "interpolated" considers 100 points of each segment between adjacent
         thresholds, like maxF in collect_eval_bdry.m.
     """
     t = curve.thresholds
     f, precision, recall = map(np.atleast_2d, (curve.f, curve.precision, curve.recall))  # (S, T)
-    # The best point lies between the thresholds `start` and `end`, and `weight` of the way to `end`
+    # The best point lies between the thresholds `start` and `end`, at the fraction `weight`
     if rule == "maximum" or t.size == 1:
         start, weight = f.argmax(axis=1), np.zeros(len(f))
     else:
         start, weight = _best_in_segments(f, precision, recall)
     end = np.minimum(start + 1, t.size - 1)
     curves = np.arange(len(f))
-    # Threshold, recall and precision of the two points (3, S) between which the best point lies
+    # (3, S) each: threshold, recall and precision at `start` and at `end`
     before = np.stack([t[start], recall[curves, start], precision[curves, start]])
     after = np.stack([t[end], recall[curves, end], precision[curves, end]])
     point = after * weight + before * (1 - weight)
@@ -220,19 +220,24 @@ def best(curve: PRCurve, rule: str = "interpolated") -> OperatingPoint:
 
 
 class _Positions(NamedTuple):
-    """A position on each of S curves: a threshold, or a point between two adjacent thresholds."""
+    """One position on each of S curves: at a threshold or between two adjacent thresholds."""
 
-    start: NDArray[np.intp]  # (S,), index of the last threshold that is not above the position
-    weight: F8  # (S,), position after that threshold: 0 at the threshold itself, 1 at the next one
+    start: NDArray[np.intp]  # (S,), index of the threshold at or below the position
+    weight: F8  # (S,), fraction of the way from `start` (0) to the next threshold (1)
 
 
 def _best_in_segments(f: F8, precision: F8, recall: F8) -> _Positions:
-    """Find the first position of the highest F on each of S curves, at 100 points of every segment.
+    """Find the position of the maximum F on each of S curves, at 100 points of every segment.
 
-    Precision and recall (S, T) are interpolated linearly between adjacent thresholds. Two kinds of
-    segment cannot win and are skipped. No point of a segment exceeds the F of its better precision
-    and its better recall, which may be below the best F at a threshold. And a segment of equal ends
-    repeats another one before it, as in binary maps.
+    Precision and recall (S, T) are interpolated linearly between adjacent thresholds, and F is
+    computed from the interpolated values. Ties go to the lowest threshold.
+
+    Two kinds of segments are skipped for speed, without changing the result:
+
+    - F on a segment is at most the F of the larger precision and the larger recall of its ends. A
+      segment is skipped if this bound is below the maximum F at the thresholds.
+    - A segment with equal ends is a single point. If the previous segment is a single point too,
+      both are the same point. In a binary map nearly all segments are like this.
     """
     p0, p1, r0, r1 = precision[:, :-1], precision[:, 1:], recall[:, :-1], recall[:, 1:]
     bound = harmonic_mean(np.maximum(p0, p1), np.maximum(r0, r1))
@@ -257,17 +262,18 @@ def _best_in_segments(f: F8, precision: F8, recall: F8) -> _Positions:
 
 
 def _operating_point(threshold: F8, recall: F8, precision: F8) -> OperatingPoint:
-    """Build a point of a curve from arrays (), or the points of S curves from arrays (S,)."""
+    """Build an operating point from arrays of shape (), or the points of S curves from (S,)."""
     point = np.stack([threshold, recall, precision, harmonic_mean(precision, recall)])
     t, r, p, f = point if recall.ndim else point.tolist()
     return OperatingPoint(threshold=t, recall=r, precision=p, f=f)
 
 
 def average_precision(curve: PRCurve, rule: str = "bsds") -> F8:
-    """Compute the average precision (AP), `area` by a rule of AP_RULES, of a curve or a stack.
+    """Compute the average precision (AP) of a curve, or of each curve in a stack.
 
-    If all thresholds have the same recall above 0, the curve is a single point, and AP is NaN
-    unless the rule is "step". Raises ProtocolError for an unknown rule.
+    AP is the `area` by a rule of AP_RULES, with one exception: if recall is the same at all
+    thresholds and above 0, the curve is a single point, and AP is NaN (unless the rule is "step").
+    Raises ProtocolError for an unknown rule.
     """
     if rule == "step":
         return area(curve, rule)
@@ -279,11 +285,11 @@ def average_precision(curve: PRCurve, rule: str = "bsds") -> F8:
 def area(curve: PRCurve, rule: str = "bsds") -> F8:
     """Compute the area under a precision-recall curve, or under each curve in a stack.
 
-    It is NaN if the curve lacks what the rule needs, the row of threshold 0 for "edter" and `blank`
-    for "seism". It is 0 without points and, by the rules that interpolate between points (all but
-    "101-point" and "step"), with fewer than two distinct recalls.
+    The area is NaN if the rule is "edter" and the curve has no point at threshold 0, or if the rule
+    is "seism" and `blank` is None. It is 0 if the curve has no points. For rules that interpolate
+    (all except "101-point" and "step"), it is also 0 if there are fewer than two distinct recalls.
 
-    rule: a key of AP_RULES. Raises ProtocolError for an unknown one.
+    rule: a key of AP_RULES. Raises ProtocolError for an unknown rule.
 
     Returns float64 of shape (), or (S,) for a stack of S curves.
 
@@ -304,7 +310,7 @@ def area(curve: PRCurve, rule: str = "bsds") -> F8:
         for k, level in enumerate(RECALL_LEVELS):
             at_levels[:, k] = np.where(recall >= level, precision, 0.0).max(axis=1, initial=0.0)
         return np.mean(at_levels, axis=1).reshape(shape)
-    is_first = np.diff(recall, prepend=-1) != 0  # the first of the points with the same recall
+    is_first = np.diff(recall, prepend=-1) != 0  # of several points with equal recall, the first
     # Iterating over the rows of all arrays together is twice as fast as indexing with [k, kept]
     for levels_of_curve, r, p, kept in zip(at_levels, recall, precision, is_first, strict=True):
         if np.count_nonzero(kept) > 1:
@@ -313,14 +319,17 @@ def area(curve: PRCurve, rule: str = "bsds") -> F8:
 
 
 def _points_by_recall(curve: PRCurve, rule: str) -> F8:
-    """Return the points of S curves from which an AP rule computes the area, by ascending recall.
+    """Return the points of S curves, sorted by recall, from which an AP rule computes the area.
 
-    Each threshold gives a point, but for threshold 0 of the whole image, which edter and step keep.
-    Points with the same recall are sorted by ascending threshold, by descending in sbd and step.
-    endpoints adds the points of recall 0, precision 1 and of recall 1, precision 0; seism moves
-    those of thresholds without a detection to recall 0 and precision 1.
+    By default there is one point per threshold, except threshold 0 if every pixel is predicted
+    there; ties in recall are sorted by ascending threshold. Exceptions:
 
-    Returns float64 (2, S, points), recall first and then precision.
+    - edter and step keep the point of threshold 0
+    - sbd and step sort ties in recall by descending threshold
+    - endpoints adds the points (recall 0, precision 1) and (recall 1, precision 0)
+    - seism moves the points of thresholds without a predicted pixel to (recall 0, precision 1)
+
+    Returns float64 (2, S, points): recall, precision.
     """
     leaves_out_first = curve.whole_image and rule not in _FROM_ROW_0
     start = 1 if leaves_out_first else 0  # index of the first threshold that is used
@@ -334,19 +343,19 @@ def _points_by_recall(curve: PRCurve, rule: str) -> F8:
     elif rule == "seism" and curve.blank is not None:
         blank = np.atleast_2d(curve.blank)[:, start:]
         recall, precision = np.where(blank, 0.0, recall), np.where(blank, 1.0, precision)
-    # Stable: `area` uses the first of several points with one recall, as collect_eval_bdry.m does
+    # Stable: of points with equal recall, `area` uses the first, as collect_eval_bdry.m does
     order = recall.argsort(axis=1, kind="stable")
     return np.take_along_axis(np.stack([recall, precision]), order[None], axis=2)
 
 
 def describe_late_starts(curves: Mapping[str, PRCurve], rule: str) -> str:
-    """Return a note about curves that start above the recall LATE_START, or "" if there are none.
+    """Return a note about curves whose smallest recall is above LATE_START, or "" if none is.
 
-    The AP rules NOTHING_BELOW count the precision below the smallest recall of a curve as 0. The
-    note gives this recall and, for comparison, the AP by "endpoints". Curves whose AP is NaN are
-    left out.
+    The AP rules in NOTHING_BELOW take precision as 0 below the smallest recall, which lowers AP.
+    The note gives the smallest recall of each curve and, for comparison, the AP by "endpoints".
+    The result is "" for other rules. Curves whose AP is NaN are left out.
 
-    curves: name -> curve; the name "" is not printed.
+    curves: name -> curve; an empty name is not printed.
     """
     if rule not in NOTHING_BELOW:
         return ""
@@ -373,18 +382,17 @@ def recall_at_half(curve: PRCurve) -> dict[str, F8]:
 
     Returns a dict with two arrays, float64 of shape (), or (S,) for a stack of S curves:
 
-    "r50": the recall where precision drops below 0.5 for the last time as the threshold is lowered.
-        It is interpolated linearly between two adjacent thresholds, and NaN if precision never
-        crosses 0.5.
-    "edges_r50": the number that the edges toolbox reports. The points are sorted by precision, and
-        recall is interpolated linearly at the precision 0.5. If the lowest precision is above 0.5,
-        recall is taken at the lowest precision instead. If precision never reaches 0.5, this number
-        is 0, where the toolbox gives NaN.
+    "r50": the recall at the lowest threshold where precision crosses 0.5, by linear interpolation
+        between adjacent thresholds. It is NaN if precision does not cross 0.5.
+    "edges_r50": the value of the edges toolbox. The points are sorted by precision, and recall is
+        interpolated linearly at precision 0.5. If the lowest precision is above 0.5, recall at the
+        lowest precision is used instead. If precision never reaches 0.5, the value is 0 (the
+        toolbox gives NaN).
     """
     p, r = np.atleast_2d(curve.precision), np.atleast_2d(curve.recall)  # (S, T)
     shape = curve.precision.shape[:-1]
 
-    crossing = (p >= 0.5).argmax(axis=1)  # the lowest threshold with this precision, or 0
+    crossing = (p >= 0.5).argmax(axis=1)  # index of the lowest such threshold; 0 if there is none
     before = np.maximum(crossing - 1, 0)
     r50 = _recall_between(p, r, before, crossing, np.full(len(p), 0.5), undefined=np.nan)
     r50[(crossing == 0) & (p[:, 0] > 0.5)] = np.nan
@@ -398,12 +406,13 @@ def recall_at_half(curve: PRCurve) -> dict[str, F8]:
 
 
 def _recall_between(p: F8, r: F8, low: I8, high: I8, level: F8, undefined: float) -> F8:
-    """Interpolate recall at the precision `level` (S,), between two points of each of S curves.
+    """Interpolate recall linearly at a given precision, between two points of each of S curves.
 
-    p, r (S, T): precision and recall of each curve at T thresholds.
-    low, high (S,): the indices of two thresholds, of which `high` has the higher precision. If
-        both are equal, the recall at `low` is taken, unless `high` has the level exactly.
-    undefined: the value for curves whose precision at `high` is below the level.
+    p, r: (S, T), precision and recall of each curve at T thresholds.
+    low, high: (S,), indices of the two thresholds; precision is higher at `high`. If it is equal at
+        both, the recall at `high` is returned if its precision is `level`, otherwise that at `low`.
+    level: (S,), the precision at which recall is wanted.
+    undefined: returned for curves whose precision at `high` is below `level`.
     """
     curves = np.arange(len(p))
     p0, p1 = p[curves, low], p[curves, high]
@@ -425,15 +434,15 @@ def curve_scores(
 
     A sample is the data set itself, or a resample of it for a bootstrap or jackknife.
 
-    thresholds (T,): in ascending order.
-    matches int (N, T, 4): the counts of each image, with the columns MATCH_COLUMNS.
-    weights int (S, N): number of copies of each image in each sample.
-    protocol: has the operator and the rules for ODS and AP.
-    r50: if True, "r50" and "edges_r50" of `recall_at_half` are returned too.
-    ap: function that computes the AP (S,) of a stack of S curves, by default the protocol's rule.
+    thresholds: (T,), in ascending order.
+    matches: int (N, T, 4), the counts of each image, with the columns MATCH_COLUMNS.
+    weights: int (S, N), how many times each image occurs in each sample.
+    protocol: supplies the comparison operator and the rules for ODS and AP.
+    r50: True to add "r50" and "edges_r50" of `recall_at_half`.
+    ap: function that computes the AP (S,) of a stack of S curves. Default: the protocol's rule.
 
-    Returns a dict with the `curve` of the summed counts, the `best` point on it "ods", the point
-    "ois" (`_best_per_image`), and "ap", "n_images" and so on; for S samples each is (S,).
+    Returns a dict with "curve", the curve of the counts summed over images; "ods", the `best` point
+    of this curve; "ois" (see `_best_per_image`); "ap"; and "n_images". Each has S entries.
     """
     curve = PRCurve.of_counts(thresholds, weighted_sum(weights, matches), protocol.operator)
     scores: dict[str, Any] = {
@@ -449,16 +458,16 @@ def curve_scores(
 def _best_per_image(
     thresholds: F8, matches: I8, weights: Weights, protocol: Protocol
 ) -> OperatingPoint:
-    """Return the point that is reached if each image uses its own best threshold (OIS).
+    """Compute the operating point at which each image uses its own best threshold (OIS).
 
-    The counts at these thresholds, with the largest F of each image, are summed over images. The
-    parameters are those of `curve_scores`.
+    The best threshold is that of the image's maximum F. The counts at these thresholds are summed
+    over images, and rates are computed from the sums. Parameters as in `curve_scores`.
     """
     best_step = np.empty(len(matches), np.int64)  # index of each image's best threshold
     for k in range(0, len(matches), BLOCK):
         block = slice(k, k + BLOCK)
         best_step[block] = PRCurve.of_counts(thresholds, matches[block]).f.argmax(axis=1)
-    # F of an image without ground truth is always 0: use the threshold with the fewest predictions
+    # Without ground truth, F is 0 at all thresholds: use the one with the fewest predicted pixels
     if protocol.empty_gt == "count":
         fewest = matches[..., TOTAL_PRED].argmin(axis=1)
         best_step = np.where(matches[..., TOTAL_GT].any(axis=1), best_step, fewest)
@@ -470,15 +479,15 @@ def _best_per_image(
 
 
 class BoundaryScore(Score):
-    """The scores of the boundary benchmark: a `Score` with names that type checkers know.
+    """The scores of the boundary benchmark: a `Score` with typed attributes.
 
-    - `ods`: the best point if all images use the same threshold
-    - `ois`: the point if each image uses its own best threshold
-    - `ap`: the average precision
-    - `r50`: the recall at precision 0.5, NaN if the precision of the curve does not cross 0.5
-    - `edges_r50`: the recall at precision 0.5 as the edges toolbox computes it
+    - `ods`: the best point if all images use the same threshold (optimal dataset scale)
+    - `ois`: the point if each image uses its own best threshold (optimal image scale)
+    - `ap`: average precision
+    - `r50`: recall at precision 0.5, NaN if the precision of the curve does not cross 0.5
+    - `edges_r50`: recall at precision 0.5 as computed by the edges toolbox
     - `curve`: the precision-recall curve of the counts summed over images
-    - `n_images`: the number of images
+    - `n_images`: number of images
 
     Examples
     --------

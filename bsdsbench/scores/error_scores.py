@@ -1,7 +1,7 @@
-"""How much each class of errors costs: scores from the counts of `boundary_errors`.
+"""Scores that show how much each class of errors costs, from the counts of `boundary_errors`.
 
-The counts are those at the threshold nearest to the ODS threshold, at which F of the data set is
-largest.
+They use the counts at the threshold nearest to the ODS threshold, where F of the data set is
+highest.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from bsdsbench.scores.ratios import Weights, defined_mean, defined_ratio, weight
 if TYPE_CHECKING:
     from bsdsbench.protocol.protocol import Protocol
 
-COUNTED = "agreement_pixels"  # the count that tells whether errors were counted
+COUNTED = "agreement_pixels"  # this count is present if and only if errors were counted by class
 MISSED, FALSE = ("suppressed", "near_missed", "absent"), ("duplicate", "near_false", "background")
 AGREEMENT = ("alone", "some", "all")
 
@@ -26,20 +26,19 @@ AGREEMENT = ("alone", "some", "all")
 def error_scores(stack: Stack, weights: Weights, protocol: Protocol) -> dict[str, Any]:
     """Compute the scores of the error classes for S samples of N images.
 
-    stack: the counts of `boundary_errors`, (N, ...). Metrics with several curves, such as one for
-        each class of a label map, have a second axis of curves. Then pixels are summed over the
-        curves, each at its own ODS threshold, and "delta_ods" is the mean over the curves with
-        ground truth.
-    weights int (S, N): number of copies of each image in each sample.
+    stack: the counts of `boundary_errors`, (N, ...). For metrics with several curves, such as one
+        for each class of a label map, axis 1 is the curve. Pixels are then summed over the curves,
+        each at its own ODS threshold, and "delta_ods" is the mean over the curves with ground
+        truth.
+    weights: int (S, N), how many times each image occurs in each sample.
 
-    Returns a dict of these groups. Each maps the name of a class to an array, float64 (S,):
+    Returns a dict of these groups. Each maps the name of an error class to float64 (S,):
 
-    "error": the missed pixels of each class in MISSED divided by all annotated pixels, and the
-        false pixels of each class in FALSE divided by all predicted pixels
-    "error_share": the same missed pixels divided by all missed pixels, and the same false pixels
-        divided by all false pixels
-    "agreement": the recall of the pixels that one, some or all annotators drew
-    "delta_ods": how much ODS rises if the errors of this class alone are repaired
+    "error": for the classes MISSED, their missed pixels divided by all annotated pixels; for the
+        classes FALSE, their false pixels divided by all predicted pixels
+    "error_share": the same pixels divided by all missed pixels, or by all false pixels
+    "agreement": recall of the pixels that one, some or all annotators drew
+    "delta_ods": the increase in ODS if the errors of this class alone are corrected
 
     A score is NaN if its denominator is 0.
     """
@@ -77,16 +76,16 @@ def _by_class(classes: tuple[str, ...], scores: F8) -> dict[str, F8]:
 
 
 def _ods_rises(counts: dict[str, F8], thresholds: F8, ods_f: F8, protocol: Protocol) -> F8:
-    """Compute how much the ODS of one curve rises if a single class of errors is repaired.
+    """Compute the increase in the ODS of one curve if a single class of errors is corrected.
 
-    Missed pixels of a class in MISSED, and unmatched ones of a class in AGREEMENT, are counted as
-    matched; false pixels of a class in FALSE are removed from the prediction.
+    For the classes MISSED and AGREEMENT, missed pixels are counted as matched. For the classes
+    FALSE, false pixels are removed from the prediction.
 
     counts: the counts of the curve, summed over images: name -> (S, T, columns).
-    ods_f (S,): F at the ODS threshold before any repair.
+    ods_f: (S,), the ODS before any correction.
 
-    Returns float64 (S, 9), with the classes MISSED, FALSE and AGREEMENT. Samples without ground
-    truth have NaN.
+    Returns float64 (S, 9), one column per class in the order MISSED, FALSE, AGREEMENT. Samples
+    without ground truth have NaN.
     """
     matches = counts["matches"]
     unmatched = counts[COUNTED] - counts["agreement_matched"]
@@ -107,10 +106,10 @@ def _ods_rises(counts: dict[str, F8], thresholds: F8, ods_f: F8, protocol: Proto
 
 
 def _sum_over_images(stack: Stack, weights: Weights) -> dict[str, F8]:
-    """Sum the counts of error classes over the images, as name -> (S, curves, T, columns).
+    """Sum the counts of error classes over the images: {name: array (S, curves, T, columns)}.
 
-    The parameters are those of `error_scores`. The counts named COUNTED do not depend on the
-    threshold, and are repeated at all T thresholds.
+    Parameters as in `error_scores`. The counts named COUNTED do not depend on the threshold, so
+    they are repeated for all T thresholds.
     """
     n_images, n_thresholds = len(stack["matches"]), len(stack["thresholds"])
     sums: dict[str, F8] = {}

@@ -1,8 +1,8 @@
-"""Sums, means and ratios of counts, for a data set and its resamples. Only `divide` divides.
+"""Sums, means and ratios of counts, for a data set and its resamples.
 
-Where counts can be summed, a score is the ratio of sums of integers, never a mean of ratios.
-Weights (S, N) tell how often each of N images is in each of S samples: a row of ones for the data
-set itself, the draws of a bootstrap, or all images but one for a jackknife.
+Where counts can be summed, a score is a ratio of integer sums, not a mean of ratios. Weights (S, N)
+give the number of times each of N images occurs in each of S samples. A row is all ones for the
+data set itself, random draws for a bootstrap, or ones with a single zero for a jackknife.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from bsdsbench.arguments import F8, as_numbers
 
 Weights = NDArray[np.integer[Any]]
-_MAX_WEIGHTS = 4_000_000  # weights that are converted to floats at a time, 32 MB
+_MAX_WEIGHTS = 4_000_000  # number of weights converted to float at a time (32 MB)
 
 
 def ratio(numerator: ArrayLike, denominator: ArrayLike) -> F8:
@@ -41,9 +41,9 @@ def ratio(numerator: ArrayLike, denominator: ArrayLike) -> F8:
 
 
 def divide(numerator: NDArray[Any], denominator: NDArray[Any]) -> F8:
-    """Return numerator / denominator as `ratio` does, of arrays of integers or float64.
+    """Return numerator / denominator for arrays of integers or float64, with x/0 = 0 for any x.
 
-    All ratios in the package are computed by this function, so that 0/0 is 0 everywhere.
+    All ratios in the package are computed by this function.
     """
     shape = numerator.shape
     if shape != denominator.shape:  # `broadcast_shapes` takes longer than most divisions
@@ -54,21 +54,21 @@ def divide(numerator: NDArray[Any], denominator: NDArray[Any]) -> F8:
 
 
 def defined_ratio(numerator: ArrayLike, denominator: ArrayLike) -> F8:
-    """Return numerator / denominator as `ratio`, but NaN where the denominator is not above 0."""
+    """Return numerator / denominator as float64, with NaN where the denominator is not positive."""
     return np.where(np.asarray(denominator) > 0, ratio(numerator, denominator), np.nan)
 
 
 def defined_mean(values: F8, axis: int = -1) -> F8:
-    """Return the mean of an array along an axis, leaving out NaN. The mean of nothing is NaN."""
+    """Return the mean along an axis, ignoring NaN. It is NaN if all values are NaN."""
     is_defined = ~np.isnan(values)
     total = np.where(is_defined, values, 0.0).sum(axis=axis)
     return defined_ratio(total, is_defined.sum(axis=axis))
 
 
 def f_beta(precision: F8, recall: F8, beta2: float = 0.3) -> F8:
-    """Return F-beta, (1 + beta2) P R / (beta2 P + R), of precision P and recall R, with 0/0 = 0.
+    """Return the F-beta score (1 + beta2) P R / (beta2 P + R), with 0/0 = 0.
 
-    beta2: the square of beta. The default is that of Achanta et al., CVPR 2009.
+    beta2: the square of beta. The default is from Achanta et al., CVPR 2009.
     """
     return ratio((1 + beta2) * precision * recall, beta2 * precision + recall)
 
@@ -96,46 +96,46 @@ def f_measure(precision: ArrayLike, recall: ArrayLike) -> F8:
 
 
 def harmonic_mean(precision: F8, recall: F8) -> F8:
-    """Return F = 2PR / (P + R) as `f_measure` does, of float64 arrays of one shape."""
+    """Return F = 2PR / (P + R) with 0/0 = 0, for float64 arrays of equal shape."""
     return divide(2 * precision * recall, precision + recall)
 
 
 def defined_f(shares: F8) -> F8:
-    """Return the F-measure of precision and recall that may be undefined.
+    """Return the F-measure of precision and recall, either of which may be NaN (undefined).
 
-    shares (..., 2): precision and recall, in either order, as F is the same. NaN means undefined.
+    shares: (..., 2), precision and recall in either order.
 
-    Returns float64 (...). F is NaN if both are NaN, and 0 if only one of them is.
+    Returns float64 (...). F is NaN if both are NaN, and 0 if only one is NaN.
     """
     filled = np.nan_to_num(shares)
     f = harmonic_mean(filled[..., 0], filled[..., 1])
     return np.where(np.isnan(shares).all(axis=-1), np.nan, f)
 
 
-# Images processed at a time, where intermediate arrays for all images would take too much memory
+# Number of images processed at a time, where arrays for all images would take too much memory
 BLOCK = 1024
 
 
 def weighted_sum(weights: Weights, values: NDArray[Any]) -> F8:
-    """Sum the values of N images for each of S samples of these images, as float64 (S, ...).
+    """Compute the weighted sum of the values of N images for each of S samples: float64 (S, ...).
 
-    weights int (S, N): number of copies of each image in each sample.
-    values (N, ...): integers or floats. An image with weight 0 is left out, even if it has NaN.
+    weights: int (S, N), how many times each image occurs in each sample.
+    values: (N, ...), integers or floats. An image with weight 0 is ignored, even if it has NaN.
 
-    Sums of integers are far below 2^53, and so exact in any order. Floats are added in the order of
-    the images, so that rounding does not depend on how the work was divided.
+    Sums of integers are far below 2^53, so they are exact in any order. Floats are added in the
+    order of the images, so that rounding does not depend on how the work is divided.
     """
     n = len(values)
     are_integers = values.dtype.kind in "iub"
     rows = values.reshape(n, values[0].size)  # one row of K values for each image
-    if n == 1:  # there is nothing to add; a weight of 0 leaves out even NaN
+    if n == 1:  # nothing to add; `where` ignores NaN with weight 0
         sums = np.zeros((len(weights), rows.shape[1]))
         np.multiply(weights, rows, out=sums, where=weights != 0)
         sums += 0.0  # turns -0 into 0
     elif are_integers and (weights[:1] != 1).sum() < 2:
-        # At most one weight of the first sample is not 1, so the samples are taken to be the data
-        # set itself or a jackknife, in which nearly all weights are 1. Sum all images once, then
-        # correct each sample for its few other weights.
+        # At most one weight of the first sample is not 1, so this is probably the data set itself
+        # or a jackknife, where nearly all weights are 1. Sum all images once, then correct each
+        # sample for its few other weights.
         samples, images = np.divmod(np.flatnonzero(weights != 1), n)  # faster than np.nonzero
         sums = np.zeros((len(weights), 1)) + rows.sum(axis=0)
         corrections = (weights[samples, images] - 1.0)[:, None] * rows[images]
@@ -146,13 +146,13 @@ def weighted_sum(weights: Weights, values: NDArray[Any]) -> F8:
 
 
 def _multiply_in_blocks(weights: Weights, values: NDArray[Any], are_integers: bool) -> F8:
-    """Return the product of weights (S, N) and values (N, K) as float64, in blocks of images.
+    """Return the matrix product of weights (S, N) and values (N, K) as float64.
 
-    Integers are multiplied as float32, in half the time of float64, if blocks of 64 images or more
-    have no sum above 2^24, up to which float32 is exact.
+    Integers are multiplied in float32, which takes half the time of float64, if all sums over
+    blocks of at least 64 images are at most 2^24, up to which float32 is exact.
 
-    For floats, the weights become a sparse matrix, whose product adds the images in order and skips
-    those with weight 0, even if their values are NaN.
+    For floats, the weights are converted to a sparse matrix. Its product adds the images in order
+    and skips those with weight 0, even if their values are NaN.
     """
     n = len(values)
     dtype: type[np.floating[Any]] = np.float64
@@ -163,7 +163,7 @@ def _multiply_in_blocks(weights: Weights, values: NDArray[Any], are_integers: bo
         n_exact = min(n, int(2**24 // largest_product))
         if n_exact >= 64:
             dtype, block_size = np.float32, n_exact
-    n_samples = max(1, _MAX_WEIGHTS // block_size)  # that are multiplied at a time
+    n_samples = max(1, _MAX_WEIGHTS // block_size)  # number of samples multiplied at a time
     sums = np.zeros((len(weights), values.shape[1]))
     for first in range(0, n, block_size):
         images = slice(first, first + block_size)
@@ -180,9 +180,9 @@ def _multiply_in_blocks(weights: Weights, values: NDArray[Any], are_integers: bo
 
 
 def weighted_mean(weights: Weights, values: NDArray[Any]) -> F8:
-    """Average the values of N images, but NaN, for each of S samples, as float64 (S, ...).
+    """Compute the weighted mean of the values of N images, ignoring NaN, for each of S samples.
 
-    The parameters are those of `weighted_sum`. The mean of no values is NaN.
+    Parameters as in `weighted_sum`. Returns float64 (S, ...), NaN where there are no values.
     """
     values = np.asarray(values, np.float64)
     is_defined = ~np.isnan(values)
