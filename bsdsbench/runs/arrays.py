@@ -1,4 +1,4 @@
-"""Images whose inputs are arrays: `evaluate_items`, and the items of training loops."""
+"""Evaluate arrays instead of files: `evaluate_items`, and the images of training loops."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def evaluate_items(
     Parameters
     ----------
     items : iterable of (id, prediction, truth)
-        The image id is text or an integer. Prediction and truth have the forms that
-        `StreamingEvaluator.update` accepts for one image.
+        The image id is text or an integer. Prediction and truth are as in
+        `StreamingEvaluator.update` for one image.
     protocol : Protocol or str or None
         A Protocol or the name of a preset. Default: the protocol of the first metric.
     metrics : str or sequence of str
@@ -63,8 +63,8 @@ def evaluate_items(
     Raises
     ------
     DataError
-        If an image or the set has a problem. Every problem is listed. However, an item that is not
-        a triple, or a repeated id, ends the run at once.
+        If an image or the whole set has a problem; all problems are listed. However, an item that
+        is not a triple, or a repeated id, stops the run at once.
 
     Examples
     --------
@@ -84,18 +84,18 @@ def evaluate_items(
 
 @attrs.frozen
 class ArrayItem:
-    """An image whose inputs are arrays."""
+    """An image whose prediction and ground truth are arrays."""
 
     image_id: str
-    # The inputs for each group of metrics that read files in the same way; the key is the name of
-    # the group's first metric. If the arrays cannot be used, this is the error instead.
+    # Name of the first metric of each group that reads files in the same way -> the inputs for the
+    # group; or the error, if the arrays are invalid
     inputs: dict[str, Inputs] | DataError
     form: str = ""  # see `Item.form`
 
     def key(self, read: ReadBytes) -> bytes:
-        """Return a hash of the image's arrays and of the evidence of their values.
+        """Return a hash of the image's arrays and of their `Evidence`.
 
-        Raises the DataError in `inputs` if the arrays cannot be used.
+        Raises the DataError in `inputs` if the arrays are invalid.
         """
         if isinstance(self.inputs, DataError):
             raise self.inputs
@@ -111,9 +111,9 @@ class ArrayItem:
         return digest.digest()
 
     def load(self, alike: ReadAlike, protocol: Protocol, read: ReadBytes) -> Inputs:
-        """Return the prediction and the ground truth for metrics that read them `alike`.
+        """Return the prediction and ground truth for the metrics of the group `alike`.
 
-        Raises the DataError in `inputs` if the arrays cannot be used.
+        Raises the DataError in `inputs` if the arrays are invalid.
         """
         if isinstance(self.inputs, DataError):
             raise self.inputs
@@ -121,8 +121,8 @@ class ArrayItem:
 
 
 def named_id(value: object) -> str:
-    """Convert an image id to text; raise DataError if it is neither text nor an integer."""
-    item = getattr(value, "item", None)  # numpy and torch scalars convert themselves
+    """Convert an image id to a string; raise DataError if it is neither a string nor an integer."""
+    item = getattr(value, "item", None)  # method of numpy and torch scalars
     plain = item() if item and getattr(value, "ndim", 0) == 0 else value
     is_int = isinstance(plain, int) and not isinstance(plain, bool)
     if not (is_int or TEXT_CHECK.accepts(plain)):
@@ -131,10 +131,10 @@ def named_id(value: object) -> str:
 
 
 def array_items(items: Iterable[object], plan: Plan) -> Iterator[ArrayItem]:
-    """Yield an `ArrayItem` for each triple (id, prediction, ground truth), as it is produced.
+    """Lazily convert triples (id, prediction, ground truth) to `ArrayItem`s.
 
-    If the arrays of an image cannot be used, the item holds the DataError. Raises DataError if an
-    entry is not a triple, or if an id is repeated or has a wrong type.
+    If the arrays of an image are invalid, its item holds the DataError. Raises DataError if an
+    entry is not a triple, or if an id is repeated or has the wrong type.
     """
     seen = set()
     for number, item in enumerate(items, 1):
@@ -167,11 +167,12 @@ def array_items(items: Iterable[object], plan: Plan) -> Iterator[ArrayItem]:
 
 
 def _wrap_prediction(image_id: str, pred: object, kind: str, readings: Readings) -> Prediction:
-    """Convert whatever the caller passed as prediction to a Prediction.
+    """Convert user input to a Prediction.
 
-    An array is an (H, W) map of what `kind` says: classes (or (C, H, W), one map per class), region
-    labels, depths, or else boundary strengths. If the run compares masks, an (H, W) map of classes
-    is binarised, also in a Prediction, unless it was read from a file, which did that.
+    An array (H, W) holds what `kind` says: class labels ("classes"), region labels ("labels"),
+    depths ("depth-map"), or boundary strengths (any other). For "classes", it may also be (C, H, W)
+    with one map per class. If the run compares masks, an (H, W) map of classes is binarised, unless
+    it is in a Prediction from a file, where this has been done.
     """
     if not isinstance(pred, Prediction):
         if kind == "classes":
@@ -184,7 +185,7 @@ def _wrap_prediction(image_id: str, pred: object, kind: str, readings: Readings)
             pred = Prediction(image_id, soft=_as_plane(pred))
     compares_masks = readings.gt.kind is Kind.MASK
     is_label_map = "classes" in pred.parts and pred.classes.ndim == 2
-    is_from_file = pred.evidence.maps > 0  # only maps from files have been examined before
+    is_from_file = pred.evidence.maps > 0  # arrays have no evidence yet
     if not compares_masks or not is_label_map or is_from_file:
         return pred
     binarised = readings.pred.mask(pred.classes, f"{image_id}: prediction", image_id)
@@ -194,15 +195,15 @@ def _wrap_prediction(image_id: str, pred: object, kind: str, readings: Readings)
 def _wrap_truth(
     image_id: str, truth: object, kind: str, reading: ReadOptions, protocol: Protocol
 ) -> GroundTruth:
-    """Convert whatever the caller passed as ground truth to a GroundTruth.
+    """Convert user input to a GroundTruth.
 
-    If the run compares masks (`reading.kind` is MASK), the labels of a GroundTruth without a mask
-    become a mask. Anything else than a GroundTruth is read by its `kind`:
+    A GroundTruth is returned unchanged, except that its labels are binarised to a mask if the run
+    compares masks (`reading.kind` is MASK) and it has none. Other input is interpreted by `kind`:
 
-    - "annotators": one (H, W) map per annotator, of boundaries or, if `reading` and the protocol
-      say so, of region labels
-    - any other kind, (H, W): a mask if the run compares masks, depths for "depth-map", else labels
-    - any other kind, (C, H, W): the boundary maps of C classes
+    - "annotators": one (H, W) map per annotator. These are boundaries; or region labels, if
+      `reading.kind` is REGIONS and the protocol's gt_kind is "labels".
+    - otherwise (H, W): a mask if the run compares masks; depths if `kind` is "depth-map"; or labels
+    - otherwise (C, H, W): boundary maps of C classes
     """
     compares_masks = reading.kind is Kind.MASK
     label = f"{image_id}: ground truth"
@@ -228,9 +229,9 @@ def _wrap_truth(
 
 
 def _list_annotators(truth: object) -> list[NDArray[Any]]:
-    """Return the maps of all annotators, of a map (H, W), an array (A, H, W) or a list of maps.
+    """Convert a map (H, W), an array (A, H, W) or a list of maps to one map per annotator.
 
-    Raises DataError if an array has other axes, or seems to have the annotators along the last one.
+    Raises DataError for another number of axes, or if annotators seem to be along the last axis.
     """
     if isinstance(truth, list | tuple):
         return list(map(_as_plane, truth))
@@ -245,9 +246,9 @@ def _list_annotators(truth: object) -> list[NDArray[Any]]:
 
 
 def _as_plane(values: object) -> NDArray[Any]:
-    """Convert a map (H, W), (1, H, W) or (H, W, 1), also a tensor or nested lists, to (H, W).
+    """Convert a map (H, W), (1, H, W) or (H, W, 1) to (H, W). It may be a tensor or nested lists.
 
-    An array of any other shape is returned as it is, so that the caller can report it.
+    An array of any other shape is returned unchanged, so that the caller can report it.
     """
     array = one_channel(given_array(values, "array"))
     return array[0] if array.ndim == 3 and array.shape[0] == 1 else array

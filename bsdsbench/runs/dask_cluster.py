@@ -1,4 +1,4 @@
-"""Counting images on a Dask cluster."""
+"""Run an evaluation on a Dask cluster."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from distributed import Client
 
 _R = TypeVar("_R")
-ANSWER_SECONDS = 10.0  # to wait for the scheduler
-PATIENCE = 30.0  # seconds to wait for a worker, at the start and after all are lost
+ANSWER_SECONDS = 10.0  # time to wait for the scheduler
+PATIENCE = 30.0  # seconds to wait for a worker, at the start and after all workers are lost
 NOISY = ("distributed", "distributed.client", "tornado", "tornado.application", "asyncio")
 
 
@@ -41,9 +41,9 @@ def silent() -> Iterator[None]:
 
 @contextmanager
 def dask_executor(target: object) -> Iterator[tuple[Executor, int]]:
-    """Yield an executor that makes calls on a Dask cluster, and the number of the cluster's cores.
+    """Yield an executor that runs calls on a Dask cluster, and the number of cores of the cluster.
 
-    `target` is an address (dask://HOST:PORT or tcp://HOST:PORT), a cluster, or a Client, which
+    `target` is an address (dask://HOST:PORT or tcp://HOST:PORT), a cluster, or a Client. A Client
     stays open. Raises DataError if Dask is not installed, if no scheduler or worker answers, or if
     a worker has another version of this package.
     """
@@ -57,15 +57,15 @@ def dask_executor(target: object) -> Iterator[tuple[Executor, int]]:
         yield executor, sum(client.nthreads().values())
     finally:
         is_over.set()
-        with suppress(OSError):  # no scheduler any more
+        with suppress(OSError):  # the scheduler is gone
             if client is not target:
                 client.close(timeout=2)
 
 
 def _connect(target: object, address: str) -> Client:
-    """Return `target` if it is a Client, or a new client of the address or cluster in `target`.
+    """Return `target` if it is a Client; otherwise connect a new client to it.
 
-    `address` names the target in errors.
+    `address` names the target in error messages.
     """
     try:
         from distributed import Client
@@ -84,9 +84,10 @@ def _connect(target: object, address: str) -> Client:
 
 
 def _check_workers(client: Client, address: str) -> None:
-    """Raise DataError if no worker appears within PATIENCE seconds, or has another version.
+    """Check the workers of a cluster, which `address` names in error messages.
 
-    `address` names the cluster in the message.
+    Raises DataError if no worker appears within PATIENCE seconds, or if a worker cannot import this
+    package or has another version of it.
     """
     try:
         client.wait_for_workers(1, timeout=PATIENCE)
@@ -102,7 +103,7 @@ def _check_workers(client: Client, address: str) -> None:
 
 
 class _WatchedExecutor(Executor):
-    """An executor on a Dask cluster whose calls fail, rather than wait, if all workers are lost."""
+    """An executor on a Dask cluster that cancels its calls if all workers are lost."""
 
     def __init__(self, client: Client) -> None:
         self._client, self._inner = client, client.get_executor()
@@ -111,13 +112,13 @@ class _WatchedExecutor(Executor):
     def submit(
         self, function: Callable[..., _R], /, *args: object, **keywords: object
     ) -> Future[_R]:
-        """Submit a call, and remember its future so that `watch` can cancel it."""
+        """Submit a call, and keep its future so that `watch` can cancel it."""
         future: Future[_R] = self._inner.submit(function, *args, **keywords)
         self._waiting.add(future)
         return future
 
     def watch(self, is_over: threading.Event) -> None:
-        """Cancel all calls if there is no worker for PATIENCE seconds, until `is_over` is set."""
+        """Until `is_over` is set, cancel all calls if there is no worker for PATIENCE seconds."""
         last_seen = time.monotonic()
         while not is_over.wait(0.5):
             if self._client.status == "running" and self._client.scheduler_info()["workers"]:
@@ -128,5 +129,5 @@ class _WatchedExecutor(Executor):
 
 
 def _version() -> str:
-    """Return the versions of the package and of its kernels, on which the counts depend."""
+    """Return the versions of the package and of its kernels, as the counts depend on both."""
     return f"bsdsbench {__version__}, kernels {KERNEL_VERSION} ({source_hash()[:8]})"

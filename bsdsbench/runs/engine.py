@@ -1,7 +1,7 @@
-"""Runs: `evaluate`, `evaluate_humans`, and the engine that counts the images of any source.
+"""Runs: `evaluate`, `evaluate_humans`, and the function `run_source` that all kinds of runs share.
 
 An entry point resolves its keywords into a `Plan` and lists its images as `runs.sources.Item`. The
-record of each image is stored as soon as it is counted, so that a repeated call continues the run.
+record of each image is stored as soon as it is counted, so that repeating the call resumes the run.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ from bsdsbench.text import listed, show
 
 R = TypeVar("R")
 C = TypeVar("C", bound=Sequence[Any])  # the arguments of a call
-SMALL_RUN = 1000  # a worker gets a batch of one image for every SMALL_RUN images of the run ...
-MAX_BATCH = 16  # ... but at most this many images
-MANY_WORKERS = 8  # from this number on, processes outpace threads, because reading holds the GIL
-AHEAD = 3  # the number of submitted batches per worker, which limits the memory of a run
+SMALL_RUN = 1000  # the batch size of a worker is the number of images divided by this ...
+MAX_BATCH = 16  # ... but at least 1 and at most this
+MANY_WORKERS = 8  # from this number on, processes are faster, because reading files holds the GIL
+AHEAD = 3  # number of batches submitted per worker, which limits the memory of a run
 
 
 def evaluate(
@@ -77,7 +77,7 @@ def evaluate(
     Parameters
     ----------
     pred_dir, gt_dir : path
-        Folders with files of any formats, also in nested folders. Files are paired by image id.
+        Folders with files of any format, also in subfolders. Files are paired by image id.
     protocol : Protocol or str or None
         A Protocol or the name of a preset. Default: the protocol of the first metric.
     metrics : str or sequence of str
@@ -93,13 +93,13 @@ def evaluate(
     Raises
     ------
     DataError
-        If a folder is empty, or an image or the set has a problem. Every problem is listed, and
-        `out` keeps the records of the images without problems.
+        If a folder is empty, or an image or the whole set has a problem. All problems are listed,
+        and `out` keeps the records of the images without problems.
 
     Warns
     -----
     InputWarning
-        If the first maps are inverted, flipped, swapped or too thick, if most maps of the set are
+        If the first maps seem inverted, flipped, swapped or too thick, if most maps of the set seem
         inverted, or if all maps are zero everywhere.
 
     Examples
@@ -127,7 +127,7 @@ def evaluate_humans(
     metrics: str | Sequence[str] = registry.DEFAULT_METRICS,
     **options: Unpack[HumanOptions],
 ) -> Evaluation:
-    """Score each annotator of a data set against the others: the human point in plots.
+    """Score each annotator of a data set against the others (human performance).
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def evaluate_humans(
     Raises
     ------
     DataError
-        If an image or the set has a problem. Every problem is listed.
+        If an image or the whole set has a problem. All problems are listed.
 
     Examples
     --------
@@ -169,21 +169,21 @@ def evaluate_humans(
 def run_source(source: Iterable[Item], plan: Plan, header: RunHeader, total: int = 0) -> Evaluation:
     """Count the images of a source in order, and return the evaluation.
 
-    Of a sequence, only the plan's shard is counted. Any other iterable is counted as it comes;
-    `total` is the number of its images, or 0 if unknown.
+    If the source is a sequence, only the plan's shard is counted. Any other iterable is consumed
+    lazily and completely; `total` is its number of images, or 0 if unknown.
 
-    If `plan.out` is set, each record is stored there at once, so that a repeated call continues,
-    and the evaluation is saved there. Raises DataError with the errors of all images, unless the
-    plan skips bad images. If the run is interrupted or a worker dies, KeyboardInterrupt or
-    DataError says how many images are kept.
+    If `plan.out` is set, the evaluation is saved there. Each record is stored there as soon as it
+    is counted, so repeating the call resumes the run. Raises DataError with the errors of all
+    images, unless `plan.on_error` is "skip". If the run is interrupted or a worker dies, the
+    KeyboardInterrupt or DataError says how many images were stored.
     """
-    batch = 1  # images that a worker gets at a time
+    batch = 1  # number of images that a worker gets at a time
     if isinstance(source, Sequence):
         if plan.groups is not None or plan.group_by is not None:
             is_whole_set = not (plan.split_file or plan.task or header.provenance.shard)
             absent = {*header.failed, *header.provenance.no_prediction}
             ids = [item.image_id for item in source]
-            # Raises for a table that lacks an image, before the first image is counted
+            # Before counting: raises if the table of groups lacks an image
             group_rows(ids, plan.groups, plan.group_by, absent if is_whole_set else None)
         shard, n_shards = plan.shard
         source = source[shard - 1 :: n_shards]
@@ -193,7 +193,7 @@ def run_source(source: Iterable[Item], plan: Plan, header: RunHeader, total: int
             absent_here = header.provenance.no_prediction[shard - 1 :: n_shards]
             header = header.with_provenance(shard=f"{shard}/{n_shards}", no_prediction=absent_here)
     with locked_records(plan.out, plan.fresh) if plan.out else nullcontext() as stored:
-        plugin_hashes = registry.source_hashes(plan.metrics)  # of metrics of other packages
+        plugin_hashes = registry.source_hashes(plan.metrics)  # of metrics from other packages
         if stored is not None and plugin_hashes:
             for name in stored.changed_sources(plugin_hashes):
                 change = f"the file of metric {name!r} was changed since its images were counted"
@@ -211,28 +211,31 @@ def run_source(source: Iterable[Item], plan: Plan, header: RunHeader, total: int
 
 
 def _describe_kept(stored: Records | None, plan: Plan, prefix: str = "") -> Problem:
-    """Return a message that says how many images a stopped run kept, and how to continue it."""
+    """Describe how many images an interrupted run stored, and how to resume it.
+
+    stored: the stored records, or None if nothing was stored. `prefix` is put before the message.
+    """
     if stored is None:
         return Problem(has=f"{prefix}nothing was kept")
     kept = f"{prefix}{len(stored)} images are kept in {show(str(plan.out))}"
-    # With `fresh` a repeated call would delete the records
+    # If `fresh` stayed True, repeating the call would delete the records
     fix = (Setting("fresh", False),) if plan.fresh else ()
     return Problem(has=f"{kept}: repeat the same call to continue", fix=fix)
 
 
 @attrs.define
 class _CountedImages:
-    """The outcomes of all images of a run."""
+    """The records and errors of all images of a run."""
 
     records: list[ImageRecord] = attrs.Factory(list)  # in the order of the source
     errors: dict[str, DataError] = attrs.Factory(dict)  # by image id
     left_out: list[str] = attrs.Factory(list)  # ids of images without annotated boundaries
-    n_kept: int = 0  # records that an earlier call had made
-    looked_dark: bool = False  # True if a warning was issued that the first maps look inverted
+    n_kept: int = 0  # number of records reused from an earlier call
+    looked_dark: bool = False  # True if a warning said that the first maps look inverted
 
 
 class _Call(NamedTuple):
-    """The arguments of `count`, where they are explained."""
+    """The arguments of `count`."""
 
     item: Item
     plan: Plan
@@ -244,13 +247,15 @@ class _Call(NamedTuple):
 def _count_all(
     source: Iterable[Item], plan: Plan, stored: Records | None, total: int, batch: int
 ) -> _CountedImages:
-    """Count every image, store each new record, and warn about problems of the first few images.
+    """Count every image, store each new record, and warn about mistakes in the first LOOKS images.
 
-    An image whose record in `stored` is still valid is not counted again. `total` is the number of
-    images, or 0 if unknown. `batch` is the number of images that a worker gets at a time.
+    stored: the store of records, or None if `plan.out` is not set. An image whose stored record is
+        still valid is not counted again.
+    total: the number of images, or 0 if unknown.
+    batch: the number of images that a worker gets at a time.
     """
     images = _CountedImages()
-    looks = list[Look]()  # measurements of the first images
+    looks = list[Look]()  # maps of the first images, for `first_look`
     n_done = 0
     calls = _list_calls(source, plan, stored)
     with (
@@ -287,7 +292,7 @@ def _count_all(
 
 
 def _list_calls(source: Iterable[Item], plan: Plan, stored: Records | None) -> Iterator[_Call]:
-    """Yield the arguments of `count` for each image, the first LOOKS of which are to be checked."""
+    """Yield the arguments of `count` for each image. `sanity_check` is True for the first LOOKS."""
     # Workers get the plan without fields that they do not need or that cannot be pickled
     short_plan = attrs.evolve(plan, progress=None, executor=None, out=None, task=None, groups=None)
     hashes = stored.fingerprints if stored is not None else {}
@@ -297,7 +302,7 @@ def _list_calls(source: Iterable[Item], plan: Plan, stored: Records | None) -> I
 
 
 def _warn_of_first(looks: Sequence[Look], plan: Plan) -> bool:
-    """Warn about mistakes in the first images. Return True if a warning says they are inverted."""
+    """Warn about mistakes in the first images. Returns True if their maps look inverted."""
     unused = registry.unused_settings(plan.metrics, plan.protocol)
     warnings = first_look(looks, plan.protocol, unused)
     for warning in warnings:
@@ -308,9 +313,11 @@ def _warn_of_first(looks: Sequence[Look], plan: Plan) -> bool:
 def _build_evaluation(images: _CountedImages, plan: Plan, header: RunHeader) -> Evaluation:
     """Build the evaluation of the counted images, and warn about problems of the whole set.
 
-    Raises DataError with the errors of all images, unless the plan skips bad images. Also raises it
-    if the files cannot be read in one consistent way, or if no image is left to score; a shard
-    however may have nothing but images without annotated boundaries.
+    Raises DataError
+
+    - with the errors of all images, unless `plan.on_error` is "skip" and some image was counted
+    - if the values in the files have no consistent interpretation
+    - if no image has annotated boundaries, unless the run is a shard
     """
     errors = dict(sorted(images.errors.items()))
     if errors and (plan.on_error == "fail" or not images.records):
@@ -327,7 +334,7 @@ def _build_evaluation(images: _CountedImages, plan: Plan, header: RunHeader) -> 
     for image_id, error in errors.items():
         reason = "; ".join(map(str, error.problems))
         for folder in (origin.pred, origin.gt, origin.photos):
-            if plan.on_dask and folder:  # Dask workers got absolute paths
+            if plan.on_dask and folder:  # Dask workers were given absolute paths
                 reason = reason.replace(os.path.abspath(folder), folder)
         failed[image_id] = reason
     evaluation = Evaluation(
@@ -347,14 +354,14 @@ def _build_evaluation(images: _CountedImages, plan: Plan, header: RunHeader) -> 
 
 @attrs.frozen
 class Outcome:
-    """The outcome of `count` for one image."""
+    """The return value of `count` for one image."""
 
-    # None if `unchanged`, after an error, or if the protocol leaves the image out
+    # None if `unchanged`, if there was an error, or if the protocol leaves the image out
     record: ImageRecord | None = None
-    data: bytes = b""  # the serialised record, if it was asked for
-    unchanged: bool = False  # the stored record of the image is still valid
+    data: bytes = b""  # the serialised record, if requested
+    unchanged: bool = False  # True if the stored record of the image is still valid
     error: DataError | None = None
-    look: Look | None = None  # the measurements for `first_look`, if they were asked for
+    look: Look | None = None  # the maps for `first_look`, if requested
 
 
 def count(
@@ -364,15 +371,15 @@ def count(
     sanity_check: bool = False,
     serialise: bool = False,
 ) -> Outcome:
-    """Read and count one image. Errors of any kind, even bugs, are returned instead of raised.
+    """Read and count one image. All exceptions, even bugs, are returned instead of raised.
 
     If the ground truth has no boundaries, `protocol.empty_gt` decides whether the image is counted,
     left out, or an error.
 
-    stored_hash: fingerprint of the stored record, or "". If the files still have it, the image is
-        not counted again, and is only read if `sanity_check`.
-    sanity_check: True to add the maps for `first_look` to the outcome.
-    serialise: True to add the serialised record to the outcome.
+    stored_hash: fingerprint of the stored record, or "". If it still matches the files and
+        settings, the image is not counted again, and is read only if `sanity_check` is True.
+    sanity_check: True to return the maps for `first_look`.
+    serialise: True to return the serialised record.
     """
     protocol = plan.protocol
     look = None
@@ -403,7 +410,7 @@ def count(
     except MemoryError:
         too_large = f"{item.image_id}: not enough memory for this image"
         return Outcome(error=DataError(too_large), look=look)
-    except Exception as error:  # a bug must not cost more than one image
+    except Exception as error:  # a bug must not stop the other images
         packages = {type(registry.get(name)).__module__.partition(".")[0] for name in plan.metrics}
         fault = describe_unexpected(error, packages | {"bsdsbench"})
         return Outcome(error=DataError(Problem(item.image_id, fault)), look=look)
@@ -412,10 +419,10 @@ def count(
 def _count_metrics(
     item: Item, inputs: Sequence[Inputs], plan: Plan, fingerprint: str, started: float
 ) -> ImageRecord:
-    """Return the record of an image: its counts for all metrics, and the evidence of its files.
+    """Return the record of an image, with its counts and evidence for all metrics.
 
     inputs: prediction and ground truth, one pair for each group of metrics in `plan.by_reading`.
-    started: the time (`time.perf_counter`) at which reading the image began.
+    started: value of `time.perf_counter` at which reading the image began.
     """
     counter: Counter | None = None
     if plan.errors:
@@ -429,11 +436,11 @@ def _count_metrics(
     counts: dict[str, Any] = dict.fromkeys(plan.metrics)  # keeps the order of the metrics
     evidence_by_metric: dict[str, Sides] = {}
     for alike, (pred, gt) in zip(plan.by_reading, inputs, strict=True):
-        file_pred = None if item.form else pred  # `form` is set if `pred` stands in for a file
+        file_pred = None if item.form else pred  # `form` is set if `pred` is not from a file
         evidence = None
         for metric in alike.metrics:
             counts[metric.name] = metric.count_image(pred, gt, plan.protocol, counter)
-            if evidence is None or metric.reads == "classes":  # labels mean something else to each
+            if evidence is None or metric.reads == "classes":  # each interprets labels differently
                 evidence = evidence_of(file_pred, gt, metric, plan.protocol, has_thresholds)
             evidence_by_metric[metric.name] = evidence
     main = evidence_by_metric.pop(plan.metrics[0])
@@ -467,12 +474,13 @@ def available_cores() -> int:
 
 @contextmanager
 def _open_executor(plan: Plan, total: int, batch: int) -> Iterator[tuple[Executor | None, int]]:
-    """Yield the executor of a run, and the number of batches that may be under way.
+    """Yield the executor of a run, and the maximum number of pending batches.
 
-    This is the user's Executor, which stays open, an executor on a Dask cluster, or a pool of
-    workers. With a single worker it is None: calls are made in this thread.
+    The executor is the user's, which is not shut down; one on a Dask cluster; or a pool of workers.
+    It is None if there is only one worker; calls are then made in this thread.
 
-    `total` is the number of images, or 0 if unknown. A worker gets `batch` of them at a time.
+    total: the number of images, or 0 if unknown.
+    batch: the number of images that a worker gets at a time.
     """
     requested = plan.executor
     workers = max(1, min(plan.workers or available_cores(), total or 10**9))  # 10**9: no limit
@@ -491,16 +499,16 @@ def _open_executor(plan: Plan, total: int, batch: int) -> Iterator[tuple[Executo
 
 
 def _start_workers(workers: int, requested: object, batch: int) -> Executor:
-    """Start a pool of worker processes or threads, and return it as an executor.
+    """Start a pool of worker processes or threads.
 
-    If `requested` is "auto", processes are used if there are many workers, or if a worker gets
-    several images at a time (`batch`), as in large runs. If processes cannot be started, "auto"
-    falls back to threads, and "process" raises DataError. None means threads.
+    requested: "process", "thread" or None (threads), or "auto". "auto" uses processes if there are
+        at least MANY_WORKERS workers or if `batch` is above 1, as in large runs. If processes
+        cannot be started, "auto" falls back to threads, and "process" raises DataError.
     """
     pays_off = workers >= MANY_WORKERS or batch > 1
     if requested == "process" or (requested == "auto" and pays_off):
         has_server = "forkserver" in multiprocessing.get_all_start_methods()
-        # No plain fork: the progress display has a thread, and locks must not be inherited
+        # Not "fork": the progress display has a thread, and locks must not be inherited
         context = multiprocessing.get_context("forkserver" if has_server else "spawn")
         try:
             return ProcessPoolExecutor(workers, context, _set_up_worker)
@@ -511,7 +519,7 @@ def _start_workers(workers: int, requested: object, batch: int) -> Executor:
 
 
 def _set_up_worker() -> None:
-    """Make this process ignore Ctrl-C, which the parent handles, and end when the parent ends."""
+    """Make this process ignore Ctrl-C, which the parent handles, and exit when the parent does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
 
@@ -530,17 +538,20 @@ def _map_in_order(
     ahead: int,
     batch: int = 1,
 ) -> Generator[tuple[C, R], None, None]:
-    """Yield (call, function(*call)) for every call, in order, while further calls are under way.
+    """Yield (call, function(*call)) for every call in order, computing the next calls in parallel.
 
-    The first argument of a call is an Item. The `executor` gets `batch` calls at a time, of which
-    at most `ahead` batches are under way. If a worker dies, a BrokenExecutor names their images.
+    calls: argument tuples, whose first element is an Item.
+    executor: runs up to `ahead` batches at once; if it is None, calls are made in this thread.
+    batch: the number of calls per batch.
+
+    If a worker dies, raises BrokenExecutor with the ids of the images in the pending batches.
     """
     if executor is None:
         for call in calls:
             yield call, function(*call)
         return
     remaining = iter(calls)
-    waiting = deque[tuple[list[C], Future[list[R]]]]()  # batches under way, the oldest first
+    waiting = deque[tuple[list[C], Future[list[R]]]]()  # pending batches, oldest first
     try:
         while True:
             new = list(islice(remaining, batch)) if len(waiting) < ahead else []
@@ -564,16 +575,16 @@ def _map_in_order(
                     f"a worker died ({type(error).__name__}: out of memory, a cluster without "
                     f"workers, or a script without if __name__ == '__main__'?), under way: {lost}"
                 ) from None
-            yield from zip(oldest, returned, strict=False)  # of the calls that were made
+            yield from zip(oldest, returned, strict=False)  # only the calls that were made
     finally:
         for _, future in waiting:
             future.cancel()
 
 
 def _call_until_deadline(function: Callable[..., R], calls: Sequence[C]) -> list[R]:
-    """Make calls in order, at least one, until 0.1 s have passed, and return what they returned.
+    """Make calls in order until 0.1 s have passed (but at least one), and return their results.
 
-    The caller submits the others again. Short batches keep Ctrl-C and the display responsive.
+    The caller resubmits the remaining calls. This keeps Ctrl-C and the progress display responsive.
     """
     returned = []
     end = time.monotonic() + 0.1

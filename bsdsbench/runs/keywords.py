@@ -1,9 +1,9 @@
 # ruff: noqa: RUF009
-"""The keywords of a run. Each keyword is written once: its type, default, check, help and flag.
+"""The keywords of a run, each defined once with its type, default, check, help text and flag.
 
-`RunKeywords` checks the values that a caller gives, and `plan` resolves them, with a protocol and
-metrics, into a `Plan`. The TypedDicts list the keywords of each entry point. Flags of the command
-line and pages of the documentation are made from the fields of `RunKeywords`.
+`RunKeywords` checks the values, and `plan` combines them with a protocol and metrics into a `Plan`.
+The TypedDicts list the keywords that each entry point accepts. Command-line flags and documentation
+pages are generated from the fields of `RunKeywords`.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class DaskClient(TypingProtocol):
     """A client of a Dask cluster."""
 
     def get_executor(self) -> Executor:
-        """Return an executor that makes calls on the cluster."""
+        """Return an executor that runs calls on the cluster."""
 
 
 @runtime_checkable
@@ -74,11 +74,11 @@ class _Check(NamedTuple):
     """The rule for the values of a keyword."""
 
     accepts: Callable[[Any], bool]  # returns True for an accepted value
-    expected: str  # the accepted values in words, for messages
+    expected: str  # description of the accepted values, for error messages
 
 
 def _is_count(value: object, most: int) -> bool:
-    """Return True if the value is an integer, of Python or numpy, from 1 to `most`."""
+    """Return True if the value is a Python or numpy integer from 1 to `most`, and not a bool."""
     return isinstance(value, Integral) and not isinstance(value, bool) and 1 <= int(value) <= most
 
 
@@ -119,10 +119,10 @@ def keyword(
     """Build the attrs field of a keyword of a run.
 
     help: the text for help pages and the documentation.
-    default: the default value. If it is None, None is accepted whatever `check` says.
-    check: the rule for values. If it is None, a value must be one of `choices`, or a bool if the
-        option is a flag (`is_flag`); without any of these, every value is accepted.
-    flag: settings of the command-line option, as `cli.options.run_option` takes them.
+    default: the default value. If it is None, None is always accepted, without the check.
+    check: the rule for values. If it is None and `choices` is given, the value must be one of them;
+        if neither is given, every value is accepted. With is_flag=True the value must be a bool.
+    flag: settings of the command-line option, see `cli.options.run_option`.
     """
     if flag.get("is_flag"):
         check = _FLAG
@@ -136,7 +136,7 @@ def keyword(
 
 @attrs.frozen(kw_only=True, eq=False, slots=False)
 class RunKeywords:
-    """The keywords of a run as a caller gave them: checked, but not yet resolved."""
+    """The keywords of a run as the caller gave them. Values are checked, but not yet resolved."""
 
     task: Task | StrPath | None = keyword(
         "A data set, a protocol and a metric under one name, or in a .toml file. The task fixes "
@@ -260,10 +260,7 @@ class RunKeywords:
     )
 
     def __attrs_post_init__(self) -> None:
-        """Check the values of all keywords.
-
-        Raises one DataError that lists every keyword whose value is not accepted by its check.
-        """
+        """Check the values of all keywords; raise one DataError that lists all invalid ones."""
         from bsdsbench.arguments import kind_of_value
 
         faults: list[str | Problem] = []
@@ -278,7 +275,7 @@ class RunKeywords:
 
 
 class _Counting(TypedDict, total=False):
-    """The options of all runs."""
+    """The keywords that all runs accept."""
 
     workers: int | None
     executor: AnyExecutor | None
@@ -290,19 +287,19 @@ class _Counting(TypedDict, total=False):
 
 
 class EveryRunOptions(_Counting, total=False):
-    """The options of all runs, except a run of a detector."""
+    """The keywords that all runs accept, except runs of a detector."""
 
     out: StrPath | None
 
 
 class HumanOptions(EveryRunOptions, total=False):
-    """The options of a run that scores a data set's annotators."""
+    """The keywords of `evaluate_humans`."""
 
     split_file: StrPath | None
 
 
 class ItemOptions(EveryRunOptions, total=False):
-    """The options of a run over an iterable of arrays."""
+    """The keywords of `evaluate_items`."""
 
     classes: Sequence[str] | None
     errors: bool
@@ -310,7 +307,7 @@ class ItemOptions(EveryRunOptions, total=False):
 
 
 class RunOptions(EveryRunOptions, total=False):
-    """The options of a run over two folders."""
+    """The keywords of `evaluate`."""
 
     task: Task | StrPath | None
     name: str | None
@@ -324,7 +321,7 @@ class RunOptions(EveryRunOptions, total=False):
 
 
 class DetectorOptions(_Counting, total=False):
-    """The options of a run of a detector."""
+    """The keywords of a run of a detector."""
 
     out: Required[StrPath]
     name: str | None
@@ -340,7 +337,7 @@ class DetectorOptions(_Counting, total=False):
 
 @attrs.frozen(kw_only=True, eq=False, slots=False)
 class Plan(RunKeywords):
-    """A complete description of a run: its keywords, with protocol and metrics filled in."""
+    """A complete description of a run: its resolved keywords, protocol and metrics."""
 
     protocol: Protocol
     metrics: tuple[str, ...]
@@ -348,14 +345,14 @@ class Plan(RunKeywords):
     task: Task | None
     out: Path | None
     multi_scale: MultiScale | None
-    # The metrics, grouped by how they read files. Each image is read once per group.
+    # Groups of metrics that read the files in the same way. Each image is read once per group.
     by_reading: tuple[ReadAlike, ...] = attrs.field(init=False)
-    settings_hash: str = attrs.field(init=False)  # of all settings on which counts depend
-    # True if images are counted on a Dask cluster: its address, a Client or a cluster
+    settings_hash: str = attrs.field(init=False)  # hash of all settings on which counts depend
+    # True if `executor` is the address of a Dask cluster, a Client or a cluster
     on_dask: bool = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        """Check that the metrics of the run fit its keywords and each other, and group them.
+        """Check that the metrics are compatible with the keywords and each other, and group them.
 
         Raises one DataError that lists all problems.
         """
@@ -388,7 +385,7 @@ class Plan(RunKeywords):
     def refuse_out_in(self, **folders: StrPath) -> None:
         """Raise DataError if `out` lies in an input folder, where it would be read as images.
 
-        folders: name of a parameter -> its folder. One that is no path is an error too.
+        folders: parameter name -> folder. A value that is not a path raises DataError too.
         """
         from bsdsbench.arguments import kind_of_value
 
@@ -406,7 +403,7 @@ class Plan(RunKeywords):
 def hash_settings(
     metrics: Sequence[str], protocol: Protocol, pred_kind: str, errors: bool = False
 ) -> str:
-    """Return a hash of everything that an image's counts depend on, except its files.
+    """Return a hash of all settings and versions that an image's counts depend on.
 
     errors: True if missed and false pixels are also counted by class.
     """
@@ -427,8 +424,10 @@ def plan(
 ) -> Plan:
     """Resolve the keywords, the protocol and the metrics of a run into a complete plan.
 
-    A task sets the protocol and the metric. Without it, the default protocol is that of the first
-    metric, which also decides the kind of predictions. Classes become an option of every metric.
+    - If there is a task, it sets the protocol and the metric. Otherwise the default protocol is
+      that of the first metric.
+    - The default `pred_kind` is that of the first metric.
+    - `classes` becomes an option of every metric in the protocol.
 
     Raises DataError if a metric is unknown, if the metrics cannot share a run, or if the task
     forbids a keyword. Raises ProtocolError if the protocol is unknown or invalid.
@@ -475,10 +474,11 @@ def plan_call(
     """Check the keywords passed to an entry point such as `evaluate`, and `plan` the run.
 
     function: the name of the entry point, for error messages.
-    accepted: the TypedDict of the keywords that the entry point takes.
-    defaults: the entry point's defaults where they differ from those of RunKeywords.
+    accepted: the TypedDict of the keywords that the entry point accepts.
+    options: the keywords passed by the caller.
+    defaults: the entry point's defaults that differ from those of RunKeywords.
 
-    Raises TypeError if a keyword is unknown, and one DataError that lists all wrong values.
+    Raises TypeError if a keyword is unknown, or one DataError that lists all invalid values.
     """
     keywords = sorted(accepted.__annotations__)
     for name in options.keys() - set(keywords):
@@ -501,11 +501,14 @@ def plan_call(
 def _protocol_of(
     task: Task, keywords: RunKeywords, protocol: Protocol | str | None, metrics: tuple[str, ...]
 ) -> Protocol:
-    """Return the given protocol of a run for a task, by default that of the task.
+    """Return the protocol for a run of a task: `protocol`, or the task's if it is None.
 
-    Raises DataError if it differs from the task's in a field that does not concern the preparation
-    of soft maps (MAPS), if `metrics` are neither the default nor the task's metric, or if the
-    keywords allow images to be skipped.
+    Raises DataError if
+
+    - the protocol differs from the task's in a field other than those of MAPS, which concern the
+      preparation of soft maps
+    - `metrics` is neither the default nor the task's metric
+    - the keywords allow images to be skipped
     """
     from bsdsbench.protocol.protocol import MAPS, Protocol
 

@@ -1,9 +1,9 @@
-"""Join runs: the shards of one run, or the best counts of several runs.
+"""Combine runs: merge the shards of one run, or take the best counts of several runs.
 
 Some models (UAED, MuGE, SAUGE, DDN) are run at several granularities. For each image and threshold,
-their programs take the counts of the run with the highest F, as `best_of` does. The choice needs
-the ground truth, so such scores are not comparable with others. SAUGE's program also joins the last
-point of the curve to the first, which is left out here, as it can only add an ODS of about 0.5.
+their programs use the counts of the run with the highest F, as `best_of` does. This choice uses the
+ground truth, so such scores are not comparable with others. SAUGE's program also connects the last
+point of the curve to the first. This is omitted here, as it can only add an ODS of about 0.5.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ from bsdsbench.text import listed
 
 _COUNTS, _COLUMNS = "set of metrics or classes of errors", "columns of groups"
 _SOURCES = "source of its plug-in metrics"
-# Properties of a run that are unknown if it has no records or was put together in Python
+# Properties of a run that can be unknown, if it has no records or was constructed in Python
 _OPTIONAL = (_COUNTS, _COLUMNS, _SOURCES)
 _METRIC = registry.DEFAULT_METRICS[0]
 _CountsByImage = Mapping[str, Mapping[str, Any]]  # image id -> counts of the metric
 
 
 def merge(runs: Sequence[Evaluation]) -> Evaluation:
-    """Join the shards of one run. The merged run equals the undivided run bit for bit.
+    """Merge the shards of one run. The result equals the run without shards bit for bit.
 
     Parameters
     ----------
@@ -57,14 +57,14 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
     Returns
     -------
     Evaluation
-        The undivided run. Warnings about its whole set of files are issued.
+        The whole run. Warnings about all of its files together are issued here.
 
     Raises
     ------
     MergeError
         If the runs are not all the shards of one run. Every problem is listed.
     DataError
-        If the files of all shards together cannot be interpreted in one consistent way.
+        If the values in the files of all shards have no consistent interpretation.
 
     Examples
     --------
@@ -105,10 +105,11 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
 
 
 def _join_provenance(shards: Sequence[Provenance]) -> Provenance:
-    """Combine the provenance of all shards of a run: that of the first, but for what differs.
+    """Combine the provenance of all shards of a run.
 
-    Left-out images are joined, the date is the latest, and of a detector there remains the number
-    of maps that were taken over from earlier calls.
+    Lists of left-out images are concatenated and sorted, and the date is the latest. `detector`
+    keeps only "taken_over", the total number of maps that were reused from earlier calls. `shard`
+    and `truth` become None. All other fields are those of the first shard.
     """
     detectors = [shard.detector for shard in shards if shard.detector]
     n_taken_over = sum(int(detector.get("taken_over") or 0) for detector in detectors)
@@ -124,9 +125,9 @@ def _join_provenance(shards: Sequence[Provenance]) -> Provenance:
 
 
 def _shard_problems(runs: Sequence[Evaluation]) -> list[str]:
-    """Return a line for each property in which a run differs from the first run.
+    """Return a line for each of the `_shared_properties` in which a run differs from the first run.
 
-    A property in _OPTIONAL is not compared if it is unknown (None) in one of the two runs.
+    A property in _OPTIONAL is not compared if it is None (unknown) in one of the two runs.
     """
     problems = []
     expected = _shared_properties(runs[0])
@@ -148,7 +149,7 @@ def _shard_problems(runs: Sequence[Evaluation]) -> list[str]:
 
 
 def _shared_properties(run: Evaluation) -> dict[str, object]:
-    """Return the properties that all shards of a run must share, by their names in messages."""
+    """Return the properties that must be equal in all shards: {name for messages: value}."""
     detector = run.provenance.detector
     count_names = None
     if run.metrics:
@@ -168,9 +169,9 @@ def _shared_properties(run: Evaluation) -> dict[str, object]:
 
 
 def _find_best_runs(matches: I8) -> I8:
-    """Return the index (T,) of the first run with the highest F at each threshold of one image.
+    """Return the index of the run with the highest F at each threshold of one image: int (T,).
 
-    matches (M, T, 4): the `MatchCounts.matches` of M runs at T thresholds.
+    matches: (M, T, 4), the `MatchCounts.matches` of M runs. Ties go to the first run.
     """
     recall = ratio(matches[..., MATCHED_GT], matches[..., TOTAL_GT])
     precision = ratio(matches[..., MATCHED_PRED], matches[..., TOTAL_PRED])
@@ -181,12 +182,12 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
     """Combine runs by taking, for each image and threshold, the counts of the run with the best F.
 
     runs: two or more runs over the same images.
-    name: the name of the combined run, by default that of the first one. As the choice uses the
-        ground truth, it gets an addition such as "(best of 3 by the ground truth)".
+    name: the name of the combined run, by default that of the first run. A suffix such as
+        "(best of 3 by the ground truth)" is added.
 
-    The provenance holds the names of the runs and how often each was chosen. If the runs come from
-    result files of other programs, whose counts start at threshold 0, the AP rule becomes "edter",
-    as in these programs.
+    The provenance holds the names of the runs (`best_of`) and how often each was chosen (`chosen`).
+    If the runs come from result files of other programs and their counts start at threshold 0, the
+    AP rule becomes "edter", as in these programs.
 
     Raises DataError if there are fewer than two runs, or if a run has no boundary counts. Raises
     MergeError if the protocols, images, thresholds or numbers of annotated pixels differ.
@@ -222,7 +223,7 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
         chosen=tuple(times_chosen.tolist()),
     )
     protocol = first_run.protocol
-    if not protocol.stated and protocol.whole_image:  # the programs use the row of threshold 0
+    if not protocol.stated and protocol.whole_image:  # the programs use the point of threshold 0
         protocol = protocol.replace(ap_rule="edter", name=protocol.name)
     title = f"{name or first_run.name} (best of {len(runs)} by the ground truth)"
     return Evaluation(protocol, title, records, provenance, places=first_run.places)
@@ -233,7 +234,7 @@ def _check_same_images(
 ) -> None:
     """Raise MergeError if protocol, images, thresholds or numbers of annotated pixels differ.
 
-    first_table, table: the boundary counts of each image of the two runs.
+    first_table, table: image id -> boundary counts, for `first_run` and `run`.
     """
     for difference in comparability(first_run, run):
         if difference.severity is Severity.FORBIDS and difference.field != "images":

@@ -1,8 +1,8 @@
-"""Checks of a run's predictions: are maps inverted, flipped, swapped, too thick or badly scaled?
+"""Check whether predicted maps are inverted, flipped, swapped, too thick or on the wrong scale.
 
-`first_look` checks the first few images of a run, and the doctor applies the same functions to
-every image. `evidence_of` records properties of each image's values, from which
-`loaders.reading.check_all_values` later judges all images of the run together.
+`first_look` checks the first images of a run, and the `doctor` command applies the same functions
+to every image. `evidence_of` collects statistics of each image's values, which
+`loaders.reading.check_all_values` pools over all images of the run.
 """
 
 from __future__ import annotations
@@ -27,34 +27,34 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import NO_EVIDENCE, Evidence, Sides, Values
 from bsdsbench.text import listed
 
-LOOKS = 4  # number of images that are checked: the first by name, as neighbours are often swapped
-Symptom = tuple[str, str, Fix]  # (code, problem, remedy)
+LOOKS = 4  # number of images to check: the first by name, because neighbours are often swapped
+Symptom = tuple[str, str, Fix]  # (short code of the problem, its description, the suggested fix)
 Thumbnail = NDArray[np.floating[Any]]
 _Thumbnails = tuple[str, Thumbnail, Thumbnail]  # image id, thumbnails of the map and of the GT
-_Finding = tuple[str, Fix | None]  # a fault, as the end of "N maps ...", and the suggested fix
+_Finding = tuple[str, Fix | None]  # a mistake, which completes "N maps ...", and its suggested fix
 COVERED = "have a ground truth of which most pixels are boundary: dark lines on white ground?"
 FILLED: _Finding = ("have filled areas as ground truth, not lines", "metric contour for masks")
 RAW: _Finding = ("have broad edges, whose precision is low without NMS", Setting("nms"))
 # A map is inverted if 1 - value is more than this many times larger on the ground truth than off it
 MUCH_DARKER = 1.3
-_DARKER = 0.05  # difference of means from which a map seems to be dark on the object
-# These limits rest on the correlations between thumbnails on BSDS500 val and the sample. They were
-# 0.22 to 0.85 between a map and its ground truth (0.03 for one map), up to 0.24 between a map and
-# the ground truth of another image, and up to 0.26 between a flipped map and its ground truth.
+_DARKER = 0.05  # a map seems inverted if its mean on the object is lower by more than this
+# These limits are based on correlations between thumbnails on BSDS500 val and the sample: 0.22 to
+# 0.85 between a map and its ground truth (0.03 for one map), up to 0.24 between a map and the
+# ground truth of another image, and up to 0.26 between a flipped map and its ground truth.
 AROUND = 9  # side of the square whose mean is subtracted, because all images share a coarse layout
 _ALIKE = 0.2  # the smallest correlation at which a map is considered to fit a ground truth
-# Two thumbnails of n random pixels hardly ever correlate by more than this value / sqrt(n), which
-# is five standard deviations of their correlation
+# Thumbnails of n random pixels hardly ever have a correlation above this value / sqrt(n), which is
+# five standard deviations of the correlation
 _CHANCE = 18.0
-# A map fits "clearly better" after a flip, or with the ground truth of another image, if the
-# correlation is at least this many times that of the unflipped map with its own ground truth
+# A flip, or the ground truth of another image, fits a map "clearly better" if the correlation is at
+# least this many times that of the unflipped map with the ground truth of its own image
 BETTER = 2.0
 # Maps whose `thickness` exceeds this value have broad edges. Raw maps have about 0.99, and maps
 # thinned by NMS up to 0.88 (with a multiplier of 1.03 or more).
 _BROAD = 0.95
-# The largest value of a faint map, by the number of bytes per value. A faint map holds bytes of 0
-# and 1, or 8-bit values saved as 16 bit. One may be an image without boundaries; a set of them was
-# saved wrongly, because every detector has stronger boundaries somewhere in a set.
+# Number of bytes per value -> the largest value of a faint map. A faint map has bytes 0 and 1, or
+# 8-bit values saved as 16 bit. One may be an image without boundaries. If all maps are faint, they
+# were saved wrongly, because every detector finds stronger boundaries somewhere in a set.
 _MAX_FAINT = {1: 9, 2: 255}
 FLIPS = (
     ("mirrored left to right", np.fliplr),
@@ -65,20 +65,23 @@ FLIPS = (
 
 
 class Look(NamedTuple):
-    """The maps of one image that `first_look` compares."""
+    """The maps of one image for the checks of `first_look`."""
 
     pred: Prediction
-    soft: F8  # (H, W) in [0, 1], inverted if the protocol says so; (0, 0) without a soft map
-    truth: F8  # (H, W) number of annotators that mark each pixel; (0, 0) without annotators
-    # True if both maps have the same size and neither is constant. Only then can they be compared.
+    soft: F8  # (H, W) in [0, 1], inverted if the protocol inverts maps; (0, 0) without a soft map
+    truth: F8  # (H, W) number of annotators that mark each pixel; (0, 0) without boundaries
+    # True if the two maps can be compared: they have the same shape, and neither is constant
     measured: bool
-    symptoms: tuple[Symptom, ...] = ()
+    symptoms: tuple[Symptom, ...] = ()  # of `find_symptoms`, without duplicates
 
 
 def look_at(
     pred: Prediction, gt: GroundTruth, protocol: Protocol, metrics: Sequence[Metric[Any]] = ()
 ) -> Look:
-    """Return the maps of an image, and its symptoms for `metrics` if these can count it."""
+    """Prepare one image for the checks of `first_look`, including its symptoms for `metrics`.
+
+    If a metric raises DataError for the image, it and the metrics after it add no symptoms.
+    """
     soft = truth = np.zeros((0, 0))
     if pred.kind in ("soft", "ucm2"):
         soft = unit(pred.boundary_map())
@@ -88,7 +91,7 @@ def look_at(
     fits = soft.shape == truth.shape and soft.size > 0
     measured = fits and bool(np.ptp(soft) > 0 and np.ptp(truth) > 0)
     symptoms: set[Symptom] = set()
-    with suppress(DataError):  # which counting raises too
+    with suppress(DataError):  # counting the image raises the same error
         symptoms.update(s for metric in metrics for s in find_symptoms(pred, gt, metric, protocol))
     return Look(pred, soft, truth, measured, tuple(sorted(symptoms, key=str)))
 
@@ -96,12 +99,15 @@ def look_at(
 def find_symptoms(
     pred: Prediction, gt: GroundTruth, metric: Metric[Any], protocol: Protocol
 ) -> Iterator[Symptom]:
-    """Yield what looks wrong in an image: a map darker on the mask, and the metric's symptoms."""
+    """Yield the signs of wrong settings in an image: a map darker on the mask than elsewhere.
+
+    The metric adds its own symptoms.
+    """
     soft = np.zeros((0, 0))
     if pred.kind == "soft":
         soft = 1 - unit(pred.soft) if protocol.invert else unit(pred.soft)
     elif pred.kind == "classes" and pred.classes.max(initial=0) <= 1:
-        soft = pred.classes  # a mask, which was inverted when it was read
+        soft = pred.classes  # a mask; if the protocol inverts maps, reading it has done so
     mask, valid = gt.parts.get("mask"), gt.parts.get("valid", np.True_)
     if mask is not None and soft.shape == mask.shape:
         ground = ~mask & valid
@@ -117,16 +123,19 @@ def first_look(
 ) -> list[InputWarning]:
     """Return a warning for each mistake in the first images of a run.
 
-    Symptoms of most images are reported, except the scale of depth, on which few measures depend.
-    Then these checks are made. If one of them finds a mistake, the later ones are skipped:
+    Symptoms that occur in most images are reported, except the scale of depth maps, which affects
+    few measures. Of the following checks, only the first one that finds a mistake is reported:
 
-    1. Inverted maps: most maps are much darker on annotated boundaries than elsewhere; or ground
-       truth, of which most pixels are boundaries although boundaries are matched.
-    2. Flipped maps: a map fits its ground truth clearly better mirrored, rotated or transposed.
-    3. Swapped maps: a map fits the ground truth of another image.
-    4. Thick maps: most maps have broad edges, if boundaries are thinned without NMS and matched.
+    1. Inverted ground truth: in most images, most pixels are boundaries. Only checked if
+       boundaries are matched.
+    2. Inverted maps: most maps are much darker on annotated boundaries than elsewhere.
+    3. Flipped maps: a map fits its ground truth clearly better mirrored, rotated or transposed.
+    4. Swapped maps: a map fits the ground truth of another image clearly better than its own.
+    5. Thick maps: most maps have broad edges. Only checked if boundaries are matched, and are
+       thinned without NMS.
 
-    `looks` are the first images, and `unused` the fields of the protocol on which no score depends.
+    looks: the first images. Maps that cannot be compared (`Look.measured`) are skipped.
+    unused: the protocol fields that the metrics of the run do not use.
     """
     comparable = [look for look in looks if look.measured]
     dark_ids, covered_ids = list[str](), list[str]()
@@ -159,9 +168,9 @@ def first_look(
 
 
 def _find_misplaced_maps(looks: Sequence[Look]) -> dict[_Finding, list[str]]:
-    """Find flipped maps and, if there are none, swapped maps, as {finding: image ids}.
+    """Find flipped maps and, if there are none, swapped maps: {mistake: image ids}.
 
-    For swaps, an "id" is a phrase such as "ID looks like OTHER_ID".
+    For swapped maps, the texts are "ID looks like OTHER_ID" instead of ids.
     """
     ids_by_finding: dict[_Finding, list[str]] = {}
     thumbnails = []
@@ -180,10 +189,10 @@ def _find_misplaced_maps(looks: Sequence[Look]) -> dict[_Finding, list[str]]:
 
 
 def _find_thick_maps(looks: Sequence[Look]) -> dict[_Finding, list[str]]:
-    """Find soft maps with broad edges, as {reason: image ids}.
+    """Find soft maps with broad edges: {FILLED or RAW: image ids}.
 
-    The reason is FILLED if the ground truth is thick as well, because it marks areas and not lines,
-    and otherwise RAW. It must apply to more than half of the soft maps.
+    A map counts as FILLED if its ground truth is thick too, as it marks areas instead of lines;
+    otherwise as RAW. Only a mistake in more than half of the soft maps is returned.
     """
     ids_by_reason: dict[_Finding, list[str]] = {FILLED: [], RAW: []}
     n_soft = 0
@@ -206,11 +215,11 @@ def _sample_lines(values: Map) -> Map:
 
 
 def _is_faint(soft: Map, protocol: Protocol, has_thresholds: bool = True) -> bool:
-    """Return True if a soft map was probably saved on the wrong scale, as its values are small.
+    """Return True if the values of a soft map are so small that its scale is probably wrong.
 
-    A map is faint if it has unsigned integers none of which exceeds _MAX_FAINT, or if no value,
-    scaled to [0, 1], reaches the smallest positive threshold. The second test is skipped without
-    `has_thresholds`. Bool maps and maps that the protocol normalises are never faint.
+    A map is faint if it has unsigned integers of at most _MAX_FAINT, or if all values, scaled to
+    [0, 1], are below the smallest positive threshold. The second test is skipped if
+    `has_thresholds` is False. Bool maps and maps that the protocol normalises are never faint.
     """
     if protocol.normalise or soft.dtype == bool:
         return False
@@ -233,18 +242,20 @@ def evidence_of(
     protocol: Protocol,
     has_thresholds: bool,
 ) -> Sides:
-    """Return properties of an image's values, by which all images are later judged together.
+    """Collect statistics of one image's values, to detect wrong conventions such as inverted maps.
 
-    A single image proves no mistake, but many images may. A soft map is FAINT (`_is_faint`) or
-    STRONG, and its boundaries are DARK or LIGHT (`_polarity`). Float maps that do not come from a
-    file are always STRONG, because a network in training may return any numbers. If the metric
-    interprets labels, it adds the evidence of the label maps of both sides.
+    One image is not enough to tell, so the statistics are later pooled over all images. A soft map
+    is FAINT or STRONG (see `_is_faint`), and DARK or LIGHT on boundaries (see `_polarity`). Float
+    maps that do not come from a file are always STRONG, because a network in training may return
+    any values. If the metric interprets labels, it adds statistics of the label maps.
 
-    `pred` is None if there is no file. Without `has_thresholds`, soft maps need reach no threshold.
+    pred: the prediction, or None if there is no file.
+    has_thresholds: True if a metric thresholds soft maps. Maps below the lowest threshold are then
+        faint.
     """
     gt_evidence = gt.evidence
     pred_evidence = NO_EVIDENCE
-    if not gt_evidence.maps:  # arrays, whose values leave no doubt
+    if not gt_evidence.maps:  # arrays, which are not ambiguous as files are
         gt_evidence = Evidence(maps=max(1, len(gt.boundaries)), file=gt.file)
     if pred is not None:
         pred_evidence = evolve(pred.evidence, maps=max(pred.evidence.maps, 1), file=pred.file)
@@ -267,18 +278,19 @@ def evidence_of(
 
 
 def _polarity(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Values:
-    """Tell whether a soft map, inverted if the protocol inverts maps, is DARK or LIGHT on lines.
+    """Return DARK if a soft map is darker on boundaries than elsewhere, otherwise LIGHT.
 
-    Boundaries cover little of an image, so a map with a mean below one half is LIGHT. A brighter
-    map is DARK if it is much darker on annotated boundaries than elsewhere, and otherwise LIGHT.
-    The result is NOTHING if the map is empty, or bright without a `Look` that is measured.
+    The map is first inverted if the protocol inverts maps. Boundaries cover a small part of an
+    image, so a map with a mean below 0.5 is LIGHT. A brighter map is DARK if it is much darker on
+    annotated boundaries than elsewhere (`has_dark_boundaries`). Returns NOTHING if the map is
+    empty, or if a bright map cannot be compared with the ground truth.
     """
     if 0 in pred.shape:
         return Values.NOTHING
     # The benchmark takes every second value of a ucm2 map (2 H + 1, 2 W + 1) as a map (H, W)
     soft = pred.soft if pred.kind == "soft" else pred.ucm2[2::2, 2::2]
     white = np.iinfo(soft.dtype).max if soft.dtype.kind == "u" else 1
-    # A few rows, with a stricter limit, are enough for most maps and save averaging the whole map
+    # For most maps, a sample of rows with a stricter limit decides, without averaging all pixels
     for lines, limit in ((_sample_lines(soft), 0.25), (soft, 0.5)):
         mean = float(lines.mean()) / white
         if (1 - mean if protocol.invert else mean) < limit:
@@ -292,10 +304,10 @@ def _polarity(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Values:
 def has_dark_boundaries(soft: F8, truth: F8) -> bool:
     """Return True if a map (H, W) in [0, 1] is bright, but much darker on annotated boundaries.
 
-    Its mean must exceed 0.5, and its mean darkness, 1 - value, must be more than MUCH_DARKER times
-    larger in blocks with annotated pixels than in others. There must be blocks of both kinds.
+    The mean must exceed 0.5. The mean of 1 - value must be more than MUCH_DARKER times larger over
+    blocks with annotated pixels than over the other blocks. Both kinds of blocks must occur.
 
-    truth (H, W): the number of annotators that marked each pixel.
+    truth: (H, W), the number of annotators that marked each pixel.
     """
     if not soft.mean() > 0.5:
         return False
@@ -306,7 +318,7 @@ def has_dark_boundaries(soft: F8, truth: F8) -> bool:
 
 
 def _block_means(values: F8) -> F8:
-    """Shrink a map to the means of whole blocks: 4 x 4 or, if H or W is below 200, 2 x 2."""
+    """Downsample a map by averaging whole blocks of 4 x 4, or of 2 x 2 if H or W is below 200."""
     side = 4 if min(values.shape) >= 200 else min(2, *values.shape)
     rows, cols = values.shape[0] // side, values.shape[1] // side
     blocks = values[: rows * side, : cols * side].reshape(rows, side, cols, side)
@@ -314,13 +326,13 @@ def _block_means(values: F8) -> F8:
 
 
 def thumbnail(values: F8) -> F8:
-    """Reduce an (H, W) map to a small array, so that two maps can be compared fast.
+    """Reduce an (H, W) map to a small array, so that maps can be compared quickly.
 
-    The map is shrunk, smoothed, reduced by its mean over AROUND x AROUND blocks, and scaled to norm
-    1, so that the sum of the products of two thumbnails is their correlation. The thumbnail of a
-    constant map is zero everywhere.
+    The map is downsampled and smoothed, its local mean over AROUND x AROUND pixels is subtracted,
+    and the result is scaled to unit norm. So the sum of products of two thumbnails is their
+    correlation. The thumbnail of a constant map is all zeros.
     """
-    # Sums of shifted copies replace scipy's filters, whose import takes longer than all of this
+    # `_smoothed` replaces scipy's filters, whose import takes longer than all of this
     small = _smoothed(_block_means(values), (1, 4, 6, 4, 1))
     small = small - _smoothed(small, (1,) * AROUND)
     norm = float(np.sqrt((small * small).sum()))
@@ -328,12 +340,12 @@ def thumbnail(values: F8) -> F8:
 
 
 def _smoothed(values: F8, weights: Sequence[float]) -> F8:
-    """Smooth an (H, W) map along columns and rows, by weighted means of neighbouring values.
+    """Smooth an (H, W) map along both axes with a 1-D kernel of odd length, normalised to sum 1.
 
-    The number of weights is odd. Beyond the border, the outermost values are repeated.
+    Values at the border are repeated beyond it.
     """
     half = len(weights) // 2
-    for _ in range(2):  # smooths along the first axis and transposes, so that the other one follows
+    for _ in range(2):  # smooth along axis 0 and transpose; the second pass restores the shape
         padded = np.pad(values, ((half, half), (0, 0)), "edge")
         summed = np.zeros_like(values)
         for k, weight in enumerate(weights):
@@ -343,10 +355,10 @@ def _smoothed(values: F8, weights: Sequence[float]) -> F8:
 
 
 def best_orientation(pred: Thumbnail, truth: Thumbnail) -> str:
-    """Return the name of the flip in FLIPS with which a prediction fits its ground truth best.
+    """Return the name of the flip in FLIPS that makes a prediction fit its ground truth best.
 
-    Both arguments are thumbnails of one shape. The name is "" if no flip makes the prediction fit
-    clearly better than it does unflipped.
+    Returns "" if no flip fits clearly better than the unflipped prediction. Both arguments are
+    thumbnails of the same shape.
     """
     best_name = ""
     best_fit = _min_convincing_fit(pred.size, float((pred * truth).sum()))
@@ -360,9 +372,9 @@ def best_orientation(pred: Thumbnail, truth: Thumbnail) -> str:
 
 
 def _min_convincing_fit(n_pixels: int, own_fit: float) -> float:
-    """Return the correlation above which a map fits clearly better than unflipped and by its name.
+    """Return the correlation that a flip, or another image, must exceed to fit clearly better.
 
-    n_pixels: the size of the thumbnails, on which correlations by chance depend.
+    n_pixels: the size of the thumbnails. Smaller ones have larger correlations by chance.
     own_fit: the correlation of the unflipped map with the ground truth of its own image.
     """
     return max(_ALIKE, _CHANCE / math.sqrt(n_pixels), BETTER * own_fit)
@@ -371,9 +383,9 @@ def _min_convincing_fit(n_pixels: int, own_fit: float) -> float:
 def find_swaps(thumbnails: Iterable[_Thumbnails]) -> list[tuple[str, str]]:
     """Find maps that were probably saved under the name of another image.
 
-    Among images with thumbnails of one shape, a map is reported if it and the ground truth of
-    another image are each other's best match, and match clearly better than the map and its own
-    ground truth.
+    A map is reported if it and the ground truth of another image are each other's best match, and
+    they match clearly better than the map and the ground truth of its own image. Only images with
+    thumbnails of the same shape are compared.
 
     Returns pairs of ids: the image whose map is wrong, and the image whose ground truth the map
     fits. Two maps that were swapped with each other usually give two pairs.
@@ -395,11 +407,11 @@ def find_swaps(thumbnails: Iterable[_Thumbnails]) -> list[tuple[str, str]]:
 
 
 def thickness(soft: F8) -> float:
-    """Return the fraction of strong pixels of a soft map in 2 x 2 squares of strong pixels.
+    """Return the fraction of a soft map's strong pixels that lie in 2 x 2 squares of strong pixels.
 
-    It is 0 for lines that are one pixel wide, and almost 1 for broad edges. A pixel is strong if
-    its value reaches a quantile of the non-zero values. The fraction is averaged over the median,
-    the upper quartile and the upper decile. It is NaN if the map is zero everywhere.
+    It is 0 for lines one pixel wide, and almost 1 for broad edges. A pixel is strong if its value
+    is at or above a quantile of the positive values. The fraction is averaged over the quantiles
+    0.5, 0.75 and 0.9. It is NaN if no value is positive.
     """
     values = soft[soft > 0]
     if not values.size:

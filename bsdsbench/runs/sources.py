@@ -1,4 +1,4 @@
-"""Find and read the images of a run: those of two folders, or those of a finished run."""
+"""Find and read the input files of a run, from two folders or for a finished run."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ SPLITS = {"train", "val", "test", "training", "validation", "testing", "trainval
 
 
 class Inputs(NamedTuple):
-    """What is read for one image: the prediction and its ground truth."""
+    """The prediction and ground truth of one image."""
 
     pred: Prediction | None  # None if the annotators are scored against each other
     gt: GroundTruth
 
 
 class PredictionAndTruth(NamedTuple):
-    """The `Inputs` of an image that has a prediction."""
+    """The `Inputs` of an image whose prediction is not None."""
 
     pred: Prediction
     gt: GroundTruth
@@ -54,7 +54,7 @@ class PredictionAndTruth(NamedTuple):
 def check_same_counts(
     run: Evaluation, image_id: str, stored: Mapping[str, Any], counted: Mapping[str, Any]
 ) -> None:
-    """Raise DataError if counting an image again gave other counts than those stored in the run."""
+    """Raise DataError if the new counts of an image differ from those stored in the run."""
     for name, array in checked_counts(counted).items():
         if not np.array_equal(stored[name], array, equal_nan=True):
             raise DataError(
@@ -65,18 +65,18 @@ def check_same_counts(
 
 @attrs.frozen
 class RunHeader:
-    """The facts about a run that are known before its images are counted."""
+    """The fields of an Evaluation that are known before its images are counted."""
 
     name: str
     protocol: Protocol
     provenance: Provenance
-    # Maps "pred", "gt", "photos" or "valid" to the absolute path of this folder
+    # "pred", "gt", "photos" or "valid" -> absolute path of this folder
     places: Mapping[str, str] = attrs.field(factory=dict)
-    # Maps the id of each image on which the detector failed to the reason
+    # Id of each image on which the detector failed -> the reason
     failed: Mapping[str, str] = attrs.field(factory=dict)
 
     def with_provenance(self, **known: Any) -> RunHeader:
-        """Return a copy of the header with these fields of its provenance replaced."""
+        """Return a copy with the given fields of its provenance replaced."""
         return attrs.evolve(self, provenance=attrs.evolve(self.provenance, **known))
 
 
@@ -89,7 +89,7 @@ class Item(typing.Protocol):
 
     @property
     def form(self) -> str:
-        """The form of the prediction, for the record, if it does not come from a file.
+        """The value of `ImageRecord.form` if the prediction is not from a file, otherwise "".
 
         It is "none" if an empty map replaces a missing file, and "humans" if annotators are scored.
         """
@@ -98,13 +98,13 @@ class Item(typing.Protocol):
         """Return a hash of everything that `load` reads. `read` returns the bytes of a file."""
 
     def load(self, alike: ReadAlike, protocol: Protocol, read: ReadBytes) -> Inputs:
-        """Read the prediction and the ground truth of the image, for metrics that read `alike`."""
+        """Read the image's prediction and ground truth for the group of metrics `alike`."""
 
 
 def image_fingerprint(item: Item, settings_hash: str, read: ReadBytes) -> str:
-    """Return a hash of all that an image's counts depend on: its id, its files, and the settings.
+    """Return a hash of everything that an image's counts depend on: its id, files and settings.
 
-    settings_hash: the hash of the settings, see `Plan.settings_hash`.
+    settings_hash: see `Plan.settings_hash`.
     """
     text = json.dumps([settings_hash, item.image_id]).encode()
     return hashlib.blake2b(text + item.key(read), digest_size=16).hexdigest()
@@ -112,7 +112,7 @@ def image_fingerprint(item: Item, settings_hash: str, read: ReadBytes) -> str:
 
 @attrs.frozen(slots=False)
 class FileItem:
-    """An image whose files lie in two folders."""
+    """An image whose inputs are files."""
 
     image_id: str
     pair: Pair
@@ -121,7 +121,7 @@ class FileItem:
     instances: tuple[Path, ...] = ()  # instance maps that belong to the ground truth
     form: str = ""  # see `Item.form`
     n_maps: int = 1  # number of empty label maps that replace a missing prediction
-    valid: Path | None = None  # the field of view: a mask of the pixels to be scored
+    valid: Path | None = None  # mask of the field of view, outside which pixels are ignored
 
     def key(self, read: ReadBytes) -> bytes:
         """Return a hash of the files of the image and of the kind of the prediction."""
@@ -131,15 +131,15 @@ class FileItem:
         if self.valid is not None:
             groups.append((self.valid,))
         for group in groups:
-            digest.update(b"|")  # tells apart which group a file belongs to
+            digest.update(b"|")  # separates the groups
             for path in group:
                 digest.update(hashlib.blake2b(read(path)).digest())
         return digest.digest()
 
     def load(self, alike: ReadAlike, protocol: Protocol, read: ReadBytes = read_bytes) -> Inputs:
-        """Read the prediction and the ground truth, with the photo and the field of view if given.
+        """Read the prediction and ground truth, including the photo and the field of view if given.
 
-        A prediction without a file is an empty map.
+        If there is no prediction file, the prediction is an empty map.
         """
         files, readings = alike.files, alike.readings
         gt_kind = alike.metrics[0].gt_kind
@@ -157,10 +157,10 @@ class FileItem:
 
 
 class PairedFolders(NamedTuple):
-    """The images of two folders."""
+    """The paired images of two folders."""
 
     items: list[FileItem]
-    absent: tuple[str, ...]  # ids of images that are left out because they have no prediction
+    absent: tuple[str, ...]  # ids of images left out because they have no prediction
 
 
 def list_items(
@@ -168,10 +168,10 @@ def list_items(
 ) -> PairedFolders:
     """Pair the predictions in a folder with their ground truth, and return an item for each image.
 
-    ids: the images to evaluate; by default those of the plan's split file, or all without one.
+    ids: the images to evaluate. Default: those of the plan's split file, or all if it has none.
 
-    Raises PairingError, which lists all images without ground truth or, if `plan.missing` is
-    "error", without a prediction.
+    Raises PairingError, which lists all images without ground truth. If `plan.missing` is "error",
+    it also lists images without a prediction.
     """
     alike = plan.by_reading[0]
     kind = plan.pred_kind
@@ -217,10 +217,11 @@ def _item_of(
     views: Mapping[str, Path],
     n_maps: int = 1,
 ) -> FileItem:
-    """Return the item of an image: its files, and all that is needed to read them.
+    """Build the `FileItem` of an image.
 
     kind: the kind of the prediction, such as "soft".
-    photos, views: image id -> photo, and mask of the field of view, of those images that have them.
+    photos: image id -> original image, for the images that have one.
+    views: image id -> mask of the field of view, likewise.
     n_maps: the number of empty label maps that replace a missing prediction.
     """
     instances = []
@@ -239,14 +240,14 @@ def _item_of(
 
 
 def _fields_of_view(valid_dir: StrPath, pairs: Sequence[Pair]) -> dict[str, Path]:
-    """Find the mask of the field of view of each image, as {image id: path}.
+    """Find the field-of-view mask of each image in a folder: {image id: path}.
 
-    Raises PairingError if an image has no mask in the folder `valid_dir`.
+    Raises PairingError if an image has no mask.
     """
     ids = [p.image_id for p in pairs]
     sequences = any("/" in image_id for image_id in ids)  # ids SEQUENCE/FRAME
     folder = os.path.abspath(valid_dir)
-    # Paired like ground truth without predictions, so the masks come back as `gt_paths`
+    # Masks are paired as if they were ground truth, so they are returned as `gt_paths`
     masks = pairing.pair(None, folder, ids, "zero", gt_kind="mask", sequences=sequences)
     return {mask.image_id: mask.gt_paths[0] for mask in masks}
 
@@ -259,15 +260,15 @@ def folder_header(
     gt: StrPath,
     pred: StrPath | None = None,
 ) -> RunHeader:
-    """Return the facts about a run over folders that are known before its images are counted.
+    """Build the header of a run over folders: its name, protocol, provenance and folders.
 
     items: all images of the run, including those of other shards.
-    absent: the ids of images that are left out because they have no prediction.
-    gt, pred: the folders; without predictions, the annotators are scored.
+    absent: the ids of images left out because they have no prediction.
+    gt, pred: the folders. If `pred` is None, the annotators are scored.
 
-    A run without a name is named after the folder of predictions or, if that is named after a split
-    such as "test", after the nearest parent folder that is not. The header of a shard has a hash of
-    the ground truth of all shards, by which `merge` recognises the shards of one run.
+    The default name is that of the folder of predictions. If this is the name of a split, such as
+    "test", the nearest parent folder with another name is used. The provenance of a shard has a
+    hash of the ground truth of all shards, which `merge` compares.
     """
     photos = None if pred is None else plan.images_dir
     folders = {"pred": pred, "gt": gt, "photos": photos, "valid": plan.valid_dir}
@@ -277,7 +278,7 @@ def folder_header(
         if folder is not None:
             known[side] = show(folder)
             path = str(Path(folder).resolve())
-            if show(path) == path:  # a path with characters that cannot be printed is not stored
+            if show(path) == path:  # paths with unprintable characters are not stored
                 places[side] = path
     if pred is not None:
         known["pred_kind"] = plan.pred_kind
@@ -307,7 +308,7 @@ def folder_header(
 
 
 def _hash_ground_truth(items: Sequence[FileItem]) -> str:
-    """Return a hash of the ground-truth and field-of-view files that can be read."""
+    """Return a hash of the ground-truth and field-of-view files. Unreadable files are skipped."""
     digest = hashlib.blake2b(digest_size=8)
     for item in items:
         for file in filter(None, (*item.pair.gt_paths, item.valid)):
@@ -319,11 +320,11 @@ def _hash_ground_truth(items: Sequence[FileItem]) -> str:
 def check_truth(
     task: Task, gt_dir: StrPath, protocol: Protocol, split_file: StrPath | None = None
 ) -> None:
-    """Raise DataError if `gt_dir` does not hold the ground truth that the task requires.
+    """Raise DataError if the ground truth in `gt_dir` is not that of the task.
 
-    It must have the task's fingerprint of all annotations or, if the task has none, its number of
-    images; if the task lists ids, only the images with these ids are counted. A task with neither
-    accepts any ground truth.
+    If the task has a fingerprint of all annotations, it must match. Otherwise the number of images
+    must match; if the task lists ids, only images with these ids are counted. If the task has no
+    number of images either, any ground truth is accepted.
     """
     if task.fingerprint is not None:
         truths = folder_fingerprints(gt_dir, protocol, split_file)
@@ -341,18 +342,18 @@ def check_truth(
 
 @attrs.frozen(eq=False)
 class Sources:
-    """The files from which a finished run was made. The dicts map image ids to files."""
+    """The input files of a finished run. The keys of the dicts are image ids."""
 
-    pairs: dict[str, Pair]  # predictions and ground truth
-    photos: dict[str, Path]  # original images; some images may have none
+    pairs: dict[str, Pair]  # prediction and ground-truth files
+    photos: dict[str, Path]  # original images, for the images that have one
     pred_kind: str  # the kind of the predictions, such as "soft"
     metric: Metric  # the metric for which the files are read
-    views: dict[str, Path]  # fields of view: masks of the pixels to be scored
+    views: dict[str, Path]  # masks of the field of view, outside which pixels are ignored
 
     def load(
         self, image_id: str, protocol: Protocol, read: ReadBytes = read_bytes
     ) -> PredictionAndTruth:
-        """Read an image's files; raise DataError if there are no predictions, only annotators."""
+        """Read an image's files. Raises DataError if the run scores annotators."""
         pred, gt = self._item(image_id, protocol).load(self._read_alike(protocol), protocol, read)
         if pred is None:
             raise DataError(f"{image_id}: a run of annotators, expected one with predictions")
@@ -363,8 +364,8 @@ class Sources:
     ) -> PredictionAndTruth:
         """Read an image of a run, and check that its files still give the counts in its record.
 
-        metric: the metric by which the image is counted again if its files or settings have another
-            hash than at the time of the run. If it is None, nothing is checked.
+        metric: if the fingerprint of the files and settings differs from that in the record, the
+            image is counted again with this metric. If it is None, nothing is checked.
 
         Raises DataError if the new counts differ from the stored ones.
         """
@@ -381,22 +382,22 @@ class Sources:
         return inputs
 
     def _read_alike(self, protocol: Protocol) -> ReadAlike:
-        """Return the group that says how files are read for `metric` under this protocol."""
+        """Return how files are read for `metric` under this protocol."""
         return registry.group_by_reading([self.metric.name], protocol, self.pred_kind)[0]
 
     def _item(self, image_id: str, protocol: Protocol) -> FileItem:
-        """Return the item of an image, with its photo only if the metric uses photos."""
+        """Return the item of an image. It has a photo only if the metric uses photos."""
         photos = self.photos if self.metric.photo else {}
         alike = self._read_alike(protocol)
         return _item_of(self.pairs[image_id], self.pred_kind, alike, photos, self.views)
 
     def truth(self, image_id: str, protocol: Protocol) -> GroundTruth:
-        """Read only the ground truth of an image. Raises DataError if a file cannot be read."""
+        """Read the ground truth of an image. Raises DataError if a file cannot be read."""
         item = FileItem(image_id, self.pairs[image_id], "", valid=self.views.get(image_id))
         return item.load(self._read_alike(protocol), protocol).gt
 
     def photo(self, image_id: str, shape: tuple[int, int]) -> NDArray[np.uint8] | None:
-        """Read the photo of an image, or return None if there is none of this `shape` (H, W)."""
+        """Read the photo of an image, or return None if there is none of this shape (H, W)."""
         if image_id not in self.photos:
             return None
         pixels = read_photo(self.photos[image_id])
@@ -411,15 +412,16 @@ def find_sources(
     *,
     metric: str | None = None,
 ) -> Sources:
-    """Find the files from which a run was made.
+    """Find the input files of a finished run.
 
-    pred_dir, gt_dir: the folders of predictions and ground truth; by default those of the run.
-    images_dir: the folder of photos; by default that of the run, or the one that belongs to the
-        ground truth in the BSDS layout.
-    metric: the metric for which the files are read, by default those of the run.
+    pred_dir, gt_dir: the folders of predictions and ground truth. Default: those of the run.
+    images_dir: the folder of photos. Default: that of the run, or the one beside the ground truth
+        in the BSDS layout.
+    metric: a metric that is not in the run, to read the files for it. By default they are read for
+        the metrics of the run (see `registry.readers`).
 
-    Raises DataError if a folder is unknown or gone or lacks an image of the run, or if the run has
-    no images.
+    Raises DataError if a folder is unknown or does not exist, if an image of the run is missing,
+    or if the run has no images.
     """
     pred, gt = pred_dir or run.place("pred"), gt_dir or run.place("gt")
     if not pred or not gt:
@@ -454,9 +456,9 @@ def find_sources(
 
 
 def fault_of(run: Evaluation, error: DataError) -> str:
-    """Return the first problem of an error about a run's files, as a line that may be published.
+    """Return the first problem of an error about a run's files, without private paths.
 
-    Paths of folders, which are private to the author of the run, become the names of the folders.
+    Paths of the run's folders are replaced by the names of the folders.
     """
     line = str(error.problems[0])
     for side in ("pred", "gt", "photos", "valid"):

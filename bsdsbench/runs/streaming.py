@@ -1,7 +1,7 @@
-"""Evaluation inside a training loop: update with arrays, merge over ranks, compute.
+"""Evaluate inside a training loop: update with arrays, merge across ranks, compute scores.
 
-`compute` gives the same scores, bit for bit, as `evaluate` on the same arrays, however the images
-were split over updates, batches and ranks.
+`compute` returns the same scores, bit for bit, as `evaluate` on the same data, no matter how the
+images were split into updates, batches and ranks.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from bsdsbench.runs.engine import count
 from bsdsbench.runs.keywords import OnError, Plan, RunKeywords, plan
 from bsdsbench.scores.counts import ImageRecord
 
-# One lock for all evaluators, so that an evaluator can be pickled. Nothing slow runs under it.
+# One global lock, so that evaluators can be pickled. It is never held for long.
 LOCK = Lock()
 
 
 class StreamingEvaluator:
-    """Collect the counts of images one by one or in batches, and compute scores at any time.
+    """Count images one by one or in batches, and compute scores at any time.
 
-    An evaluator can be pickled, and several threads may use it at once.
+    An evaluator can be pickled, and it is thread-safe.
 
     Parameters
     ----------
@@ -44,14 +44,14 @@ class StreamingEvaluator:
     name : str
         Name in tables.
     errors : bool
-        True to count missed and false pixels by class, too.
+        True to also count missed and false pixels by error class.
     groups : path, mapping or data frame, optional
-        The groups of images, as `evaluate` takes them. Rows of other images are ignored.
+        The groups of images, as in `evaluate`. Rows of other images are ignored.
     group_by : str, optional
-        A regular expression with named groups, searched for in each id.
+        A regular expression with named groups, searched for in each image id.
     on_error : str
-        "skip" leaves out images with empty ground truth, with a warning; "fail" applies the
-        protocol's `empty_gt`.
+        If the protocol makes empty ground truth an error: "skip" leaves the image out with a
+        warning, and "fail" raises the error.
 
     Raises
     ------
@@ -108,7 +108,7 @@ class StreamingEvaluator:
         image_id: object = None,
         groups: Mapping[str, Any] | None = None,
     ) -> None:
-        """Add one image or a batch. A batch with a faulty image adds nothing.
+        """Add one image or a batch. If an image of a batch raises an error, none is added.
 
         Parameters
         ----------
@@ -120,18 +120,20 @@ class StreamingEvaluator:
             (A, H, W) array. A batch: a sequence of these.
         image_id : str, int or sequence of these, optional
             One id for an image, a list or tensor of ids for a batch. 3, tensor(3) and "3" are the
-            same id. Without ids, images are numbered; ranks without ids cannot be merged.
+            same id. By default images are numbered; then evaluators of several ranks cannot be
+            merged.
         groups : mapping of str to value, optional
-            Column -> the image's value; for a batch a list of values, or one value for all images.
+            Grouping attribute -> value of the image. For a batch: a list of values, or one value
+            for all images.
 
         Raises
         ------
         ShapeError
             If the numbers of images differ.
         DataError
-            For an image id that is already present, and for input that the metrics refuse. An image
-            without ground-truth boundaries is left out with a warning, unless the protocol's
-            `empty_gt` counts such images. With on_error="fail" the protocol's rule applies.
+            If an image id is already present, or if the metrics cannot use the input. An image
+            without ground-truth boundaries is counted, left out or an error, as the protocol's
+            `empty_gt` says; with on_error="skip", the error becomes a warning.
         """
         items = image_items(pred, gts, image_id, len(self._records))
         records = add_groups([image_record(*item, self._plan) for item in items], groups)
@@ -141,7 +143,7 @@ class StreamingEvaluator:
                 if record is None:  # left out
                     continue
                 name = record.image_id
-                if image_id is None:  # another thread may have added images since
+                if image_id is None:  # renumber: another thread may have added images meanwhile
                     name = numbered_id(len(self._records) + len(added))
                 if name in self._records or name in added:
                     raise DataError(f"{name}: this image is already there, expected each once")
@@ -149,10 +151,10 @@ class StreamingEvaluator:
             self._records.update(added)
 
     def compute(self) -> Evaluation:
-        """Return the evaluation of all images that were added so far. The evaluator keeps them.
+        """Return the evaluation of all images added so far. The evaluator is not reset.
 
-        Raises DataError if there are no images, or if the values of all images together cannot be
-        read in one consistent way.
+        Raises DataError if there are no images, or if the values of all images have no consistent
+        interpretation.
         """
         if not self._records:
             raise DataError("no images yet, expected an update before compute")
@@ -160,11 +162,11 @@ class StreamingEvaluator:
         provenance = Provenance(pred_kind=self._plan.pred_kind, missing="error", sources=sources)
         run = Evaluation(self.protocol, self.name, list(self._records.values()), provenance)
         run = run.with_groups(self._plan.groups, self._plan.group_by, None)
-        run.verdict()  # raises for unusable files; its warnings do not matter during training
+        run.verdict()  # raises DataError; its warnings do not matter during training
         return run
 
     def merge(self, other: StreamingEvaluator) -> StreamingEvaluator:
-        """Add the images of another evaluator, such as one of another rank, and return self.
+        """Add the images of another evaluator, for example of another rank, and return self.
 
         Parameters
         ----------
@@ -201,10 +203,11 @@ class StreamingEvaluator:
 
 
 def image_record(pred: object, gts: object, image_id: str, plan: Plan) -> ImageRecord | None:
-    """Count one image that is given as arrays, and return its record.
+    """Count one image given as arrays, and return its record.
 
-    An image in which nobody drew a boundary pixel gives None if the protocol leaves it out or, with
-    a warning, if it is an error and `plan.on_error` is "skip". Raises DataError for other faults.
+    Returns None if the ground truth has no boundary pixels and the protocol leaves such images out.
+    If they are an error in the protocol and `plan.on_error` is "skip", warns and returns None.
+    Raises DataError for all other errors.
     """
     (item,) = array_items([(image_id, pred, gts)], plan)
     outcome = count(item, plan)
@@ -219,10 +222,10 @@ def image_record(pred: object, gts: object, image_id: str, plan: Plan) -> ImageR
 def add_groups(
     records: Sequence[ImageRecord | None], groups: Mapping[str, Any] | None
 ) -> list[ImageRecord | None]:
-    """Return copies of the records of an update, None for left-out images, with their groups.
+    """Return copies of the records of an update with their groups. None (left out) stays None.
 
-    groups: column -> a value for all images, or a list with one value per image. Raises ShapeError
-        for a list of another length.
+    groups: grouping attribute -> one value for all images, or a list with one value per image.
+        Raises ShapeError if the list has another length.
     """
     rows: list[dict[str, Any]] = [{} for _ in records]  # by image: column -> value
     for column, cells in (groups or {}).items():
@@ -242,11 +245,11 @@ def add_groups(
 def image_items(pred: Any, gts: Any, image_id: Any, n_seen: int) -> list[tuple[Any, Any, str]]:
     """Split the arguments of an update into one triple (prediction, ground truth, id) per image.
 
-    A list, or an array with more than two axes, is a batch. Without ids, the images are numbered
-    from `n_seen` on, the number of images before the update.
+    `pred` is a batch if it is a list, or an array with more than two axes. If there are no ids,
+    images are numbered starting at `n_seen`, the number of images before the update.
 
     Raises ShapeError if the numbers of predictions, ground truths and ids differ, or if `pred` has
-    three axes (probably one for classes) and the ground truth is a single map (H, W).
+    three axes (probably class scores) but the ground truth is a single map (H, W).
     """
     pred_axes = getattr(pred, "ndim", 0)
     is_batch = isinstance(pred, list | tuple) or pred_axes > 2
@@ -272,5 +275,5 @@ def image_items(pred: Any, gts: Any, image_id: Any, n_seen: int) -> list[tuple[A
 
 
 def numbered_id(k: int) -> str:
-    """Return the id of the image with index `k` if the images have no ids of their own."""
+    """Return the id of image number `k` if the images have no ids, such as "image000003"."""
     return f"image{k:06d}"
