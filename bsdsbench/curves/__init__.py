@@ -1,17 +1,18 @@
 """ROC, PR and DET curves of any labels and scores, with a name for every convention.
 
 - pr, roc, det: curves and summary numbers, with one point per score or per sample (VLFeat)
-- CurvePoints: points from rates or counts
+- CurvePoints: points built from rates or counts
 - threshold_curve: weighted or fractional targets at quantiles of the scores (Schroedl)
 - roc_to_pr, pr_to_roc: conversion of points between the two spaces
-- roc_convex_hull, achievable_pr, interpolate_pr: points above and between points
+- roc_convex_hull, achievable_pr, interpolate_pr: convex hull, and interpolation between points
 - dominates, crossings, meeting: comparison of two curves
-- auc_pr, auc_roc, davis_goadrich_area, auccalculator_areas: areas, each rule by name
-- delong: test of the difference between two areas under ROC curves of the same samples
-- area_table: every AP and AUC variant of the same data, with its name
+- auc_pr, auc_roc, davis_goadrich_area, auccalculator_areas: areas by different rules
+- delong: test of the difference between the areas under two ROC curves of the same samples
+- area_table: every variant of AP and AUC for the same data, by name
 
-All of them raise ShapeError if arrays that belong together differ in length, and DataError if a
-value is NaN or out of its range: rates and shares 0 to 1, counts that do not fall, totals above 0.
+All of them raise ShapeError if arrays that belong together differ in length. They raise DataError
+if a value is NaN or invalid: rates and shares must be in [0, 1], counts along a curve must not
+decrease, and class totals must be above 0.
 """
 
 from bsdsbench.curves.areas import (

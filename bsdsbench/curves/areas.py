@@ -1,8 +1,8 @@
 """Areas under PR and ROC curves by named rules.
 
 The area under a PR curve depends on the rule. Rules differ in how they join two points (not at all,
-by a straight line, by the curve along which counts are linear), in the start of the curve at recall
-0, and in the recall levels that are summed.
+by a straight line, or with counts changing linearly), in where the curve starts at recall 0, and in
+the recall levels that are averaged.
 """
 
 from __future__ import annotations
@@ -32,38 +32,39 @@ from bsdsbench.scores.ratios import ratio
 
 Rule = Literal["davis-goadrich", "trapezoid", "step", "bsds", "11-point", "101-point"]
 _RULES = get_args(Rule)
-# False positives that fall by no more than this share of TP + FP are taken to fall by the float32
-# rounding of the given points only
+# A decrease of FP by at most this fraction of TP + FP is attributed to float32 rounding of the
+# given points
 _ROUNDING = 1e-6
 
 
 def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadrich") -> float:
-    """Return the area under a PR curve by a named rule, or 0 without points.
+    """Return the area under a PR curve by a named rule. Without points it is 0.
 
     Parameters
     ----------
     precision, recall : array_like
-        float64 (K,), along the curve in either direction. An undefined end point (recall 0,
-        precision NaN) is left out with an InputWarning.
+        float64 (K,), along the curve in either direction. Undefined end points (recall 0, precision
+        NaN) are dropped with an InputWarning.
     rule : str
         How the area is computed:
 
-        - "davis-goadrich": exactly, if counts change linearly between the points; see
+        - "davis-goadrich": the exact area if counts change linearly between the points; see
           `davis_goadrich_area`
         - "trapezoid": straight lines between the points, which is optimistic
-        - "step": the sum, from recall 0 on, of each rise of recall times the precision at its right
-          end (average precision)
-        - "bsds": the sum over recall levels 0, 0.01 .. 1 of the precision on straight lines between
-          the points (0 outside them), times 0.01. The points may be in any order
-        - "11-point", "101-point": mean, over 11 or 101 evenly spaced recall levels from 0 to 1, of
-          the largest precision at or beyond the level, or 0 if there is none (PASCAL 2007, COCO)
+        - "step": the sum over points of the rise of recall since the previous point (or 0) times
+          the precision (average precision)
+        - "bsds": the sum over recall levels 0, 0.01 .. 1 of the precision interpolated linearly
+          between the points (0 outside them), times 0.01. The points may be in any order
+        - "11-point", "101-point": the mean over 11 or 101 evenly spaced recall levels in [0, 1] of
+          the largest precision at this or a higher recall, or 0 if there is none (PASCAL 2007,
+          COCO)
 
     Raises
     ------
     DataError
         If the rule is unknown, if a value is outside [0, 1], or if recall both rises and falls
         (except with "bsds"). With "davis-goadrich" also if precision is 0 at a recall above 0, or
-        if false positives fall as recall rises.
+        if false positives decrease as recall rises.
 
     Examples
     --------
@@ -94,11 +95,10 @@ def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadr
 def _count_linear_area(precision: F8, recall: F8) -> float:
     """Return the area under a PR curve, by rising recall, with counts linear between its points.
 
-    The points with a recall above 0 are converted to counts for `davis_goadrich_area`. The area
-    does not depend on the number of positives, so this number is taken to be 1, which makes TP
-    equal to recall.
+    Points with a recall above 0 are converted to counts for `davis_goadrich_area`. The area does
+    not depend on the number of positives, so it is taken as 1, and TP equals recall.
 
-    Raises DataError if precision is 0 at a recall above 0, or if false positives fall along the
+    Raises DataError if precision is 0 at a recall above 0, or if false positives decrease along the
     curve by more than rounding.
     """
     has_tp = recall > 0
@@ -107,18 +107,18 @@ def _count_linear_area(precision: F8, recall: F8) -> float:
         raise DataError("precision 0 at a recall above 0: expected a precision above 0 there")
     fp = tp * (1 / p - 1)  # because precision is TP / (TP + FP)
     predicted = tp / p
-    # Where FP falls by rounding alone, it is raised to the largest FP before it
+    # Where FP decreases only by rounding, it is raised to the largest FP before it
     largest_fp_so_far = np.maximum.accumulate(fp)
     falls_by_rounding = largest_fp_so_far - fp <= _ROUNDING * predicted
     return davis_goadrich_area(tp, np.where(falls_by_rounding, largest_fp_so_far, fp), 1)
 
 
 def davis_goadrich_area(tp: ArrayLike, fp: ArrayLike, positives: float) -> float:
-    """Return the exact area under a PR curve if counts change linearly between its points.
+    """Return the exact area under a PR curve whose counts change linearly between its points.
 
-    If the first point has TP > 0, it is joined to (0, 0), so that its precision holds down to
-    recall 0. Leading points (0, FP) are kept: false positives that are ranked before all positives
-    lower the area. No area is added beyond the last point. Without points the area is 0.
+    If the first point has TP > 0, it is joined to (0, 0), so that its precision extends to recall
+    0. Leading points (0, FP) are kept: false positives ranked before all positives lower the area.
+    No area is added beyond the last point. Without points the area is 0.
 
     From point A to point B, FP = k TP + c. The integral of precision, t / ((1 + k) t + c), over t
     from TP_A to TP_B is (TP_B - TP_A) / (1 + k) - c / (1 + k)^2 ln((TP_B + FP_B) / (TP_A + FP_A)).
@@ -146,7 +146,7 @@ def davis_goadrich_area(tp: ArrayLike, fp: ArrayLike, positives: float) -> float
     c = fp_a - k * tp_a
     predicted_a = tp_a + fp_a
     predicted_b = tp_b + fp_b
-    # If A is (0, 0), c is 0, and the logarithm does not matter. The growth is then set to 1.
+    # If A is (0, 0), c is 0 and the logarithm has no effect, so the growth is set to 1
     growth = np.divide(
         predicted_b, predicted_a, out=np.ones_like(predicted_b), where=predicted_a > 0
     )
@@ -155,7 +155,7 @@ def davis_goadrich_area(tp: ArrayLike, fp: ArrayLike, positives: float) -> float
 
 
 class CurveAreas(NamedTuple):
-    """The areas under the PR and the ROC curve of one ranking. Unpacks as pr, roc."""
+    """The areas under the PR and ROC curves of one ranking. Unpacks as pr, roc."""
 
     pr: float
     roc: float
@@ -164,15 +164,15 @@ class CurveAreas(NamedTuple):
 def auccalculator_areas(
     tp: ArrayLike, fp: ArrayLike, positives: float, negatives: float, *, min_recall: float = 0.0
 ) -> CurveAreas:
-    """Return the areas, in PR and ROC space, that the program AUCCalculator computes for points.
+    """Return the areas in PR and ROC space that the program AUCCalculator computes.
 
-    Both areas are sums of trapezoids under the points, without a convex hull. Before the areas are
-    computed, the points are changed in four steps:
+    Both areas are computed by the trapezoidal rule, without a convex hull. Before that, the points
+    are changed in four steps:
 
     1. Points with TP = 0 are dropped, which is optimistic if false positives are ranked first.
     2. If the first TP is above 1, the point (1, FP/TP) is added before it.
-    3. The point (P, N), at which everything is predicted to be positive, is added at the end.
-    4. For the PR area, points are inserted at each whole TP with FP interpolated linearly, and the
+    3. The point (P, N), where everything is predicted positive, is added at the end.
+    4. For the PR area, points are inserted at each whole TP, with FP interpolated linearly, and the
        first precision is extended to recall 0.
 
     Parameters
@@ -182,7 +182,7 @@ def auccalculator_areas(
     positives, negatives : float
         P and N, the number of samples of each class.
     min_recall : float
-        The PR area covers the recall from this value to 1. The ROC area does not depend on it.
+        The PR area covers recall from this value to 1. It does not affect the ROC area.
 
     Examples
     --------
@@ -202,7 +202,7 @@ def auccalculator_areas(
     precision = np.r_[points.precision[0], points.precision]
     recall = np.r_[0.0, points.recall]
     if min_recall:
-        # Replace the points up to this recall by one point on the line between its neighbours
+        # Replace all points up to `min_recall` by one point, interpolated at `min_recall`
         precision_at_start = np.interp(min_recall, recall, precision)
         is_later = recall > min_recall
         precision = np.r_[precision_at_start, precision[is_later]]
@@ -211,9 +211,10 @@ def auccalculator_areas(
 
 
 def auc_roc(fpr: ArrayLike, tpr: ArrayLike) -> float:
-    """Return the area of the trapezoids under ROC points, in the given order.
+    """Return the area under ROC points by the trapezoidal rule.
 
-    No points are added at the ends. Without points the area is 0.
+    The points are not sorted, and no end points are added. Where FPR decreases, the area counts as
+    negative. Without points the area is 0.
 
     Parameters
     ----------
@@ -229,35 +230,34 @@ def auc_roc(fpr: ArrayLike, tpr: ArrayLike) -> float:
 
 
 def largest_precision_from(precision: F8, recall: F8, levels: F8) -> F8:
-    """Return, for each of L recall levels, the largest precision at this or a higher recall, (L,).
+    """Return the largest precision at or beyond each of L recall levels, (L,).
 
-    The points are in ascending order of recall. The precision is 0 at a level that no point
-    reaches.
+    The points are sorted by ascending recall. The precision is 0 at levels that no point reaches.
     """
-    # Entry k is the largest precision from point k on; entry K stands for levels beyond all points
+    # Entry k is the largest precision from point k on; entry K is for levels beyond all points
     largest_from = np.r_[np.maximum.accumulate(precision[::-1])[::-1], 0.0]
     return largest_from[np.searchsorted(recall, levels)]
 
 
 class AreaRow(NamedTuple):
-    """An area or average precision of a ranking as one program or paper computes it.
+    """An AP or area under the curve of a ranking, as one program or paper computes it.
 
     Parameters
     ----------
     name : str
-        The program or paper, and what it calls the number.
+        The program or paper, and its name for the value.
     space : str
         "PR" or "ROC".
     value : float
-        The number. NaN if the program gives none, for example without positives.
+        The value. NaN if the program returns none, for example without positives.
     points : str
-        What the points of the curve are, for example "per distinct score".
+        The points of the curve, for example "per distinct score".
     ties : str
         How equal scores are treated, for example "merged".
     start : str
-        Where the curve starts, at recall 0 (or at FPR 0 in ROC space).
+        Where the curve starts at recall 0 (at FPR 0 in ROC space).
     rule : str
-        How the area is summed, for example "trapezoid".
+        How the area is computed, for example "trapezoid".
 
     Examples
     --------
@@ -275,7 +275,7 @@ class AreaRow(NamedTuple):
     rule: str
 
 
-# The fields `points` and `ties` of an `AreaRow`
+# Values of the fields `points` and `ties` of an `AreaRow`
 _MERGED = "per distinct score", "merged"
 _SAMPLE = "per sample", "input order"
 _BINNED = "per threshold, even on [0, 1]", "by bin"
@@ -284,9 +284,9 @@ _LINEAR = "merged, count-linear inside"
 _FLAT = "first precision flat"
 _FLAT_OR_LOWER = f"{_FLAT}; false positives that come first count"
 _BSDS_RULE = "linear at 101 recall levels, sum / 100"
-# The names of the rows of `area_table` that are areas under a ROC curve
+# Names of the rows of `area_table` that are areas under a ROC curve
 _ROC_AREAS = "scikit-learn roc_auc_score", "VLFeat roc auc"
-# The name of each row of `area_table`, and its fields `points`, `ties`, `start` and `rule`
+# Row name in `area_table` -> its fields `points`, `ties`, `start` and `rule`
 _DESCRIPTIONS = {
     "scikit-learn average_precision_score": (*_MERGED, "none", "step"),
     "scikit-learn precision_recall_curve + auc": (*_MERGED, "(0, 1)", "trapezoid"),
@@ -313,8 +313,8 @@ def area_table(
 ) -> tuple[AreaRow, ...]:
     """Compute every variant of AP and AUC for the same labels and scores.
 
-    The variants are those of scikit-learn 1.9, torchmetrics 1.9 (read, not run), VLFeat, the PASCAL
-    VOC and COCO development kits, AUCCalculator and the BSDS benchmark.
+    The variants are those of scikit-learn 1.9, torchmetrics 1.9 (reimplemented from its source, not
+    run), VLFeat, the PASCAL VOC and COCO development kits, AUCCalculator and the BSDS benchmark.
 
     Parameters
     ----------
@@ -324,8 +324,8 @@ def area_table(
     Returns
     -------
     tuple of AreaRow
-        The same 17 rows for any data. The value of a row is NaN if there are no positives, if it is
-        a ROC area and there are no negatives, or if its program rejects the scores.
+        The same 17 rows for any data. A value is NaN if there are no positives, if its program
+        rejects the scores, or, for ROC areas, if there are no negatives.
 
     Examples
     --------
@@ -344,8 +344,8 @@ def point_areas(
 ) -> tuple[AreaRow, ...]:
     """Compute the area under points (TP, FP) by each rule that does not need the samples.
 
-    The counts must not fall along the curve. Returns one row for each rule: 9 areas under the PR
-    curve, then 2 under the ROC curve.
+    The counts must not decrease along the curve. Returns 9 rows with areas under the PR curve, then
+    2 with areas under the ROC curve.
     """
     tps, fps = check_columns("count", tp=tp, fp=fp)
     p, n = above_zero(positives, "positives"), above_zero(negatives, "negatives")
@@ -356,7 +356,7 @@ def point_areas(
     given_points = PRPoints(ratio(tps, tps + fps)[has_predictions], (tps / p)[has_predictions])
     auccalculator = auccalculator_areas(tps, fps, p, n).pr
     under_roc = trapezoids(np.r_[0, fps / n, 1], np.r_[0, tps / p, 1])
-    # The name, the rule and the value of each area
+    # Name, rule and value of each area
     pr_areas = [
         ("Davis-Goadrich, count-linear", "closed form", davis_goadrich_area(tps, fps, p)),
         ("Davis-Goadrich, achievable (ROC hull)", "closed form", achievable),
@@ -382,10 +382,13 @@ def point_areas(
 def _compute_areas(samples: Samples) -> dict[str, float]:
     """Compute the areas of `area_table` for samples, each as its program computes it.
 
-    Returns a dict from the keys of `_DESCRIPTIONS` to the areas, without those that a program does
-    not compute: all without positives, those of scikit-learn if a score is inf, and that of BSDS
-    if a score is outside [0, 1] or there is none. Without negatives, ROC areas are NaN, and PR
-    areas that need both totals are 1.
+    Returns a dict from the keys of `_DESCRIPTIONS` to areas. Some areas may be missing:
+
+    - If there are no positives, all areas are missing.
+    - If a score is inf, the areas of scikit-learn are missing, because it rejects inf.
+    - If there are no scores, or if a score is outside [0, 1], the BSDS area is missing.
+
+    If there are no negatives, ROC areas are NaN, and PR areas that need both totals are 1.
     """
     merged = rank(samples, "merge")
     if not merged.positives:
@@ -408,7 +411,7 @@ def _compute_areas(samples: Samples) -> dict[str, float]:
 
 
 def _vlfeat_areas(samples: Samples) -> dict[str, float]:
-    """Compute average precision and areas as VLFeat does, with one point for each sample."""
+    """Compute AP and areas as VLFeat does, with one point per sample."""
     ranking = rank(samples, "sample")
     curve = pr_from_ranking(ranking)
     return {
@@ -423,7 +426,7 @@ def _vlfeat_areas(samples: Samples) -> dict[str, float]:
 def _davis_goadrich_areas(ranking: Ranking) -> dict[str, float]:
     """Compute the areas of Davis and Goadrich, and of their program AUCCalculator.
 
-    There must be positives. Without negatives all areas are 1, because precision is 1 everywhere.
+    There must be positives. Without negatives, precision is 1 everywhere, so all areas are 1.
     """
     p, n = ranking.positives, ranking.negatives
     achievable = auccalculator = 1.0
@@ -438,15 +441,15 @@ def _davis_goadrich_areas(ranking: Ranking) -> dict[str, float]:
 
 
 def _is_in_unit_range(scores: F8) -> bool:
-    """Return True if all scores lie in [0, 1], and there is at least one."""
+    """Return True if there are scores and all of them are in [0, 1]."""
     return bool(scores.size and scores.min() >= 0 and scores.max() <= 1)
 
 
 def _torchmetrics_areas(samples: Samples) -> dict[str, float]:
-    """Compute average precision as torchmetrics does, in its exact and its binned form.
+    """Compute average precision as torchmetrics does, exact and binned.
 
-    Like torchmetrics, this passes all scores through a sigmoid in single precision if any of them
-    is outside [0, 1].
+    If a score is outside [0, 1], a sigmoid in single precision is applied to all scores, as in
+    torchmetrics.
     """
     if not _is_in_unit_range(samples.scores):
         with np.errstate(over="ignore"):
@@ -455,7 +458,7 @@ def _torchmetrics_areas(samples: Samples) -> dict[str, float]:
     ranking = rank(samples)
     # The binned form, here with 100 thresholds evenly spaced in [0, 1]
     precision, recall = _pr_at_thresholds(ranking, np.linspace(0, 1, 100))
-    # Recall falls from each threshold to the next higher one, and is 0 beyond the last threshold
+    # Recall decreases with rising threshold, and is 0 beyond the last threshold
     recall_fall = -np.diff(np.r_[recall, 0])
     binned = np.sum(recall_fall * precision)
     return {
@@ -465,15 +468,15 @@ def _torchmetrics_areas(samples: Samples) -> dict[str, float]:
 
 
 def _development_kit_areas(samples: Samples) -> dict[str, float]:
-    """Compute the average precisions of the PASCAL VOC and COCO development kits.
+    """Compute average precision as the PASCAL VOC and COCO development kits do.
 
-    At least one of the samples is positive.
+    At least one sample must be positive.
     """
     ranking = rank(samples, "sample", include_inf=True)  # a score of -inf ranks last
     tp, fp = ranking.tp[1:], ranking.fp[1:]  # the curve starts with the first prediction
     precision, recall = ratio(tp, tp + fp), tp / ranking.positives
     envelope = np.maximum.accumulate(precision[::-1])[::-1]
-    levels = np.linspace(0, 1, 101)  # COCO's levels, which round differently than i/100
+    levels = np.linspace(0, 1, 101)  # COCO's levels, which round differently from i/100
     return {
         "PASCAL VOC 2007 AP": auc_pr(precision, recall, rule="11-point"),
         "PASCAL VOC 2010 AP": auc_pr(envelope, recall, rule="step"),
@@ -482,13 +485,13 @@ def _development_kit_areas(samples: Samples) -> dict[str, float]:
 
 
 def _pr_at_thresholds(ranking: Ranking, thresholds: F8) -> PRPoints:
-    """Return precision and recall at T thresholds: a score at or above one is positive.
+    """Return precision and recall at T thresholds. Scores at or above a threshold are positive.
 
-    The ranking has a positive sample, and begins with the threshold inf, so that it has counts for
-    every threshold. Precision is 0 where no sample is predicted to be positive.
+    The ranking must have a positive sample, and its first threshold must be inf, so that it has
+    counts for every threshold. Precision is 0 where nothing is predicted positive.
     """
-    # The counts at a threshold are those of the smallest threshold of the ranking at or above it.
-    # The thresholds are negated because searchsorted needs an ascending order.
+    # The counts at a threshold are those of the ranking's smallest threshold at or above it.
+    # Thresholds are negated because searchsorted needs ascending order.
     point = np.searchsorted(-ranking.thresholds, -thresholds, side="right") - 1
     tp, fp = ranking.tp[point], ranking.fp[point]
     return PRPoints(ratio(tp, tp + fp), tp / ranking.positives)

@@ -1,8 +1,8 @@
 """ROC and PR space: conversion, convex hull, interpolation, dominance and crossings of curves.
 
-ROC and PR space show the same counts (TP, FP) in two ways. A straight line in ROC space is a
-straight line in counts, and a hyperbola in PR space. Therefore a curve is above another in one
-space exactly if it is in the other.
+Both spaces show the same counts (TP, FP). A straight line in ROC space is linear in the counts, and
+a hyperbola in PR space. Therefore a curve lies above another in one space exactly if it does in the
+other.
 Source: Davis and Goadrich, The relationship between precision-recall and ROC curves (2006).
 """
 
@@ -28,28 +28,28 @@ from bsdsbench.scores.ratios import defined_ratio, ratio
 Space = Literal["roc", "pr"]
 LineShape = Literal["counts", "straight"]
 Relation = Literal["first", "second", "equal", "neither"]  # which of two curves dominates
-_TOLERANCE = 1e-12  # relative differences of interpolated heights up to this are rounding
-_RATE_SLACK = 1e-9  # an FPR that exceeds 1 by no more than this comes from a rounded precision
+_TOLERANCE = 1e-12  # heights that differ by at most this, relatively, count as equal
+_RATE_SLACK = 1e-9  # an FPR above 1 by at most this is attributed to rounding of the precision
 # A curve: (fpr, tpr) in ROC space, (precision, recall) in PR space
 Curve: TypeAlias = Sequence[ArrayLike]
 
 
 class PRPoints(NamedTuple):
-    """Points of a PR curve, float64 (K,). Recall does not fall. Unpacks as precision, recall."""
+    """Points of a PR curve, float64 (K,), by rising recall. Unpacks as precision, recall."""
 
     precision: F8
     recall: F8
 
 
 class ROCPoints(NamedTuple):
-    """Points of a ROC curve, float64 (K,). Neither rate falls. Unpacks as fpr, tpr."""
+    """Points of a ROC curve, float64 (K,). Both rates are non-decreasing. Unpacks as fpr, tpr."""
 
     fpr: F8
     tpr: F8
 
 
 def roc_to_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: float) -> PRPoints:
-    """Convert ROC points to PR points. The precision at (0, 0) is 0/0, which gives NaN.
+    """Convert ROC points to PR points. The precision at (0, 0) is 0/0 and becomes NaN.
 
     Parameters
     ----------
@@ -73,14 +73,13 @@ def pr_to_roc(
 ) -> ROCPoints:
     """Convert PR points to ROC points.
 
-    The false positives of a point follow from FP = TP (1/precision - 1). At recall 0 they are
-    unknown, so the FPR is NaN. The only exception is the conventional point (recall 0, precision
-    1), which becomes (0, 0).
+    False positives are computed as FP = TP (1/precision - 1). At recall 0 they are unknown, so the
+    FPR is NaN. As an exception, the conventional point (recall 0, precision 1) becomes (0, 0).
 
     Parameters
     ----------
     precision, recall : array_like
-        Points, float64 (K,) each. Precision may be NaN at recall 0, as `roc_to_pr` returns.
+        Points, float64 (K,) each. At recall 0, precision may be NaN, as `roc_to_pr` returns it.
     positives, negatives : float
         Number of samples of each class.
 
@@ -96,7 +95,7 @@ def pr_to_roc(
     >>> pr_to_roc([0.5], [1.0], 10, 100).fpr.tolist()
     [0.1]
     """
-    # `roc_to_pr` gives a precision of NaN at recall 0, where its value does not matter here
+    # `roc_to_pr` returns precision NaN at recall 0, where its value has no effect here
     p, r = check_columns("share", precision=np.nan_to_num(precision), recall=recall)
     n_positive, n_negative = above_zero(positives, "positives"), above_zero(negatives, "negatives")
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -117,7 +116,7 @@ def pr_to_roc(
 def roc_convex_hull(fpr: ArrayLike, tpr: ArrayLike) -> ROCPoints:
     """Return the corners of the upper convex hull of ROC points, with (0, 0) and (1, 1) added.
 
-    No three corners are on a line, up to rounding. Without points the hull is the chance line.
+    No three corners are collinear, up to rounding. Without points the hull is the chance line.
 
     Parameters
     ----------
@@ -136,8 +135,8 @@ def roc_convex_hull(fpr: ArrayLike, tpr: ArrayLike) -> ROCPoints:
 def achievable_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: float) -> PRPoints:
     """Return the achievable PR curve of ROC points: their convex hull, converted to PR space.
 
-    A random mixture of the classifiers at these points can reach every point of this curve, but
-    none above it (Davis and Goadrich 2006, section 3). Without points it is the chance line.
+    Randomly mixing the classifiers at these points can reach every point of this curve, but none
+    above it (Davis and Goadrich 2006, section 3). Without points it is the chance line.
 
     Parameters
     ----------
@@ -148,8 +147,8 @@ def achievable_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: f
     -------
     PRPoints
         The corners of the hull, and a point at each whole TP between them. The first point has
-        recall 0 and the precision of the next point. The last point has recall 1 and precision
-        P/(P + N).
+        recall 0 and the precision of the next point. The last point has recall 1 and precision P/(P
+        + N).
 
     Examples
     --------
@@ -167,8 +166,8 @@ def interpolate_pr(tp: ArrayLike, fp: ArrayLike, positives: float) -> PRPoints:
     """Return the PR curve through points (TP, FP), with counts changing linearly between them.
 
     A point is added at each whole TP between two points (Davis and Goadrich 2006, section 4).
-    Leading points with TP = FP = 0 get the precision of the next point, the limit of precision
-    along the line, or 1 if there is no next point.
+    Leading points with TP = FP = 0 get the precision of the next point, which is the limit of
+    precision along the line. If there is no next point, they get 1.
 
     Parameters
     ----------
@@ -193,7 +192,7 @@ def interpolate_pr(tp: ArrayLike, fp: ArrayLike, positives: float) -> PRPoints:
         return PRPoints(tps, fps)
     predicted = tps + fps
     precision = ratio(tps, predicted)
-    n_without_predictions = int(np.count_nonzero(predicted == 0))  # the first points of the curve
+    n_without_predictions = int(np.count_nonzero(predicted == 0))  # these come first
     if n_without_predictions < tps.size:
         precision[:n_without_predictions] = precision[n_without_predictions]
     else:
@@ -202,17 +201,16 @@ def interpolate_pr(tp: ArrayLike, fp: ArrayLike, positives: float) -> PRPoints:
 
 
 class _Counts(NamedTuple):
-    """Counts along a curve, float64 (K,) each. Neither falls."""
+    """Counts along a curve, float64 (K,) each, both non-decreasing."""
 
     tp: F8
     fp: F8
 
 
 def insert_whole_tp(tp: ArrayLike, fp: ArrayLike) -> _Counts:
-    """Return the points of a curve with a point inserted at each whole TP between them.
+    """Insert a point at each whole TP between the points of a curve, with FP interpolated linearly.
 
-    The given counts must not fall along the curve. At the inserted points, FP is interpolated
-    linearly.
+    The given counts must not decrease along the curve.
     """
     tps, fps = check_columns("count", tp=tp, fp=fp)
     if tps.size == 0:
@@ -230,18 +228,18 @@ def insert_whole_tp(tp: ArrayLike, fp: ArrayLike) -> _Counts:
 
 
 class _Polyline(NamedTuple):
-    """Corners of a polyline in a plane, float64 (K,) each. x does not fall."""
+    """Corners of a polyline in a plane, float64 (K,) each, with non-decreasing x."""
 
     x: F8
     y: F8
 
 
 def _hull(x: F8, y: F8, right: float, top: float) -> _Polyline:
-    """Return the upper convex hull, from left to right, of points, (0, 0) and (right, top)."""
+    """Return the upper convex hull of points, (0, 0) and (right, top), from left to right."""
     from bsdsbench.kernels.curves import upper_hull
 
     all_x, all_y = np.r_[0, x, right], np.r_[0, y, top]
-    order = np.lexsort((all_y, all_x))  # by x, and by y where x is equal
+    order = np.lexsort((all_y, all_x))  # by x, then by y
     all_x, all_y = all_x[order], all_y[order]
     corners = np.empty(order.size, np.int64)  # filled by `upper_hull`
     n_corners = upper_hull(all_x, all_y, corners)
@@ -268,8 +266,8 @@ def dominates(
     ----------
     a, b : pair of array_like
         (fpr, tpr) in ROC space, (precision, recall) in PR space. Each array is (K,), along the
-        curve in either direction. An end point that conversion from the other space left undefined
-        (0/0) is dropped with an InputWarning.
+        curve in either direction. End points that are undefined (0/0) after conversion from the
+        other space are dropped with an InputWarning.
     space : str
         "roc" or "pr".
     within : tuple of float, float
@@ -282,8 +280,8 @@ def dominates(
     ------
     DataError
         If a PR curve has no point with a recall above 0, if FPR or recall both rises and falls
-        along a curve, if precision is 0 at a recall above 0, or if the curves have no interval in
-        common within the range.
+        along a curve, if precision is 0 at a recall above 0, or if the curves do not overlap within
+        the range.
 
     Examples
     --------
@@ -302,11 +300,10 @@ def crossings(
     within: tuple[float, float] = (0.0, 1.0),
     lines: LineShape = "counts",
 ) -> ROCPoints | PRPoints:
-    """Return the points, in their space, at which curves `a` and `b` cross, from left to right.
+    """Return the points, in the given space, at which curves `a` and `b` cross, from left to right.
 
     Curves cross where one goes from below the other to above it. Curves that only touch do not
-    cross. If they coincide for a stretch before they exchange their order, the first point of the
-    stretch is returned.
+    cross. If the curves coincide over an interval and then swap order, its first point is returned.
 
     Parameters
     ----------
@@ -328,10 +325,12 @@ def crossings(
 
 
 def relation(a: Curve, b: Curve, *, space: Space = "roc") -> Relation:
-    """Return which of two curves dominates the other; raises errors as `dominates` does.
+    """Return which of two curves dominates the other. Raises errors as `dominates` does.
 
-    "first" means that `a` is above `b` somewhere and below it nowhere, "second" the reverse,
-    "neither" that each is above the other somewhere, and "equal" that the curves do not differ.
+    - "first": `a` is above `b` somewhere and nowhere below it
+    - "second": `b` is above `a` somewhere and nowhere below it
+    - "neither": each is above the other somewhere
+    - "equal": the curves do not differ
     """
     difference = _heights(a, b, space, (0.0, 1.0), "counts").difference
     if (difference > 0).any():
@@ -342,9 +341,8 @@ def relation(a: Curve, b: Curve, *, space: Space = "roc") -> Relation:
 def _crossings_of_heights(heights: _Heights) -> _Polyline:
     """Return the points at which two polylines cross, from left to right.
 
-    They cross between two consecutive entries of `heights` at which they differ, if the other one
-    is above at the second entry. If they are equal for a stretch between these entries, the first
-    point of the stretch is the crossing.
+    They cross between two consecutive entries of `heights` with nonzero difference if the sign
+    changes. If they are equal in between, the first point of that interval is the crossing.
     """
     x, height_a, height_b, difference = heights
     sign = np.sign(difference)
@@ -354,29 +352,30 @@ def _crossings_of_heights(heights: _Heights) -> _Polyline:
             continue
         if j > i + 1:  # the polylines are equal between i and j
             crossings.append((x[i + 1], height_a[i + 1]))
-        elif x[i] == x[j]:  # one is vertical here: take the height at which it meets the other
+        elif x[i] == x[j]:  # a vertical segment: take the height at which it meets the other line
             falls = height_a[j] < height_a[i] or height_b[j] < height_b[i]
             meeting_height = min if falls else max
             crossings.append((x[i], meeting_height(height_a[i], height_b[i])))
         else:  # both are straight from i to j
-            share = difference[i] / (difference[i] - difference[j])  # of the way from i to j
+            share = difference[i] / (difference[i] - difference[j])  # fraction of the way i to j
             crossing_x = x[i] + share * (x[j] - x[i])
             crossings.append((crossing_x, height_a[i] + share * (height_a[j] - height_a[i])))
     return _Polyline(*np.array(crossings, np.float64).reshape(-1, 2).T)
 
 
 class _Heights(NamedTuple):
-    """The heights (y) of two polylines in each interval between neighbouring corners.
+    """The heights (y) of two polylines at both ends of each interval between neighbouring corners.
 
     The n positions are the ends of the compared range, and each x between them at which a curve has
-    a corner. Interval i has two entries: 2i is the height just right of position i, and 2i + 1 that
-    just left of position i + 1. Where a curve is vertical, both heights at a position differ.
+    a corner. Interval i has two entries: 2i is the height just right of position i, and 2i + 1 the
+    height just left of position i + 1. The heights left and right of a position differ where a
+    curve is vertical.
     """
 
     x: F8  # (2n - 2,): the position of each entry
     a: F8  # (2n - 2,)
     b: F8  # (2n - 2,)
-    difference: F8  # a - b, set to 0 within rounding
+    difference: F8  # a - b; 0 if equal up to rounding
 
 
 def _heights(
@@ -384,8 +383,8 @@ def _heights(
 ) -> _Heights:
     """Compute the heights of two curves, as polylines, at each x at which one of them has a corner.
 
-    `within` is the range of x, which in PR space ends at the latest where the shorter curve ends.
-    Raises DataError if it has no length or leaves [0, 1], or if `space` or `lines` is unknown.
+    `within` is the range of x. In PR space it is cut where the shorter curve ends. Raises DataError
+    if the range is empty or leaves [0, 1], or if `space` or `lines` is unknown.
     """
     given_word(space, "space", get_args(Space))
     given_word(lines, "lines", get_args(LineShape))
@@ -403,18 +402,18 @@ def _heights(
     largest_height = max(float(np.abs(heights_a).max()), float(np.abs(heights_b).max()))
     difference = heights_a - heights_b
     difference[np.abs(difference) <= _TOLERANCE * max(1.0, largest_height)] = 0
-    x_of_entries = np.repeat(grid, 2)[1:-1]  # each position twice, the first and last once
+    x_of_entries = np.repeat(grid, 2)[1:-1]  # each position twice, except the first and last
     return _Heights(x_of_entries, heights_a, heights_b, difference)
 
 
 def _both_limits(line: _Polyline, grid: F8) -> F8:
     """Return the heights of a polyline just right and just left of each of n ascending positions.
 
-    The result has the order of `_Heights`, (2n - 2,): just right of position 0, just left of
-    position 1, just right of position 1, and so on to just left of the last position.
+    The result (2n - 2,) is ordered as in `_Heights`: right of position 0, left of position 1, right
+    of position 1, ..., left of the last position.
     """
     interpolated = np.interp(grid, line.x, line.y)
-    # First and last of the corners at a position; they differ where the line is vertical
+    # First and last corner at a position; they differ where the line is vertical
     first = np.searchsorted(line.x, grid, side="left")
     last = np.searchsorted(line.x, grid, side="right") - 1
     from_left = np.where(line.x[first] == grid, line.y[first], interpolated)
@@ -424,9 +423,9 @@ def _both_limits(line: _Polyline, grid: F8) -> F8:
 
 
 def _roc_polyline(curve: Curve) -> _Polyline:
-    """Return a ROC curve, in either direction, as a polyline of FPR and TPR from (0, 0) to (1, 1).
+    """Return a ROC curve, given in either direction, as a polyline from (0, 0) to (1, 1).
 
-    End points whose FPR conversion to ROC space left undefined (NaN) are dropped with a warning.
+    End points with undefined FPR (NaN, from a conversion to ROC space) are dropped with a warning.
     Raises DataError if FPR both rises and falls, or is outside [0, 1].
     """
     fpr, tpr = without_undefined_ends(curve[0], curve[1], "fpr")
@@ -437,14 +436,16 @@ def _roc_polyline(curve: Curve) -> _Polyline:
 
 
 def _pr_polyline(curve: Curve, lines: LineShape) -> _Polyline:
-    """Return a PR curve, in either direction, as a polyline on which higher is better.
+    """Return a PR curve, given in either direction, as a polyline on which higher is better.
 
-    With lines="straight", x is recall and y is precision; points with recall 0 become one point of
-    the precision at the next higher recall. With lines="counts", y is -FP/P for P positives, so
-    that TP and FP are interpolated linearly; points with recall 0 become the point (0, 0).
+    - With lines="straight", x is recall and y is precision. Points with recall 0 are replaced by
+      one point, with the precision at the next higher recall.
+    - With lines="counts", TP and FP are interpolated linearly instead of precision. x is recall and
+      y is -FP/P, where P is the number of positives. Points with recall 0 are replaced by (0, 0).
 
-    End points of undefined precision (NaN) are dropped with a warning. Raises DataError if recall
-    both rises and falls or exceeds 1, or if no point has a recall and a precision above 0.
+    End points with undefined precision (NaN, from a conversion to PR space) are dropped with a
+    warning. Raises DataError if recall both rises and falls or exceeds 1, if no point has a recall
+    above 0, or if the precision of such a point is not above 0.
     """
     precision, recall = without_undefined_ends(curve[0], curve[1], "precision")
     recall, precision = _from_left_to_right(
@@ -464,13 +465,13 @@ def _pr_polyline(curve: Curve, lines: LineShape) -> _Polyline:
 
 
 def _from_left_to_right(x: F8, y: F8) -> _Polyline:
-    """Return points in the given order, or reversed if the last one lies left of the first."""
+    """Return the points, reversed if the last one lies left of the first."""
     if x.size and x[0] > x[-1]:
         return _Polyline(x[::-1], y[::-1])
     return _Polyline(x, y)
 
 
 def _check_left_to_right(x: F8, name: str) -> None:
-    """Raise DataError if a coordinate, which starts at 0, falls along the curve or exceeds 1."""
+    """Raise DataError if x, which starts at 0, decreases along the curve or exceeds 1."""
     if (np.diff(x) < 0).any() or x[-1] > 1:
         raise DataError(f"{name}: expected 0..1, not turning back")

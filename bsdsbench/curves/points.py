@@ -1,4 +1,4 @@
-"""Points of a curve in PR and ROC space, from rates, counts, any curve, or fractional targets."""
+"""Points of a curve in PR and ROC space, from rates, counts, other curves or fractional targets."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ class CurvePoints(TabularCurve):
     Parameters
     ----------
     precision, tpr, fpr, thresholds : array
-        float64 (T,), ordered by the number of predictions, fewest first.
+        float64 (T,), from the fewest predictions to the most.
     positives, negatives : float
-        Total of each class. NaN if unknown.
+        Number of samples of each class. NaN if unknown.
 
     Examples
     --------
@@ -73,9 +73,9 @@ class CurvePoints(TabularCurve):
     def of_rates(
         cls, fpr: ArrayLike, tpr: ArrayLike, positives: float = np.nan, negatives: float = np.nan
     ) -> CurvePoints:
-        """Build points from rates (T,), sorted by FPR, then by TPR.
+        """Build the curve from rates (T,) in any order. The points are sorted by FPR, then TPR.
 
-        Thresholds are NaN, and so is precision if a total is unknown (NaN). Raises ShapeError if
+        Thresholds are NaN. Precision is NaN if a class total is unknown (NaN). Raises ShapeError if
         the lengths differ, and DataError if a rate or a total is out of range.
         """
         x, y = check_columns("share", fpr=fpr, tpr=tpr)
@@ -98,7 +98,7 @@ class CurvePoints(TabularCurve):
     def of_counts(
         cls, tp: ArrayLike, fp: ArrayLike, positives: float, negatives: float
     ) -> CurvePoints:
-        """Build points from counts (T,), sorted by FPR, then by TPR.
+        """Build the curve from counts (T,) in any order. The points are sorted by FPR, then TPR.
 
         Raises ShapeError if the lengths differ, and DataError if a count is below 0 or exceeds the
         total of its class.
@@ -109,7 +109,7 @@ class CurvePoints(TabularCurve):
 
     @property
     def recall(self) -> F8:
-        """The true positive rate under its other name, float64 (T,)."""
+        """The true positive rate, float64 (T,)."""
         return self.tpr
 
     @property
@@ -119,24 +119,24 @@ class CurvePoints(TabularCurve):
 
     @property
     def tp(self) -> F8:
-        """The numbers of true positives, float64 (T,). NaN if the total is unknown."""
+        """True positives, float64 (T,). NaN if `positives` is unknown."""
         return counts_from_rates(self.tpr, self.positives)
 
     @property
     def fp(self) -> F8:
-        """The numbers of false positives, float64 (T,). NaN if the total is unknown."""
+        """False positives, float64 (T,). NaN if `negatives` is unknown."""
         return counts_from_rates(self.fpr, self.negatives)
 
     @property
     def is_curve(self) -> bool:
-        """True if no rate falls from one point to the next, so that lines may join the points."""
+        """True if neither rate decreases from point to point, so that lines may join the points."""
         return not ((np.diff(self.tpr) < 0) | (np.diff(self.fpr) < 0)).any()
 
     @property
     def auc(self) -> float:
-        """The area of the trapezoids under the ROC points, with (0, 0) and (1, 1) added.
+        """Area under the ROC points by the trapezoidal rule, with (0, 0) and (1, 1) added.
 
-        It is NaN if the points are not a curve, see `is_curve`.
+        It is NaN if the points do not form a curve, see `is_curve`.
         """
         if not self.is_curve:
             return float("nan")
@@ -144,10 +144,10 @@ class CurvePoints(TabularCurve):
 
     @property
     def area(self) -> float:
-        """The area under the PR curve by `davis_goadrich_area`.
+        """Area under the PR curve by `davis_goadrich_area`.
 
-        It is NaN if there are no points, if a total is unknown, or if the points are not a curve,
-        see `is_curve`.
+        It is NaN if there are no points, if a class total is unknown, or if the points do not form
+        a curve, see `is_curve`.
         """
         if not self.is_curve or np.isnan(self.tp + self.fp).any() or not self.tpr.size:
             return float("nan")
@@ -161,7 +161,7 @@ class CurvePoints(TabularCurve):
     def hull(self) -> CurvePoints:
         """Return the corners of the upper convex hull in ROC space.
 
-        If a rate is NaN there is no hull, and all points are returned.
+        If a rate is NaN, the hull is undefined and the curve itself is returned.
         """
         if np.isnan(self.fpr + self.tpr).any():
             return self
@@ -169,9 +169,9 @@ class CurvePoints(TabularCurve):
         return CurvePoints.of_rates(*corners, self.positives, self.negatives)
 
     def with_between(self) -> CurvePoints:
-        """Return the points, with a point added at each whole TP between two of them.
+        """Return the curve with a point added at each whole TP between two points.
 
-        Raises DataError if the totals are unknown.
+        Raises DataError if a class total is unknown.
         """
         check_totals(self)
         tp, fp = insert_whole_tp(self.tp, self.fp)
@@ -182,13 +182,13 @@ AnyCurve = PRResult | ROCResult | CurvePoints | ROCPoints | PRPoints | PRCurve
 
 
 def to_space(curve: AnyCurve, axes: AxesKind) -> PRResult | ROCResult | CurvePoints | PRCurve:
-    """Convert a curve to an object that can be drawn on these axes, with its points in order.
+    """Convert a curve to an object that can be drawn on the given axes, with its points in order.
 
-    "pr" axes need precision and recall, "roc" and "det" axes TPR and FPR. PRPoints become
-    CurvePoints without FPR and totals.
+    "pr" axes need precision and recall; "roc" and "det" axes need TPR and FPR. PRPoints become
+    CurvePoints without FPR and class totals.
 
     Raises DataError if `curve` is not a single curve of this package, or if the conversion needs
-    class totals that the curve does not have.
+    class totals that it does not have.
     """
     if axes != "pr":
         return _with_rates(curve)
@@ -208,16 +208,16 @@ def to_space(curve: AnyCurve, axes: AxesKind) -> PRResult | ROCResult | CurvePoi
 
 
 def check_totals(points: CurvePoints) -> None:
-    """Raise DataError if there are points but the total of a class is unknown."""
+    """Raise DataError if there are points but a class total is unknown."""
     if points.tpr.size and math.isnan(points.positives + points.negatives):
         raise _missing_totals()
 
 
 def _with_rates(curve: AnyCurve) -> ROCResult | CurvePoints:
-    """Convert a curve to an object with TPR and FPR, with its points along the curve.
+    """Convert a curve to an object with TPR and FPR, with its points in order.
 
-    A PRResult becomes the ROCResult of the same counts. Raises DataError for a PRCurve and for
-    PRPoints, because FPR needs the number of negatives, and for anything that is not a curve.
+    A PRResult becomes the ROCResult of the same counts. Raises DataError for PRCurve and PRPoints,
+    whose FPR needs the number of negatives, and for objects that are not curves.
     """
     if isinstance(curve, ROCResult):
         return along_curve(curve)
@@ -235,10 +235,9 @@ def _with_rates(curve: AnyCurve) -> ROCResult | CurvePoints:
 class Meeting(NamedTuple):
     """Which of two curves lies above the other, and the points at which they cross.
 
-    - relation: "first" or "second" names the curve that is above the other somewhere and below it
-      nowhere. "neither" means that each is above the other somewhere, "equal" that they do not
-      differ
-    - places: the crossings from left to right. If they were computed in PR space, their FPR is NaN
+    - relation: "first" or "second" is the curve that is above the other somewhere and nowhere below
+      it; "neither" if each is above the other somewhere; "equal" if they do not differ
+    - places: the crossings from left to right. Their FPR is NaN if they were computed in PR space
     """
 
     relation: Relation
@@ -249,7 +248,7 @@ def meeting(a: CurvePoints, b: CurvePoints, axes: AxesKind = "roc") -> Meeting:
     """Determine which of two curves lies above the other, and where they cross.
 
     If axes="pr" and the class totals of the curves differ, the curves are compared in PR space.
-    Otherwise they are compared in ROC space, extended to (0, 0) and (1, 1): with equal totals both
+    Otherwise they are compared in ROC space, extended to (0, 0) and (1, 1). With equal totals, both
     spaces give the same relation (Davis and Goadrich 2006, theorem 3.2).
 
     Raises DataError if FPR or recall both rises and falls along a curve, or if a class is missing.
@@ -274,13 +273,13 @@ def meeting(a: CurvePoints, b: CurvePoints, axes: AxesKind = "roc") -> Meeting:
 
 
 def _defined_pr_points(curve: CurvePoints) -> PRPoints:
-    """Return precision and recall at the points whose precision is not NaN."""
+    """Return precision and recall of the points with defined precision."""
     is_defined = ~np.isnan(curve.precision)
     return PRPoints(curve.precision[is_defined], curve.recall[is_defined])
 
 
 def points_of(curve: AnyCurve) -> CurvePoints:
-    """Convert a curve to CurvePoints. Raises DataError if it only has precision and recall."""
+    """Convert a curve to CurvePoints. Raises DataError if it has only precision and recall."""
     roc = _with_rates(curve)
     if isinstance(roc, CurvePoints):
         return roc
@@ -303,12 +302,12 @@ def _from_pr_points(points: PRPoints) -> CurvePoints:
 
 
 def _ranking(curve: PRResult | ROCResult) -> Ranking:
-    """Return the counts of a curve as a ranking whose ties are merged."""
+    """Return the counts of a curve as a Ranking with merged ties."""
     return Ranking(curve.thresholds, curve.tp, curve.fp, curve.positives, curve.negatives)
 
 
 def _missing_totals() -> DataError:
-    """Return the error of a conversion that needs the unknown class totals."""
+    """Return the error for a conversion that needs unknown class totals."""
     return DataError(
         "points of one space, expected the totals of the classes for the other",
         fix=[Setting("num_positives", ...), Setting("num_negatives", ...)],
@@ -317,7 +316,7 @@ def _missing_totals() -> DataError:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ThresholdCurve(CurvePoints):
-    """Precision, TPR and FPR at each of T falling thresholds; see `threshold_curve`.
+    """Precision, TPR and FPR at T descending thresholds; see `threshold_curve`.
 
     Examples
     --------
@@ -336,32 +335,33 @@ def threshold_curve(
 ) -> ThresholdCurve:
     """Compute precision, TPR and FPR at quantiles of the scores, as Schroedl's prec_rec does.
 
-    Quantiles follow Hazen's rule: the k-th smallest of m scores is the quantile (k - 0.5)/m,
-    quantiles between two scores are interpolated linearly, and those beyond the ends are the
-    smallest and the largest score. A quantile is often the midpoint of two scores, so the highest
+    Quantiles follow Hazen's rule: the k-th smallest of m scores is the quantile (k - 0.5)/m.
+    Quantiles between two scores are interpolated linearly, and those beyond the ends are the
+    smallest and largest score. A quantile is often the midpoint of two scores, so the highest
     scores may exceed all thresholds. No point without predictions is added.
 
     Parameters
     ----------
     targets : array_like
-        (n,), the positive fraction of each row, clipped to [0, 1]. With instance_count, the number
-        of positives in each row, reduced to the row's count if it is larger.
+        (n,), the positive fraction of each row, clipped to [0, 1]. If instance_count is given, the
+        number of positives in each row, limited to the row's instance count.
     scores : array_like
         (n,), finite.
     num_thresholds : int or None
         T: the thresholds are the quantiles i/T, i = 1 .. T-1, and the smallest score, without
-        duplicates. The default is the number of distinct scores, but at most 100. With 0 or 1 the
-        smallest score is the only threshold.
+        duplicates. The default is the number of distinct scores, but at most 100. If it is 0 or 1,
+        the smallest score is the only threshold.
     instance_count : array_like or None
         Number of instances in each row, one number or (n,). The default is 1.
     strict : bool
-        True predicts rows with score > threshold and omits the smallest score as a threshold, as in
-        the copy of section 6.3 of the 2013 note. False predicts rows with score >= threshold.
+        If False, rows with score >= threshold are predicted positive. If True, rows with score >
+        threshold are, and the smallest score is not a threshold (as in the copy in section 6.3 of
+        the 2013 note).
 
     Returns
     -------
     ThresholdCurve
-        Points by falling threshold. TPR is NaN without positives, FPR without negatives. Without
+        Points by descending threshold. TPR is NaN without positives, FPR without negatives. Without
         rows there are no points.
 
     Examples
@@ -385,7 +385,7 @@ def threshold_curve(
         positive_instances = np.minimum(positive_instances, instances)
     thresholds = _schroedl_thresholds(s, num_thresholds, with_smallest=not strict)
     by_falling_score = np.argsort(-s, kind="stable")
-    # How many rows, in the order of falling scores, are predicted at each threshold
+    # The number of rows predicted positive at each threshold, in order of falling score
     n_predicted_rows = np.searchsorted(
         -s[by_falling_score], -thresholds, side="left" if strict else "right"
     )
@@ -405,12 +405,13 @@ def threshold_curve(
 
 
 def _schroedl_thresholds(scores: F8, num_thresholds: int | None, with_smallest: bool) -> F8:
-    """Return the distinct thresholds at which Schroedl's prec_rec counts, in descending order.
+    """Return the distinct thresholds of Schroedl's prec_rec, in descending order.
 
     They are the quantiles i / num_thresholds, i = 1 .. num_thresholds - 1, and the smallest score
-    if `with_smallest`. None takes the number of distinct scores, but at most 100.
+    if `with_smallest`. If `num_thresholds` is None, it is the number of distinct scores, at most
+    100.
 
-    Raises DataError if `num_thresholds` is not a whole number of 0 or more.
+    Raises DataError if `num_thresholds` is not a non-negative integer.
     """
     distinct = np.unique(scores)
     if num_thresholds is None:
@@ -422,19 +423,18 @@ def _schroedl_thresholds(scores: F8, num_thresholds: int | None, with_smallest: 
 
 
 def _hazen_quantiles(values: F8, n: int) -> F8:
-    """Return the quantiles 1/n, 2/n .. (n - 1)/n of values by Hazen's rule, ascending.
+    """Return the quantiles 1/n, 2/n .. (n - 1)/n of the values by Hazen's rule, ascending.
 
-    By this rule, quantile q of m sorted values lies at the index q m - 1/2, between the values at
-    the whole indices around it. Indices below 0 are taken as 0.
+    Quantile q of m sorted values is at index q m - 1/2, interpolated between the neighbouring
+    values. Indices below 0 count as 0. Without values, the result is empty.
 
-    A quantile that falls on a value equals it exactly, which numpy does not guarantee. Without
-    values there are no quantiles.
+    A quantile that falls on a value equals it exactly, which numpy does not guarantee.
     """
     m = values.size
     if m == 0:
         return np.empty(0)
     ordered = np.sort(values)
-    # The index m i / n - 1/2 of quantile i/n is held as a whole number of steps of 1/(2 n)
+    # The index m i / n - 1/2 of quantile i/n, as an integer multiple of 1/(2 n)
     index_in_steps = np.maximum(2 * m * np.arange(1, n) - n, 0)
     left, steps_beyond_left = np.divmod(index_in_steps, 2 * n)
     right = np.minimum(left + 1, m - 1)

@@ -2,17 +2,18 @@
 
 Let P and N be the numbers of positives and negatives, and TP and FP the numbers of positives and
 negatives whose score is at or above a threshold. Then recall = TPR = TP/P, FPR = FP/N, precision =
-TP/(TP + FP). At the first point of a curve nothing is predicted.
+TP/(TP + FP). At the first point of a curve, nothing is predicted positive.
 
 ties="merge" makes one point per distinct score, as scikit-learn does. The curve and its areas
 depend on the scores alone. 0/0 is NaN, and the precision of the first point is 1.
 
-ties="sample" is VLFeat's rule: one point per sample, with equal scores in the given order, which
-then changes curve and areas (a constant score has ROC area 0 or 1). Ratios have VLFeat's floor
-e = 1e-10: TP/max(P, e), max(TP, e)/max(TP + FP, e).
+ties="sample" is VLFeat's rule: one point per sample, with equal scores in the given order. This
+order then changes the curve and its areas (with constant scores, the ROC area can be 0 or 1).
+Denominators, and TP in precision, have VLFeat's floor e = 1e-10: TP/max(P, e), max(TP, e)/max(TP +
+FP, e).
 
-VLFeat itself differs from ties="sample" in two cases: if a class is missing, its areas are 0 or 1
-instead of NaN, and if there is no equal error rate, its threshold is 0 instead of NaN.
+VLFeat itself differs from ties="sample" in two cases. If a class is missing, its areas are 0 or 1
+instead of NaN. If there is no equal error rate, its threshold is 0 instead of NaN.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ from bsdsbench.curves.samples import LabelReading, Ranking, Ties, rank, read_onl
 from bsdsbench.errors import DataError
 from bsdsbench.tables.result_object import TabularCurve
 
-# The axes of a ROC curve, x before y: the four variants of VLFeat, and four with swapped axes
+# The axes of a ROC curve, x before y: VLFeat's four variants, then the same with swapped axes
 Variant = Literal["fptp", "tntp", "tptn", "fpfn", "tpfp", "tnfn", "fntn", "fnfp"]
 VARIANTS = get_args(Variant)
-# The rates of the axes, and the names by which `parse_variant` knows them
+# The rate on an axis -> the names that `parse_variant` accepts for it
 RATE_NAMES = {
     "tp": ("true positive rate", "tpr", "recall", "sensitivity", "hit rate"),
     "fp": ("false positive rate", "fpr", "fall out", "false alarm rate"),
@@ -50,11 +51,11 @@ class PRResult(TabularCurve):
     Parameters
     ----------
     recall, precision, thresholds : array
-        float64 (K,), by falling threshold. The first point has no predictions.
+        float64 (K,), by descending threshold. At the first point nothing is predicted positive.
     tp, fp : array
         int64 (K,), true and false positives at each threshold.
     auc : float
-        Area of the trapezoids under the points. The curve is not extended to recall 1.
+        Area under the points by the trapezoidal rule. The curve is not extended to recall 1.
     ap : float
         Average precision: the sum over points of precision times the rise of recall.
     ap_11 : float
@@ -92,7 +93,7 @@ class ROCResult(TabularCurve):
     Parameters
     ----------
     tpr, fpr, thresholds : array
-        float64 (K,), by falling threshold. The first point has no predictions.
+        float64 (K,), by descending threshold. At the first point nothing is predicted positive.
     tp, fp : array
         int64 (K,), true and false positives at each threshold.
     auc : float
@@ -102,7 +103,7 @@ class ROCResult(TabularCurve):
     plot : str
         X axis, then y axis: "fptp", "tntp", "tptn", "fpfn", "tpfp", "tnfn", "fntn" or "fnfp".
     positives, negatives : int
-        The totals that the rates use.
+        The class totals used for the rates.
 
     Examples
     --------
@@ -125,7 +126,7 @@ class ROCResult(TabularCurve):
 
     @property
     def tnr(self) -> F8:
-        """The rate of true negatives, 1 - fpr, float64 (K,)."""
+        """The true negative rate, 1 - fpr, float64 (K,)."""
         return 1 - self.fpr
 
     @property
@@ -152,8 +153,8 @@ def pr(
 ) -> PRResult:
     """Compute the precision-recall curve, its area, AP and 11-point AP, as VLFeat's vl_pr does.
 
-    Without positives all numbers are NaN. Without negatives precision is 1. If a class is missing,
-    an InputWarning is given.
+    Without positives, auc, ap and ap_11 are NaN. Without negatives, precision is 1. If a class is
+    missing, an InputWarning is given.
 
     Parameters
     ----------
@@ -168,8 +169,8 @@ def pr(
         - "auto": 0 and 1 are read as "binary"; -1 and 1, with or without 0, as "sign". Other labels
           raise DataError
         - "binary": 0 is negative, and any other label is positive
-        - "sign": labels above 0 are positive, labels below 0 negative, and samples of label 0 are
-          left out
+        - "sign": labels above 0 are positive, labels below 0 negative, and samples with label 0 are
+          ignored
         - "larger": the larger of two distinct labels, such as 1 and 2, is positive
     interpolate : bool
         Replace each precision by the largest precision at this or a higher recall.
@@ -180,11 +181,11 @@ def pr(
         Class totals to use instead of the numbers of samples. A total below the number of samples
         gives an InputWarning. Whole floats such as 1e4 are accepted.
     include_inf : bool or None
-        True ranks samples of score -inf last. False never retrieves them, as in VLFeat. The default
-        is False with ties="sample", and True otherwise.
+        If True, samples with score -inf rank last. If False, they are never retrieved, as in
+        VLFeat. The default is False with ties="sample", otherwise True.
     stable : bool
-        Drop the first point and return the arrays in input order, with NaN (-1 in counts) for
-        samples that are never retrieved. The summary numbers do not change.
+        If True, drop the first point and return the arrays in input order, with NaN (-1 in counts)
+        for samples that are never retrieved. The summary numbers do not change.
 
     Raises
     ------
@@ -215,7 +216,8 @@ def roc(
 ) -> ROCResult:
     """Compute the ROC curve, its area and its equal error rate, as VLFeat's vl_roc does.
 
-    If a class is missing, the area and the equal error rate are NaN. Raises and warns as `pr` does.
+    If a class is missing, the area and the equal error rate are NaN. Errors and warnings are those
+    of `pr`.
 
     Parameters
     ----------
@@ -257,7 +259,7 @@ def det(
     """Compute the DET curve: miss rate (fnr) over false alarm rate (fpr), as VLFeat's vl_det does.
 
     All points from (fpr 0, fnr 1) on are kept. scikit-learn's det_curve drops points at both ends
-    and runs in the opposite direction. Missing classes and errors are treated as in `roc`.
+    and runs in the opposite direction. Missing classes and errors are handled as in `roc`.
 
     Parameters
     ----------
@@ -277,7 +279,7 @@ def det(
 
 
 def trapezoids(x: F8, y: F8) -> float:
-    """Return the area under the polyline through points; where x falls, it counts as negative."""
+    """Return the area under a polyline by the trapezoidal rule; negative where x decreases."""
     return float(np.sum(np.diff(x) * (y[1:] + y[:-1])) / 2)
 
 
@@ -286,8 +288,8 @@ def pr_from_ranking(
 ) -> PRResult:
     """Compute the PR curve and its areas from the counts at each threshold.
 
-    `interpolate` and `prior` are the options interpolate and normalize_prior of `pr`. The areas are
-    NaN without positives. Raises DataError if `prior` is outside [0, 1].
+    `interpolate` is as in `pr`, and `prior` is its `normalize_prior`. Without positives, the areas
+    are NaN. Raises DataError if `prior` is outside [0, 1].
     """
     p, n = ranking.positives, ranking.negatives
     tp = ranking.tp.astype(np.float64)
@@ -307,19 +309,19 @@ def pr_from_ranking(
 
 
 def _rate(ranking: Ranking, counts: NDArray[Any], total: int) -> F8:
-    """Return the TPR or the FPR at each point of a ranking: the counts divided by their total.
+    """Return counts divided by the total of their class, which is the TPR or FPR at each point.
 
-    If the class has no samples, the rate is NaN, but 0 with ties="sample", as in VLFeat.
+    If the class is empty, the rates are NaN or, with ties="sample", 0 as in VLFeat.
     """
     missing_total = _FLOOR if ranking.ties == "sample" else np.nan
     return counts / (total or missing_total)
 
 
 def _precision(ranking: Ranking, tp: F8, prior: float | None) -> F8:
-    """Return the precision at each point of a ranking; 1 where nothing is predicted.
+    """Return the precision at each point of a ranking. It is 1 where nothing is predicted positive.
 
-    `tp` is `ranking.tp` as float64. With a `prior`, positives weigh prior/P each, and negatives
-    (1 - prior)/N. Raises DataError if it is outside [0, 1].
+    `tp` is `ranking.tp` as float64. If `prior` is given, each positive has the weight prior/P, and
+    each negative (1 - prior)/N. Raises DataError if it is outside [0, 1].
     """
     fp = ranking.fp.astype(np.float64)
     if prior is not None:
@@ -330,7 +332,7 @@ def _precision(ranking: Ranking, tp: F8, prior: float | None) -> F8:
     predicted = np.add(tp, fp, out=fp)  # in place, which saves memory for many samples
     if ranking.ties == "sample":  # as in VLFeat
         return np.maximum(tp, _FLOOR) / np.maximum(predicted, _FLOOR)
-    n_without_predictions = np.searchsorted(predicted, 0, "right")  # the first points of the curve
+    n_without_predictions = np.searchsorted(predicted, 0, "right")  # these points come first
     with np.errstate(invalid="ignore"):
         precision = np.divide(tp, predicted, out=predicted)
     precision[:n_without_predictions] = 1
@@ -338,12 +340,12 @@ def _precision(ranking: Ranking, tp: F8, prior: float | None) -> F8:
 
 
 def _eleven_point_ap(tp: I8, precision: F8, positives: int) -> float:
-    """Return the mean, over recall levels 0, 0.1 .. 1, of the largest precision from there on.
+    """Return the mean over recall levels 0, 0.1 .. 1 of the largest precision at or beyond each.
 
-    The points are in ascending order of recall. A level that the curve does not reach counts as 0.
+    The points are sorted by ascending recall. A level that the curve does not reach counts as 0.
     """
-    # The smallest TP with a recall of i/10 or more is i P / 10, rounded up. It is computed in whole
-    # numbers, so that rounding errors cannot miss a level.
+    # The smallest TP with a recall of at least i/10 is i P / 10, rounded up. Integer arithmetic
+    # ensures that no level is missed by rounding errors.
     smallest_tp = -(-np.arange(11) * positives // 10)
     first_point = np.searchsorted(tp, smallest_tp)  # at each level
     first_point = first_point[first_point < tp.size]
@@ -355,8 +357,8 @@ def _eleven_point_ap(tp: I8, precision: F8, positives: int) -> float:
 def roc_from_ranking(ranking: Ranking, plot: Variant = "fptp") -> ROCResult:
     """Compute the ROC curve, its area and its equal error rate from the counts at each threshold.
 
-    Without positives or without negatives, the area and the equal error rate are NaN. Raises
-    DataError if `plot`, the axes of the area as in `roc`, is not one of VARIANTS.
+    If a class is missing, the area and the equal error rate are NaN. `plot` gives the axes of the
+    area, as in `roc`. Raises DataError if it is not in VARIANTS.
     """
     given_word(plot, "plot", VARIANTS)
     p, n = ranking.positives, ranking.negatives
@@ -377,13 +379,13 @@ class _EqualError(NamedTuple):
 
 
 def _find_equal_error(tpr: F8, fpr: F8, thresholds: F8) -> _EqualError:
-    """Find the error rate at which a ROC curve, by falling threshold, crosses the line TPR = TNR.
+    """Find where a ROC curve, by descending threshold, crosses the line TPR = TNR.
 
     The crossing lies between the last point with TPR < TNR and the next point. If only one rate
-    changes there, the error is 1 minus the other rate; otherwise both are interpolated linearly.
-    Error rate and threshold are NaN if TPR < TNR at all points.
+    changes there, the error rate is 1 minus the other rate. If both change, they are interpolated
+    linearly. Error rate and threshold are NaN if TPR < TNR at all points.
     """
-    # TPR rises and TNR falls along the curve, so bisection finds the first point with TPR >= TNR
+    # TPR rises and TNR falls along the curve: bisect to find the first point with TPR >= TNR
     after = bisect_left(range(tpr.size), True, key=lambda k: 1 - fpr[k] <= tpr[k])
     if after == tpr.size:
         return _EqualError(np.nan, np.nan)
@@ -402,19 +404,19 @@ def _find_equal_error(tpr: F8, fpr: F8, thresholds: F8) -> _EqualError:
 
 
 def _roc_area(ranking: Ranking, plot: Variant) -> float:
-    """Return the area under a ROC curve on the axes `plot`, as `roc` defines it.
+    """Return the area under a ROC curve on the axes `plot`, as defined in `roc`.
 
-    Neither class may be missing. All four possible areas follow from the area under the points (FP,
-    TP). It is summed in whole numbers, so that nothing is rounded before the final divisions.
+    Neither class may be missing. All four areas follow from the area under the points (FP, TP),
+    which is summed in integers, so that nothing is rounded before the final divisions.
     """
     p, n = ranking.positives, ranking.negatives
     last_tp, last_fp = int(ranking.tp[-1]), int(ranking.fp[-1])
-    # Python's integers, held as objects, where int64 would overflow
+    # Use Python integers (dtype object) where int64 would overflow
     integer = object if last_tp * last_fp >= 2**63 else np.int64
     fp_rise = np.diff(ranking.fp).astype(integer, copy=False)
     tp = ranking.tp.astype(integer, copy=False)
-    # Twice the area of the trapezoids under (FP, TP). With ties="sample", TP and FP never rise
-    # together, so that the trapezoids are VLFeat's rectangles.
+    # Twice the area under (FP, TP) by the trapezoidal rule. With ties="sample", TP and FP never
+    # rise together, so the trapezoids are VLFeat's rectangles.
     twice_area = int(np.dot(tp[1:], fp_rise)) + int(np.dot(tp[:-1], fp_rise))
     area_of_fpr = (2 * last_tp * last_fp - twice_area) / (2 * p * n)  # summed along TPR
     area_by_rate_of_y = {
@@ -428,11 +430,11 @@ def _roc_area(ranking: Ranking, plot: Variant) -> float:
 
 
 def parse_variant(name: str) -> Variant:
-    """Read the axes of a ROC plot from a text such as "fptp" or "TPR over FPR".
+    """Parse the axes of a ROC plot from a string such as "fptp" or "TPR over FPR".
 
-    The text is either a value of the option `plot` of `roc`, such as "fptp" (x before y), or two
-    names of rates in RATE_NAMES joined by "over", "against", "versus" or "vs" (y before x). Upper
-    and lower case are the same. Raises DataError if it is neither.
+    The string is either a value of the option `plot` of `roc`, such as "fptp" (x before y), or two
+    names from RATE_NAMES joined by "over", "against", "versus" or "vs" (y before x). Case is
+    ignored. Raises DataError if it is neither.
 
     >>> parse_variant("FPTP"), parse_variant("recall over false positive rate")
     ('fptp', 'fptp')
@@ -451,11 +453,10 @@ def parse_variant(name: str) -> Variant:
 
 
 def along_curve(curve: _C) -> _C:
-    """Return a curve with its points by falling threshold, from the point without predictions on.
+    """Return a curve with its points by descending threshold, starting without predictions.
 
-    This changes only a curve in the input order of the samples, as `pr` and `roc` return it with
-    stable=True: samples that are never retrieved (counts of -1) are dropped, and the first point is
-    added.
+    Only curves in input order of the samples, made by `pr` or `roc` with stable=True, are changed:
+    samples that are never retrieved (counts of -1) are dropped, and the first point is added.
     """
     starts_without_predictions = curve.tp.size > 0 and curve.tp[0] == curve.fp[0] == 0
     if curve.tp.size == 0 or starts_without_predictions:
@@ -464,7 +465,7 @@ def along_curve(curve: _C) -> _C:
     order = order[curve.tp[order] >= 0]
     arrays: dict[str, Any] = {}
     for name, values in curve.points().items():
-        # At the first point counts and rates are 0, except for the threshold and the precision
+        # At the first point, counts and rates are 0, precision is 1 and the threshold is inf
         first = 0.0
         if name == "thresholds":
             first = np.inf
@@ -477,7 +478,7 @@ def along_curve(curve: _C) -> _C:
 def roc_of_counts(
     thresholds: ArrayLike, tp: ArrayLike, fp: ArrayLike, positives: int, negatives: int
 ) -> ROCResult:
-    """Compute the ROC curve of true and false positives at T ascending thresholds.
+    """Compute the ROC curve from true and false positives at T ascending thresholds.
 
     The points (0, 0) and (1, 1) are added, with the thresholds inf and -inf.
     """
@@ -494,8 +495,8 @@ def roc_of_counts(
 def _shared_fields(ranking: Ranking, **rates: F8) -> dict[str, Any]:
     """Return the fields that PRResult and ROCResult share, and `rates`, as read-only arrays.
 
-    If `ranking.rows` tells the point of each of n samples, every array gets one value for each
-    sample, in input order. Samples that are never retrieved get -1 in counts and NaN elsewhere.
+    If `ranking.rows` is set, the arrays have one value per sample, in input order. Samples that are
+    never retrieved get -1 in counts and NaN elsewhere.
     """
     fields: dict[str, Any] = {
         **rates,

@@ -19,13 +19,13 @@ class DeLongResult(NamedTuple):
     Parameters
     ----------
     auc, other : float
-        The areas of `scores` and of `other`.
+        The areas under the ROC curves of `scores` and of `other`.
     difference, low, high : float
         auc - other, and the ends of its confidence interval.
     p : float
-        Two-sided p-value of the hypothesis of equal areas. NaN if the difference has variance 0.
+        Two-sided p-value for the hypothesis of equal areas. NaN if the difference has variance 0.
     covariance : array
-        float64 (2, 2): covariance matrix of the two areas.
+        float64 (2, 2), the covariance matrix of the two areas.
     """
 
     auc: float
@@ -46,12 +46,12 @@ def delong(
     reading: LabelReading = "auto",
     clusters: ArrayLike | None = None,
 ) -> DeLongResult:
-    """Test whether two scores of the same samples have different areas under their ROC curves.
+    """Test whether the areas under the ROC curves of two scores of the same samples differ.
 
     Parameters
     ----------
     labels : array_like
-        (n,), interpreted as `reading` says.
+        (n,), interpreted according to `reading`.
     scores, other : array_like
         (n,) each, the two scores of each sample. A positive and a negative with equal scores count
         as half a correctly ordered pair.
@@ -60,8 +60,8 @@ def delong(
     reading : str
         The meaning of labels, as in `roc`.
     clusters : array_like or None
-        (n,), the group of dependent samples (such as a patient) that each sample belongs to. None
-        takes all samples as independent.
+        (n,), the cluster of dependent samples (such as one patient) that each sample belongs to. If
+        None, all samples are independent.
 
     Raises
     ------
@@ -115,7 +115,7 @@ def delong(
 
 
 class _Placements(NamedTuple):
-    """Where the score of each sample lies among the scores of the other class.
+    """The rank of each sample's score among the scores of the other class.
 
     An equal score of the other class counts as half a lower and half a higher score.
     """
@@ -127,12 +127,10 @@ class _Placements(NamedTuple):
 
 
 def _place_samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) -> _Placements:
-    """Compare the score of each positive with those of all negatives, and the reverse.
+    """Compare each positive's score with those of all negatives, and the reverse.
 
-    `above` of the result is the fraction of negatives that score lower than each positive, and
-    `below` that of positives that score higher than each negative. The mean of either is the area
-    under the ROC curve. Raises DataError if there are fewer than two positives or fewer than two
-    negatives.
+    The mean of `above`, and also the mean of `below`, is the area under the ROC curve. Raises
+    DataError if there are fewer than two positives or fewer than two negatives.
     """
     from scipy.stats import rankdata
 
@@ -142,7 +140,7 @@ def _place_samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) 
         raise DataError(
             f"labels: {n_positive} positives and {n_negative} negatives, expected two of each"
         )
-    # Rank among all samples minus rank within the class: how many of the other class score lower
+    # Rank among all samples minus rank in the class = number of the other class that score lower
     ranks = rankdata(np.r_[s[positive], s[negative]])
     above = (ranks[:n_positive] - rankdata(s[positive])) / n_negative
     below = 1 - (ranks[n_positive:] - rankdata(s[negative])) / n_positive
@@ -152,8 +150,9 @@ def _place_samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) 
 def _clustered_covariance(above: F8, below: F8, positive_clusters: I8, negative_clusters: I8) -> F8:
     """Return the covariance matrix (2, 2) of the areas under two ROC curves of clustered samples.
 
-    `above` and `below` are the fields of `_Placements` for both scores, (2, positives) and (2,
-    negatives). The clusters are the indices of the positives' and of the negatives' clusters.
+    `above` (2, positives) and `below` (2, negatives) are the fields of `_Placements` for both
+    scores. `positive_clusters` and `negative_clusters` have the cluster index of each positive and
+    negative.
 
     Raises DataError if all positives, or all negatives, belong to one cluster.
     """
@@ -170,17 +169,16 @@ def _clustered_covariance(above: F8, below: F8, positive_clusters: I8, negative_
 
 
 def _deviations_in_clusters(fractions: F8, clusters: I8, n_clusters: int) -> F8:
-    """Sum, in each cluster, how far the fractions of its samples deviate from their mean.
+    """Sum the deviations from the mean in each cluster, divided by the number of samples.
 
-    `fractions` (2, n) has a number of each of n samples for both scores. Returns the sums divided
-    by n, (2, n_clusters).
+    `fractions` (2, n) are values of n samples for both scores. Returns an array (2, n_clusters).
     """
     deviations = fractions - fractions.mean(axis=1, keepdims=True)
     return np.array([np.bincount(clusters, d, n_clusters) for d in deviations]) / clusters.size
 
 
 def _unbiased_factor(clusters: I8) -> float:
-    """Return n / (n - 1), which makes a variance over the n distinct clusters unbiased.
+    """Return n / (n - 1) for n distinct clusters, the factor that makes their variance unbiased.
 
     Raises DataError if all samples belong to one cluster.
     """

@@ -1,4 +1,4 @@
-"""Checks of labels, scores and points, and counts of both classes as the threshold falls."""
+"""Checks of labels, scores and points, and true and false positives at falling thresholds."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from bsdsbench.errors import DataError, InputWarning, Setting, ShapeError, warn
 
 Ties = Literal["merge", "sample"]
 LabelReading = Literal["auto", "binary", "sign", "larger"]
-EXACT = 2**53  # larger integers are not all distinct as float64, so that a ranking could change
-_COUNT_ROUNDING = 1e-12  # relative to the total of a class
+EXACT = 2**53  # larger integers are not all distinct in float64, which could change the ranking
+_COUNT_ROUNDING = 1e-12  # tolerance relative to the total of a class
 
 
 class Samples(NamedTuple):
-    """The classes and scores of n samples. A sample may be neither positive nor negative."""
+    """The classes and scores of n samples. A sample may belong to neither class."""
 
     positive: Bool  # (n,)
     negative: Bool  # (n,)
@@ -25,13 +25,13 @@ class Samples(NamedTuple):
 
 
 def read_samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) -> Samples:
-    """Determine which samples are positive and which are negative, and convert their scores.
+    """Determine which samples are positive and which are negative, and convert scores to float64.
 
-    Labels and scores may have any shape; the results are flat. The reading of labels is that of
-    `pr`; bool labels are always read as "binary". An InputWarning is given if a class is missing.
+    Labels and scores of any shape are flattened. `reading` is as in `pr`; bool labels are always
+    read as "binary". If a class is missing, an InputWarning is given.
 
     Raises ShapeError if the sizes differ. Raises DataError if a value is NaN or not a number, if
-    the labels do not fit `reading`, or if an integer score is beyond 2**53.
+    the labels do not fit `reading`, or if the absolute value of an integer score exceeds 2**53.
     """
     y = _flat_numbers(labels, "labels")
     s = _flat_numbers(scores, "scores")
@@ -59,9 +59,9 @@ def read_samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) ->
 
 
 def _infer_reading(labels: NDArray[Any]) -> LabelReading:
-    """Return "sign" if there is a label -1, and "binary" otherwise.
+    """Return "sign" if a label is -1, otherwise "binary".
 
-    Raises DataError, which names readings that fit, if there are labels besides -1, 0 and 1.
+    If there are labels other than -1, 0 and 1, raise DataError that suggests suitable readings.
     """
     is_other = ~np.isin(labels, (-1, 0, 1))
     if not is_other.any():
@@ -82,13 +82,13 @@ def _infer_reading(labels: NDArray[Any]) -> LabelReading:
 
 
 def without_undefined_ends(ratios: ArrayLike, recalls: ArrayLike, name: str) -> list[NDArray[Any]]:
-    """Drop points that are 0/0 from both ends of a curve, and warn if there are any.
+    """Drop undefined points (0/0) from both ends of a curve, with a warning if there are any.
 
-    A point of precision and recall, or of FPR and TPR, is 0/0 if its ratio is NaN and its recall is
-    0. The warning calls the ratio `name`.
+    `ratios` are precision or FPR, and `name` is their name in the warning. `recalls` are recall or
+    TPR. A point is undefined if its ratio is NaN and its recall is 0.
 
-    Returns both arrays, flattened. They are returned unchanged if their sizes differ, and NaN
-    between the ends is kept: later checks raise errors for both.
+    Returns both arrays, flattened. If their sizes differ, they are returned unchanged. NaN between
+    the ends is kept. Later checks raise errors in both cases.
     """
     x, y = given_array(ratios, name).ravel(), given_array(recalls, name).ravel()
     if x.size != y.size:
@@ -107,7 +107,7 @@ def without_undefined_ends(ratios: ArrayLike, recalls: ArrayLike, name: str) -> 
 def whole_number(value: float, name: str) -> int:
     """Convert a whole number, which may be a float such as 1e4, to int.
 
-    Raises DataError, which calls the number `name`, unless it is whole and from 0 to 2**53.
+    Raises DataError, with `name` in the message, unless it is an integer from 0 to 2**53.
     """
     if isinstance(value, float) and value.is_integer():
         value = int(value)
@@ -115,9 +115,9 @@ def whole_number(value: float, name: str) -> int:
 
 
 def counts_from_rates(rates: F8, total: float) -> F8:
-    """Multiply rates by the total of their class. NaN as the total makes all counts NaN.
+    """Multiply rates by the total of their class. If the total is NaN, all counts are NaN.
 
-    A count that differs from a whole number by no more than rounding becomes whole.
+    A count that differs from an integer only by rounding is set to that integer.
     """
     counts = rates * total
     whole_counts = np.rint(counts)
@@ -126,7 +126,7 @@ def counts_from_rates(rates: F8, total: float) -> F8:
 
 
 def _flat_numbers(values: ArrayLike, name: str) -> NDArray[Any]:
-    """Convert values to a flat array of their own dtype. Raises DataError if any is NaN."""
+    """Convert values to a flat array without changing their dtype. Raises DataError for NaN."""
     array = given_array(values, name).ravel()
     is_nan = np.isnan(array)
     if is_nan.any():
@@ -136,11 +136,11 @@ def _flat_numbers(values: ArrayLike, name: str) -> NDArray[Any]:
 
 
 def check_columns(kind: Literal["number", "share", "count"], **arguments: ArrayLike) -> list[F8]:
-    """Convert the keyword arguments to flat float64 arrays of one length, in the given order.
+    """Convert the keyword arguments to flat float64 arrays of equal length, in the given order.
 
-    The values must be finite. A "share" must also lie in [0, 1]. A "count" must be 0 or more, and
-    not fall along the array. Raises DataError, which names the argument, if a value is not of this
-    kind, and ShapeError if the lengths differ.
+    All values must be finite. If `kind` is "share", they must lie in [0, 1]. If it is "count", they
+    must be 0 or more, and not decrease along the array. Raises DataError that names the argument if
+    a value violates this, and ShapeError if the lengths differ.
     """
     arrays = []
     for name, values in arguments.items():
@@ -159,14 +159,14 @@ def check_columns(kind: Literal["number", "share", "count"], **arguments: ArrayL
 
 
 def _check_same_size(**arrays: NDArray[Any]) -> None:
-    """Raise ShapeError if the arrays differ in length."""
+    """Raise ShapeError, which lists the sizes, if the arrays differ in size."""
     if len({array.size for array in arrays.values()}) > 1:
         sizes = ", ".join(f"{name}: {array.size} values" for name, array in arrays.items())
         raise ShapeError(f"{sizes}, expected as many of each")
 
 
 def above_zero(value: float, name: str) -> float:
-    """Return `value` as a float. Raises DataError unless it is finite and above 0."""
+    """Convert a value to float. Raises DataError unless it is finite and above 0."""
     if not 0 < value < np.inf:
         raise DataError(f"{name} {value!r}: expected a number above 0")
     return float(value)
@@ -179,15 +179,15 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
 
 
 class Ranking(NamedTuple):
-    """True and false positives at each of K falling thresholds."""
+    """True and false positives at each of K descending thresholds."""
 
-    thresholds: F8  # (K,): inf, where nothing is predicted, then the lowest predicted score
+    thresholds: F8  # (K,): inf (nothing is predicted positive), then scores in descending order
     tp: I8  # (K,): number of positives with a score at or above the threshold
     fp: I8  # (K,): number of negatives with a score at or above the threshold
-    positives: int  # all positives, including those that are never predicted
+    positives: int  # all positives, including those that are never predicted positive
     negatives: int
     ties: Ties = "merge"  # see `rank`
-    rows: I8 | None = None  # (n,): the first point at which each sample is predicted, or -1
+    rows: I8 | None = None  # (n,): first point at which each sample is predicted positive, or -1
 
 
 def rank(
@@ -198,18 +198,18 @@ def rank(
     num_positives: int | None = None,
     num_negatives: int | None = None,
 ) -> Ranking:
-    """Count the predicted positives and negatives while the threshold falls from inf.
+    """Count true and false positives as the threshold falls from inf.
 
-    A sample is predicted if its score is at or above the threshold.
+    A sample is predicted positive if its score is at or above the threshold.
 
-    ties : "merge" makes one point for each distinct score. "sample" makes one point for each
-        sample, with equal scores in input order.
-    include_inf : if False, samples with the score -inf are never predicted: points with this
+    ties : "merge" makes one point per distinct score. "sample" makes one point per sample, with
+        equal scores in input order.
+    include_inf : if False, samples with score -inf are never predicted positive: points with this
         threshold are cut off. None means True for "merge" and False for "sample".
-    stable : if True, `rows` tells the first point at which each sample, in input order, is
-        predicted
-    num_positives, num_negatives : class totals to use instead of the numbers of samples. A warning
-        is given if one is smaller than the number of samples.
+    stable : if True, set `rows`: for each sample, in input order, the index of the first point at
+        which it is predicted positive, or -1 if it never is
+    num_positives, num_negatives : class totals to use instead of the numbers of samples. A total
+        below the number of samples gives a warning.
     """
     positive, negative, scores = samples
     n_positives = _class_total(positive, num_positives, "num_positives")
@@ -227,7 +227,7 @@ def rank(
         thresholds = np.r_[np.inf, scores[by_falling_score]] + 0  # -0 becomes 0
         tp = np.r_[0, np.cumsum(positive[by_falling_score])]
         fp = np.r_[0, np.cumsum(negative[by_falling_score])]
-        if stable:  # point 0 has no predictions, and point k adds the sample of the k-th rank
+        if stable:  # point 0 has no predictions, and point k adds the k-th ranked sample
             rows = np.empty(scores.size, np.int64)
             rows[by_falling_score] = np.arange(1, scores.size + 1)
     n_points = thresholds.size
@@ -247,9 +247,9 @@ def rank(
 
 
 def _class_total(is_member: Bool, total: int | None, name: str) -> int:
-    """Return `total` if it is given, else the number of members of a class.
+    """Return `total` or, if it is None, the number of members of a class.
 
-    An InputWarning, which calls the total `name`, is given if it is below the number of members.
+    If `total` is below the number of members, give an InputWarning with `name` in its message.
     """
     n_members = int(np.count_nonzero(is_member))
     if total is None:
@@ -263,11 +263,10 @@ def _class_total(is_member: Bool, total: int | None, name: str) -> int:
 def _count_at_distinct_scores(positive: Bool, negative: Bool, scores: F8) -> list[NDArray[Any]]:
     """Count the positives and negatives with a score at or above each distinct score.
 
-    Samples of neither class are left out. Returns three arrays (K,): the thresholds, which are inf
-    and then the distinct scores in descending order, and the numbers of positives (TP) and of
-    negatives (FP) at or above each threshold.
+    Samples of neither class are ignored. Returns three arrays (K,): the thresholds (inf, then the
+    distinct scores in descending order), and TP and FP at each threshold.
     """
-    if scores.size > 10_000:  # for fewer samples, importing numba takes longer than it saves
+    if scores.size > 10_000:  # with fewer samples, importing numba takes longer than it saves
         return _count_many_samples(positive, negative, scores)
     used = np.flatnonzero(positive | negative)
     by_falling_score = used[np.argsort(-scores[used])]
@@ -283,11 +282,11 @@ def _count_at_distinct_scores(positive: Bool, negative: Bool, scores: F8) -> lis
 def _count_many_samples(positive: Bool, negative: Bool, scores: F8) -> list[NDArray[Any]]:
     """Count as `_count_at_distinct_scores` does, but several times faster for many samples.
 
-    The scores of each class are sorted separately and then merged.
+    The scores of both classes are sorted separately, then merged.
     """
     from bsdsbench.kernels.ranks import merge_levels, partition_scores
 
-    # Scores of the positives fill the array from the front, scores of the negatives from the back
+    # Scores of positives fill the array from the front, scores of negatives from the back
     scores_by_class = np.empty(scores.size + 1)
     positives_end, negatives_start = partition_scores(positive, negative, scores, scores_by_class)
     positive_scores = scores_by_class[:positives_end]
@@ -295,9 +294,9 @@ def _count_many_samples(positive: Bool, negative: Bool, scores: F8) -> list[NDAr
     positive_scores.sort()
     negative_scores.sort()
     most_points = positive_scores.size + negative_scores.size + 1  # if all scores are distinct
-    # Thresholds, TP and FP, which `merge_levels` fills
+    # Thresholds, TP and FP, filled by `merge_levels`
     columns = [np.empty(most_points, dtype) for dtype in (np.float64, np.int64, np.int64)]
     n_points = merge_levels(positive_scores, negative_scores, *columns)
-    if 2 * n_points < most_points:  # copies free the memory of the unused rest
+    if 2 * n_points < most_points:  # copy, to free the memory of the unused rest
         return [column[:n_points].copy() for column in columns]
     return [column[:n_points] for column in columns]
