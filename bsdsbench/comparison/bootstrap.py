@@ -241,8 +241,8 @@ def _bootstrap_weights(
 ) -> Iterator[Weights]:
     """Draw bootstrap samples, and yield how often each sample contains each image.
 
-    A sample consists of n_images images, drawn with replacement. If `clusters` has the cluster
-    index of each image, whole clusters are drawn instead, as many as there are.
+    A sample consists of n_images images, drawn with replacement. If `clusters`, the cluster index
+    of each image, is given, whole clusters are drawn instead, as many as there are.
 
     Yields int8 arrays (S, n_images), one per block of S samples, with `n_boot` rows in total. A
     background thread starts to draw at once, and stays a few blocks ahead. int8 is wide enough,

@@ -70,16 +70,13 @@ class Baseline:
         earlier: PathLike | None = None,
         gated: Sequence[str] = (),
     ) -> Baseline:
-        """Make a baseline from the scores of a run.
-
-        Score names in the arguments may be short, such as "ods".
+        """Make a baseline from the scores of a run. Score names may be short, such as "ods".
 
         tolerances : per-score tolerances
         earlier : file of an earlier baseline, if it exists. It supplies the tolerances that are not
             given here and, if `gated` is empty, the scores to check. Scores that the run lacks are
             dropped.
-        gated : the scores to check; if empty and the earlier file has none, those of
-            `_scores_to_check`
+        gated : the scores to check; if empty and the earlier file has none, see `_scores_to_check`
 
         Raises DataError if a tolerance is invalid, if a score is unknown, or if the earlier file is
         damaged.

@@ -248,8 +248,8 @@ def splits(runs: Sequence[Evaluation], name: str = "") -> Splits:
 
     Papers with random splits (Multicue, cross-validation) report the mean over the splits. Pooled
     scores are computed from the summed counts of all images; an image in several splits counts once
-    for each. The table has the scores that tables show by default, as far as all splits have them.
-    `name` is the name of the pooled run; default: that of the first run.
+    for each. The table has the default scores that all splits have. `name` is the name of the
+    pooled run, by default that of the first run.
 
     Raises DataError if there are no runs, if a run has no per-image counts, or if the runs differ
     in protocol, metrics or kinds of counts.

@@ -176,9 +176,10 @@ def _jackknife_interval(
 ) -> ValueInterval:
     """Return a value with its jackknife interval at the confidence level LEVEL.
 
-    `replicates` (n,) are the values without each of the n images or clusters of the run or slice.
-    Only `n_units` of them can affect the value, so Student's t has `n_units` - 1 degrees of
-    freedom. The ends are NaN if `n_units` is below 2, or if the value or a replicate is NaN.
+    `replicates` (n,) are the values without each of n images or clusters. `n_units`, the number of
+    images or clusters of the slice (of the run for a mean over slices), sets the degrees of freedom
+    of Student's t, `n_units` - 1. If it is below 2, or if the value or a replicate is NaN, the ends
+    are NaN.
 
     The interval of a `score` is clipped at 0 if no replicate is below 0, and at 1 if no replicate
     is above 1 and the score cannot exceed 1. For a difference of scores, `score` is "", and the
@@ -214,8 +215,7 @@ def slice_tables(
 ) -> list[Table]:
     """Return one table for each group column and metric, with one row per run and slice.
 
-    Scores of classes and other parts are in a second table. Tables without a score to show are left
-    out.
+    Scores of classes and other parts are in a second table. Tables without any score are left out.
 
     Parameters
     ----------

@@ -56,8 +56,7 @@ def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadr
         - "bsds": the sum over recall levels 0, 0.01 .. 1 of the precision interpolated linearly
           between the points (0 outside them), times 0.01. The points may be in any order
         - "11-point", "101-point": the mean over 11 or 101 evenly spaced recall levels in [0, 1] of
-          the largest precision at this or a higher recall, or 0 if there is none (PASCAL 2007,
-          COCO)
+          the largest precision at or beyond the level, or 0 if there is none (PASCAL 2007, COCO)
 
     Raises
     ------

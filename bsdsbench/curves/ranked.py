@@ -216,8 +216,7 @@ def roc(
 ) -> ROCResult:
     """Compute the ROC curve, its area and its equal error rate, as VLFeat's vl_roc does.
 
-    If a class is missing, the area and the equal error rate are NaN. Errors and warnings are those
-    of `pr`.
+    If a class is missing, the area and the equal error rate are NaN. Raises and warns as `pr` does.
 
     Parameters
     ----------

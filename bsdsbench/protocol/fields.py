@@ -1,9 +1,9 @@
-"""Fields of protocols and of metrics' options: their declarations, conversion and checks.
+"""Fields of protocols and of metric options: declaration, conversion and validation.
 
-Protocols and options are attrs classes. The converter of a field converts what users write, its
-validator accepts or refuses the value, and its `metadata` holds
+Protocols and options are attrs classes. A field's converter converts what users write, its
+validator checks the value, and its `metadata` holds
 
-- help: a sentence with the meaning of the field
+- help: a sentence that explains the field
 - caption: a short description of the value, in one of the forms that `protocol.captions` accepts
 - others: value -> the programs that use it, for metrics that are not in in_use.toml
 - usual: the default in words, if it depends on earlier fields (an attrs.Factory)
@@ -25,11 +25,11 @@ from bsdsbench.errors import ProtocolError
 from bsdsbench.io import MAX_TOML_BYTES, PathLike, errors_naming, parse_toml, read_bytes
 from bsdsbench.text import clip, did_you_mean, is_text
 
-MAX_TEXT = 200  # characters
+MAX_TEXT = 200  # characters in a text
 HOME_MADE = "home-made scripts"  # marks values in in_use.toml that no known program uses
-MAX_CLASSES = 65_536  # names of classes
+MAX_CLASSES = 65_536  # class names
 MAX_LIST = 64  # values in any other list
-MAX_SEVERAL = 16  # numbers where usually one is given, such as tolerances
+MAX_SEVERAL = 16  # numbers in a field that usually has one, such as tolerances
 DEFAULT = "default"  # the value of an option that is not set
 
 Validator = Callable[[Any, Any, Any], None]
@@ -37,24 +37,25 @@ _T = TypeVar("_T")
 
 
 def is_int(value: object) -> TypeGuard[int]:
-    """Return True if the value is an integer but not a bool."""
+    """Return True if the value is an int other than a bool."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
-    """Return True if the value is an integer or a float but not a bool."""
+    """Return True if the value is an int or float, but not a bool."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def clipped(value: object) -> str:
-    """Return the repr of a value, cut to 60 characters."""
+    """Return the repr of a value, truncated to 60 characters."""
     return clip(repr(value), 60)
 
 
 def tidy(value: object) -> Any:
-    """Convert a float without a fraction to an integer, so that 2.0 is written as 2.
+    """Convert a float without fraction to an int, so that 2.0 is written as 2.
 
-    Lists and tuples become lists of such values. Any other value is returned unchanged.
+    In lists and tuples, each value is converted, and a list is returned. Any other value is
+    returned unchanged.
     """
     if isinstance(value, list | tuple):
         return [tidy(v) for v in value]
@@ -62,7 +63,7 @@ def tidy(value: object) -> Any:
 
 
 def abbreviate(value: object) -> str:
-    """Return a value as a short text, such as "99 of 0.01 .. 0.99" for more than four values."""
+    """Return a value as short text. A list of more than 4 becomes "99 of 0.01 .. 0.99"."""
     if isinstance(value, list | tuple) and len(value) > 4:
         ends = [f"{v:g}" if is_number(v) else str(v) for v in (value[0], value[-1])]
         return f"{len(value)} of {ends[0]} .. {ends[1]}"
@@ -70,12 +71,12 @@ def abbreviate(value: object) -> str:
 
 
 def read_packaged_toml(name: str) -> dict[str, Any]:
-    """Return the content of the TOML file `name` in the folder of this module."""
+    """Return the content of a TOML file in the folder of this module."""
     return parse_toml(resources.files("bsdsbench.protocol").joinpath(name).read_bytes())
 
 
 def read_toml(path: PathLike, what: str) -> dict[str, Any]:
-    """Return the content of a TOML file, which errors describe as `what`.
+    """Return the content of a TOML file. `what` describes the file in errors.
 
     Raises FileFormatError if the file is not valid TOML.
     """
@@ -85,9 +86,9 @@ def read_toml(path: PathLike, what: str) -> dict[str, Any]:
 
 
 def accepting(accepts: Callable[[Any], bool], expected: str) -> Validator:
-    """Return an attrs validator that raises ProtocolError for values that are not accepted.
+    """Return an attrs validator that raises ProtocolError unless `accepts(value)` is True.
 
-    `expected` describes the accepted values in the message, here and in the validators below.
+    `expected` describes valid values in the error message, here and in the validators below.
     """
 
     def validate(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
@@ -98,12 +99,12 @@ def accepting(accepts: Callable[[Any], bool], expected: str) -> Validator:
 
 
 def whole(low: int, high: float, expected: str) -> Validator:
-    """Return a validator for integers from `low` to `high`, both included."""
+    """Return a validator for integers from `low` to `high`, inclusive."""
     return accepting(lambda v: is_int(v) and low <= v <= high, expected)
 
 
 def one_of(*choices: str | float) -> Validator:
-    """Return a validator for one of the choices, which all have the same type."""
+    """Return a validator for one of the choices. All choices must have the same type."""
     texts = list(map(repr, choices))
     return accepting(
         lambda v: type(v) is type(choices[0]) and v in choices,
@@ -112,7 +113,7 @@ def one_of(*choices: str | float) -> Validator:
 
 
 def each(accepts: Callable[[Any], bool], least: int, most: int, expected: str) -> Validator:
-    """Return a validator for tuples of `least` to `most` values, all of which are accepted."""
+    """Return a validator for tuples of `least` to `most` values that `accepts` returns True for."""
     return accepting(
         lambda v: isinstance(v, tuple) and least <= len(v) <= most and all(map(accepts, v)),
         expected,
@@ -130,11 +131,11 @@ def number_list(accepts: Callable[[float], bool], expected: str) -> Validator:
 
 
 def one_or_several(value: object) -> object:
-    """Convert the value that a user gave for a field of one number or several numbers.
+    """Convert the user's value of a field that holds one or several numbers.
 
-    A list of one number becomes this number, a longer list becomes a tuple, and "none" becomes
-    None. Other values, and numbers that are too large for a float, are left to the validator to
-    refuse.
+    A list of one number becomes the number, a longer list becomes a tuple, and "none" becomes None.
+    Other values, and numbers of magnitude 1e300 or more, are returned unchanged for the validator
+    to reject.
     """
     if isinstance(value, list | tuple):
         values = tuple(map(one_or_several, value))
@@ -145,7 +146,7 @@ def one_or_several(value: object) -> object:
 
 
 def several_of(accepts: Callable[[float], bool], expected: str) -> Validator:
-    """Return a validator for one number, or a tuple of up to MAX_SEVERAL different numbers."""
+    """Return a validator for one number, or a tuple of up to MAX_SEVERAL distinct numbers."""
 
     def is_accepted(value: object) -> bool:
         numbers = value if isinstance(value, tuple) else (value,)
@@ -157,7 +158,7 @@ def several_of(accepts: Callable[[float], bool], expected: str) -> Validator:
 
 
 def _is_text(value: object) -> bool:
-    """Return True if the value is text of 1 to MAX_TEXT characters without lone surrogates."""
+    """Return True for a str of 1 to MAX_TEXT characters without lone surrogates."""
     return isinstance(value, str) and 0 < len(value) <= MAX_TEXT and is_text(value)
 
 
@@ -182,14 +183,14 @@ def option(
     converter: Callable[[Any], Any] | None = None,
     **metadata: Any,
 ) -> Any:
-    """Build an attrs field from a default, a help sentence and further metadata (see the module).
+    """Build an attrs field with a default, a help sentence and further metadata (see the module).
 
-    Without a `converter`, values are converted to the type of the default:
+    Without a `converter`, values are converted to match the default:
 
-    - If the default is a tuple, a list or a single value becomes a tuple.
-    - If the default is a float, None, or a tuple of floats and None, numbers become floats, so that
-      2 and 2.0 are equal.
-    - If the default is None, the text "none" becomes None.
+    - If the default is a tuple, lists and single values become tuples.
+    - If the default is a float, None, or a tuple of these, numbers become floats, so that 2 and 2.0
+      are equal.
+    - If the default is None, the string "none" becomes None.
     """
     is_list = isinstance(default, tuple)
     defaults = default if is_list else (default,)
@@ -215,7 +216,7 @@ def option(
 
 
 def listed_values(values: object) -> tuple[Any, ...]:
-    """Convert a value or a list of values to a tuple. A single -1 stands for no values."""
+    """Convert a value or a list of values to a tuple. A single -1 means no values."""
     items = tuple(values) if isinstance(values, list | tuple) else (values,)
     return () if items == (-1,) else items
 
@@ -233,7 +234,7 @@ IGNORE = option(
 def check_field_names(kind: type, values: Mapping[str, Any], what: str) -> None:
     """Raise ProtocolError if a key of `values` is not a field of the attrs class `kind`.
 
-    `what` names the class in the message.
+    `what` is the name of the class in the message.
     """
     known = attrs.fields_dict(kind)
     for name in values:
@@ -245,10 +246,10 @@ def check_field_names(kind: type, values: Mapping[str, Any], what: str) -> None:
 
 
 def record_of(kind: type[_T], values: Mapping[str, Any], what: str) -> _T:
-    """Build an instance of the attrs class `kind` from the values of its fields.
+    """Build an instance of the attrs class `kind` from its field values.
 
-    Raises ProtocolError, which names the instance by `what`, if a field is unknown or missing, or
-    if a value is wrong.
+    `what` is the name of the instance in errors. Raises ProtocolError if a field is unknown or
+    missing, or if a value is wrong.
     """
     check_field_names(kind, values, what)
     try:
@@ -259,18 +260,18 @@ def record_of(kind: type[_T], values: Mapping[str, Any], what: str) -> _T:
 
 @cache
 def defaults_of(kind: type[_T], what: str) -> _T:
-    """Return the record of a frozen attrs class with all defaults, which is made only once.
+    """Return the cached instance of a frozen attrs class with all fields at their defaults.
 
-    Raises ProtocolError if a field must be given.
+    Raises ProtocolError if a field has no default.
     """
     return record_of(kind, {}, what)
 
 
 def in_use(kind: type, table: str) -> Iterator[tuple[str, Any, str]]:
-    """Yield the values of options that other programs use, as (field name, value, programs).
+    """Yield values of options that other programs use, as (field name, value, programs).
 
-    They stand in the metadata "others" of the fields of the attrs class `kind`, and in a table of
-    in_use.toml, whose name is that of a metric or "protocol".
+    They come from the metadata "others" of the fields of the attrs class `kind`, and from a table
+    of in_use.toml. `table` is its name: that of a metric, or "protocol".
     """
     uses = read_packaged_toml("in_use.toml").get(table, {})
     for field in attrs.fields(kind):
@@ -279,30 +280,30 @@ def in_use(kind: type, table: str) -> Iterator[tuple[str, Any, str]]:
             yield field.name, tuple(value) if isinstance(value, list) else value, programs
 
 
-MAX_THRESHOLDS = 32_767  # the kernels number thresholds with 16-bit integers
+MAX_THRESHOLDS = 32_767  # the kernels index thresholds with 16-bit integers
 
 
 @cache
 def even_thresholds(count: int) -> tuple[float, ...]:
-    """Return T = `count` thresholds from 1/(T+1) to 1 - 1/(T+1), like the official program."""
+    """Return T = `count` even thresholds, 1/(T+1) to 1 - 1/(T+1), as the official program does."""
     return tuple(np.linspace(1 / (count + 1), 1 - 1 / (count + 1), count).tolist())
 
 
-# Named grids of thresholds, in files and signatures
+# Named threshold grids for protocol files and signatures
 GRIDS = {
     "8bit": tuple((np.arange(1, 256) / 255).tolist()),  # all levels of an 8-bit image except 0
     "seism": (0.001, *(k / 100 for k in range(1, 100)), 0.999),  # used by SEISM's contour programs
-    "deepcrack": tuple(k / 100 for k in range(100)),  # linspace gives other last digits
+    "deepcrack": tuple(k / 100 for k in range(100)),  # linspace differs in the last digits
 }
 
 
 def parse_thresholds(value: Any) -> tuple[float, ...]:
     """Convert thresholds, as written in files, on the command line or in signatures, to numbers.
 
-    - 99 or "99": this number of evenly spaced thresholds (see `even_thresholds`)
-    - "8bit" or the name of another grid in GRIDS
+    - 99 or "99": this many evenly spaced thresholds (see `even_thresholds`)
+    - "8bit" or another name in GRIDS: this grid
     - "0+TEXT": threshold 0, which stands for the whole image, followed by the thresholds of TEXT
-    - "FROM..TO/N": N evenly spaced thresholds from FROM to TO, both included
+    - "FROM..TO/N": N evenly spaced thresholds from FROM to TO, inclusive
     - ".1,.2", "at .1,.2" or a sequence of numbers: exactly these thresholds
 
     Raises ProtocolError for any other value. Order and range are not checked here.
@@ -315,7 +316,7 @@ def parse_thresholds(value: Any) -> tuple[float, ...]:
                 return (0.0, *parse_thresholds(value.removeprefix("0+")))
             if ".." in value:
                 low, high, count = re.split(r"\.\.|/", value)
-                n_points = min(int(count), MAX_THRESHOLDS + 1)  # too many are refused later
+                n_points = min(int(count), MAX_THRESHOLDS + 1)  # the validator rejects too many
                 return tuple(np.linspace(float(low), float(high), n_points).tolist())
             if not value.isdecimal():
                 return tuple(map(float, value.removeprefix("at ").split(",")))

@@ -1,4 +1,4 @@
-"""The constants of edge non-maximum suppression, and the recipes of published programs."""
+"""The parameters of edge non-maximum suppression (NMS), and recipes of published programs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from bsdsbench.text import NUMBER, number_text
 
 @frozen
 class NMSParams:
-    """The constants of edge non-maximum suppression (`bsdsbench.transforms.maps`).
+    """The parameters of edge non-maximum suppression (`bsdsbench.transforms.maps`).
 
     Examples
     --------
@@ -49,17 +49,17 @@ class NMSParams:
 
     @property
     def recipe_name(self) -> str | None:
-        """The name of the first recipe with these constants, or None."""
+        """The name of the first recipe with these parameters, or None."""
         return next((name for name, recipe in RECIPES.items() if recipe == self), None)
 
     def __str__(self) -> str:
-        """Return the name of the recipe, or else the constants. `nms_params` parses the text."""
+        """Return the name of the recipe, else the parameters, as `nms_params` parses them."""
         constants = (self.radius, self.border, number_text(self.multiplier))
         rounding = ("smooth" if self.smooth else "raw", self.bits)
         return self.recipe_name or ",".join(map(str, constants + rounding))
 
     def describe(self) -> str:
-        """Describe the constants, after the name of their recipe: "hed: 1, 5, 1.01 (8 bit)"."""
+        """Describe the parameters, after the recipe's name if any: "hed: 1, 5, 1.01 (8 bit)"."""
         rounding = f"{self.bits} bit" if self.bits else "float"
         smoothing = "" if self.smooth else ", not smoothed"
         name = f"{self.recipe_name}: " if self.recipe_name else ""
@@ -69,9 +69,9 @@ class NMSParams:
 def nms_params(value: object) -> Any:
     """Convert a description of NMS to NMSParams.
 
-    A description is a mapping of fields, a text or list of the constants (3,5,1.01,smooth,8), or
-    the name of a recipe. Other types are left to the validator. Raises ProtocolError for an unknown
-    recipe, and for wrong fields.
+    The description is a mapping of fields, the parameters as text or list (3,5,1.01,smooth,8), or
+    the name of a recipe. Values of other types are returned unchanged, for the validator to reject.
+    Raises ProtocolError for an unknown recipe or wrong fields.
     """
     if isinstance(value, Mapping):
         return record_of(NMSParams, value, "nms")
@@ -91,7 +91,7 @@ def nms_params(value: object) -> Any:
     return RECIPES[text]
 
 
-# Several recipes may have the same constants; descriptions use the first name.
+# Several recipes may have the same parameters; descriptions use the first name.
 RECIPES: dict[str, NMSParams] = {
     name: nms_params(text) for name, text in read_packaged_toml("recipes.toml").items()
 }

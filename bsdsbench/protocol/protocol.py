@@ -1,4 +1,4 @@
-"""The constants of a benchmark: the class `Protocol`, and named presets in presets/*.toml."""
+"""The settings of a benchmark: the class `Protocol`, and named presets in presets/*.toml."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ from bsdsbench.text import did_you_mean, listed
 MAX_PX = 1_000
 UNSTATED = "unstated"  # name of a protocol if only the thresholds are known
 UNSTATED_GRID = "unstated-thresholds"  # name of a protocol if not even the thresholds are known
-# Fields that may differ from a preset: only the user knows whether the maps have had NMS
+# Fields that may differ from a preset: only the user knows whether NMS was already applied
 NOT_OF_PRESETS = ("name", "nms", "nms_params")
-# Fields of the protocol that change scores, grouped by what they change
+# Fields that change scores, grouped by what they affect
 MAPS = ("invert", "normalise", "nms", "nms_params")  # the soft map
-READ = ("invert", "normalise", "gt_invert", "gt_threshold")  # the meaning of values
+READ = ("invert", "normalise", "gt_invert", "gt_threshold")  # the meaning of pixel values
 ANNOTATED = ("gt_invert", "gt_threshold", "gt_kind", "empty_gt")
 CURVE = ("thresholds", "operator", "ap_rule", "ods_rule")
 MATCHING = ("max_dist", "max_dist_px", "thin", "clean", "gt_thin")
@@ -58,7 +58,7 @@ MATCHED = (*MAPS, *ANNOTATED, *CURVE, *MATCHING)
 
 
 def _default_of(record: object, field: attrs.Attribute[Any]) -> object:
-    """Return the default of a field, which may depend on earlier fields of the attrs instance."""
+    """Return the default of a field of an attrs instance. It may depend on earlier fields."""
     default: Any = field.default
     if not isinstance(default, attrs.Factory):  # type: ignore[arg-type]
         return default
@@ -71,8 +71,8 @@ def captions(record: Any) -> dict[str, str]:
     Fields without a caption are left out. The metadata "caption" of a field is one of these:
 
     - a function that takes the instance and returns the caption
-    - a mapping from values to captions; other values have none
-    - a format string with {} for the value, or for the values of a tuple; the default has none
+    - a mapping from values to captions; other values get none
+    - a format string with {} for the value, or for the values of a tuple; the default gets none
     """
     texts = {}
     for field in attrs.fields(type(record)):
@@ -92,18 +92,19 @@ def captions(record: Any) -> dict[str, str]:
 
 
 def _freeze_options(options: object) -> Mapping[str, Mapping[str, Any]]:
-    """Convert the options of metrics to read-only dicts, METRIC -> OPTION -> value, of what is set.
+    """Convert metric options to read-only dicts METRIC -> OPTION -> value, without unset options.
 
-    The options of a metric are a mapping, in which None and DEFAULT are not set, or an instance of
-    the metric's options class, in which defaults are not. A metric without any remaining option is
-    left out. Lists become tuples. Raises ProtocolError if `options` has another form.
+    The options of a metric are either a mapping, in which None and DEFAULT mean not set, or an
+    instance of the metric's options class, in which default values mean not set. Metrics without
+    set options are left out, and lists become tuples. Raises ProtocolError if `options` has another
+    form.
     """
 
     def as_tuples(value: object) -> object:
         return tuple(map(as_tuples, value)) if isinstance(value, list | tuple) else value
 
     tables: dict[str, Any] = {}
-    items: Iterable[tuple[Any, Any]] = [("", options)]  # is refused below if it is no mapping
+    items: Iterable[tuple[Any, Any]] = [("", options)]  # rejected below unless it is a mapping
     if isinstance(options, Mapping):
         items = options.items()
     for name, table in items:
@@ -121,7 +122,7 @@ def _freeze_options(options: object) -> Mapping[str, Mapping[str, Any]]:
 
 @frozen(repr=False)
 class Protocol:
-    """The rules of counting and scoring. Scores with equal protocols can be compared.
+    """All settings of counting and scoring. Runs with equal protocols have comparable scores.
 
     `bsdsbench protocols` lists the fields with their defaults and meanings. A wrong value raises
     ProtocolError, which names the field.
@@ -274,11 +275,11 @@ class Protocol:
     )
 
     def __attrs_post_init__(self) -> None:
-        """Check that a protocol named after a preset has the fields of that preset.
+        """Check that a protocol named after a preset has the values of that preset.
 
-        A star at the end of the name marks a changed preset; it is removed if nothing is changed.
-        Without a star, only the fields in NOT_OF_PRESETS and the tolerances after the first one may
-        differ from the preset. Raises ProtocolError if any other field does.
+        A star at the end of the name marks a changed preset. It is removed if nothing is changed.
+        Without a star, only the fields in NOT_OF_PRESETS and additional tolerances may differ from
+        the preset. Raises ProtocolError if any other field differs.
         """
         plain_name = self.name.removesuffix("*")
         if plain_name not in preset_names():
@@ -287,7 +288,7 @@ class Protocol:
         changed = {n for n in self.names() if getattr(self, n) != getattr(preset, n)}
         changed -= {*NOT_OF_PRESETS}
         if self.max_dist_px == preset.max_dist_px and self.tolerances[0] == preset.tolerances[0]:
-            changed.discard("max_dist")  # further tolerances move no score of the preset's
+            changed.discard("max_dist")  # additional tolerances do not change the preset's scores
         if changed and self.name == plain_name:
             raise ProtocolError(
                 f"name {plain_name!r}: a preset of other constants ({listed(sorted(changed), 3)}), "
@@ -304,13 +305,13 @@ class Protocol:
     def stated(self) -> bool:
         """True if the protocol is known.
 
-        Of other programs' results, only the thresholds or not even these are known.
+        For results of other programs, at most the thresholds may be known.
         """
         return self.name not in (UNSTATED, UNSTATED_GRID)
 
     @property
     def whole_image(self) -> bool:
-        """True if the first threshold is 0 and stands for the whole image."""
+        """True if the first threshold is 0 and the operator ">=", so that every pixel is on."""
         return self.thresholds[0] == 0 and self.operator == ">="
 
     @classmethod
@@ -320,7 +321,7 @@ class Protocol:
 
     @classmethod
     def preset(cls, name: str) -> Protocol:
-        """Return the preset of this name. Raises ProtocolError if there is none."""
+        """Return the preset with this name. Raises ProtocolError if there is none."""
         if not isinstance(name, str) or name not in preset_names():
             raise ProtocolError(
                 f"protocol {kind_of_value(name)}: expected a .toml file or one of "
@@ -330,11 +331,10 @@ class Protocol:
 
     @classmethod
     def load(cls, protocol: Protocol | str | Path | None) -> Protocol:
-        """Return the protocol that a user named; None means the preset bsds500.
+        """Return a protocol given as a Protocol, a .toml file or a preset name. None means bsds500.
 
-        A file has the suffix .toml, and all fields of a protocol, or a line such as `base =
-        "bsds500"` and the fields to change (see `from_mapping`). Any other text is the name of a
-        preset.
+        A file has either all fields of a protocol, or a line such as `base = "bsds500"` and the
+        fields to change (see `from_mapping`).
 
         Raises ProtocolError if the preset is unknown or the file has wrong fields, and
         FileFormatError if the file cannot be read.
@@ -354,15 +354,15 @@ class Protocol:
     def from_mapping(cls, values: Mapping[str, Any]) -> Protocol:
         """Build a protocol from a mapping of field names to plain values.
 
-        Absent fields have their defaults, or the values of a preset that the key "base" names. A
-        key that is no field but has a table as its value is the name of a metric, whose options the
-        table has.
+        Absent fields get their defaults or, if the key "base" names a preset, the preset's values.
+        A key that is not a field but has a table as its value is the name of a metric, and the
+        table has its options.
 
-        Without "base", the field "name" may be the name of a preset if the mapping has all fields
-        of the preset's file. If some of them are changed, the name gets a star.
+        Without "base", "name" may be the name of a preset if the mapping has all fields of the
+        preset's file. If any of them is changed, the name gets a star.
 
-        Raises ProtocolError if names or values are wrong, or if the name is that of a preset whose
-        fields are changed and incomplete.
+        Raises ProtocolError if names or values are wrong, or if the name is that of a preset but
+        its fields are incomplete and changed.
         """
         if not isinstance(values, Mapping):
             raise ProtocolError(f"protocol {clipped(values)}: expected fields and values")
@@ -375,18 +375,18 @@ class Protocol:
         if fields.get("name") in preset_names():
             preset = read_packaged_toml(f"presets/{fields['name']}.toml")
             if preset.keys() - fields["options"].keys() <= fields.keys():  # nothing is missing
-                fields["name"] += "*"  # which is removed again if nothing is changed either
+                fields["name"] += "*"  # removed again if nothing is changed
         return record_of(cls, fields, "protocol")
 
     def replace(self, **changes: Any) -> Protocol:
-        """Return a copy of the protocol in which the given fields are changed.
+        """Return a copy of the protocol with the given fields changed.
 
-        If the value of nms_params, or of a metric in options, is a mapping, only the entries in
-        this mapping are changed. The value None restores the default of an option.
+        If the value of nms_params, or of a metric in options, is a mapping, only its entries are
+        changed. The value None resets an option to its default.
 
-        The name of the copy ends in a star, unless `changes` has a new name or only changes fields
-        in NOT_OF_PRESETS of a preset. Raises ProtocolError if a field is unknown or a value is
-        wrong.
+        The name of the copy ends in a star, unless `changes` contains a name, or the copy differs
+        from a preset only in NOT_OF_PRESETS. Raises ProtocolError if a field is unknown or a value
+        is wrong.
         """
         if not changes:
             return self
@@ -401,19 +401,18 @@ class Protocol:
             changes["options"] = merged
         starred = self.name.removesuffix("*") + "*"
         name = starred if starred.removesuffix("*") in preset_names() else self.name
-        copy = evolve(self, **{"name": name, **changes})  # removes a star that is not needed
+        copy = evolve(self, **{"name": name, **changes})  # removes the star if it is not needed
         return copy if "name" in changes or copy == self else evolve(copy, name=starred)
 
     def to_mapping(self) -> dict[str, object]:
-        """Return the fields as plain values by name. `from_mapping` converts them back."""
+        """Return the fields as a dict of plain values. `from_mapping` converts it back."""
         return asdict(self)
 
     def changed(self, other: Protocol) -> dict[str, tuple[Any, Any]]:
         """Return the settings that differ between two protocols, except name and version.
 
-        Returns a dict from the name of a setting, as in `leaves`, to a pair: its value in this
-        protocol, and its value in `other`. An option of a metric that a protocol does not set is
-        DEFAULT.
+        Returns a dict from setting name, as in `leaves`, to (value in this protocol, value in
+        `other`). An option that a protocol does not set is DEFAULT.
         """
         if self == other:
             return {}
@@ -426,7 +425,7 @@ class Protocol:
         return differing
 
     def leaves(self) -> dict[str, object]:
-        """Return all settings as a flat dict, "nms_params.radius" and "depth.crop" among them."""
+        """Return all settings as a flat dict, with dotted names such as "nms_params.radius"."""
         settings = asdict(self)
         tables = {"nms_params": settings.pop("nms_params"), **settings.pop("options")}
         for name, table in tables.items():
@@ -436,14 +435,14 @@ class Protocol:
     def describe(self, used: Collection[str] | None = None, more: Iterable[str] = ()) -> str:
         """Describe every setting that can change a score, in one line.
 
-        If only the thresholds are known (`stated` is False), only they are described.
+        If `stated` is False, only the thresholds are described.
 
         Parameters
         ----------
         used : collection of str, optional
-            The fields to describe. By default all fields and the options of all metrics are.
+            The fields to describe. By default, all fields and the options of all metrics.
         more : iterable of str
-            Descriptions of further settings, which are added at the end if `used` is given.
+            Descriptions of further settings, appended if `used` is given.
         """
         if self.name == UNSTATED_GRID:
             return "protocol and thresholds not stated"
@@ -461,11 +460,11 @@ class Protocol:
         return f"{self.name} v{self.version}: {'; '.join(settings)}"
 
     def threshold_array(self) -> F8:
-        """Return the T thresholds as a float64 (T,) array."""
+        """Return the T thresholds as a float64 array (T,)."""
         return np.array(self.thresholds, np.float64)
 
     def cuts(self) -> F8:
-        """Return the smallest value that is a boundary pixel at each of T thresholds, (T,).
+        """Return the smallest map value that counts as boundary at each of the T thresholds, (T,).
 
         With the operator ">", it is the next float64 number above the threshold.
         """
@@ -474,23 +473,26 @@ class Protocol:
 
     @property
     def tolerances(self) -> tuple[float, ...]:
-        """The match tolerances: max_dist_px in pixels or, if it is None, max_dist as fractions."""
+        """The matching tolerances: max_dist_px in pixels; if it is None, max_dist as fractions."""
         values = self.max_dist if self.max_dist_px is None else self.max_dist_px
         return values if isinstance(values, tuple) else (values,)
 
     @property
     def tolerance_names(self) -> tuple[str, ...]:
-        """The names of the tolerances, "0.0075" or "2px", as in the score ODS@2px."""
+        """The names of the tolerances, such as "0.0075" or "2px", as in the score ODS@2px."""
         unit = "" if self.max_dist_px is None else "px"
         return tuple(f"{tidy(v)}{unit}" for v in self.tolerances)
 
     def radii(self, shape: tuple[int, ...]) -> tuple[float, ...]:
-        """Return all match tolerances in pixels for an image of this shape, (rows, columns)."""
+        """Return all matching tolerances in pixels for an image of this shape (rows, columns).
+
+        Tolerances are fractions of the image diagonal, unless max_dist_px is set.
+        """
         scale = math.hypot(*shape) if self.max_dist_px is None else 1.0
         return tuple((scale * np.array(self.tolerances)).tolist())
 
     def radius(self, shape: tuple[int, ...]) -> float:
-        """Return the first match tolerance in pixels for an image of this shape."""
+        """Return the first matching tolerance in pixels for an image of this shape."""
         return self.radii(shape)[0]
 
 
@@ -502,7 +504,7 @@ def preset_names() -> tuple[str, ...]:
 
 
 def preset_text(name: str) -> str:
-    """Return the TOML text of a preset with its comments. Raises ProtocolError if there is none."""
+    """Return the TOML text of a preset, with comments. Raises ProtocolError if it is unknown."""
     Protocol.preset(name)  # raises if it is unknown
     folder = resources.files("bsdsbench.protocol.presets")
     return folder.joinpath(f"{name}.toml").read_text("utf-8")
@@ -512,13 +514,13 @@ def preset_text(name: str) -> str:
 def _unnamed_preset(name: str) -> Protocol:
     """Return a preset as a protocol with the name "preset".
 
-    A protocol with the name of a preset is compared with this one when it is made. If this one had
-    that name too, it would have to be compared with itself, without end.
+    `Protocol.__attrs_post_init__` compares a protocol named after a preset with this one. The other
+    name prevents infinite recursion.
     """
     return Protocol.from_mapping({**read_packaged_toml(f"presets/{name}.toml"), "name": "preset"})
 
 
 @cache
 def _preset(name: str) -> Protocol:
-    """Return the preset of this name."""
+    """Return the preset with this name."""
     return evolve(_unnamed_preset(name), name=name)

@@ -3,9 +3,9 @@
     bsdsbench 0.2.0|bsds500-test:200/200|gt:fa866d15|ann:all|pred:soft8|thr:99|tol:.0075d|\\
     match:1to1|nms:none|thin|ap:bsds
 
-The line consists of words, which words.toml defines: KEY:TEXT, or a text alone, such as "thin". It
-has only words that matter for the scores. An absent word means the value of the preset, and the
-text `?` an unknown value. `|` and `%` in a word are written as %7C and %25.
+The line consists of words, defined in words.toml: KEY:TEXT, or a text alone, such as "thin". Only
+words that affect the scores are included. An absent word means the value of the preset, and the
+text `?` means unknown. `|` and `%` in a word are written as %7C and %25.
 """
 
 from __future__ import annotations
@@ -35,43 +35,43 @@ from bsdsbench.protocol.protocol import UNSTATED, UNSTATED_GRID, Protocol, capti
 from bsdsbench.scores.curve import AP_RULES, ODS_RULES
 from bsdsbench.text import NUMBER, number_text
 
-UNKNOWN = "?"  # the text of a setting that is not known; it is never reported as a difference
+UNKNOWN = "?"  # the text of an unknown setting, which is never reported as a difference
 _BASE = "bsds500"
 _SET = re.compile(r"(.+):([0-9]+|\?)(?:/([0-9]+|\?))?", re.S)
 
 
 class Severity(Enum):
-    """The effect of a difference between two runs on a comparison of their scores."""
+    """How a difference between two runs affects the comparison of their scores."""
 
-    # no score that both runs have depends on it, or the run is a reference with a rule of its own
+    # No score that both runs have depends on it, or the run is a reference with its own rule
     IGNORED = "ignored"
-    SAID = "said"  # the scores may be compared, and a note mentions the difference
+    SAID = "said"  # the scores may be compared, but a note mentions the difference
     FORBIDS = "forbids"  # the scores are not comparable
 
 
 @frozen
 class Word:
-    """The definition of a word of signatures, from words.toml."""
+    """The definition of one word of a signature, from words.toml."""
 
-    title: str  # what a difference in this word is called
+    title: str  # the name of the setting when a difference is reported
     meaning: str  # a sentence with {value}, the word's text, and {words}, a phrase for the text
     cost: str = ""  # the usual effect of a difference on a score
     severity: Severity = field(default=Severity.FORBIDS, converter=Severity)  # of a difference
-    # The fields of the protocol that the word stands for; the first one has the caption
+    # The protocol fields that the word encodes; the caption is that of the first
     fields: tuple[str, ...] = field(default=(), converter=tuple)
-    usual: str = ""  # a text that the line leaves out if the preset has it too
+    usual: str = ""  # the word is left out if both its text and the preset's are equal to this
     names: Mapping[str, str] = {}  # text of the word -> phrase for it
 
 
 WORDS = {key: Word(**row) for key, row in read_packaged_toml("words.toml").items()}
 WORDED = {name for word in WORDS.values() for name in word.fields}
-# Words that do not stand for fields of a protocol: each is an attribute of Signature
+# Words that do not encode protocol fields; each is an attribute of Signature
 NO_FIELDS = ("set", "gt", "valid", "ann", "pred", "maps", "ms", "match")
-_OPTIONAL_KEYS = ("valid", "maps", "ms")  # the text is "", not unknown, if a line lacks the word
+_OPTIONAL_KEYS = ("valid", "maps", "ms")  # if a line lacks the word, its text is "", not UNKNOWN
 
 
 def _field_name(key: str, word: Word) -> str:
-    """Return the first field of the protocol that a word stands for, or its key if it has none."""
+    """Return the first protocol field that a word encodes or, if there is none, its key."""
     return word.fields[0] if word.fields and key not in NO_FIELDS else key
 
 
@@ -83,17 +83,18 @@ _FIELD_TITLES.setdefault("reading", "masks of predictions")
 class Signature:
     """The settings on which scores depend. `str` writes them as one line, and `parse` reads it.
 
-    Apart from the protocol and the version of the package, the fields hold the texts of words:
+    Except for the protocol, the version of the package, `unused` and `named`, the fields are texts
+    of words:
 
     - set: "SET:N/M" for N images of the M in a known set, or "set:N"
     - gt: first digits of the fingerprint of the ground truth
-    - ann: "all"; "first" or "union" if a reference program reads annotators wrongly
-    - pred: form of the predictions, such as "soft8"
+    - ann: "all"; "first" or "union" if a reference program handles annotators incorrectly
+    - pred: type of the predictions, such as "soft8"
     - match: "1to1"; "1toN" if a reference program matches a pixel several times
-    - valid: "masks" if a folder of masks limits the pixels that count, else ""
+    - valid: "masks" if a folder of masks restricts the counted pixels, else ""
     - maps: the number of maps that were kept from an earlier call of the detector
-    - ms: the scales at which the detector was called, "" for one call
-    - unused: fields of the protocol, and metrics with options, on which no score depends
+    - ms: the scales at which the detector was called, or "" for a single call
+    - unused: protocol fields, and metrics with options, on which no score depends
     - named: METRIC.OPTION -> value as JSON, for options that always appear in the line, even at
       their defaults
     """
@@ -118,7 +119,7 @@ class Signature:
         return "|".join(w.replace("%", "%25").replace("|", "%7C") for w in self.words())
 
     def words(self) -> list[str]:
-        """Return the words of the line: version, then KEY:TEXT, a lone TEXT, or SETTING=VALUE."""
+        """Return the words of the line: version, then KEY:TEXT, a text alone, or SETTING=VALUE."""
         words = [f"bsdsbench {self.version}"]
         for key, text in self.texts().items():
             is_bare = key == "set" or (key == "thin" and text != UNKNOWN)
@@ -127,13 +128,13 @@ class Signature:
         return words
 
     def texts(self) -> dict[str, str]:
-        """Return the texts in the line, as a dict from the key of a word to its text.
+        """Return the texts in the line as a dict from word key to text.
 
         A word is left out if no score depends on it, if it has no text, or if its text equals both
-        the usual text (`Word.usual`) and that of the preset.
+        the usual text (`Word.usual`) and the preset's text.
 
-        Settings without a word, such as the options of metrics, follow under their names if they
-        are in `named`, or if a score depends on them and they differ from the preset.
+        Settings without a word, such as metric options, follow under their names if they are in
+        `named`, or if a score depends on them and they differ from the preset.
         """
         preset = _base_of(self.protocol)
         all_texts = self._all_texts()
@@ -150,7 +151,7 @@ class Signature:
         texts |= self.named
         skipped = self.unused | WORDED
         if self.protocol.max_dist_px is not None:
-            skipped -= {"max_dist"}  # the word "tol" has the pixels, and not the fraction
+            skipped -= {"max_dist"}  # the word "tol" encodes max_dist_px, not max_dist
         for name, (value, _) in self.protocol.changed(preset).items():
             table = name.rpartition(".")[0]  # METRIC if the name is METRIC.OPTION, else ""
             if not {name, table} & skipped:
@@ -158,7 +159,7 @@ class Signature:
         return texts
 
     def _all_texts(self) -> dict[str, str]:
-        """Return all texts by the keys of their words, also those that the line leaves out."""
+        """Return the texts of all words by key, including words that the line leaves out."""
         run_texts = dict(zip(NO_FIELDS, attrgetter(*NO_FIELDS)(self), strict=True))
         return run_texts | _protocol_texts(self.protocol)
 
@@ -166,8 +167,8 @@ class Signature:
     def parse(cls, text: str) -> Signature:
         """Parse a line that `str` wrote.
 
-        If a word is absent, its fields of the protocol have the values of the preset. The text of a
-        word without fields is then UNKNOWN, or "" if only some runs have that word.
+        If a word is absent, the protocol fields that it encodes have the values of the preset. If
+        it encodes no field, its text is UNKNOWN, or "" for words that only some runs have.
 
         Raises ProtocolError if the line is malformed, if a word is unknown or repeated, or if the
         line was written for another version of the preset.
@@ -178,7 +179,7 @@ class Signature:
             beginning = "|".join(words[:2])
             expected = "expected 'bsdsbench VERSION|SET:N/M|...'"
             raise ProtocolError(f"signature {beginning!r}: {expected}")
-        texts = {"set": words[1]}  # of words, by key
+        texts = {"set": words[1]}  # word key -> text
         settings = []  # FIELD=VALUE
         for word in words[2:]:
             key, colon, value = word.partition(":")
@@ -190,7 +191,7 @@ class Signature:
                 texts[key] = value
             else:
                 raise ProtocolError(f"signature {word}: expected one of {', '.join(WORDS)}, once")
-        changes: dict[str, Any] = {}  # of the preset that the word "proto" names
+        changes: dict[str, Any] = {}  # relative to the preset that the word "proto" names
         try:
             for key, text in texts.items():
                 if key not in NO_FIELDS:
@@ -203,7 +204,7 @@ class Signature:
             raise ProtocolError(f"signature: {error}") from None
         run_texts: dict[str, Any] = {key: texts.get(key, UNKNOWN) for key in NO_FIELDS}
         run_texts |= {key: texts.get(key, "") for key in _OPTIONAL_KEYS}
-        # A word without a usual text is only absent if no score depends on its fields
+        # A word without a usual text is absent only if no score depends on its fields
         unused = set[str]()
         for key, entry in WORDS.items():
             if key not in texts and not entry.usual:
@@ -213,21 +214,20 @@ class Signature:
         return cls(protocol, version=version, unused=frozenset(unused), **run_texts)
 
     def differences(self, other: Signature) -> list[Difference]:
-        """Return the differences of two signatures: first of words, then of other settings.
+        """Return the differences between two signatures: of words, then of other settings.
 
-        A text that is unknown in one of the signatures is not compared, and the word "maps" is
-        never compared.
+        Texts that are unknown in either signature are not compared, nor is the word "maps".
 
-        The severity of a difference is that of its word, or FORBIDS for a setting without a word.
-        It is IGNORED if one of the runs has no score that depends on the setting, and at most SAID
-        if only tolerances after the first one differ.
+        The severity is that of the word, or FORBIDS for a setting without a word, with two
+        exceptions. It is IGNORED if one of the runs has no score that depends on the setting. It is
+        at most SAID if the first tolerance is the same and only additional ones differ.
         """
         unused = self.unused | other.unused
         our_texts, their_texts = self._all_texts(), other._all_texts()
         differences = []
         for key, word in WORDS.items():
             our_text, their_text = our_texts.get(key, UNKNOWN), their_texts.get(key, UNKNOWN)
-            if key == "ms":  # a single call is scale 1
+            if key == "ms":  # a single call means scale 1
                 our_text, their_text = our_text or "1", their_text or "1"
             if our_text == their_text or key == "maps" or UNKNOWN in (our_text, their_text):
                 continue
@@ -256,9 +256,9 @@ class Signature:
         return list(zip(self.words(), meanings, strict=True))
 
     def _meaning(self, key: str, text: str) -> str:
-        """Explain a word of the line, such as "tol" with the text ".0075d", in a sentence.
+        """Explain a word of the line, such as key "tol" with text ".0075d", in a sentence.
 
-        Settings without a word, under their names, are explained too.
+        `key` may also be the name of a setting without a word.
         """
         if key in self.named:
             return f"The option {key} is {json.loads(text)}."
@@ -275,7 +275,7 @@ class Signature:
         return meaning[0].upper() + meaning[1:]
 
     def _images(self) -> str:
-        """Describe the set of images, such as "all 200 images of bsds500-test"."""
+        """Describe the image set, such as "all 200 images of bsds500-test"."""
         match = _SET.fullmatch(self.set)
         name, n, n_in_set = match.groups() if match else ("", UNKNOWN, None)
         if n == UNKNOWN:
@@ -289,7 +289,7 @@ class Signature:
     def sentence(self) -> str:
         """Return the settings as a sentence for a paper: "Scores were computed with ...".
 
-        It names the version, the images, the protocol, and the settings that the line lists.
+        It states the version, the images, the protocol, and the settings in the line.
         """
         caption_of = captions(self.protocol)
         phrases = []
@@ -316,16 +316,16 @@ class Difference:
     Parameters
     ----------
     field : str
-        What differs: a field of the protocol, METRIC.OPTION, a word of signatures ("set", "gt",
-        "pred" ...), or "images", "truth", "reading", "metrics" and "source of metric NAME".
+        What differs: a protocol field, METRIC.OPTION, the key of a signature word ("set", "gt",
+        "pred" ...), or "images", "truth", "reading", "metrics" or "source of metric NAME".
     ours, theirs : str
         The values in the two runs, as signatures write them.
     severity : Severity
-        The effect on a comparison.
+        How it affects a comparison.
     cost : str
-        The usual effect on a score, or "" if none is known.
+        The usual effect on a score, or "" if unknown.
     image : str
-        The first image with the difference, or "" if the difference concerns the whole runs.
+        The first image with the difference, or "" if it concerns the whole run.
     """
 
     field: str
@@ -337,11 +337,11 @@ class Difference:
 
     @property
     def of_protocol(self) -> bool:
-        """True for a field of the protocol or an option of a metric."""
+        """True if the difference is in a protocol field or a metric option."""
         return self.field in Protocol.names() or "." in self.field
 
     def line(self) -> str:
-        """Describe the difference: "tolerance: .0075d / .011d; usually ..."."""
+        """Describe the difference, such as "tolerance: .0075d / .011d; usually ..."."""
         tail = f"; {self.cost}" if self.cost else ""
         if self.image:
             return f"ground truth of image {self.image!r} differs{tail}"
@@ -349,7 +349,7 @@ class Difference:
         return f"{title}: {self.ours or 'as the preset'} / {self.theirs or 'as the preset'}{tail}"
 
     def fault(self) -> str:
-        """Describe the difference for an error message, including the field of the protocol."""
+        """Describe the difference for an error message, with the name of the protocol field."""
         line = self.line()
         if not self.of_protocol:
             return line
@@ -359,13 +359,13 @@ class Difference:
 
 
 def _base_of(protocol: Protocol) -> Protocol:
-    """Return the preset that a protocol is named after, with or without a star, or else bsds500."""
+    """Return the preset that a protocol is named after (ignoring a star), or bsds500 if none."""
     name = protocol.name.rstrip("*")
     return Protocol.preset(name if name in preset_names() else _BASE)
 
 
 def _format_value(value: object) -> str:
-    """Write the value of a setting as JSON, but None as none, and DEFAULT as default, unquoted.
+    """Write the value of a setting as JSON, except that None is none and DEFAULT is default.
 
     Floats without a fraction are written as integers.
     """
@@ -377,10 +377,10 @@ def _format_value(value: object) -> str:
 
 
 def _protocol_texts(protocol: Protocol) -> dict[str, str]:
-    """Return the texts of the words that stand for fields of a protocol, by the keys of the words.
+    """Return the texts of the words that encode protocol fields, by word key.
 
-    If the protocol is not `stated`, words that have a usual text (see `Word`) are left out. All
-    other words have the text UNKNOWN, except "thr" if the thresholds are known.
+    If the protocol is not `stated`, words with a usual text (`Word.usual`) are left out, and all
+    others are UNKNOWN, except "thr" if the thresholds are known.
     """
     base = _base_of(protocol)
     preset = f"{base.name}.{base.version}"
@@ -404,7 +404,7 @@ def _protocol_texts(protocol: Protocol) -> dict[str, str]:
 
 
 def _format_thresholds(values: tuple[float, ...]) -> str:
-    """Return a short text that `parse_thresholds` converts to exactly these values."""
+    """Return a short text that `parse_thresholds` converts back to exactly these values."""
     count = len(values)
     if values == even_thresholds(count):
         return str(count)
@@ -419,12 +419,12 @@ def _format_thresholds(values: tuple[float, ...]) -> str:
 
 
 def _parse_text(key: str, text: str) -> dict[str, object]:
-    """Return the fields of the protocol that a word of a signature, such as tol:.0075d, sets.
+    """Return the protocol fields that a signature word, such as tol:.0075d, sets.
 
-    The preset that the word "proto" names stands under the key "base". UNKNOWN sets the name
-    UNSTATED, which marks a protocol that is not known.
+    The word "proto" sets the key "base" to the name of a preset. UNKNOWN sets the protocol name
+    UNSTATED.
 
-    Raises ProtocolError if the text names another version of the preset, or if tolerances are not
+    Raises ProtocolError if "proto" names another version of the preset, or if tolerances are not
     written like ".0075d" or "2px,4px".
     """
     if text == UNKNOWN:
@@ -457,14 +457,15 @@ def _parse_text(key: str, text: str) -> dict[str, object]:
 
 
 def parse_overrides(items: Iterable[str]) -> dict[str, object]:
-    """Convert texts FIELD=VALUE to keyword arguments of `Protocol.replace`.
+    """Convert FIELD=VALUE strings to keyword arguments of `Protocol.replace`.
 
     - "max_dist=0.011" changes a field: {"max_dist": 0.011}
     - "nms_params.radius=2" changes an entry of a field: {"nms_params": {"radius": 2}}
     - "depth.crop=1" sets an option of a metric: {"options": {"depth": {"crop": 1}}}
 
-    VALUE is parsed as TOML. If it is not valid TOML, it is a list if it has commas, and otherwise a
-    text. Raises ProtocolError if a text lacks a field or a value, or if a field is set twice.
+    A prefix before the dot that is not a protocol field is taken as a metric name. VALUE is parsed
+    as TOML; if that fails, it is a list if it has commas, otherwise a string. Raises ProtocolError
+    if the field or the value is missing, or if a field is set twice.
     """
     changes: dict[str, Any] = {}
     for item in items:
@@ -490,9 +491,9 @@ def parse_overrides(items: Iterable[str]) -> dict[str, object]:
 def _parse_value(text: str) -> object:
     """Convert the text of a setting's value to that value.
 
-    The text is parsed as TOML, but numbers such as .5 are allowed. If it is not valid TOML, it is
-    split at its commas into a list. If it has no commas, or has brackets, braces or quotes, the
-    text itself is the value. Infinity and NaN are also kept as texts.
+    It is parsed as TOML, but numbers such as .5 are allowed too. If it is not valid TOML, it is
+    split at commas into a list. If it has no commas, or has brackets, braces or quotes, the text
+    itself is returned, and so it is for infinity and NaN.
     """
     number = re.sub(r"^(-?)\.(?=[0-9])", r"\g<1>0.", text)
     try:

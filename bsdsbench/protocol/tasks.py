@@ -1,8 +1,8 @@
-"""Tasks: an image set, a protocol and a metric under one name.
+"""Tasks: named combinations of an image set, a protocol and a metric.
 
-The task `bsds500-test/boundary`, for example, computes the boundary metric with the protocol
-bsds500 on the test images of BSDS500. tasks.toml lists the tasks of the package. Users write their
-own tasks as TOML files with the same fields and a `name`.
+The task `bsds500-test/boundary`, for example, evaluates the boundary metric with the protocol
+bsds500 on the test images of BSDS500. tasks.toml lists the tasks of the package. Users can define
+tasks in TOML files with the same fields and a `name`.
 """
 
 from __future__ import annotations
@@ -81,12 +81,12 @@ class Task:
         return self.name.partition("/")[0]
 
     def to_mapping(self) -> dict[str, object]:
-        """Return the fields as plain values by name. Fields that are None or empty are left out."""
+        """Return the fields as a dict of plain values, without those that are None or empty."""
         return {k: v for k, v in asdict(self).items() if v not in (None, "", [])}
 
     @classmethod
     def from_mapping(cls, values: object) -> Task:
-        """Build a task from its fields by name. Raises DataError for wrong or missing fields."""
+        """Build a task from a dict of its fields. Raises DataError for wrong or missing fields."""
         if not isinstance(values, Mapping) or not {"name", "protocol"} <= {*values}:
             known = ", ".join(field.name for field in fields(cls))
             raise DataError(f"task: expected name and protocol, and of the fields {known}")
@@ -94,9 +94,9 @@ class Task:
 
     @classmethod
     def load(cls, name_or_path: Task | str | Path) -> Task:
-        """Return a Task unchanged, or the task in a .toml file or, by its name, of the package.
+        """Return a task given as a Task, a .toml file, or the name of a task of the package.
 
-        Raises DataError for an unknown name, and FileFormatError if the file is not TOML.
+        Raises DataError for an unknown name, and FileFormatError if the file is not valid TOML.
         """
         if isinstance(name_or_path, Task):
             return name_or_path
@@ -111,7 +111,7 @@ class Task:
         return tasks()[text]
 
     def describe(self) -> str:
-        """Describe the task in one line: metric, protocol, number of images, check of the set."""
+        """Describe the task in one line: metric, protocol, number of images, fingerprint."""
         count = f"{self.images} images" if self.images else "number of images not stated"
         check = f"fingerprint {self.fingerprint}" if self.fingerprint else "no fingerprint known"
         check += ", a list of ids" if self.ids else ""
@@ -120,6 +120,6 @@ class Task:
 
 @cache
 def tasks() -> dict[str, Task]:
-    """Return the tasks of the package by name."""
+    """Return all tasks of the package as a dict by name."""
     tables = read_packaged_toml("tasks.toml").items()
     return {name: Task.from_mapping({"name": name, **values}) for name, values in tables}
