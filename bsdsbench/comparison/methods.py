@@ -192,7 +192,7 @@ def compare_methods(
     Parameters
     ----------
     methods : sequence of Method
-        The methods. All of their runs must cover the same images, unless `common` is True.
+        The methods. All of their runs must cover the same images; see `common` in `compare`.
     n_boot, seed, level, common, force, cluster, groups, group_by, progress
         As in `compare`.
 

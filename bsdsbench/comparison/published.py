@@ -163,7 +163,7 @@ def find_published(
     """Return the published results with these keys, in the order of the keys.
 
     Keys are matched without regard to case and surrounding spaces. `labels` maps keys to names to
-    show instead of the published ones. If a key is unknown, raise DataError that lists similar
+    show instead of the published ones. If a key is unknown, raise a DataError that lists similar
     keys.
 
     Examples

@@ -181,9 +181,9 @@ def _difference(
     """Compute the difference a - b of a score between two methods, with an uncorrected p-value.
 
     If the runs are paired by seed, both runs of a seed are resampled together, and p comes from a
-    sign-flip test over the seeds. Otherwise both come from `draws_of_means`, the bootstrap draws of
-    each method's mean. p is NaN if the difference is NaN, or if a method has fewer than LEAST_RUNS
-    runs, unless both have a single run.
+    sign-flip test over the seeds. Otherwise p and the interval come from `draws_of_means`, the
+    bootstrap draws of each method's mean. p is NaN if the difference is NaN, or if a method has
+    fewer than LEAST_RUNS runs, unless both have a single run.
     """
     values_a, values_b = a.values(score), b.values(score)
     value = values_a.mean - values_b.mean

@@ -325,9 +325,9 @@ def _slice_rows(
 ) -> list[list[Cell]]:
     """Return a run's rows of a slice table: all images, each slice, and the mean over slices.
 
-    Each of these image sets has one row per part. `scores_by_part` names its score for each of the
-    table's column `keys`. Overall scores form a single part named "". The rows for all images have
-    neither intervals nor differences.
+    Each of these image sets has one row per part. `scores_by_part` has the score names of each part
+    by the `keys` of the table's columns. Overall scores form a single part named "". The rows for
+    all images have neither intervals nor differences.
     """
     undefined = ValueInterval(np.nan, np.nan, np.nan)
     on_all = {

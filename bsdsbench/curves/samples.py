@@ -61,7 +61,7 @@ def read_samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) ->
 def _infer_reading(labels: NDArray[Any]) -> LabelReading:
     """Return "sign" if a label is -1, otherwise "binary".
 
-    If there are labels other than -1, 0 and 1, raise DataError that suggests suitable readings.
+    If there are labels other than -1, 0 and 1, raise a DataError that suggests suitable readings.
     """
     is_other = ~np.isin(labels, (-1, 0, 1))
     if not is_other.any():
@@ -139,8 +139,8 @@ def check_columns(kind: Literal["number", "share", "count"], **arguments: ArrayL
     """Convert the keyword arguments to flat float64 arrays of equal length, in the given order.
 
     All values must be finite. If `kind` is "share", they must lie in [0, 1]. If it is "count", they
-    must be 0 or more, and not decrease along the array. Raises DataError that names the argument if
-    a value violates this, and ShapeError if the lengths differ.
+    must be 0 or more, and not decrease along the array. Raises a DataError that names the argument
+    if a value violates this, and ShapeError if the lengths differ.
     """
     arrays = []
     for name, values in arguments.items():
@@ -266,7 +266,7 @@ def _count_at_distinct_scores(positive: Bool, negative: Bool, scores: F8) -> lis
     Samples of neither class are ignored. Returns three arrays (K,): the thresholds (inf, then the
     distinct scores in descending order), and TP and FP at each threshold.
     """
-    if scores.size > 10_000:  # with fewer samples, importing numba takes longer than it saves
+    if scores.size > 10_000:  # for fewer samples, importing numba takes longer than it saves
         return _count_many_samples(positive, negative, scores)
     used = np.flatnonzero(positive | negative)
     by_falling_score = used[np.argsort(-scores[used])]

@@ -83,8 +83,8 @@ _FIELD_TITLES.setdefault("reading", "masks of predictions")
 class Signature:
     """The settings on which scores depend. `str` writes them as one line, and `parse` reads it.
 
-    Except for the protocol, the version of the package, `unused` and `named`, the fields are texts
-    of words:
+    `protocol` and `version` (of the package) aside, these are the fields. All but the last two are
+    texts of words.
 
     - set: "SET:N/M" for N images of the M in a known set, or "set:N"
     - gt: first digits of the fingerprint of the ground truth
@@ -491,9 +491,9 @@ def parse_overrides(items: Iterable[str]) -> dict[str, object]:
 def _parse_value(text: str) -> object:
     """Convert the text of a setting's value to that value.
 
-    It is parsed as TOML, but numbers such as .5 are allowed too. If it is not valid TOML, it is
-    split at commas into a list. If it has no commas, or has brackets, braces or quotes, the text
-    itself is returned, and so it is for infinity and NaN.
+    The text is parsed as TOML, but numbers such as .5 are also allowed. If it is not valid TOML, it
+    is split at commas into a list. The text itself is returned if it has no commas, if it has
+    brackets, braces or quotes, or if its value is infinity or NaN.
     """
     number = re.sub(r"^(-?)\.(?=[0-9])", r"\g<1>0.", text)
     try:
