@@ -1,4 +1,4 @@
-"""Errors that a user can cause. Each is one line: the file, its contents, the expected contents."""
+"""Errors caused by input. Each is one line: the file, what it contains, what was expected."""
 
 from __future__ import annotations
 
@@ -21,51 +21,51 @@ def _hashable(value: object) -> object:
 
 @attrs.frozen(slots=False)
 class Setting:
-    """An option with a value. Python and the command line write it differently.
+    """An option and its value, to be written in the syntax of Python or of the command line.
 
     >>> str(Setting("nms")), str(Setting("pred_kind", "labels", "for region labels"))
     ('nms=True', "pred_kind='labels' for region labels")
     """
 
     name: str  # in Python: a keyword, a field of the protocol, or METRIC.OPTION
-    # The proposed value, several values as a list, or `...` if the user has to find it
+    # The suggested value, a list for several values, or `...` if the user has to choose it
     value: object = attrs.field(default=True, converter=_hashable)
-    effect: str = ""  # in words that follow the option, such as "for region labels"
-    beside: tuple[Setting, ...] = ()  # options that are needed with this one, without `effect`
+    effect: str = ""  # what it does, in words that follow the option, such as "for region labels"
+    beside: tuple[Setting, ...] = ()  # options that must be set together with this one
 
     def __str__(self) -> str:
         return self.line(lambda setting: f"{setting.name}={setting.shown()}")
 
     def line(self, write: Callable[[Setting], str]) -> str:
-        """Return one line with this option, those that must be set with it, and their effect.
+        """Return this option, the options that must be set with it, and their effect on one line.
 
-        An example is "a=1 and b=2 for region labels". `write` formats one option in the syntax of
-        Python or of the command line.
+        For example, "a=1 and b=2 for region labels". `write` formats a single option in the syntax
+        of Python or of the command line.
         """
         return f"{' and '.join(map(write, (self, *self.beside)))} {self.effect}".rstrip()
 
     def shown(self) -> str:
-        """Return the value as Python code, with a tuple as a list and Ellipsis as "..."."""
+        """Return the value as Python code; a tuple is written as a list, Ellipsis as "..."."""
         if isinstance(self.value, tuple):
             return repr(list(self.value))
         return "..." if self.value is ... else repr(self.value)
 
 
-Fix = Setting | str  # an option, or a step in words
+Fix = Setting | str  # an option, or an instruction in words
 
 
 @attrs.frozen(slots=False)
 class Problem:
-    """A fault of an input as one line: the file, its contents, and the expected contents.
+    """A fault in an input, as one line: the file, what it contains, and what was expected.
 
     >>> str(Problem("a.png", "gray values", "a mask", (Setting("gt_threshold", 0.5),)))
     'a.png: gray values, expected a mask (gt_threshold=0.5)'
     """
 
-    file: str = ""  # or another name of the input; empty if `has` names it
-    has: str = ""  # the contents, or a whole sentence
-    expected: str = ""  # the expected contents
-    fix: tuple[Fix, ...] = ()  # alternatives
+    file: str = ""  # the file, or another name of the input; "" if `has` names it
+    has: str = ""  # what the input contains, or a whole sentence
+    expected: str = ""  # what it should contain
+    fix: tuple[Fix, ...] = ()  # alternative remedies
 
     def __str__(self) -> str:
         return self.line()
@@ -92,7 +92,7 @@ class Problem:
     def with_file(self, file: str) -> Problem:
         """Return a copy of this problem with `file` set and removed from the start of `has`.
 
-        A problem that has a file already, or whose `has` mentions `file` elsewhere, is returned
+        A problem that already has a file, or whose `has` mentions `file` elsewhere, is returned
         unchanged.
         """
         has = self.has.removeprefix(f"{file}: ")
@@ -112,8 +112,8 @@ def _to_problem(message: str | Problem, fix: Fix | Sequence[Fix] = ()) -> Proble
 class DataError(ValueError):
     """Input that cannot be evaluated.
 
-    Each problem becomes a short printable line of the error. `fix` suggests remedies for problems
-    that are given as text.
+    Each problem becomes one short, printable line of the message. `fix` suggests remedies for
+    problems given as text.
 
     >>> error = DataError("", ["a.png: one", "b.png: two"])
     >>> len(error.problems)
@@ -144,11 +144,11 @@ class DataError(ValueError):
 def refuse_unless_forced(
     faults: Sequence[str], forced: bool, consequence: str, effect: str
 ) -> None:
-    """Raise one DataError that lists all `faults`, if there are any and they are not `forced`.
+    """Raise one DataError that lists all `faults`, unless there are none or `forced` is True.
 
-    - consequence: is appended to each fault, such as "such scores are not comparable"
-    - effect: what setting `force` would do, such as "shows them"; if it is "", the error does not
-      suggest `force`
+    - consequence: appended to each fault, such as "such scores are not comparable"
+    - effect: what setting the option `force` would do, such as "shows them"; if "", the error does
+      not suggest the option
     """
     if faults and not forced:
         problems = [f"{fault}; {consequence}" for fault in faults]
@@ -156,7 +156,7 @@ def refuse_unless_forced(
 
 
 class ShapeError(DataError):
-    """Arrays whose sizes do not fit together."""
+    """Arrays whose shapes are wrong or do not match."""
 
 
 class FileFormatError(DataError):
@@ -168,15 +168,15 @@ class MissingPartError(DataError, AttributeError):
 
 
 class EmptyTruthError(FileFormatError):
-    """Ground truth in which nobody drew a boundary."""
+    """Ground truth in which no annotator drew a boundary."""
 
 
 class PairingError(DataError):
-    """Predictions and ground truth that do not pair one to one."""
+    """Predictions and ground truth that cannot be paired by image."""
 
 
 class ProtocolError(DataError):
-    """A protocol that does not exist, or a value out of its range."""
+    """An unknown protocol, or a protocol value that is invalid."""
 
 
 class MergeError(DataError):
@@ -188,7 +188,7 @@ class RunLockedError(DataError):
 
 
 class InputWarning(UserWarning):
-    """Input that can be evaluated but looks wrong: inverted, mirrored, of other images."""
+    """Input that can be evaluated but looks wrong, such as inverted or mirrored maps."""
 
     def __init__(self, message: str | Problem, fix: Fix | Sequence[Fix] = ()) -> None:
         self.problem = _to_problem(message, fix)
@@ -196,7 +196,7 @@ class InputWarning(UserWarning):
 
 
 def warn(warning: InputWarning) -> None:
-    """Issue a warning at the line of the innermost caller that is outside of this package."""
+    """Issue a warning that points to the line of the innermost caller outside this package."""
     level = 1  # 1 is the line of this function itself, 2 that of its caller, and so on
     frame = sys._getframe()
     while frame.f_back and frame.f_globals.get("__name__", "").startswith("bsdsbench."):
@@ -232,8 +232,8 @@ def describe_unexpected(error: BaseException, packages: Collection[str]) -> str:
 def group_similar_problems(problems: Iterable[Problem]) -> list[list[Problem]]:
     """Group problems that differ only in file and numbers, in order of first appearance.
 
-    A problem without `file` takes it from the start of its text ("FILE: FAULT"). If that has none
-    either, the problem is a group of its own. Repeated problems are dropped.
+    If a problem has no `file`, it is taken from the start of the text ("FILE: FAULT"). If the text
+    names no file either, the problem is a group of its own. Repeated problems are dropped.
     """
     groups: dict[str | Problem, list[Problem]] = {}
     for problem in dict.fromkeys(problems):
@@ -247,9 +247,10 @@ def group_similar_problems(problems: Iterable[Problem]) -> list[list[Problem]]:
 
 
 def merge_similar_problems(problems: Iterable[Problem], few: int = 3) -> list[Problem]:
-    """Replace each group of more than `few` similar problems by its first problem.
+    """Replace each group of more than `few` similar problems with its first problem.
 
-    That problem then names the number of files and ten of them.
+    The groups are those of `group_similar_problems`. The `file` of the remaining problem then gives
+    the number of files and the first ten names.
 
     >>> faults = [Problem(file, f"value {k}", "0 .. 1") for k, file in enumerate("abcd", 3)]
     >>> print(*merge_similar_problems(faults))

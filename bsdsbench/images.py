@@ -1,4 +1,4 @@
-"""The inputs of metrics: an image's prediction and ground truth. Nothing here reads the disk."""
+"""The inputs to metrics: an image's prediction and its ground truth. Nothing here reads files."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from bsdsbench.text import show
 
 Map = NDArray[Any]
 _FORMS = ("soft", "ucm2", "segs", "classes", "depth")
-# The numbers of axes and the kinds of dtype (numpy's letters) that a part may have. A part that is
-# not listed has two axes, and may hold bools or any real numbers.
+# The allowed numbers of axes and kinds of dtype (numpy's letters) of a part. By default, a part has
+# two axes, and may hold bools or any real numbers.
 _AXES = {"classes": (2, 3), "class_boundaries": (3,), "photo": (3,)}
 _DTYPE_KINDS = {"segs": "biu", "segmentations": "biu", "photo": "u"}
 _CLASS_MAPS = ("labels", "class_boundaries", "instances")
@@ -35,33 +35,33 @@ class Lines:
     ends: F8  # (N, 4): row, column, row, column of the two ends
     scores: F8  # (N,), the strength of each predicted line
     junctions: F8 | None = None  # (M, 3): row, column and score; None if the file has none
-    grid: tuple[int, int] | None = None  # the unit: rows and columns; None if the file lacks it
+    grid: tuple[int, int] | None = None  # (rows, columns) that coordinates span; None if unknown
 
 
 @frozen(eq=False, init=False, slots=False)
 class ImageParts:
-    """Base class of a metric's inputs: named maps and lines of an image, called its parts.
+    """Base class of Prediction and GroundTruth: an image's named maps and lines, called parts.
 
     Each part is also an attribute; reading an absent one raises MissingPartError. The constructor
-    checks types, shapes and values, so that the code that counts can rely on them.
+    validates types, shapes and values, so that the counting code can rely on them.
     """
 
     image_id: str
     path: Path | None
     parts: Mapping[str, Any]  # the present parts by name
     shape: tuple[int, int]  # (H, W) of the image; (0, 0) without maps
-    evidence: Evidence
+    evidence: Evidence  # properties of the values, for consistency checks of a whole set
 
     known: ClassVar[Sequence[str]]  # names of all parts that an object may have
-    several: ClassVar[Sequence[str]]  # names of tuples with one array per threshold or annotator
+    several: ClassVar[Sequence[str]]  # parts that are tuples: one array per threshold or annotator
 
     def __init__(
         self, image_id: str, path: Path | None, evidence: Evidence | None, **given: object
     ) -> None:
-        """Check the named parts, and keep those that are not None.
+        """Validate the named parts, and store those that are not None.
 
-        All maps except the photo must have the size of the image, (2H+1, 2W+1) in a ucm2. Raises
-        DataError, which names the part, if it is unknown or wrong; `lines` are not checked.
+        All maps except the photo must have the same size, with (2H+1, 2W+1) for a ucm2; `lines` are
+        not validated. Raises DataError, which names the part, for an unknown or invalid part.
         """
         owner = type(self).__name__
         if not isinstance(image_id, str):
@@ -87,10 +87,10 @@ class ImageParts:
     def of_checked(
         cls, image_id: str, path: Path | None, evidence: Evidence, parts: Mapping[str, Any]
     ) -> Self:
-        """Construct an instance from parts that a reader has checked, without checking them again.
+        """Construct an instance from parts that a reader has already validated.
 
-        `parts` maps names to values of the types that the constructor would produce. Raises
-        ShapeError if their sizes differ.
+        `parts` maps names to values of the types that the constructor would produce. Only their
+        sizes are checked: raises ShapeError if they differ.
         """
         made = cls.__new__(cls)
         made._set_parts(image_id, path, evidence, parts)
@@ -99,9 +99,9 @@ class ImageParts:
     def _set_parts(
         self, image_id: str, path: Path | None, evidence: Evidence, parts: Mapping[str, Any]
     ) -> None:
-        """Store checked parts, also as attributes, after comparing the sizes of all maps.
+        """Store validated parts, also as attributes, after checking that all maps have one size.
 
-        Raises ShapeError, which names the part, if a map has another size than the first one.
+        Raises ShapeError, which names the part, if the size of a map is not that of the first.
         """
         shape = (0, 0)
         for name, value in parts.items():
@@ -129,10 +129,9 @@ class ImageParts:
         return self.path.name if self.path else self.image_id
 
     def __getattr__(self, name: str) -> Any:
-        """Raise MissingPartError for a part that this image lacks.
+        """Raise MissingPartError for an absent part, and AttributeError for any other name.
 
-        Python calls this only for absent attributes. Raises AttributeError if no image can have the
-        part.
+        Python calls this only if the normal attribute lookup fails.
         """
         if name not in self.known:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
@@ -142,10 +141,10 @@ class ImageParts:
 
 
 def _check_part(name: str, value: object, label: str, map_label: str) -> Map:
-    """Check the value of the part `name`, and return it as an array of the dtype for counting.
+    """Validate the part `name`, and return it as an array of the dtype that metrics expect.
 
     Boundaries, masks and valid maps become bool, and labels become integers. `label` names the part
-    in error messages, `map_label` in those about values that are not binary. Raises DataError for a
+    in error messages, and `map_label` in those about non-binary values. Raises DataError for a
     wrong type, shape or value.
     """
     array = given_array(value, label)
@@ -166,9 +165,9 @@ def _check_part(name: str, value: object, label: str, map_label: str) -> Map:
 
 
 class Prediction(ImageParts):
-    """The output of an algorithm for one image, in exactly one of five forms.
+    """The output of an algorithm for one image: exactly one of five kinds of map.
 
-    The forms are `soft`, `ucm2`, `segs`, `classes` and `depth`. The attribute `parts` holds the
+    The kinds are `soft`, `ucm2`, `segs`, `classes` and `depth`. The attribute `parts` holds the
     given parts by name, and `shape` is (rows, columns) of the image.
 
     Parameters
@@ -184,7 +183,7 @@ class Prediction(ImageParts):
     segs : tuple of array
         (H, W) integer label maps, one per threshold 1..n.
     classes : array
-        (H, W) class labels, kept as integers, or (C, H, W) soft maps or bool, one per class.
+        (H, W) integer class labels, or (C, H, W) soft or bool maps, one per class.
     depth : array
         (H, W) numbers, depth or inverse depth; NaN and infinity are allowed.
     angles : array
@@ -192,7 +191,7 @@ class Prediction(ImageParts):
     lines : Lines
         Straight lines; `soft` is then a drawing of them.
     evidence : Evidence or None
-        Properties of the values in its files.
+        Properties of the values in its files, for consistency checks of a whole set.
 
     Examples
     --------
@@ -226,16 +225,16 @@ class Prediction(ImageParts):
 
     @cached_property
     def kind(self) -> str:
-        """The form of the prediction."""
+        """The name of the given map: soft, ucm2, segs, classes or depth."""
         (form,) = self.parts.keys() & set(_FORMS)
         return form
 
     @property
     def form(self) -> str:
-        """The kind of prediction in one word, which for soft maps depends on the dtype.
+        """The kind of prediction in one word, with the dtype of soft maps.
 
-        A soft map is "soft8" (uint8), "soft16" (uint16), "binary" (bool) or "float"; others give
-        `kind`.
+        Soft maps are "soft8" (uint8), "soft16" (uint16), "binary" (bool) or "float"; for all other
+        predictions it is `kind`.
         """
         if self.kind != "soft":
             return self.kind
@@ -256,12 +255,12 @@ class Prediction(ImageParts):
 class Fingerprints(NamedTuple):
     """Both versions of a ground truth's fingerprint, 16 hex digits each."""
 
-    listed: str  # version 1, which the list of known public sets has
-    whole: str  # version 2, which covers all annotated parts; "" if it was not computed
+    listed: str  # version 1, used by the list of known public sets
+    whole: str  # version 2, which covers all annotated parts; "" if not computed
 
 
 class GroundTruth(ImageParts):
-    """The human annotations of one image. The metric decides which parts are read.
+    """The human annotations of one image. The metric decides which parts are used.
 
     The attribute `parts` holds the given parts by name, and `shape` is (rows, columns).
 
@@ -276,9 +275,9 @@ class GroundTruth(ImageParts):
     path : path or None
         The file it was read from.
     evidence : Evidence or None
-        Properties of the values in its files.
+        Properties of the values in its files, for consistency checks of a whole set.
     labels : array
-        (H, W) class labels, kept as integers.
+        (H, W) integer class labels.
     class_boundaries : array
         (C, H, W) bool, the boundaries of each class; with or without `labels`.
     instances : array
@@ -290,8 +289,8 @@ class GroundTruth(ImageParts):
     depth : array
         (H, W) numbers, depth or inverse depth; NaN and infinity are allowed.
     valid : array
-        (H, W) bool, True at the pixels that are counted. False marks unknown depth and void
-        pixels, which count nowhere, whatever the other maps hold. Without it all pixels count.
+        (H, W) bool, False at pixels to ignore (void, or of unknown depth), whatever the other maps
+        hold there. By default, all pixels count.
     angles : tuple of array
         (H, W) radians per annotator, if boundaries have an orientation.
     lines : Lines
@@ -324,7 +323,7 @@ class GroundTruth(ImageParts):
 
     @classmethod
     def of(cls, gts: Sequence[Map] | GroundTruth) -> GroundTruth:
-        """Convert boundary maps (H, W), one per annotator; a GroundTruth is returned unchanged."""
+        """Convert one (H, W) boundary map per annotator; a GroundTruth is returned unchanged."""
         return gts if isinstance(gts, GroundTruth) else cls("ground truth", gts)
 
     @property
@@ -344,16 +343,16 @@ class GroundTruth(ImageParts):
         1. "ROWSxCOLSxANNOTATORS\n" in ASCII.
         2. The boundaries of each annotator, packed to one bit per pixel, row by row, most
            significant bit first.
-        3. For each further array "NUMBER SHAPE\n" and its values, little-endian: floats as float64,
-           all else as int32. NUMBER is the array's index in this list: labels, instances,
+        3. For each further array, "NUMBER SHAPE\n" and its values, little-endian: floats as
+           float64, all else as int32. NUMBER is the array's index in this list: labels, instances,
            class_boundaries, mask, depth, valid (these six keep their numbers even if absent), each
            annotator's angles, the ends and the junctions of lines and, if there are no boundaries,
            the segmentations.
 
-        Version 2 continues the hash with what version 1 loses: arrays of integers beyond int32, and
-        segmentations beside boundaries. Each adds "NUMBER SHAPE TYPE\n" and the values in the first
-        of the types u1, i4, i8 and u8 that holds them all. Without such arrays, both versions are
-        equal.
+        Version 2 continues the hash with what version 1 loses: integer arrays with values beyond
+        int32, and segmentations if there are also boundaries. Each adds "NUMBER SHAPE TYPE\n" and
+        its values in the first of the types u1, i4, i8 and u8 that holds them all. If there are no
+        such arrays, both versions are equal.
         """
         parts = self.parts
         boundary_maps = parts.get("boundaries", ())
@@ -395,7 +394,7 @@ class GroundTruth(ImageParts):
 
 
 def _narrowest_dtype(array: Map) -> str:
-    """Return the first of "<u1", "<i4", "<i8" and "<u8" that holds all values of an int array."""
+    """Return the first of "<u1", "<i4", "<i8", "<u8" that holds all values of an integer array."""
     low, high = int(array.min(initial=0)), int(array.max(initial=0))
     for dtype in ("<u1", "<i4", "<i8"):
         if np.iinfo(dtype).min <= low and high <= np.iinfo(dtype).max:
@@ -404,7 +403,7 @@ def _narrowest_dtype(array: Map) -> str:
 
 
 def one_map(values: object, what: str) -> Map:
-    """Convert what a user passed as a map to an (H, W) array, or raise ShapeError."""
+    """Convert user input to an (H, W) array; raise ShapeError if it does not have two axes."""
     array = given_array(values, what)
     if array.ndim != 2:
         fault = f"{what}: shape {array.shape}, expected (rows, columns)"
@@ -415,7 +414,7 @@ def one_map(values: object, what: str) -> Map:
 def one_channel(array: Map) -> Map:
     """Return an (H, W, 1) map as (H, W), and any other array unchanged.
 
-    An array with H = 1 or W = 1 is also unchanged, because its axes could have another meaning.
+    An array with H = 1 or W = 1 is unchanged too, because its axes are ambiguous.
     """
     is_single = array.ndim == 3 and array.shape[2] == 1 < min(array.shape[:2])
     return array[:, :, 0] if is_single else array
@@ -478,9 +477,9 @@ def check_soft_map(soft: Map, what: str = "prediction") -> Map:
 
 
 def without_void(maps: Map, valid: Bool | None) -> Map:
-    """Return (..., H, W) maps that are set to 0 where the (H, W) map `valid` is False.
+    """Return a copy of (..., H, W) maps with 0 wherever the (H, W) map `valid` is False.
 
-    If `valid` is None, they are returned unchanged.
+    If `valid` is None, `maps` itself is returned.
     """
     return maps if valid is None else np.where(valid, maps, maps.dtype.type(0))
 
@@ -498,7 +497,7 @@ def describe_values(values: Map) -> str:
 
 
 def annotated_maps(gt: GroundTruth) -> Bool:
-    """Return the boundaries of all A annotators as an (A, H, W) array, False at void pixels.
+    """Stack the boundaries of all A annotators to an (A, H, W) bool array, False at void pixels.
 
     Raises DataError if there are no annotators.
     """
@@ -509,15 +508,15 @@ def annotated_maps(gt: GroundTruth) -> Bool:
 
 
 def annotated_masks(gt: GroundTruth) -> Bool:
-    """Return the object mask as a (1, H, W) array or, without a mask, as `annotated_maps` does."""
+    """Return the object mask as (1, H, W) or, if there is none, the result of `annotated_maps`."""
     return np.asarray(gt.mask[None]) if "mask" in gt.parts else annotated_maps(gt)
 
 
 def binary_map(values: Map, what: str) -> Bool:
     """Convert a map of 0 and one of 1, 255 and 65535, in any dtype, to bool.
 
-    Raises DataError, which names the map by `what`, for other values. The result is a view if the
-    map is uint8 with values 0 and 1.
+    Raises DataError for other values; `what` names the map in the message. If the map is uint8 with
+    values 0 and 1, the result is a view of it.
     """
     if values.dtype == bool:
         return values
@@ -551,8 +550,8 @@ def labels_to_integers(values: Map, what: str) -> Map:
     """Convert a label map, which may be stored as floats, to integers.
 
     Integers are returned unchanged, and bool as a uint8 view. Floats become int32 if all values
-    fit, and otherwise int64. Raises DataError, which names the labels by `what`, if a float is not
-    an integer or exceeds 2**53 in absolute value.
+    fit, otherwise int64. Raises DataError if a float is not a whole number or its absolute value
+    exceeds 2**53; `what` names the labels in the message.
     """
     if values.dtype.kind != "f":
         return values.view(np.uint8) if values.dtype.kind == "b" else values
@@ -566,7 +565,7 @@ def labels_to_integers(values: Map, what: str) -> Map:
 
 
 def same_shape(pred: tuple[int, ...], gt: tuple[int, ...], what: str = "prediction") -> None:
-    """Raise ShapeError if a prediction, named `what`, has another shape than its ground truth."""
+    """Raise ShapeError, naming the prediction by `what`, unless both shapes are equal."""
     if tuple(pred) != tuple(gt):
         hint = ", transposed" if tuple(pred) == tuple(gt)[::-1] else ""
         raise ShapeError(f"{what}: shape {tuple(pred)}{hint}, expected {tuple(gt)}")

@@ -1,7 +1,7 @@
 """Read untrusted files, JSON and TOML within limits; write files atomically; lock folders.
 
-The limits below keep a file from using up the memory. With all later processing, a file takes at
-most three times `MAX_DECODED_BYTES` of memory.
+The limits below keep a file from exhausting the memory. Including all later processing, a file
+takes at most three times `MAX_DECODED_BYTES` of memory.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 
 class FaultError(DataError):
-    """A fault in a file's content, whose message lacks the file name; `errors_naming` adds it."""
+    """A fault in a file's content. The message lacks the file name, which `errors_naming` adds."""
 
 
 @contextmanager
@@ -49,9 +49,9 @@ def errors_naming(path: PathLike, what: str) -> Iterator[None]:
     """Convert any exception raised in the `with` block to a FileFormatError that names the file.
 
     Use it around code that parses the content of the file `path`; `what` is the expected content,
-    such as "a MATLAB file". The file name is added to each problem of a DataError, which keeps its
-    type if its message names the file already. A MemoryError is reported as a file too large for
-    this machine, and any other exception as a damaged file.
+    such as "a MATLAB file". The file name is added to each problem of a DataError. If the message
+    of a DataError already names the file, it keeps its type. A MemoryError is reported as a file
+    too large for this machine, and any other exception as a damaged file.
     """
     try:
         yield
@@ -71,8 +71,8 @@ def errors_naming(path: PathLike, what: str) -> Iterator[None]:
 def read_bytes(path: PathLike, limit: int | None = None) -> bytes:
     """Return the content of a file of at most `limit` bytes (default: MAX_FILE_BYTES).
 
-    Raises FileFormatError if the path is not a regular file (but a folder or a pipe, for example),
-    if the file cannot be opened, is empty or too large, or if it changes while it is read.
+    Raises FileFormatError if the path is not a regular file (for example a folder or a pipe), if
+    the file cannot be opened, is empty or too large, or if it changes while it is read.
     """
     limit = MAX_FILE_BYTES if limit is None else limit
     data = b""
@@ -99,9 +99,9 @@ def read_bytes(path: PathLike, limit: int | None = None) -> bytes:
 
 
 class HeldFiles(dict[str, bytes]):
-    """A function like `read_bytes` that reads each file only once, as a dict from path to bytes.
+    """A callable like `read_bytes` that caches each file: a dict from path to bytes.
 
-    Thus the same bytes are hashed and decoded, even if the file changes in between.
+    The bytes that are hashed are thus the bytes that are decoded, even if the file changes.
     """
 
     def __call__(self, path: PathLike, limit: int | None = None) -> bytes:
@@ -116,7 +116,7 @@ def read_json(path: PathLike, what: str) -> dict[str, Any]:
     """Return the content of a JSON file whose top-level value is an object.
 
     `what` describes the expected content in error messages. Raises FileFormatError if the file
-    cannot be read, or holds anything else (see `parse_json`).
+    cannot be read or does not hold a valid JSON object (see `parse_json`).
     """
     data = read_bytes(path, MAX_JSON_BYTES)
     with errors_naming(path, what):
@@ -129,8 +129,8 @@ def read_json(path: PathLike, what: str) -> dict[str, Any]:
 def parse_json(data: bytes) -> Any:
     """Parse a JSON document in UTF-8, with or without a byte order mark.
 
-    Raises FaultError if it is too large (see `too_much_json`), is not valid JSON in UTF-8, or has
-    NaN or an infinite number.
+    Raises FaultError if it is too large (see `too_much_json`), is not valid JSON in UTF-8, or
+    contains NaN or an infinite number.
     """
     if fault := too_much_json(data):
         raise FaultError(fault)
@@ -149,7 +149,7 @@ def as_json(content: object) -> str:
 
 
 def too_much_json(data: bytes) -> str:
-    """Return why a JSON document is too large to parse, or "" if it is small enough."""
+    """Return the reason why a JSON document is too large to parse, or "" if it is not."""
     if len(data) > MAX_JSON_BYTES:
         return f"{len(data)} bytes, expected at most {MAX_JSON_BYTES}"
     # The number of values is roughly that of commas, colons and opening brackets together
@@ -180,9 +180,9 @@ def parse_toml(data: bytes) -> dict[str, Any]:
 
 
 def check_size(shape: tuple[int, ...], itemsize: int = 1) -> None:
-    """Raise FaultError if an array of this claimed shape has more than MAX_PIXELS values.
+    """Raise FaultError if an array of the claimed shape would be too large.
 
-    The same holds for more than MAX_DECODED_BYTES bytes, with `itemsize` bytes per value.
+    The limits are MAX_PIXELS values, and MAX_DECODED_BYTES bytes at `itemsize` bytes per value.
     """
     count = math.prod(shape)
     if count > MAX_PIXELS or count * itemsize > MAX_DECODED_BYTES:
@@ -192,12 +192,12 @@ def check_size(shape: tuple[int, ...], itemsize: int = 1) -> None:
 
 
 class Budget:
-    """A counter of the decoded bytes of a file, which may not exceed MAX_DECODED_BYTES."""
+    """A counter of the decoded bytes of a file, limited to MAX_DECODED_BYTES."""
 
     spent = 0
 
     def spend(self, count: int) -> None:
-        """Add `count` bytes to the counter, or raise FaultError if the total becomes too large."""
+        """Add `count` bytes, or raise FaultError if the total then exceeds the limit."""
         self.spent += count
         if self.spent > MAX_DECODED_BYTES:
             raise FaultError(f"decodes to more than {MAX_DECODED_BYTES} bytes, expected less")
@@ -206,8 +206,8 @@ class Budget:
 def entry(fields: Mapping[str, Any], name: str, kind: type[T]) -> T:
     """Return the field `name` of a JSON object, after checking its type.
 
-    `kind` is str, int, float, dict or list. A bool is no int; an int is accepted as a float, and is
-    converted. Raises FaultError if the field is absent, has another type, or is a str that UTF-8
+    `kind` is str, int, float, dict or list. If it is float, an int is converted; a bool is never
+    accepted. Raises FaultError if the field is absent, has another type, or is a str that UTF-8
     cannot encode.
     """
     value: Any = fields.get(name)
@@ -219,16 +219,16 @@ def entry(fields: Mapping[str, Any], name: str, kind: type[T]) -> T:
 
 
 def entries(fields: Mapping[str, Any], name: str, kind: type[T]) -> dict[str, T]:
-    """Return the JSON object in the field `name`, after checking that all its values are of `kind`.
+    """Return the JSON object in the field `name`, after checking that its values are of `kind`.
 
-    Raises FaultError as `entry` does.
+    The rules for values, and the errors, are those of `entry`.
     """
     table = entry(fields, name, dict)
     return {key: entry(table, key, kind) for key in table}
 
 
 def write_atomic(path: str | Path, data: bytes | str, *, durable: bool = True) -> None:
-    """Write a file so that a reader sees either the old content or the whole new content.
+    """Write a file atomically: a reader sees either the old content or the whole new content.
 
     The content (a str in UTF-8) is first written to a hidden file ".NAME.*.part" in the same
     folder, which then replaces the target, or is deleted on failure. Missing folders are created.

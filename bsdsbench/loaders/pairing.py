@@ -1,16 +1,16 @@
 """Pairing of predictions with ground truth by image id.
 
-The image id is the file's name without its suffix, in any folder below the given one. Several files
-may belong to one image, as annotators or as predicted label maps, but only as `Arrangement` says.
+The image id is the file name without its suffix; the file may be in any subfolder. An image may
+have several files (annotators, or predicted label maps) if they are named by an `Arrangement`.
 
-"Side" means the predictions or the ground truth. A side has the arrangement by which most of its
-ids also exist on the other side, or in the split. Numbered files may also be the frames of a video,
-if their numbers have leading zeros (ID/00.png, ID_001.png) or start above 1. Such files are
-annotators only if a split names their ids. An id is refused if its files have several arrangements,
-or if a file is left over that may be one more annotator.
+"Side" means either the predictions or the ground truth. Each side gets the arrangement that makes
+the most ids match the other side or, if there is a split, the split. Numbered files may instead be
+video frames, if their numbers have leading zeros (ID/00.png, ID_001.png) or start above 1; they
+count as annotators only if a split lists their ids. An id is rejected as ambiguous if its files
+follow several arrangements, or if an unassigned file may be one more annotator.
 
 If the same file names occur in several folders, and both sides have these folders, the images are
-frames of sequences, and the id is the path SEQUENCE/FRAME. A split lists such ids, or sequences.
+frames of sequences, with ids SEQUENCE/FRAME. A split then lists such ids, or whole sequences.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ SEVERAL = (
 # Endings of file names after an image id: "_1"; "_gt1" or "_gt_1"
 _NUMBER = re.compile(r"(?<=.)[_.-]\d+$")
 _WORD_AND_NUMBER = re.compile(r"(?<=.)[_.-][A-Za-z]+[_.-]?\d+$")
-# Numbers at the end of a name that number the frames of a video: 0, 00, 01, 001 .. in a folder of
-# the image's own; with three digits or more among other images, where annotators may be _0 and _01
+# Trailing numbers that look like numbers of video frames: 0, 00, 01, 001 .. in a folder per image;
+# only three digits or more if images share a folder, because _0 and _01 may be annotators there
 _FRAME_IN_FOLDER = re.compile(r"(?<!\d)0\d*$")
 _FRAME_BESIDE = re.compile(r"(?<!\d)0\d\d+$")
 
 
 class Arrangement(Enum):
-    """A rule for the image id in a path. Of equally suitable rules, the first one is used."""
+    """A rule that extracts the image id from a path. In a tie, the first rule is used."""
 
     ONE = "ID"  # one file per image; several only as ANNOTATOR/ID.seg (BSDS300)
     NUMBERED = "ID_1"  # also ID-1, ID.1, ID_0, ID_01
@@ -57,8 +57,8 @@ class Arrangement(Enum):
     def id_in(self, parts: Sequence[str]) -> str:
         """Return the image id of a file under this arrangement.
 
-        `parts` are the names of the file's folders, outermost first, and then the file's name
-        without its suffix. A file outside of any folder is treated as NUMBERED under FOLDERS.
+        `parts` are the names of the file's folders, outermost first, and the file name without its
+        suffix. FOLDERS treats a file that is in no folder like NUMBERED.
         """
         if self is Arrangement.FOLDERS and len(parts) > 1:
             return parts[-2]
@@ -71,16 +71,16 @@ class Arrangement(Enum):
 
 @dataclass(frozen=True)
 class Layout:
-    """The number of files per image on one side, and their names."""
+    """The number of files per image in the predictions or the ground truth, and their naming."""
 
     least: int = 1  # the smallest number of files of an image
     most: int = 1  # the largest number of files of an image
-    first: str = ""  # the name of the first of several files, such as "ID_1"; ID is the image id
-    last: str = ""  # the name of the last of them
+    first: str = ""  # the first of several file names, such as "ID_1"; ID stands for the image id
+    last: str = ""  # the last of these names
     sequences: int = 0  # the number of sequences, if ids are SEQUENCE/FRAME
 
     def describe(self) -> str:
-        """Describe the layout, or return "" if every image has one file, without sequences.
+        """Describe the layout, or return "" if there is one file per image and no sequences.
 
         >>> Layout(3, 5, "ID_0", "ID_4").describe()
         '3 to 5 files an image: ID_0 .. ID_4'
@@ -94,9 +94,9 @@ class Layout:
 
     @classmethod
     def of_files(cls, files: Mapping[str, Sequence[Path]]) -> Layout:
-        """Return the layout of one side; `files` maps each image id to its files.
+        """Return the layout of `files`, a dict from each image id to its files.
 
-        Images without files are ignored. The names `first` and `last` are those of the image with
+        Images without files are ignored. `first` and `last` are the file names of the image with
         the most files.
         """
         files = {image_id: paths for image_id, paths in files.items() if paths}
@@ -110,7 +110,7 @@ class Layout:
 
     @classmethod
     def from_mapping(cls, values: object) -> Layout | None:
-        """Rebuild a layout from its fields by name, or return None if one is missing or wrong."""
+        """Rebuild a layout from a dict of its fields; None if one is missing or of a wrong type."""
         if not isinstance(values, Mapping):
             return None
         stored: dict[str, Any] = {field.name: values.get(field.name) for field in fields(cls)}
@@ -127,10 +127,10 @@ def _name_with_placeholder(path: Path, image_id: str) -> str:
 
 
 class FilesOfSide(NamedTuple):
-    """The files of one side, which is either the predictions or the ground truth."""
+    """The files of one side (the predictions or the ground truth)."""
 
     files: Files  # maps each image id to its paths in natural order
-    ambiguous: set[str]  # ids that must be refused: it is unclear which files belong to the image
+    ambiguous: set[str]  # ids to reject, because it is unclear which files belong to the image
 
 
 class Grouping(NamedTuple):
@@ -155,9 +155,9 @@ class _File(NamedTuple):
     """A file of the predictions or of the ground truth."""
 
     path: Path
-    root: Path  # the folder that was searched: that of all files, or that of one class
-    # The folders between root and file, outermost first, and the file's name without suffix. For
-    # frames of sequences there is a single entry, "SEQUENCE/FRAME".
+    root: Path  # the searched folder: that of all files, or that of one class
+    # The folders between root and file, outermost first, and the file name without its suffix. A
+    # frame of a sequence has a single entry, "SEQUENCE/FRAME".
     parts: tuple[str, ...]
 
     def end(self, depth: int) -> str:
@@ -174,13 +174,13 @@ def pair(
 ) -> list[Pair]:
     """Pair each image's prediction with its ground truth, and return the pairs sorted by id.
 
-    - pred_dir, gt_dir, split, options: the parameters of `group_files`
+    - pred_dir, gt_dir, split, options: passed to `group_files`
     - missing: what to do with a ground truth that has no prediction. "error" raises PairingError,
       "zero" returns a pair without `pred_paths`, and "skip" leaves the image out.
 
     Raises a single PairingError that lists all of these:
 
-    - ambiguous ids (see the top of this module)
+    - ambiguous ids (see the module docstring)
     - ids of the split (or, without a split, of predictions) that have no ground truth
     - missing predictions, if `missing` is "error" or no image has a prediction
     """
@@ -216,11 +216,11 @@ def group_files(
     classes: Sequence[str] = (),
     sequences: bool = False,
 ) -> Grouping:
-    """Group the files of the predictions and of the ground truth by image id.
+    """Group prediction files and ground-truth files by image id.
 
-    The id of a sequence's frame is SEQUENCE/FRAME. Otherwise, an `Arrangement` says which part of a
-    path is the id: that pair of arrangements is used which gives the most ids that are on both
-    sides or, with a split, in the split.
+    If the images are frames of sequences, the id is SEQUENCE/FRAME. Otherwise, each side has an
+    `Arrangement`, which says which part of a path is the id. The two are chosen so that as many ids
+    as possible are on both sides or, if there is a split, in the split.
 
     - pred_dir: the folder of predictions, or None to group the ground truth alone
     - split: the wanted image ids, or a file that lists ids or file names, or None
@@ -239,7 +239,7 @@ def group_files(
     for root in roots:
         pred_files += _list_files(root)
     gt_files = _list_files(Path(gt_dir))
-    if split is None and not sequences:  # the usual case: one file an image, named alike
+    if split is None and not sequences:  # the usual case: one file per image, with the same names
         pred_by_name = {file.parts[-1]: [file.path] for file in pred_files}
         gt_by_name = {file.parts[-1]: [file.path] for file in gt_files}
         are_alike = pred_by_name.keys() == gt_by_name.keys()
@@ -281,7 +281,7 @@ def group_files(
 def _ids_by_arrangement(files: Sequence[_File], several: bool) -> dict[Arrangement, set[str]]:
     """Return the image ids that each possible arrangement would give to the files.
 
-    Only ONE is possible unless an image may have `several` files.
+    If `several` is False, an image has one file, and only Arrangement.ONE is possible.
     """
     possible = list(Arrangement) if several else [Arrangement.ONE]
     return {rule: {rule.id_in(file.parts) for file in files} for rule in possible}
@@ -290,7 +290,7 @@ def _ids_by_arrangement(files: Sequence[_File], several: bool) -> dict[Arrangeme
 def _find_class_folders(folder: Path, classes: Sequence[str]) -> list[Path]:
     """Return one subfolder for each class, in the order of the classes, or [] if any is missing.
 
-    They are named after the `classes`, or class_001, class_002 and so on as in the SBD code.
+    They are named after the `classes` or, as in the SBD code, class_001, class_002 and so on.
     """
     numbered = [f"class_{number:03d}" for number in range(1, len(classes) + 1)]
     for names in (classes, numbered):
@@ -323,16 +323,17 @@ def _find_depth(
     both_several: bool,
     sequences: bool,
 ) -> int:
-    """Return the number of names at the end of a path that form the image id.
+    """Return the number of trailing path components that form the image id.
 
-    It is 1 (the file name) for independent images. For frames of sequences it is the smallest
-    larger depth (2: FOLDER/NAME) at which no two files of a side have the same id, and some id is
-    on both sides or, without predictions, in the split. Frames are considered only if a file name
-    occurs in several folders of one side, or if `sequences` is True. If `both_several`, a folder
-    may also be an image with several files on both sides; the split must then list frames.
+    1 means the file name (independent images), 2 means FOLDER/NAME (frames of sequences), and so
+    on. Depths above 1 are tried only if a file name occurs in several folders of one side, or if
+    `sequences` is True. The smallest one is used at which ids are unique on each side, and some id
+    is on both sides or, without predictions, in the split. If `both_several` is True, a folder may
+    instead be an image with several files on both sides, so the split must list frames.
 
-    `lines` are the lines of the split, or None. Raises PairingError if only a split could tell
-    frames from files of an image, or if `sequences` is True and no depth fits.
+    `lines` are the lines of the split, or None. Raises PairingError if a split is needed to tell
+    frames from several files of an image. Also raises it if `sequences` is True, the ground truth
+    has several folders, and no depth fits.
     """
     names_repeat = _ends_repeat(pred, 1) or _ends_repeat(gt, 1)
     deepest = max(len(file.parts) for file in (*pred, *gt)) if names_repeat or sequences else 1
@@ -366,14 +367,14 @@ def _ends_repeat(files: Sequence[_File], depth: int) -> bool:
 
 
 def _resolve_split(lines: Iterable[str], ids: Collection[str], of_folders: bool = True) -> set[str]:
-    """Return the ids of the frames that the lines of a split name.
+    """Return the ids of the sequence frames that are listed in a split.
 
-    A line is an id SEQUENCE/FRAME or the end of one, with at least one folder; further folders
-    before it and a file suffix are ignored. If `of_folders` is True, a line may also name a
-    sequence, which stands for all its frames. A line that matches none of the known `ids` is
-    returned as an id, so that it is later reported as missing.
+    A line is an id SEQUENCE/FRAME, or the end of one that includes at least one folder. Extra
+    leading folders and a file suffix are ignored. If `of_folders` is True, a line may also name a
+    sequence, meaning all its frames. A line that matches none of the known `ids` is returned as an
+    id, so that it is reported as missing later.
     """
-    # Maps each end of an id, and each end of a sequence's path, to all ids that have it
+    # Maps each trailing part of an id, or of a sequence's path, to all ids that have it
     ids_of_path: dict[str, set[str]] = {}
     for image_id in ids:
         parts = image_id.split("/")
@@ -397,12 +398,13 @@ def _find_doubtful_ids(
     known: set[str],
     other_names: set[str],
 ) -> set[str]:
-    """Return the known ids that may lack an annotator because of the name of a file.
+    """Return the known ids to which an unassigned file may belong, as one more annotator.
 
-    Such a file gives no known id under `arrangement`, but it does under another possible one; if
-    the arrangement is ID_1 or ID_gt1, a file such as ID_bob counts too. A file with one of the
-    `other_names`, the file names on the other side, is an image by itself. `known` are the ids of
-    the split or, without a split, of the other side.
+    A file is unassigned if `arrangement` does not give it a known id. It may belong to any known id
+    that another `possible` arrangement gives it and, if the arrangement is ID_1 or ID_gt1, to ID
+    if its name is like ID_bob. Files whose name is in `other_names`, the file names of the other
+    side, are images of their own. `known` are the ids of the split or, without a split, of the
+    other side.
     """
     ids = set[str]()
     for file in files:
@@ -422,11 +424,14 @@ def _group_by_id(
     doubtful: set[str],
     may_be_frames: bool,
 ) -> FilesOfSide:
-    """Group the `wanted` files of a side (None: all) by image id, and collect the ambiguous ids.
+    """Group the files of one side by image id, and collect the ambiguous ids.
 
-    An id is ambiguous if it is `doubtful`, or if it has several files (per class) that are not one
-    series (see `_Ending`) or, if `may_be_frames`, look like frames of a video: a number has leading
-    zeros, or the numbers on this side start above 1.
+    `wanted` are the ids to keep (None: all). An id is ambiguous if it is in `doubtful`, or if it
+    has several files (per class) that
+
+    - do not form one series (see `_Ending`), or
+    - look like video frames, if `may_be_frames` is True: a number has leading zeros, or the numbers
+      of this side start above 1.
     """
     groups: dict[str, list[_File]] = {}
     for file in files:
@@ -451,20 +456,24 @@ def _group_by_id(
 
 
 class _Ending(NamedTuple):
-    """How a file is told from the others of the same image.
+    """The part of a path that distinguishes the files of an image.
 
-    Files of one series differ only in a number (ID_1, ID_2), in their name in the folder of the
-    image (ID/NAME), or in their folder (ANNOTATOR/ID.seg). They may be the annotators of an image.
+    Files form a series if they differ only in a number (ID_1, ID_2), in the file name within the
+    image's folder (ID/NAME), or in the folder (ANNOTATOR/ID.seg). They may then be its annotators.
     """
 
-    # Folder, suffix and word, such as "_" or "_gt"; () if the file can only stand alone
+    # What the files of a series share: folder, suffix and word, such as "_" or "_gt"; () if the
+    # file cannot belong to a series
     series: tuple[object, ...]
-    number: int  # the number in "_1"; -1 if the ending has another form
-    is_frame: bool  # True if the number has leading zeros, as the numbers of video frames often do
+    number: int  # the number in "_1"; -1 for any other ending
+    is_frame: bool  # True if the number has leading zeros, like many numbers of video frames
 
 
 def _parse_ending(image_id: str, file: _File, arrangement: Arrangement) -> _Ending:
-    """Split what follows the image id in a file name, such as "_gt1", into a word and a number."""
+    """Split what follows the image id in a file name, such as "_gt1", into a word and a number.
+
+    Files named ID/NAME or ANNOTATOR/ID.seg have neither.
+    """
     name, folder, suffix = file.parts[-1], file.path.parent, file.path.suffix.lower()
     if arrangement is Arrangement.FOLDERS and len(file.parts) > 1:
         return _Ending((folder, suffix), -1, _FRAME_IN_FOLDER.search(name) is not None)
@@ -534,7 +543,7 @@ def find_photo_folder(gt_dir: PathLike) -> Path | None:
     """Return the photo folder that belongs to a ground-truth folder in the BSDS layout.
 
     The photos of .../groundTruth/test (or ground_truth/test) are in .../images/test. Returns None
-    if the path has no such name, or if there is no photo folder.
+    if the path has no such part, or if the photo folder does not exist.
     """
     gt_path = Path(gt_dir).absolute()
     parts = [re.sub(r"(?i)^ground_?truth$", "images", part) for part in gt_path.parts]

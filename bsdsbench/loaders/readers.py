@@ -1,6 +1,7 @@
 """Reading the files of an image into a Prediction or a GroundTruth.
 
-`read_prediction` and `read_truth` list the kinds of files, and `FORMATS` their suffixes.
+The kinds of content are listed in `read_prediction` and `read_truth`, the file suffixes in
+`formats.pictures.FORMATS`.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ from bsdsbench.text import listed, show
 # Names of the soft map in a file with several maps
 SOFT_NAMES = ("pred", "prediction", "prob", "pb", "gPb", "edge", "edges", "edge_map", "E", "bmap")
 MOST_ANNOTATORS = 16  # a longer last axis is the width of the image, not the annotators
-# Kind -> functions that parse a predicted file and an annotated file. Both take the variables of
-# the file by name, and return the keyword arguments of Prediction or GroundTruth.
+# Kind -> parsers of prediction files and of ground-truth files. A parser takes the variables of the
+# file by name, and returns keyword arguments of Prediction or GroundTruth.
 READERS = {
     "lines": (line_files.parse_predicted_lines, line_files.parse_annotated_lines),
     "oriented": (line_files.parse_predicted_edges, line_files.parse_annotated_edges),
@@ -52,7 +53,7 @@ READERS = {
 def load_prediction(
     path: PathLike | Sequence[PathLike], image_id: str | None = None, kind: str = "soft"
 ) -> Prediction:
-    """Read one image's prediction: a soft map, label maps, or a contour map of double size.
+    """Read one image's prediction: a soft map, label maps, or a contour map at double size.
 
     The file's content decides whether the result has `soft`, `segs` or `ucm2`. A soft map is
     (H, W) uint8 (value/255), uint16 (value/65535), float32 or float64 in [0, 1]. Bool becomes 0 and
@@ -95,15 +96,17 @@ def load_prediction(
 def _read_map(
     image_id: str | None, paths: Sequence[Path], kind: str, read: ReadBytes
 ) -> Prediction:
-    """Read a prediction. The first rule that applies to a file decides what it is:
+    """Read a prediction: a contour map, a soft map or label maps.
 
-    1. A variable `ucm2` is a contour map of double size, and is the whole prediction.
-    2. If `kind` is "soft", and a single file holds a single map, this is the soft map. Bool becomes
-       0 and 255.
-    3. Otherwise `segs`, a list of maps, or an array (H, W) or (N, H, W) holds label maps. Those of
-       all files are joined in the order of `paths`.
+    For each file, the first rule that applies decides:
 
-    If `image_id` is None, it is the first file's name.
+    1. A variable `ucm2` is a contour map at double size; it is the whole prediction.
+    2. If `kind` is "soft" and there is a single file with a single map, this is the soft map. A
+       bool map is converted to 0 and 255.
+    3. Otherwise, the file holds label maps: `segs`, a list of maps, or an array (H, W) or
+       (N, H, W). The label maps of all files are joined in the order of `paths`.
+
+    If `image_id` is None, it is taken from the first file's name.
     """
     image_id = pictures.id_of(paths[0]) if image_id is None else image_id
     kind = "labels" if len(paths) > 1 else kind
@@ -135,10 +138,10 @@ def _read_map(
 
 
 def _choose_variable(arrays: dict[str, object]) -> object:
-    """Return the variable of a file that holds the prediction, an array or a list (MATLAB cell).
+    """Return the variable of a file that holds the prediction: an array, or a list (MATLAB cell).
 
-    This is `segs` or, without it, the only map in the file or, of several maps, the one whose name
-    comes first in SOFT_NAMES. Raises FaultError if there is no such variable.
+    It is `segs` if present, otherwise the only map of the file, otherwise the first of SOFT_NAMES
+    that is present. Raises FaultError if there is none.
     """
     if "segs" in arrays:
         return arrays["segs"]
@@ -152,9 +155,9 @@ def _choose_variable(arrays: dict[str, object]) -> object:
 
 
 def _given_paths(path_or_paths: PathLike | Sequence[PathLike], what: str) -> list[Path]:
-    """Convert a path, or a sequence of paths, to a list of at least one path.
+    """Convert a path, or a sequence of paths, to a list of at least one Path.
 
-    `what` names the image in the FileFormatError for an empty sequence.
+    `what` names the image in the FileFormatError that an empty sequence raises.
     """
     values = [path_or_paths] if isinstance(path_or_paths, str | os.PathLike) else path_or_paths
     paths = [given_path(path, "path") for path in given_list(values, "path", "a path or several")]
@@ -177,7 +180,7 @@ def read_prediction(
       `class_files.read_predicted_classes`), or a key of READERS
     - shape: the (H, W) of the ground truth
     - n_maps: the number of classes or label maps in an empty prediction (see `_empty_prediction`)
-    - options: how to read the values of "classes"
+    - options: how to interpret pixel values, for "classes" only
     - read: a function that returns the bytes of a file
     """
     image_id, paths = pair.image_id, pair.pred_paths
@@ -195,12 +198,12 @@ def read_prediction(
 
 
 def _empty_prediction(image_id: str, kind: str, shape: tuple[int, int], n_maps: int) -> Prediction:
-    """Return a prediction of `kind` that predicts nothing in an image of `shape`.
+    """Return an empty prediction of `kind` for an image of `shape` (H, W).
 
     - "classes": `n_maps` maps that are False everywhere
     - "labels": `n_maps` maps of a single region, or a soft map of zeros if `n_maps` is 0
     - "depth-map": a depth of 0
-    - others: a soft map of zeros, with an empty list for "lines" and angles of 0 for "oriented"
+    - others: a soft map of zeros; for "lines" also no lines, and for "oriented" also angles of 0
     """
     zeros = np.zeros(shape)
     parts: dict[str, Any] = {"soft": zeros.astype(np.uint8)}
@@ -218,11 +221,11 @@ def _empty_prediction(image_id: str, kind: str, shape: tuple[int, int], n_maps: 
 
 
 def count_placeholder_maps(pairs: Sequence[Pair]) -> int:
-    """Return the number of label maps that stand in for a missing prediction of the kind "labels".
+    """Return the number of empty label maps that replace a missing "labels" prediction.
 
-    All images of a run need the same number, so it is that of the first prediction that exists, or
-    0 if this is a contour map (ucm2). Returns 1 if no prediction is missing, all are, or the first
-    is unreadable.
+    All images of a run need the same number, so it is that of the first existing prediction, or 0
+    if this is a contour map (ucm2). Returns 1 if no prediction is missing, if all are missing, or
+    if the first one is unreadable.
     """
     predicted = [pair for pair in pairs if pair.pred_paths]
     if 0 < len(predicted) < len(pairs):
@@ -240,7 +243,7 @@ def load_ground_truth(
     gt_threshold: float | None = None,
     empty: bool = False,
 ) -> GroundTruth:
-    """Read the annotations of all annotators of one image.
+    """Read one image's ground truth: the annotations of all annotators.
 
     Parameters
     ----------
@@ -256,15 +259,16 @@ def load_ground_truth(
         turned into boundaries by `seg2bdry`) for image files and arrays. BSDS .mat and .seg files,
         whose content is known, ignore it.
     gt_threshold : float or None
-        Gray values from this fraction of white on are boundary; white is 255 in uint8, 65535 in
+        Gray values at or above this fraction of white are boundary; white is 255 in uint8, 65535 in
         uint16 and 1 in floats. If it is None, gray maps raise an error.
     empty : bool
-        Accept an image whose annotations are all without a boundary pixel.
+        True to accept an image without any annotated boundary pixel.
 
     Raises
     ------
     FileFormatError
-        If a file is not such a ground truth, or no annotation has a boundary pixel.
+        If a file does not hold such ground truth or, unless `empty`, if no annotation has a
+        boundary pixel.
     DataError
         If `kind` is unknown.
 
@@ -291,7 +295,9 @@ def read_truth(
     options: ReadOptions | None = None,
     read: ReadBytes = read_bytes,
 ) -> GroundTruth:
-    """Read the ground truth of one image. The first case that applies decides what is read:
+    """Read the ground truth of one image.
+
+    The first case that applies decides what is read:
 
     - `kind` is "annotators": the boundaries or regions of each annotator, in one file with all
       annotators or one file each (BSDS .mat, BSDS300 .seg, images, arrays (H, W) or (A, H, W))
@@ -300,9 +306,9 @@ def read_truth(
     - otherwise: class labels (H, W) or class boundaries (C, H, W) and, if `instances` is True and
       its file exists, the instance map
 
-    `options` say how to read the values (default: by `kind` and `protocol`), and `read` returns the
-    bytes of a file. Raises DataError if the content does not fit, or if there is not exactly one
-    file and `kind` is not "annotators".
+    `options` controls how values are interpreted (default: derived from `kind` and `protocol`), and
+    `read` returns the bytes of a file. Raises DataError for unexpected content, and if a `kind`
+    other than "annotators" does not have exactly one file.
     """
     if options is None:
         content = {"mask": Kind.MASK, "annotators": Kind.BOUNDARIES}.get(kind, Kind.CLASSES)
@@ -335,16 +341,16 @@ def read_truth(
 def binarise_mask_parts(
     array: Map, options: ReadOptions, file: str, what: str = "mask"
 ) -> dict[str, object]:
-    """Binarise a ground-truth mask, and return the result as keyword arguments of GroundTruth.
+    """Binarise a ground-truth mask, and return the fields of `MaskRead` as a dict.
 
-    These are the fields of `MaskRead`. `file` is the name of the mask's file, and `what` names the
-    mask in error messages.
+    They are keyword arguments of GroundTruth. `file` is the name of the mask's file, and `what`
+    names the mask in error messages.
     """
     return options.mask(pictures.to_plane(array, what), what, file)._asdict()
 
 
 def read_field_of_view(path: Path, shape: tuple[int, int], read: ReadBytes) -> Bool:
-    """Read an image's field of view: a bool map (H, W) that is False where pixels are not scored.
+    """Read an image's field of view: an (H, W) bool map, False where pixels are not scored.
 
     The file must hold one map of the given `shape` with the values 0 and one of 1, 255 and 65535.
     """
@@ -357,13 +363,13 @@ def read_field_of_view(path: Path, shape: tuple[int, int], read: ReadBytes) -> B
 
 
 class Annotation(NamedTuple):
-    """The drawing of one annotator of an image."""
+    """What one annotator drew in an image."""
 
     edges: Bool  # (H, W), the boundaries
     labels: Map | None  # (H, W) integers, the regions, if the file has them
     valid: Bool | None  # (H, W), False at void pixels; None if no pixel is void
-    evidence: Evidence  # the properties of the values in the file
-    mask: Bool | None = None  # (H, W), the object of a crack set, whose outline is `edges`
+    evidence: Evidence  # properties of the values in the file, for consistency checks
+    mask: Bool | None = None  # (H, W), the crack in a crack set; `edges` is its outline
 
 
 def _read_annotators(
@@ -375,9 +381,9 @@ def _read_annotators(
 ) -> GroundTruth:
     """Read all annotations of an image, from one file or from one file per annotator.
 
-    If `image_id` is None, it is the first file's name. Raises FaultError if one of several files
-    has several annotators. Raises EmptyTruthError if no annotation has a boundary pixel and
-    `allow_empty` is False.
+    If `image_id` is None, it is taken from the first file's name. Raises FileFormatError if one of
+    several files has several annotators. Raises EmptyTruthError if no annotation has a boundary
+    pixel and `allow_empty` is False.
     """
     image_id = pictures.id_of(paths[0]) if image_id is None else image_id
     annotations: list[Annotation] = []
@@ -407,10 +413,10 @@ def join_annotations(
 ) -> GroundTruth:
     """Combine the annotations of an image (at least one) into its ground truth.
 
-    Segmentations are kept only if all annotations have regions, because region scores need them
-    all, and the mask of a crack set only if there is one annotation. A pixel is valid if it is
-    valid in every annotation. `path` is None for annotations given as arrays; error messages then
-    begin with the image id.
+    Segmentations are kept only if every annotation has regions, because region scores need all of
+    them. The mask of a crack set is kept only if there is one annotation. A pixel is valid if it is
+    valid in every annotation. `path` is None if the annotations were given as arrays; error
+    messages then begin with the image id.
     """
     boundaries = tuple(annotation.edges for annotation in annotations)
     segmentations = tuple(a.labels for a in annotations if a.labels is not None)
@@ -429,8 +435,9 @@ def join_annotations(
 
 
 def empty_truth_error(where: object, annotations: int, faint: bool = False) -> EmptyTruthError:
-    """Return the error for the image `where`, none of whose annotations has a boundary pixel.
+    """Return the error for an image in which no annotation has a boundary pixel.
 
+    - where: the path or id of the image
     - annotations: the number of annotations
     - faint: True if some values are above 0, but all are below gt_threshold
     """
@@ -450,8 +457,8 @@ def _iterate_annotations(path: Path, options: ReadOptions, read: ReadBytes) -> I
     """Read a file and yield its annotations, one per annotator.
 
     - .mat with `groundTruth`: a cell of structs, or the single struct of a crack set
-    - otherwise: one array (H, W) or (A, H, W), with region labels in .seg files and if
-      `options.kind` is Kind.REGIONS, and with boundaries in all other cases
+    - otherwise: one array (H, W) or (A, H, W). It holds region labels if the file is .seg or
+      `options.kind` is Kind.REGIONS, and boundaries in all other cases.
     """
     expects_regions = options.kind is Kind.REGIONS
     arrays = pictures.read_arrays(path, indices=expects_regions, what="ground truth", read=read)
@@ -478,11 +485,12 @@ def _parse_struct(
 ) -> Annotation:
     """Convert an annotator's struct from a BSDS .mat file to an annotation.
 
-    Its fields Boundaries and Segmentation are (H, W) arrays. One may be missing: boundaries are
-    then derived from Segmentation, or the annotation has no regions. Binary Boundaries are True
-    where they are not 0, whatever the threshold of `options`. `number` (from 1) and `file` are for
-    error messages. `mask` is the (H, W) object mask of a crack set, which the annotation gets, or
-    None.
+    Its fields Boundaries and Segmentation are (H, W) arrays, and one of them may be missing.
+    Without Boundaries, they are derived from Segmentation; without Segmentation, the annotation has
+    no regions. Binary Boundaries are True where nonzero, whatever the threshold in `options`.
+
+    `number` (from 1) and `file` are for error messages. `mask` is the (H, W) object mask to store
+    in the annotation (crack sets), or None.
     """
     what = f"annotation {number}"
     fields = struct if isinstance(struct, dict) else {}
@@ -505,11 +513,11 @@ def _parse_struct(
 def parse_annotation(
     array: object, options: ReadOptions, what: str, file: str, regions: bool = False
 ) -> Annotation:
-    """Convert one annotator's array (H, W) to an annotation.
+    """Convert one annotator's (H, W) array to an annotation.
 
-    It holds boundaries, which are binarised under `options`, or, if `regions` is True, region
-    labels, from which boundaries are derived. Labels raise FaultError if `options` invert or
-    threshold values. `what` and `file` name the array and its file in messages.
+    By default the array holds boundaries, which are binarised under `options`. If `regions` is
+    True, it holds region labels, from which boundaries are derived; FaultError is then raised if
+    `options` inverts or thresholds values. `what` and `file` name the array and its file in errors.
     """
     if not regions:
         binarised = options.boundary(pictures.to_plane(array, what), what, file)
@@ -530,9 +538,9 @@ def _to_labels(array: object) -> Map:
 
 
 def refuse_last_axis(array: Map) -> None:
-    """Raise FaultError if an array seems to be (H, W, A), with the annotators last, not (A, H, W).
+    """Raise FaultError if an array looks like (H, W, A), not (A, H, W), for A annotators.
 
-    This is assumed if the last axis has 2 to MOST_ANNOTATORS entries and both others have more.
+    That is, if the last axis has 2 to MOST_ANNOTATORS entries, and both others have more than that.
     """
     rows, cols, n = array.shape
     if 1 < n <= MOST_ANNOTATORS < min(rows, cols):

@@ -1,11 +1,12 @@
-"""The meaning of the values in files: how masks become bool, and checks of a whole set.
+"""Interpretation of pixel values: binarising masks, and consistency checks of a whole set.
 
-Each side of a run (predictions, ground truth) has `ReadOptions`. Without an option, a mask is read
-by the only meaning in use for such values (see `binarise`). A mask with a third value, which may be
-void or gray, is refused, unless an option chooses or other files of the side are gray.
+The predictions and the ground truth of a run are each read under a `ReadOptions`. If no option is
+set, the values of a mask must have a single conventional meaning (see `binarise`). A mask with a
+third value, either void or a gray level, is rejected unless an option decides or other files of the
+set are clearly gray.
 
-Each image is read by itself, and the properties of its values are kept as `Evidence` in its record.
-`check_all_values` judges the evidence of all images once the set is complete.
+Each image is read on its own. What its values reveal about their encoding is stored in its record
+as `Evidence`, and `check_all_values` checks the evidence of all images once the set is complete.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from bsdsbench.scores.counts import LEVELS, NO_EVIDENCE, Evidence, ImageRecord, 
 from bsdsbench.text import counted, listed
 
 LOSSY = (".jpg", ".jpeg", ".webp")  # formats that change values
-FORM_WORDS = {  # form of a prediction -> words
+FORM_WORDS = {  # `Prediction.form` -> description
     "soft8": "soft 8-bit maps",
     "soft16": "soft 16-bit maps",
     "float": "soft float maps",
@@ -42,7 +43,7 @@ DARKER = "are darker on the ground truth than off it"
 
 
 class Kind(Enum):
-    """What the files of a side contain."""
+    """What the prediction files, or the ground-truth files, contain."""
 
     SOFT = "soft maps"
     MASK = "masks"
@@ -59,39 +60,38 @@ class MaskRead(NamedTuple):
     """A binarised map."""
 
     mask: Bool  # (H, W), True at the object or boundary, False at void pixels
-    # (H, W), False at void pixels; None for a prediction, and if there are no void values
+    # (H, W), False at void pixels; None for a prediction, or if no void values apply
     valid: Bool | None
-    evidence: Evidence  # the properties of the map's values before it was binarised
+    evidence: Evidence  # properties of the map's values before it was binarised
 
 
 @frozen
 class ReadOptions:
-    """The options by which the files of one side, predictions or ground truth, are read."""
+    """How to interpret the pixel values of the predictions, or of the ground truth."""
 
     kind: Kind
-    # Gray pixels are object from this fraction of white on. None: if they are above one half.
+    # Gray pixels at or above this fraction of white are object. None: those above one half.
     cut: float | None = None
     void: tuple[float, ...] = ()  # values of pixels that are not scored
-    inverted: bool = False  # True if the object is dark; masks are inverted after the cut
-    normalised: bool = False  # True if each map is divided by its largest value
+    inverted: bool = False  # True if the object is dark; masks are inverted after thresholding
+    normalised: bool = False  # True if each map is divided by its maximum
     truth: bool = True  # True for the ground truth, False for the predictions
     # Name of the option that sets `void`, such as "saliency.ignore"; "" if the metric has none
     void_option: str = ""
     metric: str = ""  # the metric whose options are suggested in error messages
-    reads_regions: bool = False  # True if annotators' regions are read, and not their boundaries
+    reads_regions: bool = False  # True if annotators' regions are used instead of their boundaries
 
     def mask(self, values: Map, what: str = "mask", file: str = "") -> MaskRead:
-        """Binarise an (H, W) map of any numbers under these options.
+        """Binarise a numeric (H, W) map according to these options.
 
-        1. Void pixels are set to 0 (in a prediction, only if the map is not binary, see
-           `is_binary`).
-        2. If `normalised`, the map is divided by its largest value.
-        3. The map is compared with `cut`, or with one half if that is None (see `binarise`).
-        4. If `inverted`, the mask is inverted.
-        5. Void pixels are set to False.
+        1. Set void pixels to 0 (in a prediction, only if the map is not yet binary: `is_binary`).
+        2. If `normalised`, divide by the maximum.
+        3. Threshold at `cut`, or at one half if `cut` is None (see `binarise`).
+        4. If `inverted`, invert the mask.
+        5. Set void pixels to False.
 
-        `what` names the map in error messages, and `file` is the name of its file or "". Raises
-        DataError, with the options that would help, if the values are ambiguous.
+        `what` names the map in error messages; `file` is its file name, or "". Raises DataError if
+        the values are ambiguous, with the options that would resolve the ambiguity.
         """
         valid = None
         if self.void and values.dtype != bool and (self.truth or not is_binary(values)):
@@ -114,19 +114,19 @@ class ReadOptions:
         return MaskRead(mask & valid, valid if self.truth else None, evidence)
 
     def _evidence_of(self, values: Map, file: str) -> Evidence:
-        """Classify the values of an (H, W) mask; a whole set can then be checked for consistency.
+        """Classify the values of an (H, W) mask by flags, for consistency checks of a whole set.
 
-        "Binary" masks hold 0 and one of 1, 255 and 65535. Bool masks and masks of zeros get no
-        property.
+        The flags are those of `Values`. Bool masks and all-zero masks get none. A mask is binary if
+        it holds 0 and one of 1, 255 and 65535.
 
-        - With `cut`: STRONG if a value reaches it, or if the mask holds just 0 and 255 or 65535;
-          otherwise FAINT. Integers wider than 16 bits, whose white is unknown, get neither.
-        - Binary without `cut`: UNIT (0 and 1) or WHITE (0 and white); STRONG in floats and wide
-          integers, where 0 and 1 cannot be the noise of a gray map.
-        - Others without `cut`: GRAY, unless they have only two values or are FEW. Floats are also
-          STRONG if a value exceeds one half, and otherwise FAINT.
-        - FEW is added if a third value may mean void (`_third_values`), unless the values are
-          normalised or lossy, or `cut` decides what gray means.
+        - With `cut`: STRONG if a value reaches it, or if the mask is binary with 255 or 65535;
+          otherwise FAINT. Integers wider than 16 bits get neither, as their white is unknown.
+        - Binary, no `cut`: UNIT (0 and 1) or WHITE (0 and white). Floats and wide integers get
+          STRONG instead, because there 1 cannot be a faint gray level.
+        - Not binary, no `cut`: GRAY, unless the mask has just two values or is FEW. Floats also get
+          STRONG if a value exceeds one half, and FAINT otherwise.
+        - FEW is added if a third value may mean void (`_third_values`). This is not tested if the
+          values are normalised, the format is lossy, or `cut` decides what gray means.
         """
         top = values.max(initial=0)
         if values.dtype == bool or not top:
@@ -134,7 +134,7 @@ class ReadOptions:
         white = _white_of(values)
         binary = is_binary(values)
         is_as_drawn = not self.normalised and not file.lower().endswith(LOSSY)
-        # A cut decides what a third gray level means, unless it lies just above 0 (as in presets)
+        # A cut decides what a third value means, unless it lies just above 0 (as in presets)
         cut_decides = self.cut is not None and self.cut >= 1 / 255
         may_have_third = is_as_drawn and not binary and not cut_decides
         levels = _third_values(values) if may_have_third else ()
@@ -157,8 +157,8 @@ class ReadOptions:
     def boundary(self, values: Map, what: str, file: str = "") -> MaskRead:
         """Binarise an annotator's (H, W) boundary map like `mask`, but without a default `cut`.
 
-        If `cut` is None, all values except void must be 0 and one of 1, 255 and 65535; otherwise,
-        DataError is raised.
+        If `cut` is None, the values of non-void pixels must be 0 and one of 1, 255 and 65535;
+        otherwise, DataError is raised.
         """
         not_void = values[~_is_any_of(values, self.void)] if self.void else values
         if self.cut is None and not is_binary(not_void):
@@ -170,12 +170,13 @@ class ReadOptions:
         return self.mask(values, what, file)
 
     def suggest_fixes(self, levels: Sequence[float], values: Map) -> Iterator[Fix]:
-        """Yield the alternative options that would make an ambiguous (non-binary) map readable.
+        """Yield alternative options, each of which would make an ambiguous map readable.
 
-        - If the metric has an option for void: declare the middle values void.
-        - For gray maps: normalise predictions, or threshold the ground truth at one half if some
-          value reaches half of white.
-        - If boundaries are expected: read integers as region labels or classes.
+        - If the metric has a void option: declare the values between 0 and white void.
+        - Integers where a mask is expected: use a metric for classes.
+        - Gray predictions: normalise. Gray ground truth: threshold at one half, if any value
+          reaches half of white.
+        - Integers where boundaries are expected: read region labels, or use the metric contour.
 
         `levels` are the distinct values of the map, or () if there are more than LEVELS.
         """
@@ -196,12 +197,12 @@ class ReadOptions:
             yield "metric contour for classes"
 
     def value_problems(self, images: Sequence[Evidence]) -> Iterator[Problem]:
-        """Yield the problems of a set of masks whose values are ambiguous.
+        """Yield one problem for each way in which the values of a set of masks are ambiguous.
 
         - Some masks have a third value (void or gray?), and none is clearly gray.
-        - Otherwise: the set mixes two scales, because some masks of 8 or 16 bits hold only 0 and 1,
-          and others reach white.
-        - No value of the ground truth reaches the threshold, so there are no objects.
+        - Otherwise, if the set mixes two scales: some 8- or 16-bit masks hold only 0 and 1, and
+          others go up to white.
+        - No ground-truth value reaches the threshold, so there are no objects.
         """
         side, values = SIDE_NAMES[self.truth], _combined(images).values
         if values & Values.FEW and not values & Values.GRAY:
@@ -223,13 +224,13 @@ class ReadOptions:
             yield Problem(file, has, "values up to white", () if self.cut is None else (fix,))
 
     def label_problems(self, images: Sequence[Evidence]) -> Iterator[Problem]:
-        """Yield the problems of a set of label maps that seem to be misinterpreted.
+        """Yield one problem for each way in which a set of label maps may be misinterpreted.
 
-        - Only 0 and 255 in all maps: they are masks and not class maps.
-        - Several maps with void but without any object: the void value may be the object.
-        - One instance number in the whole set, in several pieces in some map: instances are not
-          numbered.
-        - Labels that only train ids have, and none that only label ids have (`id_evidence`).
+        - All maps hold only 0 and 255: they are masks, not class maps.
+        - There are several maps, with void pixels but no objects: the void value may be the object.
+        - The whole set has one instance number, whose pixels form several pieces in some map:
+          instances are not numbered.
+        - Some labels can only be train ids, and none can only be label ids (`id_evidence`).
         """
         side = f"{SIDE_NAMES[self.truth]}, as all others, has"
         values, numbers = _combined(images).values, _object_numbers(images)
@@ -259,8 +260,8 @@ class ReadOptions:
     ) -> str:
         """Describe how the files are read, as in "boundaries, inverted, 4-7 annotators an image".
 
-        `images` is the evidence of each image (at least one). `forms` are the forms of predictions
-        (see `Prediction.form`), for soft maps only.
+        `images` is the evidence of each image (at least one). `forms` are the storage formats of
+        the predictions (`Prediction.form`, "soft8" is uint8), used for soft maps only.
         """
         content = (Kind.REGIONS if self.reads_regions else self.kind).value
         if self.kind is Kind.SOFT:
@@ -298,15 +299,15 @@ def _combined(images: Sequence[Evidence]) -> Evidence:
 
 
 def _first_file_with(properties: Values, images: Sequence[Evidence]) -> Evidence:
-    """Return the evidence of the alphabetically first file that has any of the properties."""
+    """Return the evidence of the alphabetically first file that has any of the flags."""
     matching = [evidence for evidence in images if evidence.values & properties]
     return min(matching, key=lambda evidence: evidence.file)
 
 
 def _object_numbers(images: Sequence[Evidence]) -> set[float]:
-    """Return the distinct object numbers of images that have just one.
+    """Return the distinct object numbers in a set of images, if each image has just one number.
 
-    Images without an object are ignored. The set is empty if any image has several numbers.
+    Images without objects are ignored. If any image has several numbers, the result is empty.
     """
     if any(evidence.values & Values.NUMBERS for evidence in images):
         return set()
@@ -314,16 +315,17 @@ def _object_numbers(images: Sequence[Evidence]) -> set[float]:
 
 
 class Readings(NamedTuple):
-    """The options by which the files of both sides are read."""
+    """How one metric reads the predictions and the ground truth."""
 
     pred: ReadOptions
     gt: ReadOptions
 
     def check_values(self, records: Sequence[ImageRecord]) -> list[InputWarning]:
-        """Check that the files of a set agree on what their values mean, by the recorded evidence.
+        """Check that the files of a set encode their values consistently, by recorded evidence.
 
-        Returns warnings, such as of maps that are darker on annotated boundaries than elsewhere.
-        Raises one DataError that lists all problems of predictions and ground truth.
+        Returns warnings, for example if all predictions are zero, or if maps are darker on
+        annotated boundaries than elsewhere. Raises one DataError that lists all problems of
+        predictions and ground truth.
         """
         sides = [record.evidence_for(self.gt.metric) for record in records]
         preds, gts = [s.pred for s in sides], [s.gt for s in sides]
@@ -340,7 +342,7 @@ class Readings(NamedTuple):
                 strongest = max(records, key=lambda record: record.pred.strongest)
                 problems.append(_faint_problem(strongest.form, joined.strongest))
             else:
-                is_mask = self.pred.kind is Kind.MASK  # masks of zeros are not even FAINT
+                is_mask = self.pred.kind is Kind.MASK  # an all-zero mask is not FAINT
                 has = "no value exceeds one half" if is_mask else "every map is zero everywhere"
                 warnings.append(InputWarning(f"{has}: nothing is predicted"))
         elif faint := [r.image_id for r in records if r.pred.strongest in (1, 255)]:
@@ -361,10 +363,10 @@ class Readings(NamedTuple):
     def _number_problems(
         self, preds: Sequence[Evidence], gts: Sequence[Evidence]
     ) -> Iterator[Problem]:
-        """Yield a problem if the only object numbers of both sides differ, and one is white.
+        """Yield a problem if the predictions' only object number is not that of the ground truth.
 
-        This is for objects that are paired by number (`Kind.OBJECTS`). A number of 255 or 65535
-        suggests a mask without numbers; objects 1 and 2 may really be different.
+        One of the two must be white (255 or 65535), which suggests a mask without numbers; objects
+        1 and 2 may really be different. This is for objects paired by number (`Kind.OBJECTS`).
         """
         gt_numbers, pred_numbers = _object_numbers(gts), _object_numbers(preds)
         white = (gt_numbers | pred_numbers) & {255.0, 65535.0}
@@ -378,11 +380,11 @@ class Readings(NamedTuple):
     def describe(
         self, records: Sequence[ImageRecord], pred_layout: Layout, gt_layout: Layout
     ) -> str:
-        """Describe how both sides are read: "Read as: predictions ...; truth ...".
+        """Describe how the files are read: "Read as: predictions ...; truth ...".
 
-        The predictions are left out if there are none, for example because annotators are scored
-        against each other. Returns "" without images, or if an image has no evidence, as in
-        reference runs.
+        The predictions are left out if there are none, for example when annotators are scored
+        against each other. Returns "" if there are no images, or if an image has no evidence, as
+        in reference runs.
         """
         gts = [record.evidence_for(self.gt.metric).gt for record in records]
         if not gts or any(evidence.maps == 0 for evidence in gts):
@@ -401,9 +403,9 @@ def check_all_values(
 ) -> list[InputWarning]:
     """Check the values of a set for all metrics, and return the distinct warnings.
 
-    `readings` has one item for each metric, and `records` one for each image. Raises one DataError
-    with all problems (see `Readings.check_values`). A problem that several metrics share is listed
-    once, with all their suggested fixes.
+    `readings` has one item per metric, and `records` one per image. Raises one DataError with all
+    problems (see `Readings.check_values`). A problem shared by several metrics is listed once, with
+    all their suggested fixes.
     """
     warnings: dict[str, InputWarning] = {}
     problems: dict[tuple[str, ...], Problem] = {}  # the key is all fields except the fixes
@@ -427,10 +429,10 @@ def _listed(levels: Sequence[float]) -> str:
 
 
 def _faint_problem(form: str, top: float) -> Problem:
-    """Return the problem of a set of predictions whose values are all too small to count.
+    """Return the problem to report if all values of a set of predictions are too small to count.
 
-    `top` is the largest value of the set, and `form` the form of its map (see `Prediction.form`),
-    which decides the scale.
+    `top` is the largest value in the set. `form` is the storage format of the map that has it
+    (`Prediction.form`), which determines the scale.
     """
     full_scale = {"soft8": 255, "soft16": 65535}.get(form, 1)
     fixes: list[Fix] = [Setting("normalise", True, "takes each map's largest value as 1")]
@@ -447,17 +449,17 @@ def _faint_problem(form: str, top: float) -> Problem:
 
 
 def binarise(values: Map, cut: float | None, what: str, inclusive: bool = False) -> Bool:
-    """Convert an (H, W) mask to bool, or raise DataError, which names the mask by `what`.
+    """Convert an (H, W) mask to bool.
 
     - A bool mask is returned unchanged.
-    - A mask of two values, 0 and one of 1, 255 and 65535, is True where it is not 0. If
-      `inclusive`, however, 0 and 1 in uint8 or uint16 are gray.
-    - Any other mask is gray: True above the threshold `cut` or, if `inclusive`, also at it. A value
-      below 0 or above white is an error. So are integers without any value above the threshold,
-      unless `inclusive`, because their scale is unknown.
+    - A binary mask, of 0 and one of 1, 255 and 65535, is True where nonzero. Exception: if
+      `inclusive` is True, 0 and 1 in uint8 or uint16 are gray levels.
+    - Any other mask is gray: True above the threshold or, if `inclusive`, at or above it.
 
-    `cut` is a fraction of white, which is 255 in uint8, 65535 in uint16 and 1 in floats; None means
-    one half.
+    The threshold `cut` is a fraction of white, which is 255 in uint8, 65535 in uint16 and 1 in
+    floats; None means one half. `what` names the mask in errors. Raises DataError for gray levels
+    outside 0 .. white, for other integer dtypes and, unless `inclusive`, for gray integers that are
+    all at or below the threshold, because their scale is unknown.
     """
     if values.dtype == bool:
         return values
@@ -468,7 +470,7 @@ def binarise(values: Map, cut: float | None, what: str, inclusive: bool = False)
         return np.asarray(values != 0)
     level = (128 * (white // 255) if white > 1 else 0.5) if cut is None else cut * white
     in_range = values.min(initial=0) >= 0 and top <= white
-    # Masks are often resized or saved as JPEG, but some value is then above the cut
+    # A mask that was resized or saved as JPEG still has some value above the cut
     if not in_range or (not inclusive and white > 1 and top <= level):
         raise DataError(
             f"{what}: {describe_values(values)}, expected 0 and 1, 0 and 255, or gray in uint8, "
@@ -487,13 +489,15 @@ def _white_of(values: Map) -> int:
 def _third_values(values: Map) -> tuple[float, ...]:
     """Return the sorted distinct values of a mask if it seems to have a third class, such as void.
 
-    Resizing and JPEG also create middle values, but only along outlines. Two values have no third
-    class, and three have one. More values have one if a middle value fills a block of 3 x 3 pixels.
-    A mask of more than LEVELS values, with some strictly between half the largest and the largest,
-    has none: it is gray, like an average of masks.
+    Resizing and JPEG also create intermediate values, but only along outlines. Hence:
 
-    Returns () without a third class. Of more than LEVELS values, the LEVELS - 1 smallest and the
-    largest are returned.
+    - Two values: no third class. Three values: a third class.
+    - More: a third class if an intermediate value fills a block of 3 x 3 pixels. But if there are
+      more than LEVELS values, some strictly between half the maximum and the maximum, the mask is
+      gray, like an average of masks, and has no third class.
+
+    Returns () if there is no third class. If there are more than LEVELS values, only the LEVELS - 1
+    smallest and the largest are returned.
     """
     levels = _distinct_values(values)
     if len(levels) == 2:
@@ -530,7 +534,7 @@ def _distinct_values(values: Map) -> tuple[float, ...]:
 
 
 def _is_any_of(values: Map, levels: Sequence[float]) -> Bool:
-    """Return an (H, W) bool map that is True where `values` has one of the `levels`.
+    """Return an (H, W) bool map that is True where `values` equals one of the `levels`.
 
     For a float map, the levels are first cast to its dtype, so that 0.1 matches in float32.
     """
@@ -539,9 +543,9 @@ def _is_any_of(values: Map, levels: Sequence[float]) -> Bool:
 
 
 def _void_levels(levels: Sequence[float]) -> tuple[float, ...]:
-    """Return the levels that must be void if the map is a mask: those except 0 and white.
+    """Return the levels that must mean void if the map is a mask: all except 0 and white.
 
-    White is 1 if that is a level, and otherwise the largest level, which must be 255 or 65535.
+    White is 1 if that is a level; otherwise it is the largest level, which must be 255 or 65535.
     Returns () if 0 or white is missing.
 
     >>> _void_levels((0, 1, 255)), _void_levels((0, 127, 255)), _void_levels((0, 0.5, 1))
