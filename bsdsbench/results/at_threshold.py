@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 
 def at_threshold_of(run: Evaluation, other: Evaluation) -> list[Table]:
-    """Score a run at the ODS threshold of another run, for instance of a run on a validation set.
+    """Score a run at the ODS threshold of another run, for example one on a validation set.
 
-    Returns one table for each metric that has a curve in both runs, with precision, recall and F of
-    `run` at that threshold and its own ODS.
+    Returns one table for each metric that has a curve in both runs. It shows precision, recall and
+    F of `run` at the ODS threshold of `other`, and the ODS of `run` at its own best threshold.
 
-    Raises DataError if there is no such metric, or if the runs differ in their protocol, in the
-    kind of their predicted maps, or in their range of thresholds.
+    Raises DataError if there is no such metric, or if the runs differ in protocol, in the kind of
+    predicted maps, or in the range of thresholds.
     """
     only_alike = "a threshold holds for one protocol and kind of maps"
     for pair in pair_differences([other, run]):
         difference = pair.difference
-        # The images and annotations may differ, but not what a threshold means
+        # Images and annotations may differ, but not the scale of the predictions
         is_essential = difference.of_protocol or difference.field in ("pred", "reading")
         if is_essential and difference.severity is not Severity.IGNORED:
             raise DataError(f"{pair.line()}; {only_alike}")
@@ -48,7 +48,7 @@ def at_threshold_of(run: Evaluation, other: Evaluation) -> list[Table]:
         score = run.score(metric)
         other_score = other.score(metric)
         spans = ["{:g} to {:g}".format(*s.curve.thresholds[[0, -1]]) for s in (other_score, score)]
-        # The thresholds of segmentations are level numbers, whose range can differ
+        # For segmentations, thresholds are numbers of levels, whose range can differ
         if spans[0] != spans[1]:
             differing = f"{other.name}, {run.name}: thresholds from {' / '.join(spans)}"
             raise DataError(f"{differing}; {only_alike}")

@@ -1,8 +1,8 @@
-"""Decide whether the scores of two runs are comparable, for every part of the package.
+"""Decide whether the scores of two runs are comparable.
 
-The answer is a list of all differences between the runs, each with its effect on a comparison. Only
-settings that the runs' common metrics use matter: two `pixel` runs with different matching
-tolerances are comparable, because `pixel` does not use the tolerance.
+The result is a list of all differences between the runs, each with its effect on a comparison. Only
+settings that the common metrics of the runs use matter. For example, two `pixel` runs with
+different matching tolerances are comparable, because `pixel` does not use the tolerance.
 """
 
 from __future__ import annotations
@@ -22,38 +22,38 @@ from bsdsbench.scores.counts import ImageRecord, Values
 if TYPE_CHECKING:
     from bsdsbench.results.evaluation import Evaluation
 
-# Fields in which a reference run may differ: they follow from its method's parameters, and from the
-# matching and thinning of its program.
+# Fields in which a reference run may differ from other runs. They depend on the parameters of its
+# method, and on how the official program matches and thins.
 OWN_OF_REFERENCES = {"thresholds", "match", "nms", "operator", "ods_rule", "thin"}
-# Fields of the signature that describe images and annotations. The records are compared instead.
+# Fields of the signature about images and annotations, for which the records are compared instead
 _OF_IMAGES = {"set", "gt"}
 
 
 def comparability(a: Evaluation, b: Evaluation | Task) -> list[Difference]:
-    """List the differences of two runs, and what each does to a comparison of their scores.
+    """List the differences between two runs, with the effect of each on a comparison of scores.
 
-    The runs may be compared if no difference forbids it.
+    The runs are comparable if no difference has the severity `Severity.FORBIDS`.
 
     Parameters
     ----------
     a : Evaluation
         A run.
     b : Evaluation or Task
-        Another run, or the task whose published results are to be shown beside the run.
+        Another run, or a task whose published results are compared with the run.
 
     Returns
     -------
     list of Difference
-        The `field` of a difference is the name of a field of the protocol or of an option of a
-        metric, or one of these words:
+        The `field` of a difference is the name of a protocol field or of a metric's option, or one
+        of these:
 
-        - "metrics": the runs have no metric in common. No other difference is then listed.
+        - "metrics": the runs have no metric in common. Then no other difference is listed.
         - "images": the runs have different images.
         - "truth": an image has different annotations.
         - "segmentations": the fingerprint of all annotations is known in one run only.
-        - "reading": the predicted masks have two values in one run, and are gray in the other.
-        - "pred": the predictions have different forms.
-        - "source of metric NAME": the file that defines the metric was changed.
+        - "reading": the predicted masks are binary in one run and gray in the other.
+        - "pred": the predictions have different storage formats.
+        - "source of metric NAME": the source file of a plug-in metric was changed.
 
     Examples
     --------
@@ -98,16 +98,20 @@ def comparability(a: Evaluation, b: Evaluation | Task) -> list[Difference]:
 
 
 def changed_sources(a: Evaluation, b: Evaluation) -> list[str]:
-    """Return the metrics of other packages whose source files are known to differ between runs."""
+    """Return the names of plug-in metrics whose source files have different hashes in two runs.
+
+    Metrics whose hash (`Provenance.sources`) is missing from either run are skipped.
+    """
     sources_a, sources_b = (run.provenance.sources or {} for run in (a, b))
     return [name for name, source in sources_a.items() if source != sources_b.get(name, source)]
 
 
 def _task_differences(run: Evaluation, task: Task) -> list[Difference]:
-    """List the differences in protocol, ground truth or images between a run and a published task.
+    """List the differences between a run and a task: protocol, ground truth, number of images.
 
-    A run that completes the task has none. Reference runs and unknown protocols are not compared.
-    Without a fingerprint of the run's ground truth, the numbers of images are compared.
+    A run that completes the task has none. The protocol is not compared if it is unknown or if the
+    run is a reference run. The number of images is compared only if the run's ground truth has no
+    fingerprint.
     """
     if any(task.name == known.name for known in run.tasks):
         return []
@@ -126,7 +130,7 @@ def _task_differences(run: Evaluation, task: Task) -> list[Difference]:
 
 
 def _reading_differences(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
-    """Yield a difference if the masks of one run have two values and those of the other are gray.
+    """Yield a Difference if the predicted masks are binary in one run and gray in the other.
 
     Nothing is yielded unless both runs predict masks and the values of every file are known.
     """
@@ -138,7 +142,7 @@ def _reading_differences(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
             return
         content = "two values"
         for record in run.records:
-            if not record.pred.maps:  # no map was looked at
+            if not record.pred.maps:  # the values are unknown
                 return
             if record.pred.values & Values.GRAY:
                 content = "gray, cut"
@@ -149,11 +153,11 @@ def _reading_differences(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
 
 
 def _image_differences(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
-    """Yield a difference if the runs have different images.
+    """Yield a Difference if the runs have different images; none if either run has no records.
 
-    It forbids a comparison unless the runs share an image, and each was allowed to leave out those
-    that only the other has: they could not be evaluated, have empty ground truth, or the run skips
-    missing predictions.
+    It forbids the comparison, with one exception: the runs share an image, and every image missing
+    from one run is excused. It is excused if it failed, if its ground truth is empty, or if the run
+    skips missing predictions.
     """
     ids_a, ids_b = frozenset(a.image_ids), frozenset(b.image_ids)
     if not ids_a or not ids_b or ids_a == ids_b:
@@ -172,10 +176,11 @@ def _image_differences(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
 def _truth_differences(
     a: Evaluation, b: Evaluation, metrics: Sequence[str]
 ) -> Iterator[Difference]:
-    """Yield a difference, which names the image, for the first with different annotations.
+    """Yield a Difference for the first common image whose annotations differ, if there is one.
 
-    The fingerprints of all that is annotated are compared if they are known and one of the metrics
-    uses all, otherwise those of the boundaries or, if unknown, the numbers of ground-truth pixels.
+    The first of these that is known for both runs is compared: the fingerprint of everything
+    annotated (only if one of `metrics` uses more than boundaries); the fingerprint of the
+    boundaries; the numbers of ground-truth pixels.
     """
     records_b = {record.image_id: record for record in b.records}
     reads_all = any(registry.get(name).reads_whole_truth for name in metrics)
@@ -193,7 +198,7 @@ def _truth_differences(
 
 
 def _same_totals(a: ImageRecord, b: ImageRecord) -> bool:
-    """Return True if records of an image have the same numbers of ground-truth pixels, if any."""
+    """Return True if two records have equal `total_gt` counts in all metrics that have them."""
     for metric in a.counts.keys() & b.counts.keys():
         totals = [np.unique(getattr(r.counts[metric], "total_gt", ())) for r in (a, b)]
         if not np.array_equal(totals[0], totals[1]):
@@ -202,21 +207,21 @@ def _same_totals(a: ImageRecord, b: ImageRecord) -> bool:
 
 
 class PairDifference(NamedTuple):
-    """A difference between two runs, which `a` and `b` name."""
+    """A difference between the runs named `a` and `b`."""
 
     a: str
     b: str
     difference: Difference
 
     def line(self) -> str:
-        """Describe the difference in one line that begins with the names of the runs."""
+        """Describe the difference in one line that starts with the names of the runs."""
         difference = self.difference
         forbids = difference.severity is Severity.FORBIDS
         return f"{self.a}, {self.b}: {difference.fault() if forbids else difference.line()}"
 
 
 def pair_differences(runs: Sequence[Evaluation]) -> list[PairDifference]:
-    """List the first difference in each field between each run and the runs before it."""
+    """Compare each run with all earlier ones, and list its first difference in each field."""
     listed = list[PairDifference]()
     known = set[tuple[int, str]]()  # (number of the run, field)
     for k, run in enumerate(runs):
@@ -229,6 +234,6 @@ def pair_differences(runs: Sequence[Evaluation]) -> list[PairDifference]:
 
 
 def forbidden(runs: Sequence[Evaluation]) -> list[str]:
-    """Return a line for each difference between two of the runs that forbids a comparison."""
+    """Return one line for each of the `pair_differences` that forbids a comparison."""
     listed = pair_differences(runs)
     return [pair.line() for pair in listed if pair.difference.severity is Severity.FORBIDS]

@@ -1,4 +1,4 @@
-"""An evaluation: a protocol and one record per image, with scores, storage and sums."""
+"""The class Evaluation: a protocol and one record per image, with scores and storage."""
 
 from __future__ import annotations
 
@@ -41,9 +41,8 @@ from bsdsbench.text import show
 class Evaluation(TabularResult):
     """A run: the counts of one method on one data set under one protocol.
 
-    Scores are computed from the counts when they are asked for. A run that was read from official
-    result tables alone (eval_*.txt) has no records, but only the scores in `reported`; asking for
-    other scores raises DataError.
+    Scores are computed from the counts on demand. A run loaded from official eval_*.txt tables
+    alone has no records, only the scores in `reported`; requesting others raises DataError.
 
     Parameters
     ----------
@@ -54,15 +53,15 @@ class Evaluation(TabularResult):
     records : sequence of ImageRecord
         One record per image, in any order; they are sorted by image id.
     provenance : Provenance
-        The inputs of the run, and how it was made.
+        The inputs of the run and how it was made.
     failed : dict of str to str
         Image id -> reason, for images that could not be evaluated.
     places : dict of str to str
         "pred", "gt", "photos" or "valid" -> the absolute path of this folder.
     kept : int
-        The number of records that were reused from an earlier call. It is not stored.
+        The number of records that were reused from an earlier call. It is not saved.
     reported : dict of str to Score
-        Metric -> its scores, as official result tables list them.
+        Metric -> its scores in official result tables.
 
     Raises
     ------
@@ -121,17 +120,17 @@ class Evaluation(TabularResult):
 
     @cached_property
     def metrics(self) -> tuple[str, ...]:
-        """Return the metrics of the run, in the order of tables."""
+        """The names of the metrics of the run, in the order in which tables show them."""
         return registry.sort_names(self.records[0].counts if self.records else self.reported)
 
     @property
     def image_ids(self) -> list[str]:
-        """Return the ids of the images, in ascending order."""
+        """The ids of the images, sorted."""
         return [record.image_id for record in self.records]
 
     @property
     def left_out(self) -> dict[str, str]:
-        """Return the images without counts, sorted by id, with the reason for each."""
+        """The images that were not counted, as {image id: reason}, sorted by id."""
         reasons = dict.fromkeys(self.provenance.no_prediction, "no prediction")
         reasons |= dict.fromkeys(self.provenance.empty_gt, "empty ground truth")
         reasons |= self.failed
@@ -143,7 +142,9 @@ class Evaluation(TabularResult):
         group_by: str | None = None,
         others: Collection[str] | None = (),
     ) -> Evaluation:
-        """Return a copy of the run with further groups of its images, or itself if none are given.
+        """Return a copy of the run with its images assigned to groups, such as scene or patient.
+
+        Existing groups are kept. If no groups are given, the run itself is returned.
 
         Parameters
         ----------
@@ -152,8 +153,8 @@ class Evaluation(TabularResult):
         group_by : str, optional
             Regular expression searched for in each image id. Its named groups become columns.
         others : collection of str or None
-            Ids of images outside the run that the table may contain; None allows any id. Images
-            that the run left out are always allowed, and so is any id if the run is a shard, or is
+            Ids of images outside the run that the table may contain. Images that the run left out
+            are always allowed. Any id is allowed if this is None, or if the run is a shard or is
             restricted to a split or a task.
 
         Raises
@@ -180,36 +181,37 @@ class Evaluation(TabularResult):
         return replace(self, records=records_with_groups(rows, self.records, self.name))
 
     def require_records(self) -> None:
-        """Raise DataError if the run has no counts per image, only official result tables."""
+        """Raise DataError if the run has no records (counts per image)."""
         if not self.records:
             raise DataError(f"{self.name}: no counts per image, expected a run with them")
 
     def place(self, what: str) -> str | None:
-        """Return the path of a folder of the run, a key of `places`, or None if it is unknown.
+        """Return the path of an input folder ("pred", "gt", "photos" or "valid"), or None.
 
-        If the folder no longer exists, this is the path that was given when the run was made.
+        If the absolute path in `places` no longer exists, this is the path given by the user.
         """
         folder = self.places.get(what)
         return folder if folder and Path(folder).is_dir() else getattr(self.provenance, what)
 
     @cached_property
     def identity(self) -> Identity | None:
-        """Return the identity of the ground-truth set, or None if a record has no fingerprint."""
+        """The identity of the ground-truth set; None if a record has no fingerprint of it."""
         truths = {record.image_id: record.truth for record in self.records}
         return identify(truths) if truths and all(truths.values()) else None
 
     @property
     def set_line(self) -> str:
-        """Return the ground-truth set in words, "bsds500-test, 200 of 200 images", or ""."""
+        """The ground-truth set in words, "bsds500-test, 200 of 200 images"; "" if unknown."""
         return self.identity.describe() if self.identity else ""
 
     @cached_property
     def tasks(self) -> tuple[Task, ...]:
-        """Return the tasks that the run completes: it has their metric, protocol and whole set.
+        """The tasks that the run completes.
 
-        The set is recognised by its fingerprint. A task without a fingerprint must be the one for
-        which the run was made, and its ids and number of images must agree. A reference run may
-        have another protocol. A run with failed images completes no task.
+        The run must have the task's metric, its protocol (except for reference runs) and its whole
+        ground truth, recognised by the fingerprint. If the task has no fingerprint, the run must
+        have been made for the task, and image ids and number must agree. A run with failed images
+        completes no task.
         """
         if not self.records or not self.protocol.stated or self.failed:
             return ()
@@ -235,9 +237,10 @@ class Evaluation(TabularResult):
 
     @cached_property
     def read_as(self) -> str:
-        """Describe how the files are read, first by the first metric, or "" if that is unknown.
+        """The interpretation of the input files: "Read as: predictions ...; truth ...".
 
-        Metrics that read them differently follow as "; by METRIC, METRIC predictions ...".
+        It is "" if that is unknown. If metrics differ in this, the description for the first metric
+        is followed by "; by METRIC, METRIC predictions ..." for the others.
         """
         origin = self.provenance
         layouts = origin.pred_layout or Layout(), origin.gt_layout or Layout()
@@ -255,8 +258,8 @@ class Evaluation(TabularResult):
     def verdict(self) -> list[InputWarning]:
         """Check the values of all files of the run together, and return warnings.
 
-        A shard, which has only some of the files, is not checked. Raises DataError if the files
-        cannot be interpreted in one consistent way, or if a metric refuses the set of images.
+        A shard has only some of the files and is not checked. Raises DataError if the values
+        have no consistent interpretation, or if a metric cannot score this set of images.
         """
         if self.provenance.shard or not self.records:
             return []
@@ -273,33 +276,33 @@ class Evaluation(TabularResult):
 
     @cached_property
     def reference(self) -> Reference | None:
-        """Return the description of a reference run (a published method), or None for any other."""
+        """The description of the published method if this is a reference run, otherwise None."""
         return references().get(self.provenance.reference or "")
 
     @property
     def by_official_solver(self) -> bool:
-        """Return True if the counts come from the official program, which matches at random."""
+        """True if the counts come from the official program, whose matching is randomised."""
         return self.reference is not None or self.provenance.official is not None
 
     @property
     def described(self) -> str:
-        """Return a line that names the protocol and the rules by which scores are computed."""
+        """A line with the protocol, its settings, and the conventions of each metric."""
         return registry.describe(self.metrics, self.protocol)
 
     @property
     def with_curve(self) -> tuple[str, ...]:
-        """Return the metrics that have a precision-recall curve."""
+        """The names of the metrics that have a precision-recall curve."""
         return registry.with_curve(self.metrics, self.protocol)
 
     @cached_property
     def signature(self) -> Signature:
-        """Return the signature: the line that names every setting on which the scores depend."""
+        """The signature: a line with every setting on which the scores depend."""
         n_images = len(self.records)
         set_name = f"set:{n_images}"
         if self.identity is not None and self.identity.name:
             stored = self.identity.to_mapping()
             set_name = f"{stored['set']}:{n_images}/{stored['of']}"
-        # The form of a prediction is such as "soft8"; "none" stands for a missing prediction
+        # A form is a storage format such as "soft8"; "none" is that of a missing prediction
         forms = sorted({record.form or UNKNOWN for record in self.records} - {"none"})
         metrics = self.metrics if n_images else ()
         unused = registry.unused_settings(metrics, self.protocol)
@@ -324,11 +327,11 @@ class Evaluation(TabularResult):
 
     @property
     def signature_line(self) -> str:
-        """Return the signature as it is printed, or "" for a run without records."""
+        """The signature as text, or "" for a run without records."""
         return str(self.signature) if self.records else ""
 
     def __repr__(self) -> str:
-        """Return one line: name, number of images, and the first four main scores per metric."""
+        """Return one line: name, number of images, and up to four scores per metric."""
         texts = []
         for metric in self.metrics:
             columns = [c for c in registry.get(metric).columns if c.shown == "always" and c.score]
@@ -343,7 +346,7 @@ class Evaluation(TabularResult):
         return f"<Evaluation {self.name!r}, {images}: {'; '.join(texts) or 'no scores'}>"
 
     def tables(self) -> list[Table]:
-        """Return a table of scores per metric, and a table of all images, or [] without records."""
+        """Return the tables of scores per metric and a table of all images; [] without records."""
         from bsdsbench.results.image_tables import image_table
         from bsdsbench.results.score_tables import score_tables
 
@@ -361,14 +364,14 @@ class Evaluation(TabularResult):
         return self._scores[metric]
 
     def boundary_score(self) -> BoundaryScore:
-        """Return ODS, OIS, AP and R50 of the boundary benchmark, typed `score("boundary")`."""
+        """Return `score("boundary")` with typed attributes: ODS, OIS, AP, R50 and the curve."""
         return BoundaryScore(self.score("boundary"))
 
     def image_scores(self, metric: str) -> dict[str, dict[str, float]]:
-        """Return the scores of every image for a metric, as {image id: {key of a score: value}}.
+        """Return the scores of every image for a metric: {image id: {key of a score: value}}.
 
-        NaN is an undefined value. A run without records has only the values that its official
-        result tables list.
+        NaN marks an undefined score. For a run without records, these are the per-image values in
+        official result tables, or {} if there are none.
         """
         if not self.records:
             return dict(self.reported[metric].get("images", ())) if metric in self.reported else {}
@@ -380,10 +383,10 @@ class Evaluation(TabularResult):
         return scores
 
     def image_values(self, metric: str) -> dict[str, dict[str, list[Any]]]:
-        """Return the scores of all images, as {part: {key of a score: [value of each image]}}.
+        """Return the scores of all images: {part: {key of a score: [one value per image]}}.
 
-        A part is a class, or whatever else the metric reports separately; the part "" is the whole
-        image. Scores that the run's options turn off have no key.
+        A part is a class, or whatever the metric reports separately. The part "" holds the overall
+        scores of an image. Scores that the run's options turn off have no key.
         """
         if metric in self._images:
             return self._images[metric]
@@ -394,7 +397,7 @@ class Evaluation(TabularResult):
         columns += definition.part_columns
         keys = dict.fromkeys(column.key for column in columns)
         values: dict[str, dict[str, list[Any]]] = {}
-        # The scores come in blocks of images: every leaf of the tree is an array with a value each
+        # Scores are computed for blocks of images; each is an array with one value per image
         for block in definition.image_scores(self.stack(metric), self.protocol):
             for part, path in paths.items():
                 scores = dict(part_of(block, path) or {})
@@ -409,7 +412,7 @@ class Evaluation(TabularResult):
         return values
 
     def per_image(self, metric: str) -> Table:
-        """Return a table of all scores of every image, with a row per image and class (or part).
+        """Return a table of all scores with a row per image and class, or other part of the metric.
 
         Undefined values are None. Raises DataError if the run does not have the metric.
         """
@@ -418,9 +421,10 @@ class Evaluation(TabularResult):
         return per_image(self, metric)
 
     def stack(self, metric: str) -> Counts:
-        """Return the counts of a metric for all N images, as read-only arrays (N, ...) by name.
+        """Return the counts of a metric for all N images: read-only arrays (N, ...) by name.
 
-        Arrays that all images share have no axis N. Raises DataError without counts of the metric.
+        Arrays that are the same for all images, such as thresholds, have no axis N. The result is
+        cached. Raises DataError if the run has no counts of the metric.
         """
         if not self.records or metric not in self.metrics:
             known = ", ".join(self.metrics if self.records else ()) or "none"
@@ -431,7 +435,7 @@ class Evaluation(TabularResult):
         return self._stacks[metric]
 
     def equals(self, other: object) -> bool:
-        """Return True if protocol and records are equal bit for bit, except for computing times."""
+        """Return True if the protocols are equal and all records are (see `ImageRecord.equals`)."""
         if not isinstance(other, Evaluation) or self.protocol != other.protocol:
             return False
         if len(self.records) != len(other.records):
@@ -439,7 +443,7 @@ class Evaluation(TabularResult):
         return all(a.equals(b) for a, b in zip(self.records, other.records, strict=True))
 
     def numbers(self) -> dict[str, float]:
-        """Return all numbers in the scores, named METRIC.SCORE, such as "boundary.ods.f"."""
+        """Return all numbers in the scores as {METRIC.SCORE: value}, such as "boundary.ods.f"."""
         numbers = {}
         for metric in self.metrics:
             for key, number in self.score(metric).numbers().items():
@@ -447,7 +451,7 @@ class Evaluation(TabularResult):
         return numbers
 
     def scores(self) -> dict[str, dict[str, object]]:
-        """Return the scores of each metric as plain values, like `scores` in result.json."""
+        """Return the scores of each metric as nested dicts for JSON, as in result.json."""
         return {metric: self.score(metric).to_mapping() for metric in self.metrics}
 
     def save(self, folder: str | Path, progress: Progress | None = None) -> Path:
@@ -456,14 +460,14 @@ class Evaluation(TabularResult):
         Parameters
         ----------
         folder : str or path
-            The folder, which is made if missing. It is returned as a Path.
+            The folder, which is created if it does not exist. It is returned as a Path.
         progress : callable, optional
             Called with (files written, approximate total, name of the file).
 
         Raises
         ------
         DataError
-            If the run has no counts per image, because it was read from official result tables.
+            If the run was loaded from official result tables and has no counts per image.
         RunLockedError
             If another process is writing to the folder.
         """
@@ -475,16 +479,17 @@ class Evaluation(TabularResult):
         return out
 
     def share(self, path: str | Path, licence: str = "", citation: str = "") -> Path:
-        """Write the run into one small file that others can compare with their runs.
+        """Write the run to one small file, which others can compare with their runs.
 
-        The file names none of your folders. `load` reads it back bit for bit, also from a URL.
+        The file does not contain the paths of your folders. `load` restores the run bit for bit,
+        from the file or its URL.
 
         Parameters
         ----------
         path : str or path
             The file, such as mine.bsds.npz. It is returned as a Path.
         licence, citation : str
-            The terms of use of the counts, and the text to cite them by.
+            The terms of use of the counts, and how to cite them.
 
         Raises
         ------
@@ -504,9 +509,10 @@ class Evaluation(TabularResult):
         return sharing.share_run(self, path, licence, citation)
 
     def flat(self, prefix: str = "", *, per_class: bool = False) -> dict[str, float]:
-        """Return the defined scores for experiment trackers, as {METRIC/SCORE: value}.
+        """Return all finite scores as a flat dict {METRIC/SCORE: value} for experiment trackers.
 
-        Characters that MLflow does not accept in names become "_", and the names stay distinct.
+        Characters that MLflow rejects in names are replaced by "_". If two names become equal,
+        another "_" is appended to the second.
 
         Parameters
         ----------
@@ -525,7 +531,7 @@ class Evaluation(TabularResult):
         return logged_scores(self, prefix, per_class)
 
     def to_mapping(self) -> dict[str, object]:
-        """Return the content of result.json as plain values. Undefined scores are None."""
+        """Return the content of result.json as a dict for JSON. Undefined scores are None."""
         images: list[dict[str, Any]] = []
         for r in self.records:
             images.append({"id": r.image_id, "size": list(r.size), "fingerprint": r.fingerprint})
@@ -564,10 +570,10 @@ class Evaluation(TabularResult):
         folder : str or path
             One of
 
-            - a folder of `save`
-            - a file of `share`, or its https URL
+            - a folder written by `save`
+            - a file written by `share`, or its https URL
             - the name of a reference run, `ref:NAME`
-            - a folder of official files: ID_ev1.txt, or eval_*.txt alone, which give `reported`
+            - a folder of official files: ID_ev1.txt (counts), or only eval_*.txt (`reported`)
 
         Raises
         ------

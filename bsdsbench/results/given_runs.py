@@ -1,4 +1,4 @@
-"""Load runs that a caller gives as evaluations, folders, files or names of reference runs."""
+"""Load runs given as evaluations, folders, files or names of reference runs."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ def as_runs(
 ) -> list[Evaluation]:
     """Load runs, give them distinct names, and prepare them for a comparison.
 
-    - Loaded runs with the same name get the differing part of their paths, in brackets, after it.
-    - The images of all runs are assigned to groups, if `groups` or `group_by` is given.
+    - If loaded runs have the same name, the part in which their paths differ is appended to it.
+    - If `groups` or `group_by` is given, the images of all runs are assigned to groups.
     - Reference runs get the AP and ODS rules of the other runs, see `with_common_rules`.
 
     Parameters
     ----------
     runs : iterable of Evaluation, str or path
-        The runs; or their folders, files, URLs or `ref:NAME`, see `Evaluation.load`.
+        The runs, or folders, files, URLs or `ref:NAME` as in `Evaluation.load`.
     names : iterable of str, optional
-        New names of the runs, in their order.
+        New names, one per run.
     groups, group_by : optional
-        The groups of the images, as `Evaluation.with_groups` takes them.
+        The groups of the images, as in `Evaluation.with_groups`.
 
     Returns
     -------
@@ -42,7 +42,7 @@ def as_runs(
     Raises
     ------
     DataError
-        If runs cannot be loaded (the error lists all of them), or if the number of names is wrong.
+        If any run cannot be loaded (all are listed), or if the number of names is wrong.
     """
     given = given_list(runs, "runs", "a list of runs or of their folders")
     new_names = list(names) if names else [None] * len(given)
@@ -50,7 +50,7 @@ def as_runs(
         raise DataError(f"{len(new_names)} names for {len(given)} runs, expected one each")
     loaded: list[Evaluation] = []
     errors: list[DataError] = []
-    places: dict[int, str] = {}  # index of a run that was loaded -> its URL or absolute path
+    places: dict[int, str] = {}  # index of a loaded run -> its URL or absolute path
     for k, (run, name) in enumerate(zip(given, new_names, strict=True)):
         try:
             if isinstance(run, str | Path):
@@ -70,10 +70,10 @@ def as_runs(
 
 
 def _distinguish_names(runs: list[Evaluation], places: Mapping[int, str]) -> None:
-    """Make the names of runs distinct in place, by the part of their paths in which they differ.
+    """Append the differing part of the paths to equal names of loaded runs, in place.
 
-    Runs "hed" in out/a and out/b become "hed (a)" and "hed (b)". If one of them came from a URL,
-    whole URLs or paths are added.
+    Runs "hed" in out/a and out/b become "hed (a)" and "hed (b)". If one of them was loaded from a
+    URL, the whole URLs or paths are appended.
 
     places : index of a loaded run in `runs` -> its URL or absolute path
     """

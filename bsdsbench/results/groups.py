@@ -1,8 +1,8 @@
 """Group images by attributes such as scene, patient or size.
 
-The attributes come from a CSV file, a mapping or a data frame with a row per image, or from the
-image ids by a regular expression with named groups. A column divides the images by its values. A
-column of more than four different numbers is cut at its quartiles, or at given limits.
+The attributes come from a CSV file, a mapping or a data frame with one row per image, or from the
+image ids by a regular expression with named groups. The images are grouped by the values in one
+column. If it has more than four distinct numbers, it is binned at its quartiles or at given limits.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from bsdsbench.text import listed, show
 Rows = dict[str, dict[str, Value]]  # image id -> column -> value
 ID_COLUMNS = ("image", "image_id", "id")
 _MAX_BYTES = 1 << 26
-EACH = "each"  # COLUMN=each: every number is a group of its own
+EACH = "each"  # COLUMN=each: every distinct number is a group
 NO_VALUE = "no value"
-_FEW = 4  # different numbers that are not cut
-_MIN_FRAMES = 3
+_FEW = 4  # up to this many distinct numbers are not binned
+_MIN_FRAMES = 3  # the smallest number of frames in a sequence
 _NUMBER = re.compile(r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_FRAME = re.compile(r"(.*?[^0-9])[0-9]+([^0-9]*)", re.S)  # a number after other characters
+_FRAME = re.compile(r"(.*?[^0-9])[0-9]+([^0-9]*)", re.S)  # an id with one number, not at its start
 FRAME_PATTERN = r"(?P<sequence>.+?)[/_. -]?[0-9]+[^0-9]*$"
 
 
 class _GroupTable(NamedTuple):
-    """A table of groups with a row for each image, before the values are converted."""
+    """A table of groups with one row per image, before the values are converted."""
 
     source: str  # the file or the argument, for error messages
     ids: list[str]  # the image of each row, as the table writes it
@@ -56,23 +56,23 @@ def group_rows(
     group_by: str | None = None,
     others: Collection[str] | None = (),
 ) -> Rows:
-    """Collect the groups of every image from a table, from the image ids, or from both.
+    """Collect the grouping attributes of every image from a table, from the image ids, or both.
 
     Parameters
     ----------
     ids : sequence of str
         The ids of the images.
     groups : optional
-        A table with a row for each image, as one of
+        A table with one row per image, as one of
 
-        - a CSV file with the ids in a column image, image_id or id, or else in the first column
-        - a data frame with the ids in a column of these names, or else in the index
+        - a CSV file, whose id column is named image, image_id or id; otherwise the first column
+        - a data frame, whose id column has one of these names; otherwise the index
         - {id: group}, {id: {column: value}} or {column: {id: value}}
-        - {column: [value, ...]}, where image, image_id or id is the column of the ids
+        - {column: [value, ...]}, where image, image_id or id is the id column
 
-        An id in the table may have a folder or a suffix that the image's id lacks.
+        Ids in the table may include a folder and a file suffix.
     group_by : str, optional
-        A regular expression that is searched for in each id. Each of its named groups becomes a
+        A regular expression that is searched for in each image id. Each named group becomes a
         column.
     others : collection of str or None
         Ids of further images that the table may contain. None allows any id.
@@ -81,8 +81,8 @@ def group_rows(
     -------
     dict
         Image id -> column -> value. The values of a column are floats if all of them are numbers,
-        and text otherwise. Numbers with leading zeros, such as 007, are text. A missing value is
-        None.
+        otherwise strings. A number with leading zeros, such as 007, counts as text. A missing value
+        is None.
 
     Raises
     ------
@@ -99,11 +99,11 @@ def group_rows(
     for table in tables:
         row_numbers = _find_rows(table, rows, others)
         for column, raw_values in table.columns.items():
-            label = f"{table.source}: column {column!r}"  # for messages
+            label = f"{table.source}: column {column!r}"  # for error messages
             values = [group_value(value, label) for value in raw_values]
             known = [value for value in values if value is not None]
             if all(isinstance(value, float) or _NUMBER.fullmatch(value) for value in known):
-                # Text such as "1e999" is infinite as a float, which `group_value` refuses
+                # `group_value` rejects text such as "1e999", which is infinite as a float
                 values = [v if v is None else group_value(float(v), label) for v in values]
             else:
                 values = [v if v is None else text_of(v) for v in values]
@@ -115,9 +115,9 @@ def group_rows(
 
 
 def _resolve_id(name: str, known: Collection[str]) -> str:
-    """Return the known image id to which a name in a table, the id or a path, refers.
+    """Return the known image id that a name in a table (an id or a path) stands for.
 
-    A path may have backslashes, a suffix and folders. A name that refers to none is returned.
+    A path may have backslashes, a suffix and folders. If no id matches, `name` is returned.
     """
     path = name.replace("\\", "/")
     file_id = id_of(path)  # without folder and suffix
@@ -131,10 +131,10 @@ def _resolve_id(name: str, known: Collection[str]) -> str:
 def _find_rows(
     table: _GroupTable, images: Collection[str], others: Collection[str] | None
 ) -> dict[str, int]:
-    """Return, for each image in `images`, the index of its row in the table.
+    """Find the row of each image in a table: {image id: index of the row}.
 
-    Rows of images in `others`, None for any image, are ignored. Raises one DataError that lists the
-    images with several rows or none, and the rows whose image is unknown.
+    Rows of images in `others` are ignored (None: rows of any other image). Raises one DataError
+    that lists images with no row or several rows, and rows whose image is unknown.
     """
     known = None if others is None else {*images, *others}
     ids = [_resolve_id(name, images if known is None else known) for name in table.ids]
@@ -153,9 +153,9 @@ def _find_rows(
 
 
 def _match_pattern(pattern: str, ids: Sequence[str]) -> _GroupTable:
-    """Search for a regular expression in every image id, and make a column of each named group.
+    """Search for a regular expression in every image id; each named group becomes a column.
 
-    Raises DataError if the expression is malformed, has no named group, or is not found in some id.
+    Raises DataError if the expression is invalid, has no named group, or does not match some id.
     """
     source = f"group_by {pattern!r}"
     try:
@@ -176,10 +176,10 @@ def _match_pattern(pattern: str, ids: Sequence[str]) -> _GroupTable:
 
 
 def _read_groups(groups: Any, images: Collection[str]) -> _GroupTable:
-    """Convert groups, in any form that `group_rows` accepts, to a table.
+    """Convert groups, of any type that `group_rows` accepts, to a table.
 
-    A mapping of mappings is {id: {column: value}} if any key means one of the `images`, and
-    {column: {id: value}} otherwise. A mapping {id: group} becomes a column "group".
+    A mapping of mappings is {id: {column: value}} if any key is the id of one of `images`;
+    otherwise it is {column: {id: value}}. A mapping {id: group} becomes a column "group".
     """
     if isinstance(groups, str | os.PathLike):
         return _read_csv(groups)
@@ -214,10 +214,10 @@ def _read_groups(groups: Any, images: Collection[str]) -> _GroupTable:
 def _split_off_ids(
     source: str, columns: dict[str, list[Any]], default_to_first: bool = False
 ) -> _GroupTable:
-    """Separate the column of image ids, named in ID_COLUMNS, from the other columns of a table.
+    """Build a table from columns, one of which has the image ids (see ID_COLUMNS).
 
     source : the name of the input, for error messages.
-    default_to_first : without a column of that name, take the first one.
+    default_to_first : True to use the first column if there is no id column.
 
     Raises DataError if there is no id column, or if the columns differ in length.
     """
@@ -233,10 +233,10 @@ def _split_off_ids(
 
 
 def _read_csv(path: str | os.PathLike[str]) -> _GroupTable:
-    """Read a table of groups from a CSV file in UTF-8 with a header and "," or ";" or tabs.
+    """Read a table of groups from a UTF-8 CSV file with a header, separated by ",", ";" or tabs.
 
-    Raises FileFormatError if a row is shorter or longer than the header, or if the header has fewer
-    than two columns, an empty name or a repeated name.
+    Blank lines are skipped. Raises FileFormatError if a row and the header differ in length, or if
+    the header has fewer than two columns, an empty name or a repeated name.
     """
     expected = "expected a header of an id column and others"
     with errors_naming(path, "a table of groups"):
@@ -264,17 +264,17 @@ def _read_csv(path: str | os.PathLike[str]) -> _GroupTable:
 
 
 def _check_distinct(names: Sequence[str], source: str) -> None:
-    """Raise FaultError, which begins with the source unless it is "", if a name occurs twice."""
+    """Raise FaultError if a name occurs twice. The message starts with `source`, if not empty."""
     if repeated := [name for name, n in Counter(names).items() if n > 1]:
         line = f"column {repeated[0]!r} is there twice, expected once"
         raise FaultError(f"{source}: {line}" if source else line)
 
 
 def group_value(raw_value: object, what: str) -> Value:
-    """Convert the raw value of an image in a table of groups to a float, a text or None.
+    """Convert a raw value in a table of groups.
 
-    A number becomes a float; None, NaN and blank text become None, a missing value; anything else,
-    also True and False, becomes text. Raises DataError, which names `what`, for infinity.
+    Numbers become floats. None, NaN and blank text become None (a missing value). Anything else,
+    including bools, becomes a string. Raises DataError for infinity; `what` starts the message.
     """
     if isinstance(raw_value, Real) and not isinstance(raw_value, bool):
         number = float(raw_value)
@@ -286,16 +286,16 @@ def group_value(raw_value: object, what: str) -> Value:
 
 
 def text_of(value: Value) -> str:
-    """Format the value of a group for printing: 2019.0 as "2019", and None as "no value"."""
+    """Format a grouping value for printing: 2019.0 becomes "2019", and None "no value"."""
     if value is None:
         return NO_VALUE
     return f"{value:.12g}" if isinstance(value, float) else value
 
 
 def records_with_groups(rows: Rows, records: Sequence[ImageRecord], name: str) -> list[ImageRecord]:
-    """Return copies of the records of a run with the groups in `rows` added to those they have.
+    """Return copies of records with the groups in `rows` added to their existing groups.
 
-    Raises DataError, which names the run, if a record already has another value in a column.
+    Raises DataError (with `name`, the run) if a record already has another value in a column.
     """
     grouped = []
     for record in records:
@@ -311,29 +311,29 @@ def records_with_groups(rows: Rows, records: Sequence[ImageRecord], name: str) -
 
 @attrs.frozen(eq=False)
 class Partition:
-    """The images of a run, divided into groups by one of the columns that describe them."""
+    """The N images of a run, divided into G groups by the values in one column."""
 
     column: str
-    names: tuple[str, ...]  # (G,): the groups, in the order of their values
+    names: tuple[str, ...]  # (G,): names of the groups, in the order of their values
     members: I8  # (N,): the group of each image, as an index into `names`
-    empty: tuple[str, ...] = ()  # ranges of the user's limits that contain no image
+    empty: tuple[str, ...] = ()  # bins between limits given by the user that contain no image
 
     def weights(self) -> I8:
-        """Return the membership of images in groups, int64 (G, N): 1 if image n is in group g."""
+        """Return the indicator matrix int64 (G, N): 1 if image n is in group g, otherwise 0."""
         return (self.members == np.arange(len(self.names))[:, None]).astype(np.int64)
 
     def images_of(self, group: int) -> I8:
-        """Return the indices of a group's images among the run's records, in ascending order."""
+        """Return the indices of the images in a group (given by its index), in ascending order."""
         return np.flatnonzero(self.members == group)
 
 
 def group_columns(records: Sequence[ImageRecord]) -> list[str]:
-    """List the columns that describe the images, in order of first occurrence."""
+    """List the columns by which the images can be grouped, in order of first occurrence."""
     return list(dict.fromkeys(column for record in records for column in record.groups))
 
 
 def column_of(by: str, records: Sequence[ImageRecord]) -> str:
-    """Return the column of a text COLUMN or COLUMN=LIMITS. Its name may itself contain "="."""
+    """Return the column name in a text COLUMN or COLUMN=LIMITS. The name may contain "="."""
     named = [column for column in group_columns(records) if f"{by}=".startswith(f"{column}=")]
     return max(named, key=len, default=by.partition("=")[0])
 
@@ -349,12 +349,12 @@ def partition(records: Sequence[ImageRecord], by: str, uncut: bool = False) -> P
         The column, as COLUMN, COLUMN=LIMIT,LIMIT... or COLUMN=each.
 
         - With limits (size=0,1024,9216), each group is a range that includes its lower limit.
-        - Without limits, a column of numbers with more than four different values is divided at
-          its quartiles, except for COLUMN=each or if `uncut` is True.
-        - Otherwise each different value is a group: numbers in ascending order, then texts in
+        - Without limits, a column of numbers with more than four distinct values is divided at
+          its quartiles, unless `by` is COLUMN=each or `uncut` is True.
+        - Otherwise each distinct value is a group: numbers in ascending order, then texts in
           natural order.
     uncut : bool
-        Make a group of each different value, however many there are.
+        Make each distinct value a group, no matter how many there are.
 
     Returns
     -------
@@ -388,7 +388,7 @@ def partition(records: Sequence[ImageRecord], by: str, uncut: bool = False) -> P
     texts = sorted({v for v in values if isinstance(v, str)}, key=natural_sort_key)
     if not texts and len({*numbers}) > _FEW and not uncut and limits != EACH:
         quartiles = np.quantile(numbers, (0.25, 0.5, 0.75)).tolist()
-        # Quartiles with the same numbers below them divide the images alike; the largest is kept
+        # Of quartiles with the same number of values below them, keep the largest
         edge_of_count = {sum(n < quartile for n in numbers): quartile for quartile in quartiles}
         return _divide(column, values, list(edge_of_count.values()), open_ended=False)
     different: list[Value] = [*sorted({*numbers}), *texts]
@@ -402,16 +402,16 @@ def partition(records: Sequence[ImageRecord], by: str, uncut: bool = False) -> P
 def _divide(
     column: str, values: Sequence[Value], edges: Sequence[float], *, open_ended: bool
 ) -> Partition:
-    """Divide images into ranges of a column of numbers, of which those with an image are groups.
+    """Bin images by a column of numbers. Each bin that contains an image becomes a group.
 
     values : the number of each image, as a float or as text with leading zeros. Images without a
         number (None) form the last group.
-    edges : the limits in ascending order. A range includes its lower limit.
-    open_ended : True for limits of the user: there is then a range below the first limit and one
-        above the last, and empty ranges between limits are listed in `Partition.empty`. Ranges of
-        quartiles extend from the smallest to the largest value, which is included.
+    edges : the limits in ascending order. A bin includes its lower limit.
+    open_ended : True for limits given by the user: there is a bin below the first limit and one
+        above the last, and empty bins between limits are listed in `Partition.empty`. False for
+        quartiles: the bins extend from the smallest to the largest value, which is included.
 
-    Raises DataError if a value is text other than a number.
+    Raises DataError if a value is text that is not a number.
     """
     numbers: list[float | None] = []
     for value in values:
@@ -434,18 +434,18 @@ def _divide(
         for v in numbers
     ]
     used = sorted({*ranges})
-    # The first range lies below the user's limits; ranges of quartiles are never empty
+    # The first bin may be empty: it lies below the user's limits. Bins of quartiles are never empty
     empty = [names[k] for k in range(1, no_value) if k not in used]
-    # Number the used ranges consecutively: a group is the position of its range in `used`
+    # Number the non-empty bins consecutively
     members = np.searchsorted(used, ranges).astype(np.int64)
     return Partition(column, tuple(names[k] for k in used), members, tuple(empty))
 
 
 def image_clusters(records: Sequence[ImageRecord], column: str) -> Partition:
-    """Divide images into clusters of the same value in a column, in order of their first images.
+    """Divide images into clusters with equal values in a column, in order of first occurrence.
 
-    Images of a cluster, such as frames of one video, are not independent, so statistics treat the
-    cluster as a unit. Raises DataError if an image has no value.
+    Images of a cluster, such as frames of one video, are not independent, so a bootstrap resamples
+    whole clusters. Raises DataError if an image has no value.
     """
     groups = partition(records, column, uncut=True)
     if lacking := [r.image_id for r in records if r.groups.get(groups.column) is None]:
@@ -459,10 +459,10 @@ def image_clusters(records: Sequence[ImageRecord], column: str) -> Partition:
 
 
 def frames_note(records: Sequence[ImageRecord]) -> str:
-    """Return a line that advises the use of clusters if most images look like frames of videos.
+    """Return a line that recommends clusters if most images look like video frames, otherwise "".
 
-    Frames of a sequence have ids that differ in the last number only. The line is "" unless two or
-    more sequences of at least _MIN_FRAMES frames hold more than half of all images.
+    Ids of frames differ only in their number. At least two sequences of _MIN_FRAMES or more frames
+    must together contain more than half of all images.
     """
     stems = Counter(match.groups() for r in records if (match := _FRAME.fullmatch(r.image_id)))
     sequences = {stem: n for stem, n in stems.items() if n >= _MIN_FRAMES}

@@ -1,8 +1,8 @@
-"""Tables of the images' own scores: a row per image, and summaries by mean, median and quartiles.
+"""Tables of per-image scores: one row per image, and summaries by mean, median and quartiles.
 
 Quartiles are interpolated linearly between the two nearest values (type 7, the default of numpy and
-R). Infinite values are included: they are the largest for medians and quartiles, they make the mean
-infinite, and they make the standard deviation undefined.
+R). Infinite values are included: they count as the largest in medians and quartiles, they make the
+mean infinite, and they make the standard deviation undefined.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ _BEST_OF_IMAGE = {
 def image_table(run: Evaluation) -> Table:
     """Return a table with one row per image: its id, size, scores for every metric, and groups.
 
-    With several metrics, the keys of scores begin with the metric, as in "region_covering". Images
-    without counts are in the last rows, with the reason.
+    If there are several metrics, the keys of scores start with the metric, as in "region_covering".
+    Images that were not counted are in the last rows, with the reason.
     """
     columns = [Field("image", "Image")]
     columns += [Field(key, key.capitalize(), "", "d") for key in ("rows", "columns")]
@@ -62,9 +62,9 @@ def image_table(run: Evaluation) -> Table:
 
 
 def _group_fields(records: Sequence[ImageRecord], others: Sequence[Field]) -> list[Field]:
-    """Return a field for each column that groups the images.
+    """Return a table field for each attribute by which the images are grouped, such as "scene".
 
-    Its key is the name of the column, after "group_" if one of the fields in `others` has it.
+    Its key is the name of the attribute; if a field in `others` has this key, it is "group_NAME".
     """
     taken = {field.key for field in others}
     fields = []
@@ -76,7 +76,7 @@ def _group_fields(records: Sequence[ImageRecord], others: Sequence[Field]) -> li
 
 
 def _group_cells(record: ImageRecord, fields: Sequence[Field]) -> list[Cell]:
-    """Return the values of an image in the fields of `_group_fields`, as text in those of text."""
+    """Return an image's values for the fields of `_group_fields`, as strings in text fields."""
     cells: list[Cell] = []
     for field in fields:
         value = record.groups.get(field.heading)
@@ -85,9 +85,9 @@ def _group_cells(record: ImageRecord, fields: Sequence[Field]) -> list[Cell]:
 
 
 def _add_left_out(run: Evaluation, fields: list[Field], rows: list[list[Cell]]) -> None:
-    """Add a row for each left-out image, if there are any, and a last column of the reasons.
+    """Add a row for each image that was not counted, and a last column with the reasons.
 
-    `fields` and `rows` are changed in place.
+    Modifies `fields` and `rows` in place. Does nothing if all images were counted.
     """
     if run.left_out:
         blank: list[Cell] = [None] * (len(fields) - 1)
@@ -98,7 +98,7 @@ def _add_left_out(run: Evaluation, fields: list[Field], rows: list[list[Cell]]) 
 
 
 def per_image(run: Evaluation, metric: str) -> Table:
-    """Return a table of every score of every image: a row for the image, then one for each part."""
+    """Return a table of all per-image scores: for each image a row, then one per class or part."""
     definition = registry.get(metric)
     values = run.image_values(metric)  # part -> key of a score -> values of all images
     measured = list(dict.fromkeys(chain(*values.values())))
@@ -129,7 +129,7 @@ def per_image(run: Evaluation, metric: str) -> Table:
 
 
 class Summary(Enum):
-    """The statistics of the images' values that a table shows: this one and all before it."""
+    """Which statistics of per-image scores a table shows: this one and all before it."""
 
     MEAN = "mean"
     MEDIAN = "median"
@@ -137,10 +137,10 @@ class Summary(Enum):
 
 
 class SpreadOfImages(NamedTuple):
-    """Statistics of the images' values of one score."""
+    """Statistics of one score over images."""
 
-    n: int  # images with a value
-    undefined: int  # images without a value
+    n: int  # number of images with a value
+    undefined: int  # number of images without a value
     mean: float
     sd: float  # standard deviation (n - 1)
     median: float
@@ -149,10 +149,10 @@ class SpreadOfImages(NamedTuple):
 
 
 def _compute_spread(values: F8) -> SpreadOfImages:
-    """Compute the statistics of one score over N images, float64 (N,) with NaN where undefined.
+    """Compute the statistics of the scores of N images, float64 (N,), NaN where undefined.
 
-    With an infinite value the mean is infinite, and the standard deviation NaN, as for a single
-    value. All statistics of no values are NaN.
+    If a value is infinite, the mean is infinite and the standard deviation NaN. The standard
+    deviation of a single value is NaN. If there are no values, all statistics are NaN.
     """
     known = np.sort(values[~np.isnan(values)])
     n = known.size
@@ -167,7 +167,7 @@ def _compute_spread(values: F8) -> SpreadOfImages:
 
 
 def _interpolate_quantile(ascending: F8, share: float) -> float:
-    """Interpolate a quantile of ascending values, of which `share` (0 to 1) lie below it."""
+    """Return the quantile `share` (0 to 1) of sorted values, by linear interpolation (type 7)."""
     position, fraction = divmod(share * (ascending.size - 1), 1)
     low = ascending[int(position)]
     high = ascending[min(int(position) + 1, ascending.size - 1)]
@@ -182,9 +182,10 @@ def summary_tables(
     columns: Sequence[str] | None = None,
     aside: bool = False,
 ) -> list[Table]:
-    """Summarize the images' own values in a table per metric, with a row per part, score and run.
+    """Summarize per-image scores in one table per metric, with a row per part, score and run.
 
-    Runs without counts per image are left out, and so are metrics without a row.
+    A part is a class, or whatever else the metric reports separately. Runs without counts per image
+    and metrics without a score to show are left out.
 
     Parameters
     ----------
@@ -196,7 +197,7 @@ def summary_tables(
         The scores to show, by key, heading, METRIC.SCORE or PART.SCORE, or ["all"] for every score.
         By default the usual scores of an image are shown.
     aside : bool
-        The value of `Table.aside`. If True, the tables are left out of a summary of all tables.
+        If True, the tables are left out of `summary` (see `Table.aside`).
 
     Returns
     -------
@@ -210,7 +211,7 @@ def summary_tables(
     runs_with_images = [run for run in runs if run.records]
     asked = None
     if columns is not None:
-        names = dict[str, None]()  # of the scores of images
+        names = dict[str, None]()  # of all per-image scores
         for run in runs_with_images:
             for metric in run.metrics:
                 for part, values_by_key in run.image_values(metric).items():
@@ -230,8 +231,9 @@ def _summary_rows(
 ) -> list[list[Cell]]:
     """Return the rows of a metric's summary, sorted by part, then by score, then by run.
 
-    A row holds the part (None for the overall score), the run, the score, and the fields of
-    SpreadOfImages. `asked` has the names of the scores to show, by default usual ones with a value.
+    A row holds the part (None: overall), the name of the run, the heading of the score, and the
+    fields of SpreadOfImages. `asked` has the names of the scores to show; if it is None, these are
+    the default scores, without those that are undefined in all images.
     """
     rows: dict[tuple[str, str, str], list[Cell]] = {}  # (part, heading, run) -> row
     for run in runs:
@@ -253,9 +255,9 @@ def _summary_table(
     summary: Summary,
     aside: bool,
 ) -> Table:
-    """Make the table of the `_summary_rows` of a metric, with the statistics up to `summary`.
+    """Build the table of the `_summary_rows` of a metric, with the statistics up to `summary`.
 
-    The columns of parts and of runs are left out if there are no parts, or only one run.
+    The column of parts is left out if there are no parts, and that of runs if there is one run.
     """
     fields = [PART, METHOD, Field("score", "Score"), *_FIELDS[: _N_STATISTICS[summary]]]
     note = "n: images with a value; undefined: images without; SD: standard deviation (n - 1)."
@@ -284,15 +286,15 @@ _FIELDS = (
     Field("q1", "lower quartile", "Q1", ".4f"),
     Field("q3", "upper quartile", "Q3", ".4f"),
 )
-_N_STATISTICS = {Summary.MEAN: 4, Summary.MEDIAN: 5, Summary.IQR: 7}  # the first of _FIELDS
+_N_STATISTICS = {Summary.MEAN: 4, Summary.MEDIAN: 5, Summary.IQR: 7}  # how many of _FIELDS to show
 
 
 def _values_to_show(
     run: Evaluation, metric: str, asked: Collection[str] | None
 ) -> Iterator[tuple[str, Column, Sequence[float]]]:
-    """Yield (part, column, values of the images) for each score to show; overall, the part is "".
+    """Yield (part, column, per-image values) for each score to show; the part "" is overall.
 
-    asked : names METRIC.SCORE or METRIC.PART.SCORE, by default the usual ones of images and parts
+    asked : names METRIC.SCORE or METRIC.PART.SCORE, or None for the scores shown by default
     """
     definition = registry.get(metric)
     usual = definition.usual(definition.options_of(run.protocol))

@@ -1,10 +1,10 @@
-"""Load runs whose counts come from other programs: official files and reference runs.
+"""Load runs whose counts come from other programs: official result files and reference runs.
 
-A reference run `ref:NAME` has the boundary counts of a method on the test images of BSDS500 from
-the official randomised solver, as published with SEISM (Pont-Tuset and Marques, PAMI 2016) or SAUGE
-(AAAI 2025). references.npz holds `ids` (N,) and `total_gt` (N,) and, for each method, the
-values of its parameter as text, KEY.parameter (T,), and counts (3, T, N) in the planes of bytes of
-`sharing.unpack_counts`.
+A reference run `ref:NAME` has the boundary counts of a published method on the BSDS500 test images.
+They were computed by the official randomised solver, and published with SEISM (Pont-Tuset and
+Marques, PAMI 2016) or SAUGE (AAAI 2025). references.npz holds `ids` (N,) and `total_gt` (N,). For
+each method it has KEY.parameter (T,), the parameter values as text, and three arrays of counts
+KEY.NAME, packed for `sharing.unpack_counts`.
 """
 
 from __future__ import annotations
@@ -40,30 +40,30 @@ if TYPE_CHECKING:
 
 PREFIX, SET = "ref:", "bsds500-test"
 SOLVER = "the official randomised solver"
-# The largest difference in ODS between two runs of the solver. In one image at most 19 of some
-# thousands of counts differ.
+# The largest difference in ODS between two runs of the solver. In one image, at most 19 of several
+# thousand matched pixels differ.
 SOLVER_MOVES = 0.0003
-# Pairs that the solver loses in a map: 4 on average, at most 9 (33 maps of 5 images, 10 runs each)
+# Matches per map that the solver misses: 4 on average, at most 9 (33 maps of 5 images, 10 runs)
 PAIRS_LOST = 4
-# Form of a reference run -> form of its records, as in a signature
+# `Reference.form` -> `ImageRecord.form`
 _FORMS = {"contours": "contours", "hierarchy": "ucm2", "segmentations": "segs"}
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """The description of a reference run: the form of its maps, its parameters and its source."""
+    """The description of a reference run: the type of its maps, its parameter and its source."""
 
     key: str  # the name after `ref:`
     name: str
     year: int | None
     form: str  # "contours", "segmentations", or "hierarchy" for thresholds of an ultrametric map
-    parameter: str  # the axis of the counts in words, such as "thresholds"
-    paper: str  # where the method is described
-    ordered: bool = True  # False if the axis is a list of combinations, not to be interpolated
+    parameter: str  # what the T columns of counts are, such as "thresholds"
+    paper: str  # the paper about the method
+    ordered: bool = True  # False for unordered parameter combinations, which cannot be interpolated
     note: str = ""  # a remark about the counts
     # Who published the counts, with their licence
     source: str = "stored results of SEISM v3 (Pont-Tuset and Marques, PAMI 2016)"
-    ods_rule: str = "maximum"  # of the scores that were published with the counts
+    ods_rule: str = "maximum"  # the rules of the scores that were published with the counts
     ap_rule: str = "bsds"
 
 
@@ -75,9 +75,9 @@ def references() -> dict[str, Reference]:
 
 
 def reference_run(name: str) -> RunArguments:
-    """Load a reference run, named by its key, as the arguments of an Evaluation.
+    """Load a reference run, given by its key (or `ref:KEY`), as the arguments of an Evaluation.
 
-    Sizes of images are not stored, so they are (0, 0). Raises DataError for an unknown name.
+    Image sizes are unknown and set to (0, 0). Raises DataError for an unknown name.
     """
     key = name.removeprefix(PREFIX).lower()
     if key not in references():
@@ -91,7 +91,7 @@ def reference_run(name: str) -> RunArguments:
     with np.load(BytesIO(data)) as file:
         ids, total_gt = file["ids"].tolist(), file["total_gt"]
         parameter = file[f"{key}.parameter"]
-        counts = {}  # each array is (N, T): N images at T settings of the method
+        counts = {}  # (N, T) each: N images, T parameter values of the method
         for kind in ("matched_gt", "unmatched_pred", "total_pred"):
             counts[kind] = unpack_counts(file[f"{key}.{kind}"].transpose(0, 2, 1))
     matched_pred = counts["total_pred"] - counts["unmatched_pred"]
@@ -119,7 +119,7 @@ def reference_run(name: str) -> RunArguments:
 
 
 def _thresholds_of(parameter: NDArray[np.str_]) -> F8:
-    """Convert the T values of a parameter to thresholds (T,), 1 .. T if not all are in [0, 1)."""
+    """Convert parameter values (T,) to thresholds (T,): 1 .. T unless all are numbers in [0, 1)."""
     with suppress(ValueError):  # not numbers
         numbers = parameter.astype(np.float64)
         if numbers.min() >= 0 and numbers.max() < 1:
@@ -128,11 +128,11 @@ def _thresholds_of(parameter: NDArray[np.str_]) -> F8:
 
 
 def official_run(path: Path) -> RunArguments:
-    """Read a folder of official result files, and return the arguments of an Evaluation.
+    """Read a folder of official result files as the arguments of an Evaluation.
 
-    ID_ev1.txt files, with the counts of one image each, become records of the size (0, 0). From
-    eval_*.txt files alone, the scores of the whole set become `reported`. Of the protocol only the
-    thresholds are known, if they ascend within [0, 1].
+    ID_ev1.txt files hold the counts of one image each; they become records with the size (0, 0). If
+    there are only eval_*.txt files, the scores in them become `reported`. The protocol is unknown,
+    except for the thresholds if they are ascending within [0, 1].
 
     Raises FileFormatError if there are no official files, or if images have different thresholds.
     """
@@ -175,7 +175,7 @@ def official_run(path: Path) -> RunArguments:
 def _even_grid(printed: F8) -> F8:
     """Restore the exact values of evenly spaced thresholds (T,) that were printed with six digits.
 
-    A threshold 0 may come before them. Other thresholds are returned as printed.
+    They may be preceded by a threshold 0. Other thresholds are returned unchanged.
     """
     n_zeros = 1 if printed.size > 1 and printed[0] == 0 else 0
     even = np.r_[[0.0] * n_zeros, even_thresholds(printed.size - n_zeros)]
@@ -183,10 +183,11 @@ def _even_grid(printed: F8) -> F8:
 
 
 def with_common_rules(runs: list[Evaluation]) -> list[Evaluation]:
-    """Give reference runs the AP and ODS rules of the other runs, so that scores are comparable.
+    """Set the AP and ODS rules of reference runs to those of the other runs.
 
-    The rules are those of the first other run, if its protocol is known. Reference runs alone get
-    the rules of bsds500 if their AP rules differ.
+    The rules are those of the first run that is not a reference run; if its protocol is unknown,
+    nothing is changed. If all runs are reference runs and their AP rules differ, they get the rules
+    of the preset bsds500.
     """
     other_runs = [run for run in runs if run.reference is None]
     if other_runs:
@@ -200,7 +201,7 @@ def with_common_rules(runs: list[Evaluation]) -> list[Evaluation]:
     aligned = []
     for run in runs:
         if run.reference is not None:
-            # A curve without order has no other ODS than its maximum
+            # If the parameter is not ordered, ODS cannot be interpolated
             ods_rule = rules.ods_rule if run.reference.ordered else "maximum"
             protocol = run.protocol.replace(ap_rule=rules.ap_rule, ods_rule=ods_rule)
             run = replace(run, protocol=protocol)

@@ -1,7 +1,7 @@
 """Parse names of scores, METRIC.SCORE and METRIC.PART.SCORE, and list all scores of a run.
 
-A part is a class, or whatever else a metric reports separately. SCORE is the key of a column of the
-metric. A user may write a shorter name, which `full_name` completes.
+PART is a class, or whatever else the metric reports separately. SCORE is the key of a column of the
+metric. Users may write shorter names, which `full_name` expands.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bsdsbench.tables.table import Table
 if TYPE_CHECKING:
     from bsdsbench.results.evaluation import Evaluation
 
-_NOT_LOGGED = re.compile(r"[^\w/. -]", re.ASCII)  # a character that MLflow refuses in a name
+_NOT_LOGGED = re.compile(r"[^\w/. -]", re.ASCII)  # a character that MLflow rejects in names
 
 
 class ScoreName(NamedTuple):
@@ -34,7 +34,7 @@ class ScoreName(NamedTuple):
 
 
 def score_name(score: str) -> ScoreName | None:
-    """Parse a name such as "contour.left lung.pooled.iou", which has the score "pooled.iou".
+    """Parse a name such as "contour.left lung.pooled.iou" (part "left lung", score "pooled.iou").
 
     Returns None if there is no such metric or score.
     """
@@ -52,7 +52,7 @@ def score_name(score: str) -> ScoreName | None:
 
 
 def lower_is_better(score: str) -> bool:
-    """Return True if lower values of a score are better; False also for an unknown name."""
+    """Return True if lower values are better for a score METRIC.SCORE; False for unknown names."""
     named = score_name(score)
     return named is not None and named.column.lower
 
@@ -60,7 +60,7 @@ def lower_is_better(score: str) -> bool:
 def flat_scores(run: Evaluation) -> dict[str, float]:
     """Return the defined scores of a run by name: "boundary.ods", "contour.liver.dice" and so on.
 
-    Shares of error classes are left out, because fewer errors of one class raise the others'.
+    Scores of error classes are left out: fewer errors in one class raise the shares of the others.
     """
     flat: dict[str, float] = {}
     for name in run.metrics:
@@ -75,13 +75,13 @@ def flat_scores(run: Evaluation) -> dict[str, float]:
 def logged_scores(
     run: Evaluation, prefix: str, per_class: bool, undefined: bool = False
 ) -> dict[str, float]:
-    """Return a run's scores for an experiment tracker, by names of the form PREFIX + METRIC/SCORE.
+    """Return the scores of a run for an experiment tracker: {PREFIX + METRIC/SCORE: value}.
 
-    Characters that MLflow refuses become "_". Of two names that are then equal, the second gets one
-    more "_".
+    Characters that MLflow rejects are replaced by "_". If two names become equal, another "_" is
+    appended to the second.
 
-    per_class : add the scores of classes and other parts, as METRIC/PART/SCORE
-    undefined : keep undefined scores as NaN, even for classes that occur in no image
+    per_class : True to add the scores of classes and other parts, as METRIC/PART/SCORE
+    undefined : True to keep scores that are NaN or infinite, also of classes that never occur
     """
     scores: dict[str, float] = {}
     for metric in run.metrics:
@@ -97,7 +97,7 @@ def logged_scores(
         if not undefined and not math.isfinite(value):
             continue
         steps = [_NOT_LOGGED.sub("_", step) for step in name.split("/")]
-        # MLflow also refuses steps (between slashes) that are empty or consist of dots
+        # MLflow also rejects path components that are empty or consist of dots
         loggable_name = prefix + "/".join(step if step.strip(".") else "_" for step in steps)
         while loggable_name in logged:
             loggable_name += "_"
@@ -106,7 +106,10 @@ def logged_scores(
 
 
 def _class_scores(run: Evaluation, metric: str) -> dict[str, float]:
-    """Return the scores that any class or other part has for all parts, as METRIC/PART/SCORE."""
+    """Return the scores of all classes or other parts, as {METRIC/PART/SCORE: value}.
+
+    Scores that are undefined for all parts are left out. Other undefined scores are NaN.
+    """
     definition, score = registry.get(metric), run.score(metric)
     paths = definition.parts(run.protocol, definition.options_of(run.protocol))
     scores_of_part = {part: part_of(score, path) or {} for part, path in paths.items()}
@@ -126,9 +129,9 @@ def _class_scores(run: Evaluation, metric: str) -> dict[str, float]:
 
 
 def usual_scores(run: Evaluation, known: Sequence[str], parts: bool = False) -> list[str]:
-    """Return the names in `known` whose scores tables of the run show by default.
+    """Return the names in `known` of the scores that tables of the run show by default.
 
-    parts : True to include scores of classes and other parts that tables of several runs show
+    parts : True to include scores of classes and other parts, as in tables of several runs
     """
     usual = []
     for score in known:
@@ -144,22 +147,23 @@ def usual_scores(run: Evaluation, known: Sequence[str], parts: bool = False) -> 
 
 
 def full_name(score: str, known: Collection[str]) -> str:
-    """Return the known name, METRIC.SCORE or METRIC.PART.SCORE, that a short name stands for.
+    """Expand a short name to a known name, METRIC.SCORE or METRIC.PART.SCORE.
 
-    The first rule that applies decides:
+    The first rule that applies is used:
 
-    - A known name means itself.
-    - SCORE or PART.SCORE, with a key or a heading, means the known score that has it, that of the
-      default metric if several have it.
-    - The beginning of a key, up to "-" or "@", means the first known score with such a key: hd95
-      means hd95-pooled.
+    - A known name is returned unchanged.
+    - SCORE or PART.SCORE, where SCORE is a key or a heading, stands for the known score with this
+      key or heading. If there are several, it must be that of the default metric.
+    - The start of a key, up to "-" or "@", stands for the first known score with such a key. For
+      example, hd95 stands for hd95-pooled.
 
-    Any other name is returned without the level "per_class" or "by_size" of result.json.
+    "per_class." and "by_size.", which occur in result.json, are removed from other names. If no
+    rule applies, the name is returned.
     """
     return score if score in known else _full_name(score, _parsed(known))
 
 
-# The names among which to choose, and what they are; None if a name is of no metric
+# Full name of a score -> its parsed name, None if there is no such metric or score
 _Known = Mapping[str, ScoreName | None]
 
 
@@ -169,7 +173,7 @@ def _parsed(known: Collection[str]) -> _Known:
 
 
 def _full_name(score: str, known: _Known) -> str:
-    """Return the known name that a short name stands for, by the rules of `full_name`."""
+    """Expand a short name by the rules of `full_name`."""
     score = score if score in known else _without_level(score)
     if score in known:
         return score
@@ -185,12 +189,12 @@ def _full_name(score: str, known: _Known) -> str:
 
 
 def _without_level(name: str) -> str:
-    """Turn METRIC.per_class.PART.SCORE, as in result.json, into METRIC.PART.SCORE."""
+    """Convert METRIC.per_class.PART.SCORE, as in result.json, to METRIC.PART.SCORE."""
     return re.sub(r"^(\w+\.)?(per_class|by_size)\.", r"\1", name)
 
 
 def _complete_key(start: str, keys: Iterable[str]) -> str:
-    """Return the first key that continues `start` with "-" or "@", or `start` if there is none."""
+    """Return the first key that starts with `start` and "-" or "@"; if there is none, `start`."""
     for key in keys:
         if key.startswith((f"{start}-", f"{start}@")):
             return key
@@ -198,7 +202,7 @@ def _complete_key(start: str, keys: Iterable[str]) -> str:
 
 
 def _scores_alike(name: str, known: _Known) -> list[str]:
-    """Return the known scores METRIC.NAME or, if there are none, with this (PART.)HEADING."""
+    """Return the known scores METRIC.NAME; if there are none, those with (PART.)HEADING = NAME."""
     if with_key := [score for score in known if score.partition(".")[2] == name]:
         return with_key
     with_heading = []
@@ -211,9 +215,9 @@ def _scores_alike(name: str, known: _Known) -> list[str]:
 
 
 def chosen_scores(words: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
-    """Return the known scores that words select; raise DataError for a word that selects none.
+    """Return the known scores that any of the words stands for (see `_scores_meant`).
 
-    The word "all" selects every known score.
+    The word "all" stands for every known score. Raises DataError for a word that matches none.
     """
     if "all" in words:
         return tuple(known)
@@ -228,7 +232,7 @@ def chosen_scores(words: Sequence[str], known: Sequence[str]) -> tuple[str, ...]
 
 
 def names_meant(words: Sequence[str], known: Collection[str]) -> list[str]:
-    """Return the known scores that words stand for, ignoring words that stand for none."""
+    """Return the known scores that any of the words stands for. Other words are ignored."""
     parsed = _parsed(known)
     names = dict[str, None]()
     for word in words:
@@ -237,17 +241,17 @@ def names_meant(words: Sequence[str], known: Collection[str]) -> list[str]:
 
 
 def unknown_score(word: str | None, known: Iterable[str]) -> DataError:
-    """Return the error for a word that stands for none of the `known` scores, which it lists."""
+    """Return the error for a word that matches none of the `known` scores; it lists these."""
     return DataError(f"score {word!r}: expected some of {', '.join(known) or 'none'}")
 
 
 def _scores_meant(word: str, known: _Known) -> list[str]:
-    """Return all known scores that a word of the user stands for. The first rule decides:
+    """Return all known scores that a word of the user stands for, by the first rule that applies:
 
-    - METRIC.SCORE, or a name with a part, stands for the score of that `full_name`.
-    - SCORE alone stands for the score of that `full_name`, and for that of every part of its
-      metric. If several metrics have it, the word stands for the scores of all of them.
-    - Any other word stands for all scores with this key or heading, in any case.
+    - METRIC.SCORE, or a name with a part, stands for the score that `full_name` returns.
+    - SCORE alone stands for the score that `full_name` returns, and for this score of every part of
+      its metric. If several metrics have the score, it stands for all of them.
+    - Any other word stands for all scores with this key or heading, ignoring case.
     """
     word = _without_level(word)
     score = _full_name(word, known)
@@ -272,9 +276,9 @@ def _scores_meant(word: str, known: _Known) -> list[str]:
 def select(tables: Sequence[Table], wanted: Sequence[str]) -> list[Table]:
     """Restrict tables of scores to the wanted columns. Tables without such a column are dropped.
 
-    wanted : keys or headings of scores. "liver.dice" also restricts the rows to the part liver.
+    wanted : keys or headings of scores. "liver.dice" also restricts the rows to the class "liver".
 
-    Raises DataError for a word that means no score of any table.
+    Raises DataError if a name in `wanted` matches no score of any table.
     """
     selected: list[Table] = []
     all_known = dict[str, None]()
@@ -284,7 +288,7 @@ def select(tables: Sequence[Table], wanted: Sequence[str]) -> list[Table]:
         all_known |= dict.fromkeys(known)
         chosen = dict[str, None]()
         for word in wanted:
-            # Keys in tables have "_" for "."; a word may have either, or a part before its last "."
+            # Keys in tables have "_" instead of "."; a word may have either, or be PART.KEY
             spellings = (word, word.replace(".", "_"), "_".join(word.rsplit(".", 1)))
             for spelling in spellings:
                 if names := _scores_meant(spelling, known):
@@ -309,15 +313,15 @@ def select(tables: Sequence[Table], wanted: Sequence[str]) -> list[Table]:
 
 
 def _parts_of_rows(table: Table) -> list[str]:
-    """Return the part that each row of a table is about, or ""."""
+    """Return the part (such as the class) of each row of a table, or "" for overall scores."""
     label = next((k for k, field in enumerate(table.columns) if field.key == "part"), None)
     return ["" if label is None else str(row[label] or "") for row in table.rows]
 
 
 def _scores_in(table: Table) -> dict[str, ScoreName]:
-    """Return the scores in a table, by names of the form METRIC.KEY or METRIC.PART.KEY.
+    """Return the scores in a table, with names METRIC.KEY or METRIC.PART.KEY as keys.
 
-    KEY is the key of the column in the table, which has "_" where the metric's key has ".".
+    KEY is the key of the table column, which has "_" where the metric's key has ".".
     """
     metric = table.key.removesuffix("-parts")
     scores = {}

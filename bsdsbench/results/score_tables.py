@@ -1,4 +1,4 @@
-"""Tables of scores, one per metric with a row per run, and the texts below any table of runs."""
+"""Tables of scores, one per metric with one row per run, and the notes below tables of runs."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ if TYPE_CHECKING:
     from bsdsbench.results.evaluation import Evaluation
 
 METHOD, PART = Field("method", "Method"), Field("part", "Part")
-MOST_NAMED = 20  # the largest number of left-out images, and of reasons, that a note lists
-_LONG_REASON = 50  # characters; from a longer reason the part ", expected ..." is dropped
-GRID_END = "grid end"  # the mark of an ODS at the first or the last threshold
+MOST_NAMED = 20  # the maximum number of left-out images, and of reasons, that a note lists
+_LONG_REASON = 50  # characters; longer reasons are cut before ", expected ..."
+GRID_END = "grid end"  # the mark of an ODS at the first or last threshold
 AT_GRID_END = (
     f"[{GRID_END}] no threshold is better than the first or the last one: this ODS says nothing "
     "about the method."
 )
-# A row: its name, its scores as in result.json, and {key of a score: mark} for scores that must not
-# compete for the best of their column
+# A row that is not a run: (name, {metric: scores as in result.json}, {key of a score: mark}). A
+# score with a mark, even "", is excluded when the best of a column is determined.
 Row = tuple[str, Mapping[str, Any], Mapping[str, str]]
 
 
 class TableFooter(TypedDict):
     """The texts below a table of runs, as keyword arguments of `Table`."""
 
-    caption: str  # the protocol, or "" if the runs differ in it
-    reading: str  # how the files were read
+    caption: str  # the protocol, or "" if the runs have different protocols
+    reading: str  # how the files were interpreted
     notes: Sequence[str | Note]
     signatures: list[str]
 
@@ -47,8 +47,8 @@ class TableFooter(TypedDict):
 def table_footer(runs: Sequence[Evaluation]) -> TableFooter:
     """Return the texts below a table of runs.
 
-    The notes report left-out images, differences between runs, maps that were averaged over scales,
-    the protocols if these differ, and the sources of reference runs and shared runs.
+    The notes list left-out images, differences between the runs, runs whose maps are averages over
+    scales, the protocols if they differ, and the sources of reference runs and shared runs.
     """
     lines = _differences_of(runs) if len(runs) > 1 else []
     names = []
@@ -75,7 +75,7 @@ def table_footer(runs: Sequence[Evaluation]) -> TableFooter:
 
 
 def _group_names(names: Sequence[str], texts: Sequence[str]) -> dict[str, list[str]]:
-    """Group names by the text of each, as {text: names}. Names with the text "" are left out."""
+    """Group names that have equal texts: {text: names}. Names with the text "" are left out."""
     names_by_text: dict[str, list[str]] = {}
     for name, text in zip(names, texts, strict=True):
         if text:
@@ -84,10 +84,10 @@ def _group_names(names: Sequence[str], texts: Sequence[str]) -> dict[str, list[s
 
 
 def reference_notes(runs: Sequence[Evaluation]) -> list[str]:
-    """Return a line on the source of each reference run and each shared run.
+    """Return a line about the source of each reference run and each shared run.
 
-    If ODS rules differ, a last line names the reference runs whose parameters have no order, so
-    that their ODS cannot be interpolated.
+    If the runs have different ODS rules, a last line names the reference runs whose ODS cannot be
+    interpolated, because their parameter combinations have no order.
     """
     lines: list[str] = []
     without_order: list[str] = []
@@ -108,10 +108,10 @@ def reference_notes(runs: Sequence[Evaluation]) -> list[str]:
 
 
 def _differences_of(runs: Sequence[Evaluation]) -> list[str]:
-    """Describe the differences that forbid a comparison of runs, and differences in their images.
+    """Describe differences in images, and all differences that make runs not comparable.
 
-    Differences of the protocol share one line, the first. A difference in metrics gets no line, as
-    each metric has its own table.
+    All differences in protocol are described by one line, which is the first. Differences in
+    metrics have no line, because each metric has its own table.
     """
     protocols_differ = False
     lines = list[str]()
@@ -129,21 +129,21 @@ def _differences_of(runs: Sequence[Evaluation]) -> list[str]:
 
 
 def reading_line(runs: Sequence[Evaluation]) -> str:
-    """Describe how files were interpreted, after the names of runs if they differ in this."""
+    """Describe how files were interpreted, separately for runs that differ in this."""
     names_by_line: dict[str, list[str]] = {}
     for run in runs:
         names_by_line.setdefault(run.read_as, []).append(run.name)
     if len(names_by_line) == 1:
         return next(iter(names_by_line))
-    names_by_line.pop("", None)  # of runs whose reading is not known
-    # Each line begins with "Read as"; after the names of runs the "R" becomes lower case
+    names_by_line.pop("", None)  # runs for which it is unknown
+    # Each line starts with "Read as"; after the names of runs the "R" becomes lower case
     return "; ".join(f"{', '.join(names)} r{line[1:]}" for line, names in names_by_line.items())
 
 
 def left_out_notes(left_out: Mapping[str, tuple[int, Mapping[str, str]]]) -> list[Note]:
-    """Return notes on how many images runs left out, which ones, and why; equal ones are shared.
+    """Return notes on which images runs left out and why. Runs with the same text share a note.
 
-    left_out : name of a run or method -> (number of images that it has, {left-out image: reason}).
+    left_out : name of a run or method -> (number of counted images, {left-out image: reason}).
     """
     lines = []
     for n_images, reasons in left_out.values():
@@ -159,8 +159,8 @@ def left_out_notes(left_out: Mapping[str, tuple[int, Mapping[str, str]]]) -> lis
 def summarize_reasons(reasons: Mapping[str, str]) -> str:
     """List left-out images by reason: "a, c (empty), b (shape (9, 9), expected (8, 8))".
 
-    If a reason begins with the name of the image's file, the name is dropped. A long reason is cut.
-    At most MOST_NAMED reasons are listed, with at most MOST_NAMED images each.
+    A file name at the start of a reason is dropped, and a long reason is cut. At most MOST_NAMED
+    reasons are listed, with at most MOST_NAMED images each.
 
     reasons : image id -> reason.
     """
@@ -178,7 +178,7 @@ def summarize_reasons(reasons: Mapping[str, str]) -> str:
 
 
 def signature_lines(names: Sequence[str], signatures: Sequence[str]) -> list[str]:
-    """Return a line for each different signature but "", with the names of its runs, or "each"."""
+    """Return a line per distinct signature except "", with the names of its runs or "each"."""
     lines = []
     for signature, its_names in _group_names(names, signatures).items():
         is_common = len(names) > 1 and its_names == list(names)
@@ -187,9 +187,9 @@ def signature_lines(names: Sequence[str], signatures: Sequence[str]) -> list[str
 
 
 def undefined_notes(columns: Mapping[str, Column], cells: Mapping[str, Any]) -> list[Note]:
-    """Return a note for each undefined score (None) in a row: when the score is undefined.
+    """Return a note for each score in a row that is None, on why the score can be undefined.
 
-    columns, cells : key in the table -> the metric's column, and the score.
+    columns, cells : key in the table -> column of the metric, and -> score.
     """
     return [
         Note(f"{column.undefined}.", columns=(key,), names_columns=True)
@@ -201,9 +201,9 @@ def undefined_notes(columns: Mapping[str, Column], cells: Mapping[str, Any]) -> 
 def with_left_out(
     tables: Sequence[Table], left_out: Mapping[str, Mapping[str, str]]
 ) -> list[Table]:
-    """Add a last column of left-out images and reasons to tables, for CSV, which has no notes.
+    """Add a last column with left-out images and reasons to tables, for CSV, which has no notes.
 
-    A table without a column of runs stays as it is. If no run has left out an image, all tables do.
+    Tables without a column of runs are unchanged. If no run has left out an image, all tables are.
 
     left_out : name of a run -> {image id: reason}.
     """
@@ -221,9 +221,9 @@ def with_left_out(
 
 
 def curves_of(run: Evaluation, metric: str) -> dict[str, PRCurve]:
-    """Return the precision-recall curves of a metric by part; the part "" is the overall curve.
+    """Return the precision-recall curves of a metric by class or other part; "" is the overall one.
 
-    Parts, such as classes, without a curve are left out. A run without records has no parts.
+    Parts without a curve are left out. A run without records has only the overall curve.
     """
     definition = registry.get(metric)
     score = run.score(metric)
@@ -239,14 +239,15 @@ def curves_of(run: Evaluation, metric: str) -> dict[str, PRCurve]:
 
 
 def is_area(score: str) -> bool:
-    """Return True if a score, given by its key, is an AP: the area under a curve."""
+    """Return True if a score, given by its key, is an average precision (AP)."""
     return score.rpartition(".")[2] in ("ap", "ap_mean")
 
 
 def late_starts_note(runs: Sequence[Evaluation], metric: str) -> str:
-    """Return the note of `describe_late_starts`, or "" if the AP rules of the runs differ.
+    """Return the note of `describe_late_starts` on the runs' curves, or "" if AP rules differ.
 
-    Curves are named by their part and, if there are several runs, by their run.
+    Curves are named after their part, such as a class. If there are several runs, the name of the
+    run comes first.
     """
     curves = {}
     ap_rules = set[str]()
@@ -259,10 +260,10 @@ def late_starts_note(runs: Sequence[Evaluation], metric: str) -> str:
 
 
 def _add_times(table: Table, runs: Sequence[Evaluation]) -> Table:
-    """Add a column with the milliseconds per image of each run's detector, and a note on machines.
+    """Add a column with the detector's milliseconds per image, and a note on the machines.
 
-    Times of several machines are not ranked. The first rows of the table belong to `runs`. If no
-    run has a time, the table is returned unchanged.
+    The first rows of the table must belong to `runs`. Times from different machines are not ranked.
+    If no run has a time, the table is returned unchanged.
     """
     rows = [[*row, None] for row in table.rows]
     names_by_machine: dict[str, list[str]] = {}
@@ -293,12 +294,11 @@ def score_tables(
     columns: Sequence[str] | None = None,
     intervals: Mapping[tuple[str, str], Estimate] = MappingProxyType({}),
 ) -> list[Table]:
-    """Build a table of scores for each metric: a row per run, then rows of further results.
+    """Build a table of scores for each metric: one row per run, then the rows in `extra`.
 
-    A single row is shown with all columns of the metric. Several rows are shown with the columns
-    that serve a comparison. The scores of parts, such as classes, are in a second table, in which
-    the best run of each part is marked. If `bsdsbench run` has timed a detector, a last column
-    shows milliseconds per image.
+    A table with a single row shows more columns than one that compares several rows. Scores of
+    parts, such as classes, are in a second table, in which the best run of each part is marked. If
+    `bsdsbench run` has timed a detector, a last column shows milliseconds per image.
 
     Parameters
     ----------
@@ -306,16 +306,16 @@ def score_tables(
         The runs.
     extra : sequence of Row
         Further rows, such as published results. A row is (name, {metric: scores as in result.json},
-        {key of a score: mark}). It is shown in the tables of metrics of which it has scores. A
-        score with a mark, even with the mark "", is never the best of its column.
+        {key of a score: mark}). It is shown in the tables of the metrics that it has scores for. A
+        score with a mark, even "", is never marked as the best of its column.
     notes : sequence of str
         Further lines below each table.
     columns : sequence of str, optional
-        The columns to show, by key or heading, or ["all"] for every column. By default the usual
-        columns are shown.
+        The columns to show, by key or heading, or ["all"] for every column. Default: the columns
+        that the metric shows by default.
     intervals : mapping of (str, str) to Estimate, optional
-        (name of a run, METRIC.SCORE or METRIC.PART.SCORE) -> the score with its interval, which is
-        shown instead of the score alone.
+        (name of a run, METRIC.SCORE or METRIC.PART.SCORE) -> the score with its confidence
+        interval, which replaces the score.
 
     Returns
     -------
@@ -380,13 +380,13 @@ def score_tables(
 class _ScoreRow(NamedTuple):
     """A row of a table of scores."""
 
-    labels: tuple[str, ...]  # the run; or the part, and the run if there are several
-    scores: Mapping[str, Any]  # of one metric or of a part of it, as in result.json
-    marks: Mapping[str, str]  # as in `Row`
+    labels: tuple[str, ...]  # (run,) for overall scores; (part,) or (part, run) for a part
+    scores: Mapping[str, Any]  # scores of one metric, or of a part of it, as in result.json
+    marks: Mapping[str, str]  # key of a score -> mark, as in `Row`
 
     @property
     def name(self) -> str:
-        """The labels as one text."""
+        """The labels as one text, such as "liver, hed"."""
         return ", ".join(self.labels)
 
 
@@ -399,14 +399,16 @@ def _score_table(
     has_chosen: bool,
     intervals: Mapping[tuple[str, str], Estimate],
 ) -> Table:
-    """Make the table of a metric's overall scores, or of the scores of its parts.
+    """Build the table of a metric's overall scores, or of the scores of its parts.
 
-    A column is shown if at least one row has its score, even an undefined one, and if it is usual
-    or the user has chosen columns (`has_chosen`), to which `select` restricts the table later.
+    A column is included if at least one row has its score, even an undefined one, and the metric
+    shows it by default. If the user has chosen columns (`has_chosen`), all columns with a score are
+    included; `select` restricts the table later.
 
-    runs : the runs that have the metric; the first rows of a table of overall scores are theirs.
-    labels : the columns in front of the scores, with PART in a table of parts.
-    is_single : True if the table of overall scores has a single row, with more columns and digits.
+    runs : the runs that have the metric. A table of overall scores must start with their rows.
+    labels : the columns before the scores. They include PART in a table of parts.
+    is_single : True if the table of overall scores has a single row. It then has more columns and
+        one more decimal.
     intervals : as in `score_tables`.
     """
     usual_keys = metric.usual(metric.options_of(runs[0].protocol))  # None: no restriction
@@ -414,7 +416,7 @@ def _score_table(
     measured: dict[str, Any] = {}  # the scores that any of the rows has, by key
     for row in rows:
         measured |= row.scores
-    n_fewer_digits = 0 if is_single else 1  # one decimal less when rows are compared
+    n_fewer_digits = 0 if is_single else 1  # one decimal less if there are several rows
     has_parts = PART in labels
     fields = [*labels]
     columns: dict[str, Column] = {}  # key in the table -> column of the metric
@@ -461,7 +463,7 @@ def _score_table(
 
 
 def _fill_row(row: _ScoreRow, columns: Mapping[str, Column]) -> dict[str, Cell]:
-    """Return the cells of a row, by the keys of `columns`; a score with a mark is not ranked."""
+    """Return the cells of a row by the keys of `columns`. Scores with a mark are not ranked."""
     cells: dict[str, Cell] = {}
     for key, column in columns.items():
         cell: Cell = value_at(row.scores, column.key)
@@ -473,7 +475,7 @@ def _fill_row(row: _ScoreRow, columns: Mapping[str, Column]) -> dict[str, Cell]:
 
 
 def _number_lines(metric: Metric, rows: Sequence[_ScoreRow]) -> list[str]:
-    """Return a line for each row that has numbers of objects, the scores in `metric.numbers`."""
+    """Format the object counts (`metric.numbers`) of each row that has any as one line of text."""
     lines = []
     for row in rows:
         present = [column.key for column in metric.numbers if column.key in row.scores]
@@ -486,7 +488,7 @@ def _number_lines(metric: Metric, rows: Sequence[_ScoreRow]) -> list[str]:
 def _partial_mean_notes(row: _ScoreRow, columns: Mapping[str, Column]) -> list[Note]:
     """Return notes on the scores of a row that are means over only some images or classes.
 
-    The row lists them as "over": key -> {unit, such as "images": (number in the mean, of all)}.
+    row.scores["over"] lists them: {key: {unit such as "images": (number in the mean, total)}}.
     """
     notes = []
     for key, column in columns.items():
@@ -499,8 +501,8 @@ def _partial_mean_notes(row: _ScoreRow, columns: Mapping[str, Column]) -> list[N
 def _part_rows(metric: Metric, runs: Sequence[Evaluation], is_single: bool) -> list[_ScoreRow]:
     """Return the rows for the parts of a metric, such as classes, sorted by part, then by run.
 
-    Unless the overall table has a single row, parts without columns of their own are left out, and
-    parts whose scores it has already. An ODS at the first or last threshold is marked.
+    If there are several runs, parts are left out if they have no columns, or if the overall table
+    already shows their scores. An ODS at the first or last threshold gets the mark GRID_END.
     """
     rows_by_part: dict[str, list[_ScoreRow]] = {}
     for run in runs:
@@ -518,16 +520,17 @@ def _part_rows(metric: Metric, runs: Sequence[Evaluation], is_single: bool) -> l
 
 
 def _adds_scores(metric: Metric, path: Sequence[str]) -> bool:
-    """Return True if a part, to whose scores `path` leads, adds to the metric's overall table."""
+    """Return True if the scores of a part, at `path`, are not in the metric's overall table."""
     part_keys = [column.key for column in metric.part_columns if column.score]
     overall_keys = [column.key for column in metric.columns]
     return bool(part_keys) and ".".join((*path, part_keys[0])) not in overall_keys
 
 
 def table_column(column: Column, digits: int, prefix: str = "") -> Field:
-    """Convert a metric's column to a field of a table, with `digits` decimals.
+    """Convert a metric's column to a table field with `digits` decimals.
 
-    Its key is `prefix` and the metric's key, with "_" for ".". What is no score is not ranked.
+    Its key is `prefix` plus the metric's key, with "_" instead of ".". Values that are not scores,
+    such as thresholds, are not ranked.
     """
     return Field(
         prefix + column.key.replace(".", "_"),

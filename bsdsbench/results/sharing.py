@@ -1,8 +1,8 @@
-"""A run in one small file, to be published beside a paper and compared by others.
+"""Save a run as one small file, to be published with a paper and compared by others.
 
-The file is an .npz of the arrays of counts.npz, with counts stored as differences between
-neighbouring thresholds, and of `about`, a text in JSON. It ends in the hash of all bytes before. A
-file that was loaded from a URL is kept in the user's cache, and the URL then stands for this file.
+The file is an .npz with the arrays of counts.npz and `about`, a JSON text. Counts are stored as
+differences between adjacent thresholds. The file ends with the hash of all preceding bytes. A file
+loaded from a URL is kept in the user's cache, and later calls with this URL use the cached file.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ if TYPE_CHECKING:
 
 _SCHEMA = "bsdsbench.shared/1"
 ADDRESSES = ("https://", "http://")
-_MAX_BYTES = 1 << 27  # of the arrays as they are stored; in memory eight times that
-_MARK = b"bsdsbench:"  # before the hash, in the comment at the end of the archive
-_LOCAL = ("pred", "gt", "photos", "valid", "split")  # folders of the author
+_MAX_BYTES = 1 << 27  # limit for the stored arrays, which take up to eight times that in memory
+_MARK = b"bsdsbench:"  # precedes the hash in the comment at the end of the archive
+_LOCAL = ("pred", "gt", "photos", "valid", "split")  # private paths, which are not published
 
 
 def _difference_axes(n_axes: int) -> range:
-    """Return the axes along which counts, (N, T) or (N, ..., T, 4), are stored as differences.
+    """Return the axes along which counts are stored as differences.
 
-    These are all but that of the N images and that of the four columns.
+    These are axis 1 of (N, T), and all axes except the first and last of (N, ..., T, 4).
     """
     return range(1, max(2, n_axes - 1))
 
@@ -63,24 +63,28 @@ def _difference_axes(n_axes: int) -> range:
 def _pack_counts(counts: NDArray[np.int64]) -> NDArray[np.uint8]:
     """Encode counts, (N, T) or (N, ..., T, 4), as byte planes (B, N, ...), which compress well.
 
-    The differences of neighbours are small. They are made non-negative (0, -1, 1, -2, ... become 0,
-    1, 2, 3, ...), and plane k gets byte k of every value, the least significant byte first.
+    Differences of adjacent values are zigzag-coded to make them non-negative: 0, -1, 1, -2, ...
+    become 0, 1, 2, 3, ... Plane k holds byte k of every value, least significant byte first.
     """
     differences = counts
     for axis in _difference_axes(counts.ndim):
         differences = np.diff(differences, axis=axis, prepend=0)
     zigzag = np.where(differences < 0, -2 * differences - 1, 2 * differences)
     n_bytes = -(-int(zigzag.max(initial=1)).bit_length() // 8)  # rounded up, at least one
-    # Plane k: shift byte k of each value to the lowest place, and cut off the bytes above it
+    # Plane k: (value >> 8 k) & 255
     return np.stack([zigzag >> 8 * k & 255 for k in range(n_bytes)]).astype(np.uint8)
 
 
 def unpack_counts(planes: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Decode the byte planes (B, N, ...) of `_pack_counts`; raise FaultError if they are none."""
+    """Undo `_pack_counts`: decode byte planes (B, N, ...) to counts (N, ...).
+
+    Combines the planes to zigzag-coded differences, and sums these along `_difference_axes`. Raises
+    FaultError if `planes` is not in this format.
+    """
     if planes.dtype != np.uint8 or planes.ndim < 3 or not 0 < len(planes) <= 8:
         raise FaultError(f"counts of {planes.dtype} {planes.shape}, expected steps in bytes")
     zigzag = sum(plane.astype(np.int64) << 8 * k for k, plane in enumerate(planes))
-    # Odd values stand for negative differences, and even values for the others
+    # Odd values encode negative differences, and even values the others
     counts: NDArray[np.int64] = np.where(zigzag & 1, -(zigzag + 1) // 2, zigzag // 2)
     for axis in _difference_axes(counts.ndim):
         counts = counts.cumsum(axis=axis)
@@ -88,7 +92,7 @@ def unpack_counts(planes: NDArray[np.uint8]) -> NDArray[np.int64]:
 
 
 def share_run(run: Evaluation, path: str | Path, licence: str, citation: str) -> Path:
-    """Save a run as a file of the form that the module describes, and return its path.
+    """Save a run as one file in the format described in the module docstring; return its path.
 
     licence, citation : the terms of use and the text to cite, or "" for none
 
@@ -104,7 +108,7 @@ def share_run(run: Evaluation, path: str | Path, licence: str, citation: str) ->
     text = json.dumps(description, ensure_ascii=False, allow_nan=False).encode()
     stored = {"about": np.frombuffer(text, np.uint8), **arrays}
     stored |= {name: _pack_counts(arrays[name]) for name in packed}
-    placeholder = _MARK + b"0" * 32  # as long as the marker and the hash, which replace it
+    placeholder = _MARK + b"0" * 32  # replaced below by the marker and the hash, of equal length
     data = npz_bytes(stored, level=9, comment=placeholder)[: -len(placeholder)]
     write_atomic(target, data + _MARK + digest(data).encode())
     return target
@@ -113,9 +117,9 @@ def share_run(run: Evaluation, path: str | Path, licence: str, citation: str) ->
 def _public_description(
     run: Evaluation, packed: Sequence[str], licence: str, citation: str
 ) -> dict[str, Any]:
-    """Return the published description of a run, without scores and the author's folders.
+    """Return the description of a run to be published, without scores and private paths.
 
-    Its entry "steps" lists the `packed` arrays, which `unpack_counts` must decode.
+    packed : the names of the arrays encoded by `_pack_counts`; they become the entry "steps".
     """
     content: dict[str, Any] = run.to_mapping()
     origin = content["provenance"]
@@ -140,7 +144,7 @@ def _public_description(
 
 
 def read_shared_run(path: Path) -> RunArguments:
-    """Read a file of `share_run`, or raise FileFormatError if it is none, or is damaged."""
+    """Read a file written by `share_run`; raise FileFormatError if it is not one or is damaged."""
     data = read_bytes(path)
     with errors_naming(path, "a run shared by bsdsbench"):
         body, mark, stored_hash = data.rpartition(_MARK)
@@ -171,16 +175,17 @@ def read_shared_run(path: Path) -> RunArguments:
 
 
 def is_address(run: object) -> bool:
-    """Return True if `run` is a URL, False if it is a path or anything else."""
+    """Return True if `run` is a string that starts with https:// or http://."""
     return isinstance(run, str) and run.startswith(ADDRESSES)
 
 
 def download_shared_run(address: str) -> Path:
-    """Return the path of a shared run in the cache, to which it is downloaded if it is not there.
+    """Return the path of a shared run in the cache. It is downloaded if it is not there.
 
-    Its sha256 is stored beside it, and later calls with the same URL must get the same file.
+    The sha256 of the file is stored beside it. Later calls with the same URL must get a file with
+    the same hash.
 
-    address : an https URL, which may end in #SHA256, the expected hash
+    address : an https URL, optionally followed by #SHA256, the expected hash
 
     Raises DataError if the file has another hash, cannot be downloaded, or is not a shared run.
     """

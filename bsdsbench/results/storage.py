@@ -1,8 +1,8 @@
 """Store a run in its folder OUT: its provenance, its records and its scores.
 
-While a run is unfinished, OUT holds records.db but no result.json, and a call with the same inputs
-continues the run. result.json is removed first and written last, and contains the hash of
-counts.npz; a folder without result.json is not a result. One run at a time holds the lock of OUT.
+While a run is unfinished, OUT has records.db but no result.json, and a call with the same inputs
+resumes the run. result.json contains the hash of counts.npz. It is deleted first and written last,
+so a folder without it is not a finished run. Only one run at a time can lock OUT.
 """
 
 from __future__ import annotations
@@ -63,12 +63,12 @@ if TYPE_CHECKING:
 
 RESULT, COUNTS, RECORDS, UNFINISHED = "result.json", "counts.npz", "records.db", ".result.json"
 SCHEMA = "bsdsbench.result/1"
-# Files of an earlier result, which are deleted because they would be wrong beside a new result
+# Other files of an earlier result, which are deleted because they do not belong to the new one
 OURS = ("eval_*.txt", f"{PER_IMAGE}/*.txt", "pr.png", "pr.svg", "timing.json", "overlays/*.png")
-_SIDES = ("pred", "gt")  # fields of a record with the evidence of its files
+_SIDES = ("pred", "gt")  # fields of `ImageRecord` that hold `Evidence`
 MAX_IMAGES = 200_000
-MAX_BYTES = 1 << 31  # of all columns together: 200,000 images of boundary and pixel counts
-# Arrays of counts.npz with an entry for each image, and the fields of its record
+MAX_BYTES = 1 << 31  # limit for all arrays: 200,000 images with boundary and pixel counts
+# Array of counts.npz with one entry per image -> field of `ImageRecord`
 _FIELDS = {
     "ids": "image_id",
     "sizes": "size",
@@ -85,41 +85,41 @@ _LAYOUTS = ("pred_layout", "gt_layout")
 class Provenance:
     """The inputs of a run, and how it was made, as in result.json. None or () means unknown."""
 
-    # Folders of a run, as they were given
+    # Folders as given by the user
     pred: str | None = None
     gt: str | None = None
     photos: str | None = None
     valid: str | None = None
-    images: str | None = None  # hash of the ids of the images, of all shards together
+    images: str | None = None  # hash of the image ids of all shards together
     pred_kind: str | None = None  # "soft" or "labels", see `Metric.pred_kinds`
     date: str | None = None  # when the last image was counted, in UTC
-    # The numbers and names of the files per image, for predictions and for ground truth
+    # Number and names of the files per image
     pred_layout: Layout | None = None
     gt_layout: Layout | None = None
     missing: str | None = None  # treatment of a missing prediction: "error", "zero" or "skip"
-    sources: Mapping[str, Any] | None = None  # metric of another package -> hash of its file
+    sources: Mapping[str, Any] | None = None  # plug-in metric -> hash of its source file
     split: str | None = None  # the split file
     task: Task | None = None  # the task that the run was made for
     truth: str | None = None  # only for a shard: hash of the ground truth of all shards
     shard: str | None = None  # "I/N"
-    # The content of the detector's run.json, and its times. Read from a file, it may be anything.
+    # The content of the detector's run.json, and its times. It is not validated when it is read.
     detector: Mapping[str, Any] | None = None
-    empty_gt: tuple[str, ...] = ()  # images that the protocol left out
-    no_prediction: tuple[str, ...] = ()  # images without a prediction, if that is allowed
-    # Only for a reference run: its key, and the source of its counts, briefly and in detail
+    empty_gt: tuple[str, ...] = ()  # ids of images left out because their ground truth is empty
+    no_prediction: tuple[str, ...] = ()  # ids of images left out because they have no prediction
+    # Only for a reference run: its key, and a short and a long description of its source
     reference: str | None = None
     source: str | None = None
     about: str | None = None
     official: str | None = None  # folder of official files
-    # Only for a run that its author shares: the terms of use, and the text to cite
+    # Only for a shared run: the terms of use, and the text to cite
     licence: str | None = None
     citation: str | None = None
-    # Only for the best of several runs: their names, and how often each was chosen
+    # Only for a run made by `best_of`: the names of its runs, and how often each was chosen
     best_of: tuple[str, ...] = ()
     chosen: tuple[int, ...] = ()
 
     def to_mapping(self) -> dict[str, object]:
-        """Return the known values for JSON, without layouts that have one file per image."""
+        """Return the known values for JSON. Layouts with one file per image are omitted."""
         known = {}
         for name, value in attrs.asdict(self, recurse=False).items():
             if value in (None, (), Layout()):
@@ -133,7 +133,7 @@ class Provenance:
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, object]) -> Provenance:
-        """Rebuild a Provenance from JSON. Values that are missing or malformed become unknown."""
+        """Rebuild a Provenance from JSON. Missing and malformed values become unknown."""
         known: dict[str, Any] = {}
         for field in attrs.fields(cls):
             value = values.get(field.name)
@@ -154,7 +154,7 @@ class Provenance:
 
 
 class RunArguments(TypedDict, total=False):
-    """The arguments of an Evaluation that was read from files."""
+    """The arguments with which to construct an Evaluation that was read from files."""
 
     protocol: Required[Protocol]
     name: Required[str]
@@ -166,20 +166,20 @@ class RunArguments(TypedDict, total=False):
 
 
 class Records:
-    """The records of an unfinished run, in the SQLite file records.db.
+    """The stored records of an unfinished run, in the SQLite file records.db.
 
     The table `record` has one row per image, with the columns
 
-    - id: the id of the image
+    - id: the image id
     - mark: the fingerprint of everything on which the counts depend
-    - data: the record as bytes, made by `pack_record`
-    - hash: the hash of these bytes
+    - data: the bytes of `pack_record`
+    - hash: the hash of `data`
 
     The attribute `fingerprints` maps the id of each stored image to its mark.
     """
 
     def __init__(self, path: Path) -> None:
-        """Open or create the file. The caller holds the lock of its folder.
+        """Open or create the file. The caller must hold the lock of its folder.
 
         Raises sqlite3.Error or UnicodeDecodeError if the file is damaged.
         """
@@ -188,7 +188,7 @@ class Records:
         self.database = sqlite3.connect(address, uri=True, isolation_level=None)
         execute = self.database.execute
         try:
-            # Safe if the process is killed. A power cut may damage the file; the check finds that.
+            # Safe if the process is killed. A power cut can damage the file: see quick_check.
             execute("pragma synchronous=off")
             execute("pragma locking_mode=exclusive")  # one journal for all records
             execute(
@@ -203,9 +203,9 @@ class Records:
             raise
 
     def changed_sources(self, sources: Mapping[str, str]) -> list[str]:
-        """Store the hash of each metric's source file, and return the metrics with another one.
+        """Store the hash of each metric's source file; return the metrics whose hash has changed.
 
-        sources : name of a metric -> hash of its source file
+        sources : metric -> hash of its source file. A metric without a stored hash is unchanged.
         """
         self.database.execute("create table if not exists source (metric text primary key, hash)")
         stored = dict(self.database.execute("select metric, hash from source"))
@@ -213,12 +213,12 @@ class Records:
         return [name for name in sources if stored.get(name, sources[name]) != sources[name]]
 
     def __len__(self) -> int:
-        """Return the number of stored records, also after `add` was interrupted."""
+        """Return the number of stored records. It is correct even if `add` was interrupted."""
         (count,) = self.database.execute("select count(*) from record").fetchone()
         return int(count)
 
     def load(self, image_id: str) -> ImageRecord | None:
-        """Return the stored record, or None if it is missing or damaged."""
+        """Return the stored record of an image, or None if it is missing or damaged."""
         query = "select data, hash from record where id=?"
         with suppress(ValueError, sqlite3.Error, TypeError):  # TypeError: there is no row
             data, stored_hash = self.database.execute(query, (image_id,)).fetchone()
@@ -229,7 +229,7 @@ class Records:
         return None
 
     def add(self, record: ImageRecord, data: bytes) -> None:
-        """Store a record, of which `data` are the bytes, or replace that of the same image."""
+        """Store a record, replacing that of the same image. `data` is its `pack_record`."""
         row = (record.image_id, record.fingerprint, data, digest(data))
         self.database.execute("insert or replace into record values (?, ?, ?, ?)", row)
         self.fingerprints[record.image_id] = record.fingerprint
@@ -239,10 +239,10 @@ class Records:
 def locked_records(out: Path, fresh: bool) -> Iterator[Records]:
     """Lock the folder OUT for a run, and yield the records that an earlier call has stored.
 
-    They are deleted first if `fresh` is True or their file is damaged, and so is result.json,
-    because OUT is not a result until the run ends.
+    If `fresh` is True or their file is damaged, the records are deleted first. result.json is
+    always deleted, because OUT is not a finished run until the new run ends.
 
-    Raises RunLockedError if another run holds the lock, and OSError if the disk is full.
+    Raises RunLockedError if another run holds the lock, or OSError if the disk is full.
     """
     with locked(out):
         remove_leftovers(out)
@@ -252,7 +252,7 @@ def locked_records(out: Path, fresh: bool) -> Iterator[Records]:
         try:
             try:
                 records = Records(path)
-            # A power cut may have damaged the file; even sqlite's message may fail to decode then
+            # A power cut has damaged the file; even decoding sqlite's message may fail
             except (sqlite3.Error, UnicodeDecodeError):
                 path.unlink()  # these images are counted again
                 records = Records(path)
@@ -264,9 +264,10 @@ def locked_records(out: Path, fresh: bool) -> Iterator[Records]:
 
 
 def save_run(run: Evaluation, out: Path, progress: Progress | None = None) -> None:
-    """Write a run, with files such as official tables, into OUT, replacing an earlier result.
+    """Write a run and the files of its metrics, such as official tables, into the folder OUT.
 
-    result.json gets its name after all other files are written, so a folder with it is complete.
+    An earlier result in OUT is deleted. result.json is put in place after all other files have
+    been written, so a folder with result.json is complete.
 
     progress : called with (files written, approximate total, name of the file)
 
@@ -276,7 +277,7 @@ def save_run(run: Evaluation, out: Path, progress: Progress | None = None) -> No
     counts = npz_bytes(arrays_of_records(run.records, stacks))
     data = _result_bytes(run, out, counts)
     with locked(out, wait=60):
-        # `is_run` recognises a call that was killed after this line by this file
+        # If the process is killed after this line, this file tells `is_run` so
         write_atomic(out / UNFINISHED, data)
         (out / RESULT).unlink(missing_ok=True)
         for pattern in OURS:
@@ -298,13 +299,12 @@ def save_run(run: Evaluation, out: Path, progress: Progress | None = None) -> No
 
 
 def _result_bytes(run: Evaluation, out: Path, counts: bytes) -> bytes:
-    """Return the content of result.json, for a run in the folder OUT.
+    """Return the content of result.json for the folder OUT, with one line per image.
 
-    It has one line per image, and all other fields are indented. The run's places are written
-    relative to OUT, so that OUT and these folders can be moved together. If the content would be
-    too large to be read back, the list of images is left empty; counts.npz has all images.
+    Paths of the run's folders are relative to OUT, so that everything can be moved together. If the
+    content is too large to be read back, the list of images is empty; counts.npz has all of them.
 
-    counts : the content of counts.npz, whose hash is stored
+    counts : the content of counts.npz, whose hash is included
     """
     content = run.to_mapping()
     if run.places:
@@ -325,9 +325,9 @@ def _result_bytes(run: Evaluation, out: Path, counts: bytes) -> bytes:
 
 
 def read_result(folder: Path) -> RunArguments:
-    """Read the folder of a finished run, as the arguments of an Evaluation.
+    """Read the folder of a finished run as the arguments of an Evaluation.
 
-    Raises FileFormatError if a file is missing, damaged, or of another schema or run.
+    Raises FileFormatError if a file is missing, damaged, has another schema, or is of another run.
     """
     path = folder / RESULT
     data = read_bytes(path)
@@ -371,13 +371,13 @@ def is_run(folder: Path) -> bool:
 
 
 def pack_record(record: ImageRecord) -> bytes:
-    """Convert a record to the bytes that are stored in records.db.
+    """Serialise a record to the bytes that are stored in records.db.
 
-    The bytes are one line of JSON, followed by the raw bytes of all arrays of counts, int64 in the
-    smallest unsigned type that holds them. The line is a list of the fields in _FIELDS, and of
+    The bytes are one line of JSON, then the raw data of all count arrays, in which integers have
+    the smallest unsigned type that holds them. The line is a list of the fields in _FIELDS, then
 
-    - evidence: a list of [metric, pred, gt], with the metric "" for the first metric, and an entry
-      for each metric whose evidence differs; pred and gt are [`Evidence.row`, name of the file]
+    - evidence: a list of [metric, pred, gt], where pred and gt are [`Evidence.row`, file name]. The
+      metric is "" for the first metric; others are included only if their evidence differs.
     - arrays: [metric, name, dtype, shape] for each array, in the order in which they are stored
     - groups: a dict from column to value
     """
@@ -399,7 +399,7 @@ def pack_record(record: ImageRecord) -> bytes:
 
 
 def unpack_record(data: bytes) -> ImageRecord:
-    """Rebuild a record from the bytes of `pack_record`. Its arrays are read-only views of `data`.
+    """Rebuild a record from the bytes of `pack_record`; its arrays are read-only views of `data`.
 
     Raises ValueError or TypeError if the bytes are damaged.
     """
@@ -428,9 +428,9 @@ def arrays_of_records(
     - ids (N,), sizes (N, 2), fingerprints (N,) and so on: the fields in _FIELDS
     - pred_values (N, 3 + LEVELS) and pred_files (N,), gt_values and gt_files: the evidence for the
       first metric, see `Evidence.row`
-    - METRIC:pred_values and so on: the evidence for a metric, if it differs from the first metric's
-    - groups (N,): the groups of each image as JSON, if any image has groups
-    - METRIC.NAME (N, ...): the counts, repeated for each image if all images share them
+    - METRIC:pred_values and so on: the evidence for another metric, only if it differs
+    - groups (N,): the groups of each image as JSON, only if any image has groups
+    - METRIC.NAME (N, ...): the counts. Arrays that are the same for all images are repeated.
 
     stacks : metric -> name -> counts, as `Evaluation.stack` returns them
 
@@ -471,11 +471,11 @@ def arrays_of_records(
 def npz_bytes(arrays: Mapping[str, NDArray[Any]], level: int = 3, comment: bytes = b"") -> bytes:
     """Return the bytes of an .npz file with these arrays. Equal arrays give equal bytes.
 
-    level : the strength of the compression; 6 takes three times as long as 3
-    comment : the comment of the archive, which is at its very end
+    level : the zip compression level; 6 takes three times as long as 3
+    comment : the comment of the zip archive, which is at the end of the file
     """
     buffer = BytesIO()
-    # Unlike np.savez, `open` always writes the same date
+    # Unlike np.savez, `archive.open` always writes the same date
     with ZipFile(buffer, "w", ZIP_DEFLATED, compresslevel=level) as archive:
         archive.comment = comment
         for name, array in arrays.items():
@@ -485,7 +485,7 @@ def npz_bytes(arrays: Mapping[str, NDArray[Any]], level: int = 3, comment: bytes
 
 
 def unpack_records(path: Path, data: bytes) -> tuple[ImageRecord, ...]:
-    """Return the records in `data`, the bytes of counts.npz. `path` names the file in errors.
+    """Rebuild the records from `data`, the bytes of counts.npz; `path` is for error messages.
 
     Raises FileFormatError if the bytes are damaged.
     """
@@ -494,9 +494,10 @@ def unpack_records(path: Path, data: bytes) -> tuple[ImageRecord, ...]:
 
 
 def records_of_arrays(arrays: dict[str, NDArray[Any]]) -> tuple[ImageRecord, ...]:
-    """Rebuild records from the arrays of `arrays_of_records`, all but counts of which are removed.
+    """Rebuild records from the arrays of `arrays_of_records`.
 
-    Damaged arrays may raise any exception: call this within `errors_naming`, which reports them.
+    Modifies `arrays`: only the counts are left in it. Damaged arrays can raise any exception, so
+    call this within `errors_naming`, which reports them.
     """
     n_images = arrays["ids"].size
     if n_images > MAX_IMAGES:
@@ -534,7 +535,7 @@ def records_of_arrays(arrays: dict[str, NDArray[Any]]) -> tuple[ImageRecord, ...
 
 
 def _pop_evidence(arrays: dict[str, NDArray[Any]], metric: str) -> list[Sides]:
-    """Remove the evidence for a metric ("" for the first) from `arrays`, and return it by image."""
+    """Pop the evidence for a metric ("" for the first) from `arrays`: one `Sides` per image."""
     by_side: dict[str, list[Evidence]] = {}
     for side in _SIDES:
         prefix = f"{metric}:{side}" if metric else side
@@ -544,10 +545,10 @@ def _pop_evidence(arrays: dict[str, NDArray[Any]], metric: str) -> list[Sides]:
 
 
 def _counts_per_image(arrays: Mapping[str, NDArray[Any]], n_images: int) -> list[dict[str, Any]]:
-    """Split the counts of all N images into one mapping per image, {metric: {name: counts}}.
+    """Split the counts of all N images into one mapping per image: {metric: {name: counts}}.
 
-    Of an array that images share, such as thresholds, they get views of one copy. Ragged arrays
-    lose the rows of NaN with which they were padded to equal lengths.
+    If an array is the same for all images (such as thresholds), every image gets a view of a single
+    copy. The NaN rows that padded ragged arrays are removed.
 
     arrays : "METRIC.NAME" -> counts (N, ...)
     """
