@@ -1,11 +1,12 @@
 """Contours of masks: how near is the outline of a mask to the annotated one?
 
-Definition. `measures.measure` defines the measures, in each form that libraries have.
+Definition. `measures.measure` defines the measures. Where libraries differ, each variant has its
+own name.
 
-Conventions. Two means are in use and both are kept: the mean of each measure over the images (or
-instances) of each class and then over classes, and, for IoU, Dice, Boundary IoU and F, `pooled`:
-the score of the pixels of all images together. An option sets the scores of empty masks (see
-`CONVENTIONS`). Void pixels are cleared in both maps before outlines are found.
+Conventions. Each measure is averaged over the images (or instances) of each class, then over
+classes. IoU, Dice, Boundary IoU and F are also computed from the pixels of all images together
+(`pooled`). An option sets the scores of empty masks (see `CONVENTIONS`). Void pixels are cleared in
+both maps before outlines are found.
 
 Source. Cheng et al., CVPR 2021 (Boundary IoU); Perazzi et al., CVPR 2016, and davis2017-evaluation
 (F); Csurka et al., BMVC 2013 (BF); DeepMind's surface-distance, MONAI, medpy and panoptica
@@ -50,10 +51,10 @@ PERCENTS = (90.0, 95.0, 99.0)  # percentiles of the Hausdorff distance that have
 
 
 class _Group(NamedTuple):
-    """The measures that one name in the option `groups` stands for."""
+    """The measures that a name in the option `groups` selects."""
 
     names: tuple[str, ...]  # keys of `measures.TABLE`
-    sizes: str  # the option that holds their size, or a tuple of their sizes
+    sizes: str  # name of the option that holds their size, or a tuple of sizes
 
 
 _ASSD, _NSD = ("assd-pooled", "assd-directed"), ("nsd-area", "nsd-counts", "nsd-mean")
@@ -73,12 +74,12 @@ _SUMMED = ("value_sum", "value_count", "areas", "shells", "near", "outline", "pa
 
 
 def _key_at(name: str, size: float) -> str:
-    """Return the key of a measure at a size, such as "f@0_008": dots separate parts of a key."""
+    """Return the key of a measure at a size: "f@0_008" for 0.008, as dots separate nested keys."""
     return f"{name}@{size:g}".replace(".", "_")
 
 
 def _describe_means(opt: ContourOptions) -> str:
-    """Describe for the caption over what the scores are averaged."""
+    """Return the caption's phrase on what the scores are averaged over."""
     if opt.mean == "sequences":
         ends = ", without the first and the last" if opt.skip_ends else ""
         return f"means over the frames of each object{ends}, then over the objects of all sequences"
@@ -87,7 +88,7 @@ def _describe_means(opt: ContourOptions) -> str:
 
 @frozen
 class ContourOptions(LabelOptions):
-    """The options of label maps, and the measures with their sizes."""
+    """Options of the contour metric: those of label maps, and the measures with their sizes."""
 
     spacing: tuple[float, float] = SPACING
     empty: str = option(
@@ -137,21 +138,21 @@ class ContourOptions(LabelOptions):
 
     @property
     def usual_columns(self) -> tuple[str, ...] | None:
-        """The keys of the columns that tables show by default: a selection, or None for all.
+        """The keys of the columns that tables show by default, or None for all columns.
 
-        The selection is shown unless the option `groups` is set.
+        They are a fixed selection if `groups` has its default, and otherwise all columns.
         """
-        if self.groups != _GROUPS[:-1]:  # the default
+        if self.groups != _GROUPS[:-1]:  # the default of `groups`
             return None
         biou, nsd = _key_at("biou", self.boundary_sizes[0]), _key_at("nsd-area", self.tolerances[0])
         distances = f"hd{self.percent:g}-pooled", "assd-pooled"
         return ("dice", "iou", biou, *distances, nsd, "n_images")
 
     def measures(self) -> dict[str, tuple[str, float]]:
-        """Return the selected measures: key of the score -> (name in `measures.TABLE`, size).
+        """Return the selected measures: score key -> (name in `measures.TABLE`, size).
 
-        IoU and Dice are always included. If an option lists sizes, the keys show them, as in
-        "trimap@3"; in those of Hausdorff distances, the percentile replaces "%": "hd95-pooled".
+        IoU and Dice are always included. Each size that an option lists has a key of its own, such
+        as "trimap@3". In Hausdorff distances, the percentile replaces "%", as in "hd95-pooled".
         """
         chosen = {"iou": ("iou", 0.0), "dice": ("dice", 0.0)}
         for group, (names, sizes_option) in _MEASURES.items():
@@ -160,13 +161,13 @@ class ContourOptions(LabelOptions):
             sizes = getattr(self, sizes_option)
             if isinstance(sizes, tuple):
                 chosen |= {_key_at(name, size): (name, size) for size in sizes for name in names}
-            else:  # a single size, which only the keys of percentiles show
+            else:  # a single size; only the keys of percentiles include it
                 chosen |= {name.replace("%", f"{sizes:g}"): (name, sizes) for name in names}
         return chosen
 
 
 def _columns() -> Iterator[Column]:
-    """Yield the table columns of all measures at usual sizes; others are only in result.json."""
+    """Yield the columns of all measures at common sizes; other sizes appear only in result.json."""
     yield Column("dice", "Dice", quantity="iou")
     yield Column("iou", "IoU", quantity="iou")
     for size, text in ((0.02, "2%"), (0.005, "0.5%"), (0.01, "1%")):
@@ -215,7 +216,7 @@ _POOLED = (
 def _contour_counts(pred: ArrayLike, gt: ArrayLike, opt: ContourOptions) -> Counts:
     """Count the pixels and sum the measures of each class in one image.
 
-    pred, gt (H, W): masks, label maps or instance maps, as `opt` says.
+    pred, gt (H, W): masks, label maps or instance maps, depending on `opt`.
 
     Returns these counts, for C classes and the M measures of `opt.measures()`:
 
@@ -226,7 +227,7 @@ def _contour_counts(pred: ArrayLike, gt: ArrayLike, opt: ContourOptions) -> Coun
     pairs (C, 3): the number of masks (or instances) that are in both maps, only in pred, only in gt
 
     If `opt.mean` is "sequences", the counts of `_object_counts` are added. Raises DataError if an
-    array does not hold what the options say.
+    array does not fit the options.
     """
     pair, class_of, ids = pair_masks(pred, gt, opt)
     compared = Compared(pair, opt.spacing)
@@ -257,15 +258,15 @@ def _contour_counts(pred: ArrayLike, gt: ArrayLike, opt: ContourOptions) -> Coun
 def _object_counts(
     ids: I8 | None, areas: I8, values: F8, opt: ContourOptions
 ) -> dict[str, NDArray[np.generic]]:
-    """Return the counts of single objects in a frame, for means over sequences.
+    """Return the results for each object of a frame, from which means over sequences are computed.
 
     ids (n,): the number of each object in the files, or None if objects are not paired by number.
     areas (n, 2): the number of pixels of each object in pred, and in gt.
     values (n, M): the measures of each object, in the order of `opt.measures()`.
 
-    Returns `objects` (n, 3 + M), which joins these arrays, and `absent` (M,), the measures of an
-    object that is in neither map. Raises DataError if the objects are not paired by number, or have
-    classes.
+    Returns a dict: `objects` (n, 3 + M), these arrays side by side, and `absent` (M,), the measures
+    of an object that is in neither map. Raises DataError if the objects are not paired by number,
+    or have classes.
     """
     if ids is None or opt.classes or opt.divisor:
         raise DataError(
@@ -282,10 +283,13 @@ def _object_counts(
 def _count_boundaries(compared: Compared, opt: ContourOptions) -> dict[str, I8]:
     """Count the pixels of the inner boundary and of the outline of each of n labels.
 
+    Returns a dict of int64 arrays:
+
     shells (n, widths, 3): the pixels of the inner boundaries of Boundary IoU in both maps, in pred,
-        and in gt, for each of `opt.boundary_sizes`; none without the group "boundary-iou"
-    near (n, radii, 2), outline (n, 2): the pixels of the "side" outlines of pred and of gt, those
-        within each of `opt.davis_bounds` of the other and all; none without the group "davis"
+        and in gt, for each of `opt.boundary_sizes`; no widths without the group "boundary-iou"
+    near (n, radii, 2): the pixels of the "side" outlines of pred and gt within each of
+        `opt.davis_bounds` of the other map's outline; no radii without the group "davis"
+    outline (n, 2): all pixels of these two outlines; 0 without the group "davis"
     """
     n = compared.pair.n
     widths = opt.boundary_sizes if "boundary-iou" in opt.groups else ()
@@ -306,8 +310,8 @@ def _count_boundaries(compared: Compared, opt: ContourOptions) -> dict[str, I8]:
 class ContourMetric(LabelMetric[ContourOptions]):
     """Contours of masks: Boundary IoU, F, BF, surface distances, NSD, figure of merit, trimap.
 
-    Each score is a mean over the images (or instances) of a class, then over the classes. The
-    scores in `pooled` come from the pixels of all images together, then a mean over the classes.
+    Each score is a mean over the images (or instances) of each class, then over classes. The scores
+    in `pooled` are computed from the pixels of all images together, then averaged over classes.
     """
 
     name = "contour"
@@ -328,13 +332,13 @@ class ContourMetric(LabelMetric[ContourOptions]):
     )
 
     def files_read(self, opt: ContourOptions) -> FilesRead:
-        """Return the content of the files, as for other label maps, with `sequences`."""
+        """Return what the metric expects in the files, including whether they form sequences."""
         return evolve(super().files_read(opt), sequences=opt.mean == "sequences")
 
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: ContourOptions
     ) -> Counts:
-        """Count one image. If means are over sequences, add its encoded id as `frame`."""
+        """Count one image. If means are over sequences, add the encoded image id as `frame`."""
         counts = super().count(pred, gt, protocol, opt)
         if opt.mean != "sequences":
             return counts
@@ -352,13 +356,13 @@ class ContourMetric(LabelMetric[ContourOptions]):
         return draw_regions(pred, gt, opt, opt.spacing if has_distances else None)
 
     def link_images(self, stack: Stack) -> Stack:
-        """Give each frame of a sequence the scores of all objects of the sequence."""
+        """Return the stack after `follow_objects`, which adds each frame's sequence and objects."""
         return sequences.follow_objects(stack)
 
     def check_set(
         self, ids: Sequence[str], stack: Stack, opt: ContourOptions
     ) -> list[InputWarning]:
-        """Raise DataError if means are over sequences that `check_sequences` refuses."""
+        """If means are over sequences, run `check_sequences`, which may raise DataError."""
         if opt.mean == "sequences":
             sequences.check_sequences(ids, sequences.follow_objects(stack), opt.skip_ends)
         return []
@@ -372,14 +376,14 @@ class ContourMetric(LabelMetric[ContourOptions]):
 
         Returns a dict with these entries:
 
-        key of a measure : the mean over the pairs of masks of each class, then over classes, or
-            over sequences (see `_sequence_scores`)
-        over : measure -> unit ("pairs" or "classes") -> (S, 2), the number of values that the mean
+        key of each measure : the mean over the pairs of masks of each class, then over classes; or,
+            if `opt.mean` is "sequences", the scores of `_sequence_scores`
+        over : measure -> "pairs" or "classes" -> (S, 2), the number of values that the mean
             includes, and the number of values that it could include
         pooled : the measures of `_pooled_scores`, averaged over classes
         pairs : number of masks in both maps, only in the prediction, and only in the ground truth
         per_class : class -> its measures, "over", "pooled", and "n_images" (the largest number of
-            values of a measure); only with two or more classes
+            values of any measure); only if there are two or more classes
         """
         stack = sequences.follow_objects(stack)
         total = {name: weighted_sum(weights, stack[name]) for name in _SUMMED}
@@ -414,8 +418,8 @@ class ContourMetric(LabelMetric[ContourOptions]):
 def _possible_values(total: Mapping[str, F8], weights: Weights, opt: ContourOptions) -> F8:
     """Return the number of values that the mean of each measure could include, (S, C, M).
 
-    This is the number of pairs of masks of which at least one has pixels or, with one mask per
-    image, the number of images.
+    If there is one mask per image, this is the number of images; otherwise, it is the number of
+    pairs of masks that are not both empty.
 
     total: the counts of `_contour_counts`, summed over the images of each of S data sets.
     weights (S, N): how often each image occurs in each data set.
@@ -424,7 +428,7 @@ def _possible_values(total: Mapping[str, F8], weights: Weights, opt: ContourOpti
     is_mask_per_image = opt.unit == "class" and not opt.classes
     if is_mask_per_image:
         n_pairs = np.broadcast_to(weights.sum(axis=1)[:, None], n_pairs.shape)
-    # Some conventions define the measures of two empty masks
+    # Not less than the defined values: some conventions define the measures of two empty masks
     return np.maximum(n_pairs[:, :, None], total["value_count"])
 
 
@@ -441,15 +445,15 @@ def _measure_scores(
 
 
 def _pooled_scores(total: Mapping[str, F8], opt: ContourOptions) -> dict[str, F8]:
-    """Compute IoU, Dice, Boundary IoU and F from counts that are pooled over images.
+    """Compute IoU, Dice, Boundary IoU and F from counts summed over images.
 
     total: the counts of `_contour_counts`, summed over the images of each of S data sets.
 
-    Returns key of the score -> (S, C), NaN where both maps are empty.
+    Returns score key -> (S, C), NaN where both maps are empty.
     """
     areas, shells, near, outline = (total[k] for k in ("areas", "shells", "near", "outline"))
     pooled = {"iou": iou(areas, defined_ratio), "dice": dice(areas, defined_ratio)}
-    for k in range(shells.shape[2]):  # none if the group is not chosen
+    for k in range(shells.shape[2]):  # none if the group is not selected
         pooled[_key_at("biou", opt.boundary_sizes[k])] = iou(shells[:, :, k], defined_ratio)
     for k in range(near.shape[2]):
         precision, recall = np.moveaxis(ratio(near[:, :, k], outline), -1, 0)
@@ -461,14 +465,14 @@ def _pooled_scores(total: Mapping[str, F8], opt: ContourOptions) -> dict[str, F8
 def _sequence_scores(
     means: Mapping[str, F8], keys: Sequence[str], opt: ContourOptions
 ) -> ScoreTree:
-    """Return the scores of the result of `sequence_means`, arrays (S,), for measures with `keys`.
+    """Name the statistics of `sequence_means` for the M measures with these keys, arrays (S,).
 
-    They are the mean of each measure, `iou_recall`, `iou_decay`, the number of `objects`, and an
-    empty "over". With the group "davis", there are also `f_recall`, `f_decay` and `jf`, the mean of
-    J (the IoU) and F, where F is that at the first of `davis_bounds`.
+    Returns the mean of each measure, `iou_recall`, `iou_decay`, the number of `objects`, and an
+    empty "over". With the group "davis", it also returns `f_recall`, `f_decay` and `jf`, the mean
+    of J (the IoU) and F, where F is taken at the first of `davis_bounds`.
     """
     scores: dict[str, Any] = dict(zip(keys, means["mean"].T, strict=True))
-    scores |= {"over": {}, "objects": means["objects"]}  # "over" holds numbers of masks: none here
+    scores |= {"over": {}, "objects": means["objects"]}  # "over" would count masks, not objects
     measure_keys = {"iou": "iou"}  # prefix of the scores -> key of the measure
     if "davis" in opt.groups:
         measure_keys["f"] = f_key = _key_at("f", opt.davis_bounds[0])

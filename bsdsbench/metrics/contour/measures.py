@@ -1,4 +1,4 @@
-"""Every measure of two masks, or of every label of two label maps, in the table `TABLE`.
+"""All measures of two masks, or of each label of two label maps; `TABLE` lists them by name.
 
 The outlines "rim", "side" and "corner" are explained in `bsdsbench.metrics.contour.outlines`.
 """
@@ -36,7 +36,7 @@ def iou(counts: Map, divide: Callable[..., F8] = ratio) -> F8:
     """Compute the intersection over union of masks, float64 (...).
 
     counts (..., 3): the number of pixels in both maps, in pred, and in gt.
-    divide: `ratio`, by which 0/0 is 0, or `defined_ratio`, by which it is NaN.
+    divide: `ratio` (0/0 is 0) or `defined_ratio` (0/0 is NaN).
     """
     in_both, in_pred, in_gt = counts[..., 0], counts[..., 1], counts[..., 2]
     return divide(in_both, in_pred + in_gt - in_both)
@@ -77,9 +77,11 @@ def _hausdorff(
 ) -> F8:
     """Compute a percentile of the Hausdorff distance of each of n labels, float64 (n,).
 
-    It is a percentile of the distances of both outlines together ("pooled"), the larger of the two
-    outlines' percentiles ("directed"), or the larger of the two distances within which `percent` of
-    an outline's length lies ("area"). It is NaN if either outline is empty.
+    The definition is one of these; the result is NaN if either outline is empty:
+
+    - "pooled": the percentile of the distances of both outlines together
+    - "directed": the larger of the two outlines' percentiles
+    - "area": as "directed", with points weighted by contour length, see `_length_quantile`
     """
     share = given_number(percent, "percent", 0, 100) / 100
     pred, gt = outlines
@@ -114,7 +116,7 @@ def _length_quantile(distance: F8, length: F8, q: float) -> float:
 
     distance, length (points,): each point's distance to the other outline, and contour length.
     """
-    # The order of surface-distance: with another, a share may differ from q by rounding alone
+    # Sorted as in surface-distance: where a share equals q, another order could round differently
     order = np.lexsort((length, distance))
     share_within = np.cumsum(length[order]) / np.sum(length[order])
     first = int(np.searchsorted(share_within, q))
@@ -154,10 +156,9 @@ def _nsd(unit: Literal["area", "counts", "mean"], outlines: BothOutlines, tolera
 
 
 def cldice(skeletons: Map) -> F8:
-    """Compute clDice, float64 (...): the F-measure of each skeleton's share inside the other mask.
+    """Compute clDice, float64 (...): the F-measure of the skeletons' shares inside the other mask.
 
-    skeletons (..., 2, 2): the counts of `skeleton_pixels`. If both skeletons are empty, clDice is
-        NaN.
+    skeletons (..., 2, 2): the counts of `skeleton_pixels`. clDice is NaN if both are empty.
     """
     return defined_f(defined_ratio(skeletons[..., 0], skeletons[..., 1]))
 
@@ -165,10 +166,10 @@ def cldice(skeletons: Map) -> F8:
 class _Definition(NamedTuple):
     """How a measure of `TABLE` is computed."""
 
-    what: str  # the counts or outlines that are compared, a name of `Compared.find`
-    value_of: Callable[[Any, float], F8]  # (what `find` returned, size) -> value of each label (n,)
-    size: float  # the default
-    is_distance: bool  # selects the distance or the overlap of a convention for empty masks
+    what: str  # the counts or outlines that it needs, a name for `Compared.find`
+    value_of: Callable[[Any, float], F8]  # (result of `find`, size) -> value of each label (n,)
+    size: float  # default size
+    is_distance: bool  # which value of `CONVENTIONS` is used for empty masks: distance or overlap
 
 
 TABLE = {
@@ -196,8 +197,9 @@ TABLE = {
 def label_values(compared: Compared, name: str, size: float, empty: str) -> F8:
     """Compute one measure for each label, float64 (n,).
 
-    name: a key of `TABLE`. size: as `measure` describes it.
-    empty: a key of `CONVENTIONS`, for labels without pixels, outline or skeleton in a map.
+    name: a key of `TABLE`. size: its width, radius, percentile or tolerance, as in `measure`.
+    empty: the convention, a key of `CONVENTIONS`, that sets the values of labels without pixels,
+        outline or skeleton in one or both maps.
     """
     definition = TABLE[name]
     inputs = compared.find(definition.what, size)
@@ -237,33 +239,34 @@ def measure(
 ) -> float | F8:
     """Compute a measure of two masks, or of every label of two label maps.
 
-    Three kinds of outline are compared. The "rim" is the pixels of a mask with one of the four
-    neighbours outside it. The "side" outline is the pixels that differ from the one to the right,
-    below or below-right. The contour runs between pixels, and has a length.
+    Three kinds of outline are used. The rim consists of the mask's pixels that have one of their
+    four neighbours outside the mask. The side outline consists of the pixels that differ from their
+    right, lower or lower-right neighbour. The contour runs between pixels, and has a length.
 
     The measures, with the meaning and default of `size`:
 
-    - "iou", "dice": intersection over union, Dice. No size.
-    - "biou": Boundary IoU, the IoU of the pixels that d erosions with a 3 x 3 square remove. d is
-      max(1, round(size x diagonal)), or `size` itself if at least 1; default 0.02. "biou-min": the
-      smaller of Boundary IoU and IoU, used for AP and PQ.
-    - "f": F of DAVIS. Precision and recall are the shares of the "side" outlines of `pred` and `gt`
-      within ceil(size x diagonal) pixels of the other, or `size` pixels if at least 1; default
-      0.008. DAVIS uses empty="perfect".
-    - "bf": BF score, as "f" but from the "rim" outlines, within size x diagonal; default 0.0075.
-    - "hd": Hausdorff distance of the "rim" outlines. No size.
+    - "iou", "dice": intersection over union, and Dice. No size.
+    - "biou": Boundary IoU, the IoU of the pixels that d erosions with a 3 x 3 square remove, where
+      d is max(1, round(size x diagonal)), or int(size) if `size` is at least 1; default 0.02.
+      "biou-min": the smaller of Boundary IoU and IoU, used for AP and PQ.
+    - "f": F of DAVIS. Precision is the share of the side outline of `pred` within a radius of that
+      of `gt`; recall is the converse. The radius is ceil(size x diagonal), or `size` if at least 1;
+      default 0.008. DAVIS uses empty="perfect".
+    - "bf": BF score, as "f" for the rims; size x diagonal is not rounded; default 0.0075.
+    - "hd": Hausdorff distance of the rims. No size.
     - "hd%-pooled": percentile `size` (default 95) of the distances of both rims together (medpy,
       panoptica). "hd%-directed": the larger of the two rims' percentiles (MONAI). "hd%-area": the
-      same for the contours, with points weighted by length (surface-distance).
+      same for contours, with points weighted by contour length (surface-distance).
     - "assd-pooled": mean of the distances of both rims together (medpy 0.5). "assd-directed": mean
       of the two rims' mean distances (panoptica). No size.
-    - "nsd-area": share of both contours' length within the tolerance `size` (default 1) of the
-      other contour (surface-distance). "nsd-counts": the same for the pixels of rims (MONAI).
+    - "nsd-area": share of the length of both contours within the tolerance `size` (default 1) of
+      the other contour (surface-distance). "nsd-counts": the same for rim pixels (MONAI).
       "nsd-mean": mean of the two rims' shares.
-    - "fom": Pratt's figure of merit, the sum of 1 / (1 + alpha d^2) over the rim of `pred` divided
-      by the larger number of rim pixels; `size` is alpha, default 1/9.
-    - "trimap": IoU among the pixels at most `size` (default 3) from another label of `gt`; a label
-      without such pixels in either map counts as empty.
+    - "fom": Pratt's figure of merit, the sum of 1 / (1 + alpha d^2) over the rim of `pred`, where d
+      is the distance to the rim of `gt`, divided by the number of pixels of the larger rim; `size`
+      is alpha, default 1/9.
+    - "trimap": IoU among the pixels at most `size` (default 3) from another label of `gt`. If a
+      label has no such pixels in either map, it counts as empty.
     - "cldice": harmonic mean of the shares of each skeleton that lie in the other mask. No size.
 
     Parameters
@@ -275,25 +278,26 @@ def measure(
     size : float, optional
         The width, radius, percentile or tolerance of the measure, if it has one.
     classes : int, optional
-        Number of labels.
+        Number of labels; None for masks.
     ignore : int or tuple of int, optional
-        Labels of void pixels of the ground truth; these pixels are cleared in both maps.
+        Labels of void pixels in the ground truth. These pixels are cleared in both maps.
     spacing : tuple of float
-        Row and column step; distances and tolerances are in its unit, except for "f", "bf", "fom"
-        and "trimap", which are in pixels.
+        Distance between rows and between columns: the unit of distances and tolerances, except for
+        "f", "bf", "fom" and "trimap", which use pixels.
     empty : str
-        The value of empty masks, a name of `CONVENTIONS`; the default leaves them out (NaN).
+        Convention for empty masks, a key of `CONVENTIONS`. By default, overlaps are NaN if both
+        masks are empty and 0 if one is; distances are NaN in both cases.
 
     Returns
     -------
     float or array
-        One number for masks, float64 (classes,) for label maps.
+        A number for masks, float64 (classes,) for label maps.
 
     Raises
     ------
     DataError, ShapeError
-        If the name is unknown, an array is no mask or label map, or a size is out of range; if the
-        shapes differ.
+        DataError if the name is unknown, an array is not a mask or label map, or a number is out of
+        range. ShapeError if the shapes differ.
 
     Examples
     --------
@@ -322,7 +326,7 @@ class _Settings(TypedDict, total=False):
 
 
 class Measure(NamedTuple):
-    """A callable that computes one measure, as `measure` does with this `name` and `empty`."""
+    """A callable for one measure: `measure` with this `name`, and this default of `empty`."""
 
     name: str
     empty: str = "skip"
@@ -358,6 +362,6 @@ class Measure(NamedTuple):
         classes: int | None = None,
         **settings: Unpack[_Settings],
     ) -> float | F8:
-        """Call `measure` with this measure's name, and its `empty` unless another is given."""
+        """Call `measure` with this name. If no `empty` is given, that of this object is used."""
         settings.setdefault("empty", self.empty)
         return measure(self.name, pred, gt, size, classes=classes, **settings)

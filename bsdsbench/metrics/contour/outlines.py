@@ -1,13 +1,13 @@
 """What measures compare: the areas, inner boundaries, outlines and skeletons of labels in two maps.
 
-Three kinds of outline are in use, and give different numbers:
+There are three kinds of outline in use, which give different numbers:
 
-- "rim": pixels of the mask with one of the four neighbours outside the mask or the image
+- "rim": pixels of the mask with one of their four neighbours outside the mask or the image
   (scipy, medpy, MONAI, torchmetrics, panoptica).
-- "side": pixels that differ from the one to the right, below, or below-right; pixels outside
-  the image are equal (seg2bmap: DAVIS and everything that uses its F).
-- "corner": corners of pixels where 2 x 2 of them are neither all in nor all out, each with the
-  length of contour that crosses there (DeepMind's surface-distance).
+- "side": pixels that differ from their right, lower or lower-right neighbour, if it is in the image
+  (seg2bmap: DAVIS and everything that uses its F).
+- "corner": corners where four pixels meet of which some, but not all, are in the mask, each with
+  the length of the contour inside this 2 x 2 window (DeepMind's surface-distance).
 
 Distances are Euclidean, to the outline of the same label in the other map.
 """
@@ -36,7 +36,7 @@ class OutlinePoints(NamedTuple):
     """The points (pixels or corners of pixels) of the outlines of n labels in one map."""
 
     start: I8  # (n + 1,); the points of label k are start[k] : start[k + 1] of the other arrays
-    label: I8  # (points,)
+    label: I8  # (points,), the label of each point
     distance: F8  # (points,), to the label's outline in the other map; inf if it has none there
     length: F8  # (points,), length of contour at the point; 0 for the outline "rim"
 
@@ -57,13 +57,11 @@ BothOutlines = tuple[OutlinePoints, OutlinePoints]  # of pred and of gt
 
 
 class Compared:
-    """Two label maps, with the areas and outlines of their labels, which measures compare.
-
-    They are computed when they are first needed, and kept, because several measures need them.
+    """Two label maps, and the areas and outlines of their labels (computed on first use, cached).
 
     pair: the two maps, with n labels.
-    spacing: the distances between rows and between columns. DataError is raised unless both are
-        finite and above 0.
+    spacing: the distances between rows and between columns. If they are not finite and above 0,
+        DataError is raised.
     """
 
     def __init__(self, pair: LabelPair, spacing: Spacing = PIXELS) -> None:
@@ -93,7 +91,7 @@ class Compared:
         """
         pred, gt = self._overlaps.pred, self._overlaps.gt
         in_both = np.where(pred == gt, pred, -1)
-        # Labels are counted from index 1 on: index 0 is for -1 (no label), and is dropped
+        # Index 0 counts the pixels of -1 (no label), and is dropped
         labels_of = (in_both, pred, gt)
         sums = [np.bincount(labels + 1, pixels, self.pair.n + 1)[1:] for labels in labels_of]
         return np.stack(sums, axis=1).astype(np.int64)
@@ -114,7 +112,7 @@ class Compared:
         return self._shells[width]
 
     def outlines(self, kind: str, steps: Spacing) -> BothOutlines:
-        """Return the outlines of pred and of gt, with the distance of each point to the other one.
+        """Return the outlines of pred and of gt, with each point's distance to the other outline.
 
         kind: "rim", "side" or "corner", as in `trace`. Points of a rim have the length 0.
         steps: the distances between rows and between columns, in the unit of the result.
@@ -133,7 +131,7 @@ class Compared:
         return self._outlines[kind, steps]
 
     def _trimap_areas(self, width: float) -> I8:
-        """Count the `areas` among the pixels at most `width` pixels from another label of gt.
+        """Count pixels as in `areas`, but only those at most `width` from another label of gt.
 
         Raises DataError if `width` is not positive and finite.
         """
@@ -151,14 +149,14 @@ class Compared:
     def find(self, what: str, size: float) -> Any:
         """Return the counts or outlines that a measure compares.
 
-        `what` is one of these names, of which only "shells" and "trimap" use `size`:
+        `what` is one of these names; only "shells" and "trimap" use `size`:
 
         - "areas": the number of pixels of each label in both maps, in pred and in gt, int64 (n, 3)
-        - "shells": the same within inner boundaries of the width `size`, see `shells`
-        - "trimap": the same within `size` pixels of another label of gt
+        - "shells": likewise, but only inner boundaries of the width `size`, see `shells`
+        - "trimap": likewise, but only pixels within `size` pixels of another label of gt
         - "skeletons": int64 (n, 2, 2), from `skeleton_pixels`
-        - "rim", "side", "corner": the outlines of pred and of gt, with distances in the unit of
-          `spacing`, or in pixels if " in pixels" is appended
+        - "rim", "side", "corner": the outlines of pred and gt, with distances in the unit of
+          `spacing`; or "rim in pixels" and so on, with distances in pixels
         """
         if what == "areas":
             return self.areas
@@ -175,11 +173,9 @@ class Compared:
 def trace(labels: Labels, n_labels: int, kind: str) -> distances.Outlines:
     """Trace the outline of each label 0 .. n - 1 in a label map (H, W); -1 is no label.
 
-    kind: "rim" (pixels with one of four neighbours outside the label), "side" (pixels that differ
-        from the one to the right, below or below-right) or "corner" (corners of pixels at which the
-        label meets another).
+    kind: "rim", "side" or "corner", see the module's docstring.
 
-    Beyond the image there is no label, except that "side" repeats the last row and column.
+    Outside the image there is no label, except that "side" repeats the last row and column.
     """
     labels = labels.astype(np.int32)
     if kind == "side":  # the corners to the lower right of these pixels
@@ -192,7 +188,7 @@ def trace(labels: Labels, n_labels: int, kind: str) -> distances.Outlines:
 
 
 def _contour_lengths(steps: Spacing) -> F8:
-    """Return the length of contour in a window of 2 x 2 pixels, for each of 16 patterns.
+    """Return the contour length in a 2 x 2 window of pixels for each pattern, float64 (16,).
 
     The contour joins the midpoints between neighbouring pixels that differ. Patterns are indexed as
     in `distances.corners`: bits 8, 4, 2, 1 are the upper left, upper right, lower left and lower
@@ -203,14 +199,14 @@ def _contour_lengths(steps: Spacing) -> F8:
     lengths[[0b0000, 0b1111]] = 0.0
     lengths[[0b1100, 0b0011]] = steps[1]  # the rows differ
     lengths[[0b1010, 0b0101]] = steps[0]  # the columns differ
-    lengths[[0b1001, 0b0110]] = 2 * half_diagonal  # a chessboard
+    lengths[[0b1001, 0b0110]] = 2 * half_diagonal  # diagonal neighbours are equal
     return lengths
 
 
 def pixel_distances(a: Map, b: Map) -> F8:
-    """Compute the distance of each pixel of mask `a`, in raster order, to the nearest of `b`.
+    """Compute the distance of each pixel of mask `a` to the nearest pixel of mask `b`.
 
-    Returns float64 (pixels of a,), in pixels, inf if `b` is empty.
+    Returns float64 (pixels of a,), in raster order and in pixels; inf if `b` is empty.
     """
     places = [np.array(np.nonzero(mask), np.int32) for mask in (a, b)]  # of a single label
     points = [distances.Outlines(np.array([0, len(p[0])]), *p) for p in places]
@@ -220,8 +216,9 @@ def pixel_distances(a: Map, b: Map) -> F8:
 def _shell_width(shape: tuple[int, ...], size: float) -> int:
     """Return the width in pixels of the inner boundary of Boundary IoU.
 
-    A `size` below 1 is a fraction of the image diagonal, rounded (halves to even) to at least one
-    pixel; others are rounded down. Raises DataError if `size` is not positive and finite.
+    A `size` below 1 is a fraction of the image diagonal; the width is rounded (halves to even) to
+    at least one pixel. A larger `size` is rounded down. Raises DataError if `size` is not positive
+    and finite.
     """
     if not 0 < size < math.inf:
         raise DataError(f"boundary width {size}: expected a fraction of the diagonal, or pixels")
@@ -232,7 +229,7 @@ def skeleton_pixels(pred: Map, gt: Map, n_labels: int) -> I8:
     """Count the pixels of every label's skeleton (centre line) in two label maps (H, W).
 
     Returns int64 (n_labels, 2, 2): for pred and for gt, the skeleton pixels that have the same
-    label in the other map, and all of them. The label -1 is none.
+    label in the other map, and all skeleton pixels. Pixels labelled -1 belong to no label.
     """
     from scipy.ndimage import find_objects
     from skimage.morphology import skeletonize

@@ -1,4 +1,4 @@
-"""Masks, label maps and instance maps become maps with common labels.
+"""Conversion of masks, label maps and instance maps to two maps with common labels.
 
 Masks are (H, W) bool, 0 and 1, or 0 and 255 in uint8. Label maps are (H, W) integers with the
 labels 0 .. classes - 1. Pixels whose annotated label is one of `ignored` are cleared in both maps.
@@ -56,10 +56,10 @@ NAN, INF = math.nan, math.inf
 
 
 class _Convention(NamedTuple):
-    """The values of measures if one of two masks is empty, or both are; means leave out NaN."""
+    """The values of measures if one of two masks is empty, or both are; means skip NaN."""
 
-    both_empty: tuple[float, float]  # of measures of overlap, of measures of distance
-    one_empty: tuple[float, float | None]  # None stands for the diagonal of the image
+    both_empty: tuple[float, float]  # value of overlaps such as IoU, value of distances
+    one_empty: tuple[float, float | None]  # the same; None stands for the image diagonal
     text: str  # a description for captions
 
 
@@ -89,11 +89,11 @@ def as_pair(
 
     classes: number of classes, with the labels first .. first + classes - 1. If None, the maps are
         masks.
-    ignored: labels of no class. Where `gt` has one (void pixels), both maps become -1.
+    ignored: labels that are no class. Where `gt` has one (void pixels), both maps become -1.
     first: label of the first class. If it is above 0, label 0 is no class.
 
-    A prediction that is -1 everywhere is empty. Raises DataError if an array is not such a map or
-    has another label, and ShapeError if the shapes differ.
+    A prediction that is -1 everywhere is accepted as empty. Raises DataError if an array is not
+    such a map or has another label, and ShapeError if the shapes differ.
     """
     if classes is None:
         return _pair_of_masks(as_masks(pred, gt, ignored))
@@ -108,15 +108,15 @@ def as_pair(
 
 
 def _number_classes(labels: Map, classes: range, ignored: Sequence[float], what: str) -> Labels:
-    """Renumber the classes of a label map (H, W) from 0; pixels of no class become -1.
+    """Renumber the classes of a label map (H, W) from 0; pixels without a class become -1.
 
     classes: labels of the classes. If they start above 0, label 0 is no class.
-    ignored: other labels of no class. VOID is always one.
-    what: the map's name in SIDES. A prediction that is -1 everywhere is empty.
+    ignored: other labels that are no class. VOID is always one.
+    what: the map's name in SIDES. A prediction that is -1 everywhere is accepted as empty.
 
     Raises DataError for any other label.
     """
-    remarks: dict[float, str] = {0: ""} if classes.start else {}  # label of no class -> remark
+    remarks: dict[float, str] = {0: ""} if classes.start else {}  # label without a class -> remark
     remarks |= dict.fromkeys(ignored, " (ignored)")
     is_none = np.isin(labels, list(remarks))
     if labels.dtype == np.int64:
@@ -136,7 +136,7 @@ def _number_classes(labels: Map, classes: range, ignored: Sequence[float], what:
 
 
 def _pair_of_masks(masks: MapPair) -> LabelPair:
-    """Convert two bool masks (H, W) to a pair, cropped to the box around both if they are large."""
+    """Convert two bool masks (H, W) to a pair. Large masks are cropped to the box around both."""
     box: tuple[slice, ...] = ()  # no cropping
     if masks.pred.size > _SMALL:
         in_either = masks.pred | masks.gt
@@ -146,7 +146,7 @@ def _pair_of_masks(masks: MapPair) -> LabelPair:
         if rows.size:  # with a margin of one pixel
             top, left = max(rows[0] - 1, 0), max(cols[0] - 1, 0)
             box = (slice(top, rows[-1] + 2), slice(left, cols[-1] + 2))
-    # The view of a bool mask is 1 inside and 0 outside, one above the labels
+    # The int8 view of a bool mask is 1 inside and 0 outside; the labels are 0 and -1
     pred, gt = (np.subtract(mask[box].view(np.int8), 1, order="C") for mask in masks)
     return LabelPair(pred, gt, 1, masks.pred.shape)
 
@@ -191,7 +191,7 @@ class ClassedPair(NamedTuple):
 
     pair: LabelPair
     class_of: I8  # (n,), the class of each label
-    # (n,), the number of each label in the files, ascending; None if instances are not paired by it
+    # (n,), ascending numbers of the instances in the files; None if not paired by number
     ids: I8 | None
 
 
@@ -202,15 +202,15 @@ def pair_masks(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> ClassedPair:
     with the same number ("id"), or instances that `match_regions` pairs ("instance").
 
     An instance without a partner gets a label of its own. Instances that lie only on void pixels
-    are left out. Raises DataError if an array does not hold what the options say, and ShapeError if
-    the shapes differ.
+    are left out. Raises DataError if an array does not fit the options, and ShapeError if the
+    shapes differ.
     """
     if opt.unit == "class":
         pair = as_pair(pred, gt, len(opt.classes) or None, opt.ignored, opt.first)
         return ClassedPair(pair, np.arange(pair.n), None)
     instances = find_instances(pred, gt, opt)
     pred_regions, gt_regions = instances.pred, instances.gt
-    # Number the masks to compare; a mask may consist of a region of pred, of gt, or of one of each
+    # Number the masks to compare: a region of pred, a region of gt, or a pair of them
     ids = None
     if opt.unit == "id":
         ids = np.union1d(pred_regions.ids, gt_regions.ids)
@@ -267,26 +267,26 @@ class Regions(NamedTuple):
 class Instances(NamedTuple):
     """The regions of two instance maps, without void pixels, and the overlaps of their values.
 
-    With a divisor, a value is class x divisor + number. Pixels of an ignored class are void, unless
-    their number is that of a crowd: a group of objects that are not told apart. With C classes,
-    the number divisor - 1 - k means
+    With a divisor, a value is class x divisor + number. Pixels of an ignored class are void, except
+    for crowds: groups of objects that are not annotated one by one. With C classes, an ignored
+    class with the number divisor - 1 - k is
 
-    - if k < C: a crowd of class k. It excuses predictions of this class: one that lies by more than
-      half on the crowd or on void pixels is not a false positive.
+    - if k < C: a crowd of class k. A prediction of class k of which more than half lies on the
+      crowd or on void pixels is excused: it is not a false positive.
     - if C <= k < 2 C: a crowd that excuses no prediction
     """
 
     pred: Regions
     gt: Regions
     overlaps: Overlaps
-    on_crowd: I8  # (regions of pred,), pixels on any crowd, which stay in the union of a pair
+    on_crowd: I8  # (regions of pred,), pixels on any crowd, which count in the union of a pair
     excused: F8  # (regions of pred,), share of pixels on void or on a crowd of the same class
 
 
 def find_instances(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> Instances:
     """Find the regions of two instance maps (H, W), and their overlaps.
 
-    Raises DataError if a value is no instance, and ShapeError if the shapes differ.
+    Raises DataError if a value is not a valid instance, and ShapeError if the shapes differ.
     """
     overlaps = find_overlaps(*as_label_maps(pred, gt))
     pred_values, gt_values = overlaps.pred, overlaps.gt
@@ -309,15 +309,15 @@ def find_instances(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> Instance
 
 
 def _number_plain_classes(values: I8, opt: MapContents) -> I8:
-    """Replace classes without a number (values below the divisor) with class x divisor + number.
+    """Replace class labels without a number (below the divisor) with class x divisor + number.
 
-    A class in `opt.things` becomes a crowd (see `Instances`), any other class a single region with
-    the number 0. Values from the divisor on, and negative values, are unchanged.
+    A class in `opt.things` becomes a crowd (see `Instances`). Any other class becomes one region
+    with the number 0. Negative values, and values from the divisor on, are unchanged.
     """
     class_index = values - opt.first
     is_plain = (values >= 0) & (values < opt.divisor)
     numbered = np.where(is_plain, values * opt.divisor, values)
-    # The last value of the highest ignored class is the crowd of class 0. Others count down from it
+    # Crowds are numbered down from the last value of the highest ignored class, which is class 0's
     last_ignored_value = (max(opt.ignored, default=-1) + 1) * opt.divisor - 1
     countable = [opt.classes.index(name) for name in opt.things or ()]
     is_crowd = is_plain & np.isin(class_index, countable)
@@ -325,9 +325,9 @@ def _number_plain_classes(values: I8, opt: MapContents) -> I8:
 
 
 def _class_of_value(values: I8, opt: MapContents) -> I8:
-    """Return the class, numbered from 0, of values class x divisor + number.
+    """Return the class index of each value class x divisor + number.
 
-    Without a divisor (`opt.divisor` is 0), all values have the class 0.
+    Without a divisor (`opt.divisor` is 0), it is 0 for all values.
     """
     if not opt.divisor:
         return np.zeros_like(values)
@@ -337,8 +337,10 @@ def _class_of_value(values: I8, opt: MapContents) -> I8:
 def _number_regions(values: I8, opt: MapContents, what: str) -> Regions:
     """Number the regions of one of two instance maps in ascending order of their values.
 
-    `values` (overlaps,) are this map's (see `Regions`), whose name in SIDES is `what`. Raises
-    DataError if a value cannot be an instance.
+    values (overlaps,): this map's value of each overlap, see `Regions`.
+    what: the map's name in SIDES.
+
+    Raises DataError if a value is not a valid instance.
     """
     if opt.divisor:
         void = (values == VOID) | np.isin(values // opt.divisor, opt.ignored)
@@ -360,13 +362,13 @@ def _number_regions(values: I8, opt: MapContents, what: str) -> Regions:
 
 
 def _is_no_region(values: I8, void: Bool, opt: MapContents, what: str) -> Bool:
-    """Return a mask of the values class x divisor + number that are no region, bool (overlaps,).
+    """Return which of the values class x divisor + number are no region, bool (overlaps,).
 
-    These are `void` values, values of class 0 if the first class is above 0, and all values of a
-    prediction that is -1 everywhere.
+    These are `void` values, class 0 if the first class is above 0, and all values of a prediction
+    that is -1 everywhere.
 
     Raises DataError, which begins with `what`, for an unknown class, and for a class without a
-    number unless `opt.things` says what this means.
+    number if `opt.things` is None.
     """
     last = opt.first + max(len(opt.classes), 1) - 1
     classes = values // opt.divisor
@@ -396,8 +398,8 @@ class Matching(NamedTuple):
     """
 
     pred_new: I8  # (regions of pred,), the new number of each region
-    gt_new: I8  # (regions of gt,), the same
-    class_of: I8  # the class of each new number; a pair has the class of the annotated region
+    gt_new: I8  # (regions of gt,), likewise
+    class_of: I8  # (new numbers,), class of each; a pair has the class of the annotated region
     iou: F8  # (pairs,), the IoU of each pair
     excused: F8  # (unpaired regions of pred,), `Instances.excused` of each
 
@@ -439,8 +441,8 @@ def match_regions(instances: Instances, by_number: bool = False) -> Matching:
     one partner. If `by_number`, regions with the same number are paired, even if they do not
     overlap.
 
-    Void pixels are not counted in the IoU, except that predicted pixels on a crowd stay in the
-    union. Source: panopticapi, evaluation.py.
+    Void pixels do not count in the IoU, but predicted pixels on a crowd count in the union. Source:
+    panopticapi, evaluation.py.
     """
     pred, gt = instances.pred, instances.gt
     paired_gt, paired_pred, iou = _find_pairs(instances, by_number)

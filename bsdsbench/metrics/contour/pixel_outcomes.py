@@ -1,7 +1,7 @@
 """Which pixels of two label maps are correct, false positives or missed, for overlays.
 
 A pixel is correct if both maps have the same object there: the mask, the same class, or two paired
-objects. Void pixels, which are not to be judged, are neither correct nor wrong.
+instances. Void pixels are neither correct nor wrong.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def draw_regions(
 ) -> DrawnSteps:
     """Classify the pixels of an image as correct, false positive or missed, for each class.
 
-    opt: the contents of the maps. The foreground of two masks is the only class.
+    opt: what the maps contain. The foreground of two masks is the only class.
     spacing: distance between rows and between columns. If given, the pair of pixels that attains
         the largest Hausdorff distance of an object is marked for each class.
     """
@@ -58,14 +58,16 @@ def draw_regions(
 def _draw_classes(
     pair: LabelPair, class_of: I8, names: Sequence[str], spacing: tuple[float, float] | None
 ) -> DrawnSteps:
-    """Classify each pixel for each class, see `_outcomes`; `spacing` is as in `draw_regions`.
+    """Build the data for drawing the per-pixel errors of two label maps, one drawing per class.
 
-    class_of (n,): the class of each label in `pair`, an index of `names`.
+    class_of (n,): the class of each label in `pair`, as an index into `names`.
+    names: the names of the classes. If there are several, a drawing of all classes comes first.
+    spacing: as in `draw_regions`.
 
-    Returns one step for each class, after one for all classes if there are several. Its F is the
-    Dice coefficient, as a pixel in different objects of the two maps counts as false and missed.
+    `_outcomes` classifies the pixels. A pixel in different objects of the two maps counts as both
+    false and missed, so that the F-measure of a drawing equals its Dice score.
     """
-    # Name of a part -> its class, or None for all classes
+    # Name of a drawing -> its class, or None for all classes
     parts: dict[str, int | None] = {"all classes": None} if len(names) > 1 else {}
     parts |= {name: k for k, name in enumerate(names)}
     columns = [_outcomes(pair, class_of, number).ravel() for number in parts.values()]
@@ -89,9 +91,10 @@ def _draw_classes(
 def _outcomes(pair: LabelPair, class_of: I8, number: int | None) -> Map:
     """Classify each pixel by whether the maps have the same object there, uint8 (H, W).
 
-    It is MATCHED_PIXEL for the same object, OTHER_PIXEL for different ones, FALSE_PIXEL if only
-    `pred` has one, MISSED_PIXEL if only `gt` has one, else 0. Only objects of the class `number`
-    are considered, unless it is None.
+    number: the class whose objects are considered, or None for all classes.
+
+    The result is MATCHED_PIXEL for the same object, OTHER_PIXEL for different objects, FALSE_PIXEL
+    for an object in `pred` only, MISSED_PIXEL for an object in `gt` only, and 0 for no object.
     """
     is_wanted = np.ones(class_of.size, bool) if number is None else class_of == number
     is_wanted = np.append(is_wanted, False)  # the index -1 (no object) takes the last entry
@@ -107,7 +110,7 @@ def _largest_errors(
 ) -> dict[int | None, LargestError]:
     """Find the largest Hausdorff distance of an object in each class, and in all (key None).
 
-    Objects that only one of the maps has are left out, and classes without any other object.
+    Objects that are in only one of the maps are skipped. Classes without other objects are omitted.
     """
     largest: dict[int | None, LargestError] = {}
     pred_rims, gt_rims = (trace(labels, pair.n, "rim") for labels in (pair.pred, pair.gt))

@@ -17,13 +17,13 @@ from bsdsbench.loaders.pairing import natural_sort_key
 from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.ratios import Weights, defined_mean, weighted_mean
 
-OBJECT_COUNTS = ("frame", "objects")  # the counts whose length differs between frames
+OBJECT_COUNTS = ("frame", "objects")  # counts whose length differs between frames
 _RECALLED = 0.5  # recall is the share of frames in which a measure is above this
 _OVER_IMAGES = Setting("contour.mean", "images", "means over frames")
 
 
 def encode_id(image_id: str) -> F8:
-    """Encode an image id of L characters as code points, float64 (L, 1): counts are numbers."""
+    """Encode an image id of L characters as code points, float64 (L, 1), to store it as a count."""
     return np.array([[ord(character)] for character in image_id], np.float64)
 
 
@@ -56,7 +56,7 @@ def follow_objects(stack: Stack) -> Stack:
 
     sequence, position : int64 (N,), index of the frame's sequence, and of the frame in it
     n_frames, n_objects : int64 (N,), number of frames and of objects of the sequence
-    unknown : int64 (N,), a predicted object that no frame of the sequence annotates, or 0
+    unknown : int64 (N,), a predicted object that is annotated in no frame of the sequence, or 0
     tracks : float64 (N, K, M), the measures of the k-th object of the sequence, where K is the
         largest number of objects of a sequence; `absent` if neither map of the frame has the object
 
@@ -89,13 +89,13 @@ def follow_objects(stack: Stack) -> Stack:
 
 
 def check_sequences(ids: Sequence[str], stack: Stack, skip_ends: bool) -> None:
-    """Raise DataError if frames form no sequences, or objects do not fit their sequence.
+    """Raise DataError if frames cannot be grouped into sequences, or predict unknown objects.
 
-    ids: the N image ids. stack: from `follow_objects`. These are errors:
+    ids: the N image ids. stack: from `follow_objects`. The errors are:
 
-    - numbered names outside folders belong to several sequences ("cat_01", "dog_01")
-    - the ids of the ground truth form a different number of sequences
-    - an object is predicted that no frame of its sequence annotates
+    - numbered names without folders have several prefixes, such as "cat_01" and "dog_01"
+    - the image ids and the ids of the ground truth give different numbers of sequences
+    - an object is predicted that is annotated in no frame of its sequence
     - `skip_ends` is True, and a sequence has fewer than three frames
     """
     numbered = [re.fullmatch(r"(.*?)[_.-]?\d+", image_id) for image_id in ids]
@@ -127,18 +127,18 @@ def check_sequences(ids: Sequence[str], stack: Stack, skip_ends: bool) -> None:
 
 
 def sequence_means(stack: Stack, weights: Weights, skip_ends: bool) -> dict[str, F8]:
-    """Compute DAVIS' statistics of each measure over an object's frames, and average over objects.
+    """Compute DAVIS' statistics: over the frames of each object, then averaged over all objects.
 
     stack: from `follow_objects`, with M measures of N frames.
     weights (S, N): how often each frame occurs in each of S data sets.
-    skip_ends: if True, the first and last frame of each sequence are left out.
+    skip_ends: whether to leave out the first and last frame of each sequence.
 
-    Returns a dict of float64 arrays, NaN if no frame is left:
+    Returns a dict of float64 arrays, in which statistics without any frame are NaN:
 
     mean : (S, M), the mean of each measure
     recall : (S, M), the share of frames in which the measure exceeds 0.5
     decay : (S, M), the mean over the first quarter of the frames minus that over the last
-    objects : (S,), the number of objects that have a mean of some measure, never NaN
+    objects : (S,), the number of objects for which at least one mean is defined
     """
     tracks = stack["tracks"]
     nothing = np.zeros((len(weights), 0, tracks.shape[2]))
@@ -173,13 +173,13 @@ def _decay(weights: Weights, values: F8, position: I8, n_frames: int) -> F8:
 
     weights (S, F): how often each of F frames occurs in each of S data sets.
     values (F, objects, M): the measures of each object in each frame.
-    position (F,): the position of each frame in the sequence, from 0 to n_frames - 1.
+    position (F,): the index of each frame in the sequence, from 0 to n_frames - 1.
     n_frames: the number of frames of the sequence, which may be more than F.
 
     Returns float64 (S, objects, M), with NaN where a quarter has no value.
     """
-    # The frames at 0, 1/4, 1/2, 3/4 and 1 of the sequence, halves rounded up. Both quarters at one
-    # of them include its frame
+    # The frames at 0, 1/4, 1/2, 3/4 and 1 of the sequence, halves rounded up. Each of them belongs
+    # to both adjacent quarters
     quarters = (np.linspace(1, n_frames, 5) + 0.5).astype(int) - 1
     is_first, is_last = position <= quarters[1], position >= quarters[3]
     first_mean = weighted_mean(weights, np.where(is_first[:, None, None], values, np.nan))
