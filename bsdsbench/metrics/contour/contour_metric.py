@@ -362,7 +362,7 @@ class ContourMetric(LabelMetric[ContourOptions]):
     def check_set(
         self, ids: Sequence[str], stack: Stack, opt: ContourOptions
     ) -> list[InputWarning]:
-        """If means are over sequences, run `check_sequences`, which may raise DataError."""
+        """Check the sequences by `check_sequences` if means are over them; return no warnings."""
         if opt.mean == "sequences":
             sequences.check_sequences(ids, sequences.follow_objects(stack), opt.skip_ends)
         return []
