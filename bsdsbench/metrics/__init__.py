@@ -1,7 +1,7 @@
-"""One module per metric: one image to counts, counts to scores.
+"""The metrics, one module each: images are reduced to counts, and counts to scores.
 
-`Column` and `Metric` are all that a metric of another package imports; the functions measure two
-arrays without a run.
+A metric in another package needs only `Column` and `Metric`. The functions exported here compare
+two arrays directly, without a run.
 """
 
 from typing import TYPE_CHECKING
@@ -34,7 +34,7 @@ _NAMES = {
     "structures": ("betti_numbers",),
     "superpixel": ("explained_variation", "recall_radius"),
 }
-# When first used: names of metrics are read without numpy
+# Imported on first use, so that metric names can be listed without importing numpy
 _places = {name: f"metrics.{module}" for module, names in _NAMES.items() for name in names}
 __all__ = ["Column", "Metric", *sorted(_places.keys() - {"Column", "Metric"})]
 if not TYPE_CHECKING:  # it would give every name the type Any

@@ -1,11 +1,11 @@
 """Calibration of soft maps: are 70 % of the pixels with the value 0.7 marked?
 
-Definition. Pixels are sorted into bins by their value p. The gap of a bin is the difference between
-its mean p and the share of its pixels that the annotators marked. ECE is the mean of the gaps
-weighted by the pixels of the bins, ACE their unweighted mean, MCE the largest gap.
+Definition. Pixels are binned by their predicted value p. The gap of a bin is the absolute
+difference between its mean p and the fraction of its pixels that are annotated as positive. ECE is
+the mean gap weighted by the number of pixels per bin, ACE the unweighted mean, MCE the largest gap.
 
-Conventions. Each annotator counts as a copy of the image. Void pixels are in no bin, and a bin
-without pixels has no gap. ECE, ACE and MCE use the pixels of all images together; `*_mean` are
+Conventions. Each annotator counts as a copy of the image. Void pixels are excluded, and bins
+without pixels are ignored. ECE, ACE and MCE use the pixels of all images together; `*_mean` are
 means over images.
 
 Source. Guo, Pleiss, Sun and Weinberger, "On calibration of modern neural networks", ICML 2017;
@@ -30,12 +30,12 @@ from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.ratios import Weights, defined_mean, defined_ratio, weighted_sum
 from bsdsbench.transforms.maps import prepare, unit
 
-_FLOAT32 = 1e-6  # relative error, somewhat above that of 0.7 or 1 - 0.3 computed in float32
+_FLOAT32 = 1e-6  # relative error, slightly above that of 0.7 or 1 - 0.3 computed in float32
 
 
 @frozen
 class CalibrationOptions:
-    """The bins of the calibration error, and the pixels that are sorted into them."""
+    """The bins of the calibration errors, and the void pixels to exclude."""
 
     bins: int = option(
         15,
@@ -54,15 +54,15 @@ class CalibrationOptions:
 
 
 def _find_bins(values: F8, dtype: np.dtype[Any], bins: int, closed: str) -> I8:
-    """Return which of the `bins` of equal width from 0 to 1 holds each value in [0, 1].
+    """Return the index of the bin of each value in [0, 1], for `bins` bins of equal width.
 
-    dtype: dtype of the map that the values come from. A value that differs from the edge of a bin
-        by no more than the rounding error of this dtype counts as being on the edge.
-    closed: the option of this name, which decides about values on the edge of two bins.
+    dtype: dtype of the map that the values come from. A value within the rounding error of this
+        dtype from a bin edge counts as being on the edge.
+    closed: if "left", a value on an edge is in the upper bin; if "right", in the lower bin.
     """
     error = _FLOAT32 if dtype == np.float32 else RELATIVE_TOLERANCE
     edges = np.arange(1, bins) / bins
-    if closed == "left":  # lower the edges, so that values just below them count as on them
+    if closed == "left":  # lower the edges, so that values just below an edge count as on it
         lowered = edges / with_tolerance(1, error)
         return np.searchsorted(lowered, values, "right")
     raised = with_tolerance(edges, error)
@@ -72,8 +72,8 @@ def _find_bins(values: F8, dtype: np.dtype[Any], bins: int, closed: str) -> I8:
 class CalibrationMetric(ValuesMetric[CalibrationOptions]):
     """Calibration errors of soft maps against one or several annotators: ECE, ACE, MCE.
 
-    For each bin, `reliability` holds the mean `value` of its pixels, the share of them that is
-    `marked`, and the share of all `pixels` that falls into the bin.
+    `reliability` has three entries for each bin: `value`, the mean predicted value of its pixels;
+    `marked`, the fraction of them annotated as positive; `pixels`, its fraction of all pixels.
     """
 
     name, title, reads, options = "calibration", "Calibration", "soft", CalibrationOptions
@@ -96,8 +96,8 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
     ) -> Arrays:
         """Count the pixels of one image in each of B bins, once for each annotator.
 
-        Returns `pixels`, the number of pixels, and `marked`, the number of those that the annotator
-        marked, both int64 (B,); and `value` float64 (B,), the sum of the pixels' values in the map.
+        Returns `pixels`, the number of pixels, and `marked`, the number of those annotated as
+        positive, both int64 (B,); and `value` float64 (B,), the sum of the predicted values.
         """
         masks, valid = annotated_masks(gt), gt.parts.get("valid")
         soft = prepare(pred.soft, protocol, valid)
@@ -114,7 +114,7 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CalibrationOptions
     ) -> DrawnSteps:
-        """Classify the pixels at each edge between two bins, or at 0.5 if there is a single bin."""
+        """Classify the pixels with each inner bin edge as threshold, or 0.5 if there is one bin."""
         valid, bins = gt.parts.get("valid"), max(opt.bins, 2)
         soft = prepare(pred.soft, protocol, valid)
         n_reached = _find_bins(unit(soft), soft.dtype, bins, opt.closed)
@@ -123,7 +123,7 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
     def values(self, counts: Stack, opt: CalibrationOptions) -> dict[str, F8]:
         """Compute ECE, ACE and MCE, (N,), from the counts (N, B); NaN for images without pixels.
 
-        Each has two keys: `ece` for the column of summed counts, `ece_mean` for that of means.
+        Each has two keys: `ece` for the column computed from summed counts, `ece_mean` for means.
         """
         n_pixels = counts["pixels"]
         difference = np.abs(counts["value"] - counts["marked"])
@@ -136,7 +136,7 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: CalibrationOptions
     ) -> ScoreTree:
-        """Compute the calibration errors (S,), and the `reliability` of B bins in arrays (S, B)."""
+        """Compute the calibration errors (S,), and `reliability`, arrays (S, B) for B bins."""
         n = weighted_sum(weights, stack["pixels"])
         reliability = {
             "value": defined_ratio(weighted_sum(weights, stack["value"]), n),

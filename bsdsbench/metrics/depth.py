@@ -1,20 +1,20 @@
-"""Depth boundaries: do the steps of a predicted depth map lie where the true steps lie?
+"""Depth boundaries: do the depth discontinuities of a prediction lie where the true ones lie?
 
-Definition. The option `measures` selects some of these.
+Definition. The option `measures` selects any of these.
 
 - "si", scale-invariant boundary F1: two neighbouring pixels form an edge in one of four directions
-  if their inverse depths differ by more than a ratio. An edge is right if the other map has it at
-  the same pair of pixels.
+  if the ratio of their inverse depths exceeds a threshold ("ratio"). An edge is correct if the
+  other map has the same edge at the same pair of pixels.
 - "matte": the recall of a matte's outline by the predicted edges. In each run of edges along a row
-  (column) only the largest is kept; "si" keeps all of them, so do not compare the two.
-- "dbe", depth boundary error in pixels: the distance of predicted Canny edges from true ones
+  or column only the strongest is kept; "si" keeps all, so the two recalls are not comparable.
+- "dbe", depth boundary error in pixels: the mean distance of predicted Canny edges from true edges
   (accuracy), and of true edges from predicted ones (completeness).
 - "edges": soft edges of the predicted depth, matched one to one with the true edges as in
   `boundary`.
 
-Conventions. Columns are means over images and over the ratios, weighted by the ratio (`*_plain`:
-not weighted); `*_pooled` are computed from sums over the images. Depths below 1e-6 are taken as
-1e-6; a NaN makes no edge. The options cover the choices in which programs differ.
+Conventions. Columns are means over images, and over the ratios weighted by the ratio (`*_plain`:
+not weighted); `*_pooled` are computed from sums over the images. Depths below 1e-6 are set to 1e-6.
+NaN pixels form no edge. The options cover the choices on which published programs differ.
 
 Source. Bochkovskii et al., Depth Pro, ICLR 2025, boundary_metrics.py ("si", "matte"); Koch et al.,
 iBims-1, ECCV workshops 2018, and SharpDepth ("dbe"); Talker et al., Mind the Edge, CVPR 2024,
@@ -57,21 +57,21 @@ from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.curve import curve_scores
 from bsdsbench.scores.ratios import Weights, defined_mean, defined_ratio, f_measure, ratio
 
-_RATIOS = np.linspace(1.05, 1.25, 10)  # of si and matte
-RADIUS = 10.0  # pixels, at which distances of DBE are truncated
-# `symptoms` reports a map if more than this share of its pixels has no depth, if the correlation
+_RATIOS = np.linspace(1.05, 1.25, 10)  # thresholds of si and matte
+RADIUS = 10.0  # distance in pixels at which DBE is truncated
+# `symptoms` reports a map if more than this fraction of its pixels has no depth, if its correlation
 # with the true depth is below this, or if the scales differ by more than this factor
 _UNKNOWN_SHARE, _INVERSE_CORRELATION, _OTHER_SCALE = 0.01, -0.3, 20
 
 
 class DbeParts(NamedTuple):
-    """Sums of distances between edges in pixels, and how many distances were summed.
+    """Sums of edge distances in pixels, and the number of distances in each sum.
 
-    The two errors of DBE are the means sums[0] / n[0] (accuracy) and sums[1] / n[1] (completeness).
+    The two errors of DBE are sums[0] / n[0] (accuracy) and sums[1] / n[1] (completeness).
     """
 
-    sums: F8  # (2,): sums of distances for accuracy and for completeness
-    n: I8  # (3,): numbers of distances in these two sums, and of ground-truth edge pixels
+    sums: F8  # (2,): [accuracy, completeness]
+    n: I8  # (3,): [distances in sums[0], distances in sums[1], ground-truth edge pixels]
 
 
 def dbe_parts(pred: Bool, gt: Bool, valid: Bool, opt: DepthOptions) -> DbeParts:
@@ -80,9 +80,9 @@ def dbe_parts(pred: Bool, gt: Bool, valid: Bool, opt: DepthOptions) -> DbeParts:
     Accuracy uses the distance from each predicted edge pixel to the nearest ground-truth edge
     pixel, and ignores distances of RADIUS or more. Completeness depends on `opt.dbe`:
 
-    - "ibims": the distances from the edge pixels of each map to the nearest edge pixel of the other
-      map, capped at RADIUS
-    - "sharpdepth": the distances from each ground-truth edge pixel to the nearest predicted one,
+    - "ibims": distances in both directions, from each edge pixel of one map to the nearest edge
+      pixel of the other, capped at RADIUS
+    - "sharpdepth": distances from each ground-truth edge pixel to the nearest predicted one,
       capped at the image diagonal
 
     Parameters
@@ -90,20 +90,20 @@ def dbe_parts(pred: Bool, gt: Bool, valid: Bool, opt: DepthOptions) -> DbeParts:
     pred, gt : array
         bool (H, W), the predicted and the ground-truth edges.
     valid : array
-        bool (H, W). Edge pixels outside `valid` are removed from both maps. With `opt.strict` they
-        stay, but accuracy ignores the predicted ones, and completeness in "ibims" counts each of
-        them as distance 0.
+        bool (H, W). Edge pixels where it is False are removed from both maps. With `opt.strict`,
+        they are kept; of these, predicted ones are ignored by accuracy, and count as distance 0 in
+        the completeness of "ibims".
     opt : DepthOptions
         Its fields `dbe` and `strict` are used.
 
     Returns
     -------
     DbeParts
-        The sums and the numbers of the distances, of which the two errors are the means.
+        The sums and the numbers of distances.
     """
     if not opt.strict:
         pred, gt = pred & valid, gt & valid
-    # From each predicted edge pixel to the nearest ground-truth edge pixel, and the other way round
+    # Distances from each edge pixel of one map to the nearest edge pixel of the other
     to_gt, to_pred = pixel_distances(pred, gt), pixel_distances(gt, pred)
     is_valid = valid[pred]
     is_near = (to_gt < RADIUS) & is_valid
@@ -117,15 +117,14 @@ def dbe_parts(pred: Bool, gt: Bool, valid: Bool, opt: DepthOptions) -> DbeParts:
 
 
 def log_steps(depth: F8) -> F8:
-    """Compute soft edges of a depth map: how much the log depth differs between neighbours.
+    """Compute the soft edges of a depth map: the log depth difference between neighbours.
 
-    Each pixel is compared with its right and with its lower neighbour.
+    Each pixel is compared with its right and its lower neighbour.
 
     Parameters
     ----------
     depth : array
-        float64 (H, W). Depths below 1e-6 count as 1e-6. The difference between a depth and NaN
-        counts as 0.
+        float64 (H, W). Depths below 1e-6 are set to 1e-6. A difference from NaN counts as 0.
 
     Returns
     -------
@@ -146,12 +145,12 @@ def log_steps(depth: F8) -> F8:
 
 
 def _mean_share(pairs: Map, column: int, strict: bool) -> F8:
-    """Compute the share of one map's edges that the other map has too, at each of R ratios.
+    """Compute the fraction of one map's edges that the other map has too, (..., R) for R ratios.
 
-    pairs (..., R, 4, columns): numbers of edges at each ratio in each of four directions, over
-        which the shares are averaged. Column 0 counts the edges that both maps have.
-    column: index of the column that counts all edges of the one map.
-    strict: if True, a direction without edges has the share 0. If False, it is left out, and the
+    pairs (..., R, 4, columns): numbers of edges at each ratio in each of four directions. Column 0
+        counts the edges that both maps have. Fractions are averaged over directions.
+    column: index of the column that counts all edges of the map.
+    strict: if True, a direction without edges has the fraction 0. If False, it is excluded; the
         mean is NaN if no direction has edges.
     """
     in_both, in_map = pairs[..., 0], pairs[..., column]
@@ -161,10 +160,10 @@ def _mean_share(pairs: Map, column: int, strict: bool) -> F8:
 
 
 def _shares_at_ratios(counts: Stack, strict: bool) -> dict[str, F8]:
-    """Compute the measures "si" and "matte" at each of R ratios, if `counts` has them.
+    """Compute the measures of "si" and "matte" at each of R ratios, if `counts` has them.
 
-    Returns the key of each measure, such as "si_recall" -> (N, R) for N images, NaN where it is
-    undefined. `strict` is the option of this name.
+    Returns measure, such as "si_recall" -> (N, R) for N images, with NaN for undefined values.
+    `strict` is the option of this name.
     """
     shares: dict[str, F8] = {}
     if "si" in counts:
@@ -180,10 +179,10 @@ def _shares_at_ratios(counts: Stack, strict: bool) -> dict[str, F8]:
 
 
 def _dbe_errors(counts: Stack) -> dict[str, F8]:
-    """Compute the two depth boundary errors of N images in pixels, (N,), from their `DbeParts`.
+    """Compute both depth boundary errors of N images in pixels, (N,), from their `DbeParts`.
 
-    An error is the mean of the distances that were summed. It is RADIUS if no predicted edge lies
-    within RADIUS of a ground-truth edge, and NaN if there are no ground-truth edges.
+    Both errors are RADIUS if no predicted edge pixel is within RADIUS of a ground-truth edge, and
+    NaN if there are no ground-truth edges.
     """
     n_distances = counts["dbe_n"].T  # (3, N)
     is_none_near, has_true_edges = n_distances[0] == 0, n_distances[2] > 0
@@ -207,7 +206,7 @@ _ERRORS = (
 
 
 def _other_means(columns: Sequence[Column], key: str, words: str, pooled: bool) -> Iterator[Column]:
-    """Yield the columns of another mean of each measure, which tables do not show."""
+    """Yield a column, hidden in tables, for another mean of each measure (key: MEASURE_`key`)."""
     for c in columns:
         name, title = f"{c.key}_{key}", f"{c.heading}{words}"
         yield Column(name, title, lower=c.lower, shown="never", quantity=c.key, pooled=pooled)
@@ -243,15 +242,15 @@ class DepthMetric(ValuesMetric[DepthOptions]):
         opt: DepthOptions,
         counter: Counter = boundary_counts,
     ) -> Arrays:
-        """Count the edges of one image for those measures that `opt.measures` names, at R ratios.
+        """Count the edges of one image for the measures in `opt.measures`, at R ratios.
 
         si : int64 (R, 4, 3), pairs of neighbours whose inverse depths differ by more than the ratio
             in both maps, the prediction, and the ground truth. Axis 1 is the position of the nearer
             pixel in the pair (left, top, right, bottom).
-        matte : int64 (R, 4, 2), edges of the matte that a predicted edge hits, and all of them
+        matte : int64 (R, 4, 2), matte edges that coincide with a predicted edge, and all of them.
+            Axis 1 is the position of the pixel inside the matte.
         dbe_sum, dbe_n : float64 (2,) and int64 (3,), the fields of `DbeParts`
-        thresholds, matches : float64 (T,) and int64 (T, 4), the counts of `counter` for the measure
-            "edges", at T thresholds
+        thresholds, matches : float64 (T,) and int64 (T, 4), the counts of `counter` for "edges"
         """
         counts: dict[str, Any] = {}
         with name_file_in_errors(pred, gt):
@@ -271,7 +270,7 @@ class DepthMetric(ValuesMetric[DepthOptions]):
                 else:
                     gt_edges = np.logical_or.reduce(maps.true_edges(opt))
                 counts["dbe_sum"], counts["dbe_n"] = dbe_parts(edges, gt_edges, maps.valid, opt)
-            if opt.matches_edges:  # of valid pixels alone
+            if opt.matches_edges:  # only valid pixels
                 if opt.pred_edges == "canny":
                     soft = canny_edges(maps.raw_pred, opt.dbe).astype(np.float64)
                 else:
@@ -286,19 +285,19 @@ class DepthMetric(ValuesMetric[DepthOptions]):
         """Compute the measures of N images, (N,) each; undefined values are NaN.
 
         si_f1, si_precision, si_recall, matte_recall : means over the ratios, weighted by the ratio.
-            F is NaN if there are no ground-truth edges, or 0 if `opt.strict` is set.
+            Without ground-truth edges, F is NaN, or 0 if `opt.strict` is True.
         si_f1_plain, si_f1@1_05 and so on : means with equal weights; values at a single ratio
-        dbe_accuracy, dbe_completeness : the errors of `_dbe_errors`
-        si_f1_pooled and so on : copies, under the names of the columns that come from sums
+        dbe_accuracy, dbe_completeness : see `_dbe_errors`
+        si_f1_pooled and so on : the same values, for the columns computed from summed counts
         """
         values = dict[str, F8]()
         for key, shares in _shares_at_ratios(counts, opt.strict).items():
-            weights = np.where(np.isnan(shares), 0.0, _RATIOS)  # undefined shares have no weight
+            weights = np.where(np.isnan(shares), 0.0, _RATIOS)  # undefined values have no weight
             total = (np.nan_to_num(shares) * weights).sum(axis=-1)
             values[key] = defined_ratio(total, weights.sum(axis=-1))
             values[f"{key}_plain"] = defined_mean(shares)
             for k, limit in enumerate(_RATIOS):
-                # Keys have "_" for the decimal point: si_f1@1_05 is the value at the ratio 1.05
+                # Keys have "_" instead of the decimal point: si_f1@1_05 is the value at ratio 1.05
                 digits = f"{limit:.4f}".rstrip("0").rstrip(".").replace(".", "_")
                 values[f"{key}@{digits}"] = shares[..., k]
         if "dbe_n" in counts:
@@ -309,7 +308,7 @@ class DepthMetric(ValuesMetric[DepthOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: DepthOptions
     ) -> ScoreTree:
-        """Compute the scores of all measures and, if edges are matched, of their curve."""
+        """Compute the scores of all measures and, if edges are matched, the PR curve scores."""
         scores = dict(super().scores(stack, weights, protocol, opt))
         if opt.matches_edges:
             scores |= curve_scores(stack["thresholds"], stack["matches"], weights, protocol)
@@ -318,7 +317,7 @@ class DepthMetric(ValuesMetric[DepthOptions]):
     def symptoms(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: DepthOptions
     ) -> Symptoms:
-        """Yield (code, problem, fix) for each sign that the options do not suit the maps.
+        """Yield (code, problem, fix) for each sign that the options do not fit the maps.
 
         - "unknown": over 1 % of the image's pixels are evaluated but have no predicted depth
         - "inverse": the log depths of the two maps have a correlation below -0.3

@@ -1,4 +1,4 @@
-"""Depth maps of an image, converted, cropped and aligned as the options of `depth` say."""
+"""Preparation of an image's depth maps by the options of `depth`: convert, crop and align."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from bsdsbench.loaders.reading import binarise
 from bsdsbench.protocol.fields import POSITIVE, accepting, is_int, one_of, option, some_of
 
 _MEASURES = ("si", "matte", "dbe", "edges")
-NEAREST = 1e-6  # depths below this are taken as this
-SIGMA = 2**0.5  # of the Gaussian in Canny's detector, in pixels
-# The low and the high threshold of Canny's detector in the two forms of DBE
+NEAREST = 1e-6  # smaller depths are set to this
+SIGMA = 2**0.5  # of the Gaussian of the Canny detector, in pixels
+# (low, high) thresholds of the Canny detector in the two published implementations of DBE
 CANNY = {"ibims": (0.15, 0.3), "sharpdepth": (0.1, 0.2)}
 
 
 def _is_crop(value: tuple[Any, ...]) -> bool:
-    """Return True for (), and for (first row, end row, first column, end column) with pixels."""
+    """Return True for (), or for a nonempty (first row, end row, first column, end column)."""
     if value == ():
         return True
     if len(value) != 4 or not all(is_int(n) and n >= 0 for n in value):
@@ -32,7 +32,7 @@ def _is_crop(value: tuple[Any, ...]) -> bool:
 
 @frozen
 class DepthOptions:
-    """The content of the files, the measures, and the rules in which programs differ."""
+    """The content of the files, the measures, and the rules on which published programs differ."""
 
     measures: tuple[str, ...] = option(
         ("si",),
@@ -115,50 +115,50 @@ class DepthOptions:
 
     @property
     def matches_edges(self) -> bool:
-        """True if depth edges are matched one to one."""
+        """True if the measure "edges" is computed: depth edges are matched one to one."""
         return "edges" in self.measures
 
 
 class DepthMaps(NamedTuple):
     """The maps of one image after conversion to depth, cropping and alignment, each (H, W)."""
 
-    pred: F8
-    raw_pred: F8  # `pred` as Canny sees it: NaN where the stored value was 0 or not finite
-    gt: F8 | None  # the ground-truth depth, or None if there is none
-    raw_gt: F8 | None  # `gt` as Canny sees it: also NaN at invalid pixels, unless invalid="none"
-    valid: Bool  # the pixels that are evaluated
+    pred: F8  # predicted depth
+    raw_pred: F8  # input of Canny: `pred` with NaN where the stored value was 0 or not finite
+    gt: F8 | None  # ground-truth depth; None if there is none
+    raw_gt: F8 | None  # the same for `gt`, also NaN at invalid pixels unless invalid="none"
+    valid: Bool  # True for the pixels that are evaluated
     edges: tuple[Bool, ...]  # annotated edges, one map per annotator; () if there are none
-    matte: Bool | None  # the annotated object, or None if there is none
+    matte: Bool | None  # mask of the annotated object; None if there is none
 
     def true_edges(self, opt: DepthOptions) -> tuple[Bool, ...]:
-        """Return the edges of each annotator, or those of the true depth if `gt_edges` is "canny".
+        """Return each annotator's edges, or if `gt_edges` is "canny", the Canny edges of `raw_gt`.
 
-        Raises DataError if the ground truth lacks the edges or the depth.
+        Raises DataError if the ground truth lacks what is needed.
         """
         if opt.gt_edges == "canny":
             return (canny_edges(require(self.raw_gt, "depth"), opt.dbe),)
         return require(self.edges or None, "edges")
 
 
-_Annotation = TypeVar("_Annotation")  # the type of an image's depth, edges or matte
+_Annotation = TypeVar("_Annotation")  # type of an image's depth, edges or matte
 
 
 def require(annotation: _Annotation | None, what: str) -> _Annotation:
-    """Return an annotation that a measure needs, `what`, or raise DataError if it is None."""
+    """Return `annotation`, or raise DataError if it is None; `what` is its name in the message."""
     if annotation is None:
         raise DataError(f"ground truth: no {what}, expected {what} for these depth.measures")
     return annotation
 
 
 def prepare_depth_maps(pred: Map, gt: GroundTruth, opt: DepthOptions) -> DepthMaps:
-    """Crop the depth maps (H, W) of one image, convert them to depth and align them.
+    """Crop the maps (H, W) of one image, convert them to depth and align the prediction.
 
     The depth of a pixel is known if its value is finite and above 0. `opt.invalid` decides which
     pixels are evaluated (`DepthMaps.valid`):
 
-    - "truth": the pixels that `gt.valid` does not mask out and whose ground-truth depth is known.
-      If the ground truth has no depth map, the mask alone decides.
-    - "both": those of the pixels above whose predicted depth is known as well
+    - "truth": pixels that are True in `gt.valid` and whose ground-truth depth is known. Without a
+      ground-truth depth map, only `gt.valid` is used; without either, all pixels are evaluated.
+    - "both": as "truth", and the predicted depth must also be known
     - "none": all pixels
 
     Raises ShapeError if the sizes differ, and DataError if the crop exceeds the image or if there
@@ -173,7 +173,7 @@ def prepare_depth_maps(pred: Map, gt: GroundTruth, opt: DepthOptions) -> DepthMa
     edges = tuple(np.asarray(drawn[window]) != 0 for drawn in gt.boundaries)
     matte = gt.parts["mask"][window] if "mask" in gt.parts else None
     gt_values = gt.parts["depth"][window] if "depth" in gt.parts else None
-    if gt_values is not None:  # a file of one map is read as depth, even if it holds something else
+    if gt_values is not None:  # a file of one map is read as depth, even if it holds edges or matte
         if opt.gt_holds == "edges" and not edges:
             cut = 127 / 255 if gt_values.dtype == np.uint8 else 0
             edges, gt_values = (binarise(gt_values, cut, "edges"),), None
@@ -201,11 +201,11 @@ def prepare_depth_maps(pred: Map, gt: GroundTruth, opt: DepthOptions) -> DepthMa
 
 
 class _Depth(NamedTuple):
-    """The depths of a map, and two masks that describe the stored values, each (H, W)."""
+    """A depth map, and two masks that describe the stored values, each (H, W)."""
 
     depth: F8
-    is_number: Bool  # the value is finite and not 0
-    is_known: Bool  # the value is finite and above 0
+    is_number: Bool  # True if the stored value is finite and not 0
+    is_known: Bool  # True if the stored value is finite and above 0
 
 
 def _to_depth(values: Map, holds: str, scale: float) -> _Depth:
@@ -219,10 +219,10 @@ def _to_depth(values: Map, holds: str, scale: float) -> _Depth:
 def _align(depth: F8, true: F8, known: Bool, align: str) -> F8:
     """Fit a predicted depth map to the ground-truth depth `true` by least squares.
 
-    The fit is computed from the pixels in `known` and applied to all; without any, nothing changes.
-    The option `align` selects the model: factor * depth ("scale"), or factor * depth + shift
-    ("scale-shift", without the shift if the prediction is constant). The models that begin with
-    "disparity-" are fitted to 1 / depth.
+    The fit uses the pixels where `known` is True, and is applied to all pixels. If there are none,
+    or `align` is "none", `depth` is returned unchanged. The model is factor * depth ("scale") or
+    factor * depth + shift ("scale-shift"; a constant prediction gets no shift). Models called
+    "disparity-..." are fitted to 1 / depth.
     """
     if align == "none" or not known.any():
         return depth
@@ -241,15 +241,15 @@ def _align(depth: F8, true: F8, known: Bool, align: str) -> F8:
 
 
 def inverse(depth: F8) -> F8:
-    """Return 1 / depth, float64 in C order. Depths below 1e-6 are taken as 1e-6; NaN stays NaN."""
+    """Return 1 / depth, float64 in C order. Depths below 1e-6 are set to 1e-6; NaN stays NaN."""
     return np.ascontiguousarray(1 / np.maximum(depth, NEAREST))
 
 
 def canny_edges(depth: F8, form: str) -> Bool:
-    """Detect edges in a depth map (H, W) with Canny's detector, as the depth boundary error does.
+    """Detect edges in a depth map (H, W) with the Canny settings of the depth boundary error.
 
-    `form` is the option `dbe`: "ibims" detects the edges of the depth, "sharpdepth" those of the
-    depth and of 1 / depth, with lower thresholds. Pixels with NaN make no edge.
+    `form` selects the published implementation: "ibims" uses the edges of the depth, "sharpdepth"
+    the union of the edges of depth and 1 / depth, with lower thresholds. NaN pixels form no edge.
     """
     from skimage.feature import canny
 
@@ -263,7 +263,7 @@ def canny_edges(depth: F8, form: str) -> Bool:
 
 
 def _stretch(values: F8) -> F8:
-    """Stretch the finite values of a map (H, W) to 0 .. 1, and set all others to NaN.
+    """Rescale the finite values of a map (H, W) to 0 .. 1, and set all others to NaN.
 
     A map with fewer than two distinct finite values becomes NaN everywhere.
     """

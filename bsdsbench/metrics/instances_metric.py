@@ -1,13 +1,13 @@
 """Objects that touch: is each nucleus, cell or lesion found, and only once?
 
-Definition. Every score comes from the table of overlaps of the objects. The aggregated Jaccard
-index (AJI) and AJI+ divide the intersections of pairs of objects, summed, by the sum of their
-unions and the pixels of unpaired objects (see `_jaccard_sums` for the pairs). Precision,
-recall and F count the objects that overlap by a rule (option `overlap`). Sorted AP is the area
+Definition. All scores are computed from the pixel overlaps of annotated and predicted objects. The
+aggregated Jaccard index (AJI) and AJI+ are the summed intersections of paired objects, divided by
+their summed unions plus the areas of unpaired objects (see `_jaccard_sums` for the pairs).
+Precision, recall and F count objects that match by a rule (option `overlap`). Sorted AP is the area
 under TP / (TP + FP + FN) as the required IoU grows from 0 to 1.
 
-Conventions. A map has a number for each object, and 0 elsewhere. Void pixels are removed from both
-maps, and with them objects that lie on void only.
+Conventions. Each object in a map has its own number; 0 is background. Void pixels are removed from
+both maps, which also removes objects that consist only of void pixels.
 
 Source. Kumar et al., TMI 2017 (AJI); Graham et al., HoVer-Net, MedIA 2019 (AJI+); Chen et al.,
 SortedAP, 2023 (arXiv 2309.04887); cellpose.
@@ -56,14 +56,14 @@ from bsdsbench.scores.counts import Counts, Stack
 from bsdsbench.scores.ratios import Weights, defined_f, defined_ratio, weighted_sum
 
 NONE = "no object in any image"
-_CELLPOSE_IOU = 0.5  # from which the assignment of cellpose prefers a pair to all others
+_CELLPOSE_IOU = 0.5  # cellpose maximises the number of pairs with at least this IoU
 _FOUND = {"iou": "found with", "one-to-one": "pairs with"}
 JACCARD = ("aji", "aji_plus", "aji_union")
 
 
 @frozen
 class InstancesOptions(MapContents):
-    """Options that say what an object is, and when it counts as found."""
+    """The definition of an object, and of when it counts as found."""
 
     components: int | None = COMPONENTS
     overlap: str = option(
@@ -108,7 +108,7 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None
     ----------
     pred, gt : array_like
         Label maps (H, W) of integers, in which each pixel holds the number of its object; 0 or less
-        means no object. If `opt.components` is set, the maps are masks instead, whose connected
+        means no object. If `opt.components` is 4 or 8, the maps are masks, whose connected
         components are the objects.
     opt : InstancesOptions or None
         Defines what an object is, and when it counts as found; None means the defaults.
@@ -118,8 +118,8 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None
     Counts
         With these arrays:
 
-        - `inside`, `joined`, int64 (3,): the intersections and unions of which AJI, AJI+ and the
-          AJI of cellpose, in this order, are the ratios
+        - `inside`, `joined`, int64 (3,): numerators and denominators of AJI, AJI+ and cellpose's
+          AJI, in pixels
         - `objects`, int64 (2, 2): [[annotated objects that were found, all annotated objects],
           [predicted objects that are correct, all predicted objects]]
         - `sorted_ap`, float64 (): the sorted AP, or NaN if neither map has an object
@@ -155,7 +155,7 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None
     is_pair = _pair_by_rule(table, opt)  # rows: annotated objects, columns: predicted objects
     gt_rows = _count_by_size(np.any(is_pair, axis=1), table.gt_pixels, opt.sizes)
     pred_rows = _count_by_size(np.any(is_pair, axis=0), table.pred_pixels, opt.sizes)
-    by_size = np.stack([gt_rows, pred_rows], axis=1)  # a single class if there are no `sizes`
+    by_size = np.stack([gt_rows, pred_rows], axis=1)  # one size class if `sizes` is empty
     sums = _jaccard_sums(table, one_to_one)
     return Counts(
         inside=sums.inside,
@@ -177,17 +177,17 @@ class _OverlapTable(NamedTuple):
 
 
 def _tabulate_overlaps(pred: Map, gt: Map) -> _OverlapTable:
-    """Tabulate the overlaps of the objects in two label maps (H, W); 0 is no object.
+    """Tabulate the pixel overlaps of every annotated (row) with every predicted object (column).
 
-    Rows and columns are in ascending order of the objects' numbers.
+    `pred` and `gt` are label maps (H, W), with 0 for background. Rows and columns ascend by label.
     """
     overlaps = find_overlaps(pred, gt)
-    # Ranks of the objects' numbers; 0 is added so that it has the rank 0 even if it does not occur
+    # Replace labels by ranks. The appended 0 makes sure that label 0 has rank 0
     rows, cols = (
         np.unique(np.append(numbers, 0), return_inverse=True)[1][:-1]
         for numbers in (overlaps.gt, overlaps.pred)
     )
-    table = np.zeros((rows.max() + 1, cols.max() + 1), np.int64)  # row and column 0: no object
+    table = np.zeros((rows.max() + 1, cols.max() + 1), np.int64)  # row and column 0: background
     table[rows, cols] = overlaps.pixels
     shared = table[1:, 1:]
     gt_pixels, pred_pixels = table.sum(axis=1)[1:], table.sum(axis=0)[1:]
@@ -196,19 +196,18 @@ def _tabulate_overlaps(pred: Map, gt: Map) -> _OverlapTable:
 
 
 class _JaccardSums(NamedTuple):
-    """The numbers of pixels of which AJI, AJI+ and the AJI of cellpose are the ratios."""
+    """Numerators and denominators, in pixels, of the three indices in JACCARD."""
 
-    inside: list[np.int64]  # for each index, the sum of the intersections of pairs of objects
-    joined: list[np.int64]  # the sum of their unions, and of the pixels of unpaired objects
+    inside: list[np.int64]  # for each index, the intersections of paired objects, summed
+    joined: list[np.int64]  # the unions of paired objects plus the areas of unpaired ones, summed
 
 
 def _jaccard_sums(table: _OverlapTable, one_to_one: tuple[I8, I8]) -> _JaccardSums:
-    """Sum the intersections and the unions of pairs of objects for each index in JACCARD.
+    """Sum the intersections and the unions of paired objects for each index in JACCARD.
 
-    AJI pairs each annotated object with the predicted object with which it has the largest IoU.
-    AJI+ takes the pairs in `one_to_one`: indices of annotated objects, and of their partners.
-    cellpose makes as many one-to-one pairs with an IoU of at least 0.5 as possible, and counts each
-    pixel of an object once.
+    AJI pairs each annotated object with the predicted object of largest IoU. AJI+ uses the pairs
+    `one_to_one`: (annotated indices, predicted indices). cellpose's AJI maximises the number of
+    one-to-one pairs with an IoU of at least 0.5, and counts each pixel of an object once.
     """
     sums = _JaccardSums([], [])
     largest_iou = one_to_one
@@ -216,12 +215,12 @@ def _jaccard_sums(table: _OverlapTable, one_to_one: tuple[I8, I8]) -> _JaccardSu
         largest_iou = np.arange(len(table.iou)), table.iou.argmax(axis=1)
     for pairs in (largest_iou, one_to_one):
         is_pair = np.zeros(table.iou.shape, bool)
-        is_pair[pairs] = table.shared[pairs] > 0  # partners without a common pixel are no pair
+        is_pair[pairs] = table.shared[pairs] > 0  # objects without a common pixel are unpaired
         unpaired_gt = table.gt_pixels[~is_pair.any(axis=1)].sum()
         unpaired_pred = table.pred_pixels[~is_pair.any(axis=0)].sum()
         sums.inside.append(table.shared[is_pair].sum())
         sums.joined.append(table.union[is_pair].sum() + unpaired_gt + unpaired_pred)
-    # The other terms of the benefit add up to 1/2 at most, so they only decide between equal
+    # The IoU terms add up to at most 1/2, so they only break ties between assignments with equal
     # numbers of pairs with an IoU of at least 0.5
     most_pairs = max(min(table.iou.shape), 1)
     benefit = (table.iou >= _CELLPOSE_IOU) + table.iou / (2 * most_pairs)
@@ -232,11 +231,11 @@ def _jaccard_sums(table: _OverlapTable, one_to_one: tuple[I8, I8]) -> _JaccardSu
 
 
 def _pair_by_rule(table: _OverlapTable, opt: InstancesOptions) -> Bool:
-    """Select the pairs that make an annotated object found and a predicted object correct.
+    """Return the pairs of objects that match by the option `overlap`, bool (G, P).
 
-    Returns bool (G, P). The option `overlap` selects all pairs that share a pixel ("any"), those
-    with an IoU above `opt.iou` ("iou"), or as many of these as possible, such that each object is
-    in one pair only ("one-to-one").
+    - "any": all pairs with a common pixel
+    - "iou": all pairs with an IoU above `opt.iou`
+    - "one-to-one": as many of these pairs as possible, with each object in at most one pair
     """
     if opt.overlap == "any":
         return table.shared > 0
@@ -244,7 +243,7 @@ def _pair_by_rule(table: _OverlapTable, opt: InstancesOptions) -> Bool:
     if opt.overlap == "one-to-one":
         from scipy.sparse import csgraph, csr_array
 
-        row_of_col = csgraph.maximum_bipartite_matching(csr_array(is_pair))  # -1: no partner
+        row_of_col = csgraph.maximum_bipartite_matching(csr_array(is_pair))  # -1: unpaired
         rows = np.arange(len(is_pair))[:, None]
         is_pair &= row_of_col == rows
     return is_pair
@@ -253,9 +252,10 @@ def _pair_by_rule(table: _OverlapTable, opt: InstancesOptions) -> Bool:
 def _sorted_ap(pair_ious: F8, n_objects: int) -> float:
     """Compute sorted AP: the area under TP / (TP + FP + FN) as the required IoU grows from 0 to 1.
 
-    A one-to-one pair is a true positive (TP) up to its own IoU, one of `pair_ious`. Straight lines
-    join the values at these IoUs; the curve is constant before the first, and ends at 0 for IoU 1.
-    Sorted AP is NaN without any objects. `n_objects` counts the objects of both maps.
+    pair_ious: IoU of each one-to-one pair. A pair is a true positive (TP) up to its own IoU.
+    n_objects: number of objects in both maps together. If it is 0, the result is NaN.
+
+    The curve is linear between these IoUs, constant below the smallest, and ends at 0 for IoU 1.
     """
     if not n_objects:
         return np.nan
@@ -263,17 +263,17 @@ def _sorted_ap(pair_ious: F8, n_objects: int) -> float:
     if not ious.size:
         return 0.0
     tp = np.arange(ious.size, 0, -1)  # at each IoU
-    quality = tp / (n_objects - tp)  # a TP is a pair of objects, so TP + FP + FN = n_objects - TP
+    quality = tp / (n_objects - tp)  # a TP is two objects, so TP + FP + FN = n_objects - TP
     heights = np.concatenate([quality[:1], quality, [0.0]])  # at 0, at each IoU, and at 1
     widths = np.diff([0.0, *ious, 1.0])
     return (widths * (heights[1:] + heights[:-1])).sum() / 2  # the trapezoidal rule
 
 
 def _count_by_size(is_matched: Bool, pixels: I8, sizes: Sequence[int]) -> I8:
-    """Count the matched objects and all objects of one map in each of B size classes, (B, 2).
+    """Count the matched objects and all objects of one map in each of B size classes, int64 (B, 2).
 
-    is_matched, pixels (objects,): whether each object is matched, and its number of pixels.
-    sizes (B - 1,): the numbers of pixels at which the second and all later classes begin.
+    is_matched, pixels (objects,): True for matched objects; area of each object in pixels.
+    sizes (B - 1,): ascending lower bounds, in pixels, of the second to last size classes.
     """
     size_class = np.searchsorted(sizes, pixels, side="right")
     n_classes = len(sizes) + 1
@@ -287,7 +287,7 @@ def _assignment() -> Callable[..., tuple[I8, I8]]:
     """Return scipy's `linear_sum_assignment`, if possible without importing scipy.optimize."""
     import scipy
 
-    # Importing scipy.optimize takes as long as compiling the kernels of this metric
+    # Importing all of scipy.optimize would take as long as compiling this metric's kernels
     spec = PathFinder.find_spec("scipy.optimize._lsap", [f"{scipy.__path__[0]}/optimize"])
     if spec is None or spec.loader is None:
         from scipy.optimize import linear_sum_assignment
@@ -303,7 +303,7 @@ def _object_scores(objects: Map) -> dict[str, F8]:
 
     objects (..., 2, 2): [[found, all annotated], [correct, all predicted]] in the last two axes.
 
-    Recall is NaN if nothing is annotated, precision if nothing is predicted, and F if both are.
+    Recall is NaN if nothing is annotated, precision if nothing is predicted, F if both are NaN.
     """
     n_matched, n_all = objects[..., 0], objects[..., 1]  # (..., 2): annotated, predicted
     shares = defined_ratio(n_matched, n_all)
@@ -354,14 +354,14 @@ class InstancesMetric(LabelMetric[InstancesOptions], ValuesMetric[InstancesOptio
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: InstancesOptions
     ) -> DrawnSteps:
-        """Classify the pixels as correct, false or missed, with objects paired by an IoU above 0.5.
+        """Classify each pixel as correct, false or missed, with objects paired by IoU above 0.5.
 
         The option `overlap` has no effect here.
         """
         return draw_regions(pred, gt, opt)
 
     def values(self, counts: Stack, opt: InstancesOptions) -> dict[str, F8]:
-        """Compute the value of each column, (N,), from the counts of N images or from N sums."""
+        """Compute the value of each column, (N,), from N images' counts or N sums over images."""
         indices = defined_ratio(counts["inside"], counts["joined"])  # (N, 3)
         values = _object_scores(counts["objects"])
         for k, name in enumerate(JACCARD):
@@ -371,7 +371,7 @@ class InstancesMetric(LabelMetric[InstancesOptions], ValuesMetric[InstancesOptio
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: InstancesOptions
     ) -> ScoreTree:
-        """Compute the scores, (S,) each. With `opt.sizes`, "by_size" holds those of each size."""
+        """Compute the scores, (S,) each; "by_size" has those of each size class in `opt.sizes`."""
         scores = dict(super().scores(stack, weights, protocol, opt))
         if opt.sizes:
             by_size = _object_scores(weighted_sum(weights, stack["by_size"]))  # (S, B) each

@@ -1,4 +1,4 @@
-"""Label maps: options that say what they hold, and how their values overlap."""
+"""Label maps: options that define their content, and the overlaps of their values."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ from bsdsbench.protocol.fields import (
     whole,
 )
 
-SIDES = ("prediction", "ground truth")  # the first word of an error says which map it is about
-VOID = int(np.iinfo(np.int64).min)  # value in annotated maps of the pixels that are not `valid`
+SIDES = ("prediction", "ground truth")  # error messages begin with one of these
+VOID = int(np.iinfo(np.int64).min)  # value of void pixels (not `GroundTruth.valid`) in gt maps
 
 
 class MapPair(NamedTuple):
@@ -44,27 +44,27 @@ class MapPair(NamedTuple):
 
 
 class Overlaps(NamedTuple):
-    """The n different pairs (value in pred, value in gt) that two maps have at a common pixel.
+    """The n distinct pairs (value in pred, value in gt) that occur at a pixel of two maps.
 
-    The pairs are in the order in which they first occur, row by row.
+    The pairs are in order of first occurrence in the image (raster order).
     """
 
     pred: I8  # (n,), the value in pred of each pair
     gt: I8  # (n,), the value in gt of each pair
     pixels: I8  # (n,), the number of pixels with each pair
-    of_pixel: I4  # (H, W), the index of the pair that each pixel has
+    of_pixel: I4  # (H, W), the index of each pixel's pair
 
 
 def find_overlaps(pred: Map, gt: Map) -> Overlaps:
-    """Find the pairs of values that two maps (H, W) of integers or bool have at a common pixel."""
+    """Count the pixels of each distinct pair of values in two integer or bool maps (H, W)."""
     (pred_of_pair, gt_of_pair, pixels), of_pixel = value_pairs(pred.ravel(), gt.ravel())
     return Overlaps(pred_of_pair, gt_of_pair, pixels, of_pixel.reshape(pred.shape))
 
 
 def void_of(gt: ArrayLike, ignored: Sequence[float] = ()) -> Bool | None:
-    """Return the pixels of an annotated map that are not judged, bool (H, W), or None if all are.
+    """Return the void (not evaluated) pixels of an annotated map, bool (H, W), or None if none are.
 
-    The values of these void pixels are `ignored` and, in maps of int64, VOID.
+    Void pixels have one of the values in `ignored` or, in int64 maps, VOID.
     """
     array = np.asarray(gt)
     void_values = [*ignored, VOID] if array.dtype == np.int64 else [*ignored]
@@ -75,9 +75,9 @@ def void_of(gt: ArrayLike, ignored: Sequence[float] = ()) -> Bool | None:
 
 
 def as_label_map(labels: ArrayLike, what: str = "labels") -> Map:
-    """Check that an array is a label map (H, W) of integers, and return it; bool becomes uint8.
+    """Convert to a label map (H, W) of integers; bool becomes uint8.
 
-    Raises DataError, which begins with `what`, for another type or shape, or no pixels.
+    Raises DataError, beginning with `what`, for another dtype or number of axes, or no pixels.
     """
     array = given_array(labels, what)
     if array.dtype.kind == "b":
@@ -91,7 +91,7 @@ def as_label_map(labels: ArrayLike, what: str = "labels") -> Map:
 
 
 def as_label_maps(pred: ArrayLike, gt: ArrayLike) -> MapPair:
-    """Check two maps by `as_label_map`, and raise ShapeError if their shapes differ."""
+    """Convert two maps with `as_label_map`, and raise ShapeError if their shapes differ."""
     maps = MapPair(as_label_map(pred, SIDES[0]), as_label_map(gt, SIDES[1]))
     same_shape(maps.pred.shape, maps.gt.shape)
     return maps
@@ -99,17 +99,17 @@ def as_label_maps(pred: ArrayLike, gt: ArrayLike) -> MapPair:
 
 @contextmanager
 def name_file_in_errors(pred: Prediction, gt: GroundTruth) -> Iterator[None]:
-    """Name the file of the map in a DataError that is raised inside the `with` block.
+    """Context manager that adds the name of the file to a DataError raised in the `with` block.
 
-    The file name replaces "prediction: " or "ground truth: " at the beginning of the message. A
-    message with another beginning is taken to be about the prediction.
+    The file name replaces "prediction: " or "ground truth: " at the start of the message. An error
+    without such a start is attributed to the prediction. An error that names a file is unchanged.
     """
     try:
         yield
     except DataError as error:
         problem = error.problems[0]
         side, _, message = problem.has.partition(": ")
-        if problem.file or side in (pred.where, gt.where):  # the error names the file already
+        if problem.file or side in (pred.where, gt.where):  # the error already names the file
             raise
         if side not in SIDES:
             message = problem.has
@@ -118,7 +118,7 @@ def name_file_in_errors(pred: Prediction, gt: GroundTruth) -> Iterator[None]:
 
 
 def _unit_words(options: LabelOptions) -> str:
-    """Describe what is compared, for the caption, such as "instances paired by number"."""
+    """Return the caption for what is compared, e.g. "19 classes", "masks" or "instances of ..."."""
     classes = f"{len(options.classes)} classes" if options.classes else ""
     if options.unit == "class":
         return classes or "masks"
@@ -129,7 +129,7 @@ def _unit_words(options: LabelOptions) -> str:
 def _check_divisor(options: LabelOptions, _: object, divisor: int) -> None:
     """Raise ProtocolError if `divisor` (label = class x divisor + number) does not fit the options.
 
-    Instances of classes need a divisor, and `components` are instances without classes or divisor.
+    Instances of classes need a divisor. `components` needs unit "instance", no classes, no divisor.
     """
     if options.components and (options.unit != "instance" or options.classes or divisor):
         expected = 'unit "instance", no classes and no divisor'
@@ -142,7 +142,7 @@ def _check_divisor(options: LabelOptions, _: object, divisor: int) -> None:
 
 
 def _check_things(options: LabelOptions, _: object, named: Sequence[str] | None) -> None:
-    """Raise ProtocolError if a name in `things` is no class, or if no label is ignored."""
+    """Raise ProtocolError if a name in `things` is not a class, or there is no label to ignore."""
     for name in named or ():
         if name not in options.classes or not options.ignored:
             expected = "names of classes, beside a label to ignore"
@@ -162,16 +162,16 @@ COMPONENTS = option(
 
 
 def number_components(mask: Map, neighbours: int, what: str) -> Map:
-    """Number the 4- or 8-connected components of a mask (H, W) from 1; pixels outside it are 0.
+    """Label the 4- or 8-connected components of a mask (H, W) from 1; other pixels are 0.
 
-    A gray mask is binarised at one half. Raises DataError, which begins with `what`, if the map is
-    not a mask.
+    A gray mask is binarised at one half. If the map is not a mask, raise DataError with a message
+    that begins with `what`.
     """
     return number_pieces(binarise(mask, None, what), neighbours, background=0)
 
 
 class MapContents:
-    """What label maps hold, as `LabelOptions` explains; by default, instances without classes."""
+    """Base class of options on what label maps hold (see `LabelOptions`); default: instances."""
 
     classes: tuple[str, ...] = ()
     first: int = 0
@@ -183,7 +183,7 @@ class MapContents:
 
     @property
     def ignored(self) -> tuple[float, ...]:
-        """The labels to ignore."""
+        """The labels to ignore; () if there are none."""
         return listed_values(self.ignore)
 
     @property
@@ -193,13 +193,13 @@ class MapContents:
 
     @property
     def class_names(self) -> tuple[str, ...]:
-        """The classes, or "mask" or "instances" if there are none."""
+        """The class names; without classes, ("mask",) or, for instances, ("instances",)."""
         return self.classes or ("mask" if self.unit == "class" else "instances",)
 
 
 @frozen
 class LabelOptions(MapContents):
-    """Options that say what label maps hold: masks, classes or instances."""
+    """The content of label maps: masks, class labels or instances."""
 
     classes: tuple[str, ...] = option(
         (),
@@ -244,7 +244,7 @@ class LabelOptions(MapContents):
 
 
 def _as_two_steps(value: object) -> tuple[Any, ...]:
-    """Convert one number or two to a pair of floats. The option's check refuses anything else."""
+    """Convert one or two numbers to a pair of floats; other values are left to the validator."""
     given = value if isinstance(value, list | tuple) else [value]
     steps = tuple(float(v) if is_number(v) else v for v in given)
     return steps * 2 if len(steps) == 1 else steps
@@ -263,16 +263,16 @@ SPACING = option(
 
 
 def number_pieces(labels: Map, neighbours: int, background: int | None = None) -> Map:
-    """Number the 4- or 8-connected pieces of pixels with equal labels (H, W) from 1.
+    """Number the 4- or 8-connected components of equal label in a map (H, W) from 1.
 
-    background: a label whose pixels get 0. If it is None, every pixel is in a piece.
+    background: label whose pixels become 0. If None, every pixel is in a component.
     """
-    try:  # `label` calls this for integers, but its import loads scipy.ndimage (0.35 s)
+    try:  # what `skimage.measure.label` calls; importing that loads scipy.ndimage (0.35 s)
         from skimage.measure._ccomp import label_cython as label
     except ImportError:
         from skimage.measure import label
 
-    # `label` needs int64, and a value for the background that is no label
+    # `label` needs int64, and a background value that does not occur as a label
     numbers = labels.astype(np.int64)
     unused = numbers.min(initial=0) - 1
     if background is not None:

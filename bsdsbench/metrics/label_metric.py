@@ -1,7 +1,7 @@
-"""`LabelMetric`, the base of metrics of label maps, and checks of an image's two label maps.
+"""`LabelMetric`, the base class of label map metrics, and sanity checks of an image's label maps.
 
-Maps whose numbers cannot be meant are refused, such as maps of two different numberings, or numbers
-cut to 8 bits. The checks are such that no correct map is refused.
+The checks reject maps that are certainly wrong, such as two maps that number their classes
+differently, or numbers truncated to 8 bits. They never reject a correct map.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ from bsdsbench.metrics.label_maps import (
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import NO_EVIDENCE, Counts, Evidence
 
-# Labels from which on agreement cannot be chance, even if the truth lacks some of those predicted
+# Number of agreeing labels that rules out chance, even if the truth lacks some predicted labels
 _FEW_LABELS = 3
 
 
 MapOptions = TypeVar("MapOptions", bound=MapContents)
-_evolve: Callable[..., Any] = attrs.evolve  # untyped, as MapContents itself is no attrs class
+_evolve: Callable[..., Any] = attrs.evolve  # untyped, because MapContents is not an attrs class
 
 
 class ReadMaps(NamedTuple, Generic[MapOptions]):
-    """Both label maps of an image, and the options that are still to be applied to them."""
+    """Both label maps (H, W) of an image, and the options that remain to be applied to them."""
 
     pred: Map
     gt: Map
@@ -55,45 +55,45 @@ class ReadMaps(NamedTuple, Generic[MapOptions]):
 
 
 def read_maps(pred: Prediction, gt: GroundTruth, opt: MapOptions) -> ReadMaps[MapOptions]:
-    """Return both maps of an image as label maps (H, W) with the same numbering.
+    """Return both maps of an image as label maps (H, W), after checking them.
 
-    The options say what the maps hold. The first of these conditions that holds decides:
+    The options determine the content of the maps, by the first condition that is true:
 
-    - `components` is set: masks, whose connected components are numbered here
-    - `unit` is not "class": numbers of instances
-    - `classes` are named: labels of classes
+    - `components` is 4 or 8: masks, whose connected components are numbered here
+    - `unit` is not "class": instance numbers
+    - `classes` are given: class labels
     - otherwise: masks
 
-    If `gt.valid` excludes pixels, the annotated map is int64, with VOID at these pixels. In the
-    options that are returned, `components` and `ignore` have no effect where they were applied
-    here, or when the files were read.
+    If `gt.valid` excludes pixels, the annotated map is int64 with VOID at these pixels. In the
+    returned options, `components` and `ignore` are reset if they were already applied, here or when
+    the files were read.
 
-    Raises DataError if a map is a stack of several maps, if labels or numbers were cut to fewer
-    bits, or if the two maps number their classes differently.
+    Raises DataError if a map is a stack of several maps, if labels or numbers were truncated to
+    fewer bits, or if the two maps number their classes differently.
     """
     pred_map, gt_map = _stored_maps(pred, gt, opt)
     valid = gt.parts.get("valid")
     if "mask" in gt.parts:
         pred_map = without_void(pred_map, valid)
-        if opt.ignored and not opt.classes:  # the reader has marked these pixels in `valid`
+        if opt.ignored and not opt.classes:  # already excluded from `valid` by the reader
             opt = _evolve(opt, ignore=-1)
-    if opt.components:  # masks, whose components are numbered without the ignored pixels
+    if opt.components:  # masks: number the components, without ignored pixels
         ignored = void_of(gt_map, opt.ignored)
         if ignored is not None:
             valid = ~ignored if valid is None else valid & ~ignored
         pred_map = number_components(without_void(pred_map, valid), opt.components, SIDES[0])
         gt_map = number_components(without_void(gt_map, valid), opt.components, SIDES[1])
         opt = _evolve(opt, components=0, ignore=-1)
-    elif opt.unit != "class":  # numbers of instances
+    elif opt.unit != "class":  # instance numbers
         _refuse_truncated_numbers(pred_map, gt_map, opt.unit)
         _refuse_reused_numbers(pred_map, SIDES[0])
         _refuse_reused_numbers(gt_map, SIDES[1])
-    elif opt.classes:  # labels of classes
+    elif opt.classes:  # class labels
         reject_binary_prediction(pred_map, gt_map, opt.labels, SIDES[0])
         _refuse_truncated_numbers(pred_map, gt_map, opt.unit)
         no_class = {0} if opt.first > 0 else set()
         refuse_other_numbering(pred_map, gt_map, opt.labels, {*opt.ignored, *no_class})
-    if valid is not None:  # int64, as VOID is no value of a smaller type
+    if valid is not None:  # int64, because VOID does not fit a smaller type
         gt_map = np.where(valid, gt_map.astype(np.int64), VOID)
     return ReadMaps(pred_map, gt_map, opt)
 
@@ -101,14 +101,14 @@ def read_maps(pred: Prediction, gt: GroundTruth, opt: MapOptions) -> ReadMaps[Ma
 def _stored_maps(pred: Prediction, gt: GroundTruth, opt: MapContents) -> MapPair:
     """Return the predicted and the annotated map of an image, (H, W) each, as they were read.
 
-    If the ground truth has both a mask and labels, the labels are returned if `opt` names classes,
-    and otherwise the mask. A stack of predicted maps without any object becomes one empty map; any
-    other stack raises DataError. Raises MissingPartError if nothing is annotated.
+    If the ground truth has both a mask and labels, the labels are used if `opt` has classes, and
+    otherwise the mask. An all-zero stack of predicted maps becomes a single empty map. Raises
+    DataError for other stacks (see `_single_map`), and MissingPartError if nothing is annotated.
     """
     names = ["labels", "mask"] if opt.classes else ["mask", "labels"]
-    names.append("class_boundaries")  # a stack, which `_single_map` refuses
+    names.append("class_boundaries")  # a stack, which `_single_map` rejects
     present = [name for name in names if name in gt.parts]
-    gt_map = gt.parts[present[0]] if present else gt.labels  # raises, as there are no labels
+    gt_map = gt.parts[present[0]] if present else gt.labels  # raises MissingPartError
     pred_map = pred.classes
     if pred_map.ndim == 3 and not pred_map.any():
         no_object = -1 if opt.classes or opt.divisor else 0
@@ -118,7 +118,7 @@ def _stored_maps(pred: Prediction, gt: GroundTruth, opt: MapContents) -> MapPair
 
 
 class LabelMetric(Metric[MapOptions]):
-    """A metric that compares two label maps, masks or instance maps; its options say which."""
+    """Base class of metrics that compare two class maps, masks or instance maps (see `options`)."""
 
     reads = "classes"
     default_protocol = "masks"
@@ -127,19 +127,19 @@ class LabelMetric(Metric[MapOptions]):
     counts_of: ClassVar[Callable[..., Counts]]  # (pred, gt, options) -> counts of one image
 
     def fits(self, pred: Prediction, gt: GroundTruth, opt: MapOptions) -> bool:
-        """Return True if the shapes are equal, or for a stack, which `read_maps` refuses."""
+        """Return True if the shapes are equal, or for a stack, which `read_maps` rejects."""
         is_stack = pred.classes.ndim == 3 or "class_boundaries" in gt.parts
         return is_stack or pred.shape == gt.shape
 
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: MapOptions
     ) -> Counts:
-        """Count the label maps of an image with `counts_of`. Errors name the file."""
+        """Compute the counts of one image with `counts_of`. Errors name the file."""
         with name_file_in_errors(pred, gt):
             return self.counts_of(*read_maps(pred, gt, opt))
 
     def files_read(self, opt: MapOptions) -> FilesRead:
-        """Return what the files hold: instances, classes or masks with their void values."""
+        """Return the content of the files: instances, classes, or masks with their void values."""
         if opt.unit != "class" and not opt.components:
             return FilesRead(Kind.OBJECTS if opt.unit == "id" else Kind.INSTANCES)
         if opt.classes:
@@ -147,11 +147,11 @@ class LabelMetric(Metric[MapOptions]):
         return FilesRead(Kind.MASK, opt.ignored)
 
     def label_evidence(self, labels: Map, opt: MapOptions, truth: bool) -> Evidence:
-        """Return what one label map (H, W) reveals about the meaning of the labels in its data set.
+        """Collect evidence from one label map (H, W) on what the labels of its data set mean.
 
-        A map of objects, without a divisor or `components`, reveals if its numbers tell objects
-        apart. An annotated map of classes reveals if it may be a mask of 0 and 255. `truth` is True
-        for annotated maps.
+        For instance maps without a divisor, and with `components` unset: whether each object has
+        its own number. For annotated class maps: whether the map may be a mask of 0 and 255. For
+        other maps: none. `truth` is True for annotated maps.
         """
         if opt.unit != "class" and opt.components is None and not opt.divisor:
             void = opt.ignored if truth else ()
@@ -177,10 +177,10 @@ class LabelMetric(Metric[MapOptions]):
 
 
 def _single_map(maps: Map, shape: tuple[int, ...], what: str) -> Map:
-    """Return a label map (H, W), or the only map of an integer stack (1, H, W).
+    """Return a label map (H, W) as it is, or the only map of an integer stack (1, H, W).
 
-    Raises DataError for any other stack. `shape` (..., rows, columns), that of the map on the other
-    side, tells which axis of the stack holds the classes; `what` names the maps.
+    Raises DataError for any other stack. The message begins with `what`, and suggests argmax along
+    the class axis, which is found by comparison with the other map's `shape` (..., rows, columns).
     """
     if maps.ndim != 3:
         return maps
@@ -203,14 +203,14 @@ def refuse_other_numbering(
     """Raise DataError if the two label maps (H, W) number their classes differently.
 
     labels: the labels of the classes, in order.
-    ignored: annotated labels whose pixels are left out.
+    ignored: ground-truth labels whose pixels are excluded.
 
     Maps of different shapes are accepted, and so are maps in which at least a quarter of the pixels
-    are right. Other maps are refused if converting the prediction by one of `_numberings`
+    are correct. Other maps are rejected if one of the conversions of `_numberings` makes
 
-    - makes over half of the pixels right, and over four times as many as there are now,
-    - and agrees with the ground truth in at least _FEW_LABELS labels, or in two if all the
-      converted labels occur in the ground truth.
+    - over half of the pixels correct, and over four times as many as before, and
+    - at least _FEW_LABELS labels agree with the ground truth somewhere, or two if all converted
+      labels occur in the ground truth.
     """
     if pred.shape != gt.shape:
         return
@@ -226,12 +226,12 @@ def refuse_other_numbering(
         is_right = renumbered == overlaps.gt
         n_agreeing = np.unique(renumbered[is_right]).size
         fewest = 2 if np.isin(renumbered, overlaps.gt).all() else _FEW_LABELS
-        n_fitting = int(overlaps.pixels[is_right].sum())  # pixels that would be right
+        n_fitting = int(overlaps.pixels[is_right].sum())  # pixels that would be correct
         fits_most = 2 * n_fitting > n_known and n_fitting > 4 * n_right
         if n_agreeing < fewest or not fits_most:
             continue
         fixes: tuple[Fix, ...] = ("shift the labels of one side",)
-        if max(labels) - min(labels) >= len(labels):  # with gaps, as in no other metric
+        if max(labels) - min(labels) >= len(labels):  # gaps occur only in the semantic metric
             train_ids = train_id_options("semantic")
             fixes = ("convert one side: label ids are read as they are given", train_ids)
         raise DataError(
@@ -244,18 +244,18 @@ def refuse_other_numbering(
 
 
 def _numberings(values: I8, labels: I8) -> Iterator[tuple[I8, str]]:
-    """Convert predicted labels (n,) by each numbering that may have been used by mistake.
+    """Yield predicted labels (n,) converted from each numbering that may be in use by mistake.
 
-    All labels may be one too high or one too low. If the labels (C,) of the classes have gaps, one
-    of the two maps may hold train ids (positions in `labels`, from 0 or 1) and the other labels.
+    The prediction may be one too high or too low. If the class labels (C,) have gaps, one map may
+    hold train ids (positions in `labels`, from 0 or 1) while the other holds the labels themselves.
 
-    Yields (converted values (n,), name of the numbering). In conversions from or to train ids,
+    Yields (converted values (n,), description of the mistake). In conversions from or to train ids,
     values that belong to no class become -1.
     """
     n = len(labels)
     if np.ptp(labels) >= n:  # there are gaps
         is_label = values[:, None] == labels  # (n, C)
-        for first in (0, 1):  # train ids begin at 1 in programs that keep 0 for the background
+        for first in (0, 1):  # train ids start at 1 in programs that reserve 0 for the background
             ids = f"train ids ({first} .. {first + n - 1})"
             is_train_id = (values >= first) & (values < first + n)
             from_train_ids = labels[np.where(is_train_id, values - first, 0)]
@@ -269,15 +269,15 @@ def _numberings(values: I8, labels: I8) -> Iterator[tuple[I8, str]]:
 def _refuse_truncated_numbers(pred: Map, gt: Map, unit: str) -> None:
     """Raise DataError if one map (H, W) was truncated to 8 or 16 bits when it was saved.
 
-    A map counts as truncated if the other map has numbers that its type cannot hold, and both maps
-    agree in the low bits at over half of the pixels with such numbers. Maps of different shapes are
-    not checked. If `unit` is "instance", a truncated map is accepted if all numbers still differ
-    and none became 0, because instances are not paired by number.
+    A map counts as truncated if the other map has numbers too large for its dtype, and at over half
+    of the pixels with such numbers, the low bits of both maps agree. Maps of different shapes are
+    not checked. If `unit` is "instance", truncation is accepted if all numbers remain distinct and
+    none became 0, because instances are not paired by number.
     """
     if pred.shape != gt.shape:
         return
     for narrow, other, what in ((pred, gt, SIDES[0]), (gt, pred, SIDES[1])):
-        n_values = 1 << (8 * narrow.dtype.itemsize)  # that the type of `narrow` can hold
+        n_values = 1 << (8 * narrow.dtype.itemsize)  # number of values of the dtype of `narrow`
         if narrow.dtype.kind not in "iu" or n_values > 1 << 16 or other.max(initial=0) < n_values:
             continue
         numbers = np.unique(other[other > 0])
@@ -297,9 +297,9 @@ def _refuse_truncated_numbers(pred: Map, gt: Map, unit: str) -> None:
 
 
 def _refuse_reused_numbers(numbers: Map, what: str) -> None:
-    """Raise DataError if a map (H, W) seems to have more instances than its type has numbers.
+    """Raise DataError if a map (H, W) appears to have more instances than its dtype has numbers.
 
-    Such a map uses every number of its unsigned type, and some for several unconnected pieces.
+    Such a map uses all numbers of its unsigned dtype, for more 8-connected pieces than numbers.
     """
     if numbers.dtype.kind != "u":
         return

@@ -2,13 +2,13 @@
 
 Definition. At each threshold a pixel is a true or false positive or negative; there is no
 tolerance, thinning or matching. ODS, OIS and AP are computed from these counts, AUC-ROC and EER
-from their rates, MAE from the soft maps. AIU, used for cracks, is the IoU of each image at each
-threshold, averaged over images, then over thresholds.
+from the true and false positive rates, and MAE from the soft maps. AIU, used for cracks, is the IoU
+of each image at each threshold, averaged over images, then over thresholds.
 
-Conventions. Each annotator counts as a copy of the image: every count and the sum of absolute
-errors are sums over annotators, and tp + fp + fn + tn is (image pixels) x (annotators) at every
-threshold. The curve of AP has a row with every pixel on. AP is undefined if no pixel is annotated,
-AUC-ROC and EER if a class is missing. IoU is 0 if neither map has a crack pixel.
+Conventions. Each annotator counts as a copy of the image: all counts and absolute errors are summed
+over annotators, so tp + fp + fn + tn is (image pixels) x (annotators) at every threshold. The curve
+for AP includes a point at which every pixel is predicted. AP is undefined if no pixel is annotated,
+AUC-ROC and EER also if all are. IoU is 0 if both maps are empty.
 
 Source. scikit-learn's average_precision_score; Yang et al., "Feature Pyramid and Hierarchical
 Boosting Network for Pavement Crack Detection", T-ITS 2020 (AIU).
@@ -37,7 +37,7 @@ from bsdsbench.transforms.maps import prepare
 
 @attrs.frozen
 class PixelOptions(VoidOptions):
-    """The rule of AP, and the void pixels."""
+    """The AP rule, and the values of void pixels."""
 
     ap_rule: str = option(
         "step",
@@ -50,19 +50,19 @@ class PixelOptions(VoidOptions):
 
 
 class _PixelCounts(Metric[Opt]):
-    """The base of metrics that are computed from `pixel_counts`."""
+    """Base class of metrics that are computed from `pixel_counts`."""
 
     void = takes_masks = cuts_at_thresholds = True
     void_option = "ignore"
 
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Opt) -> Counts:
-        """Return `pixel_counts`, which do not depend on the metric's options."""
+        """Return the `pixel_counts` of an image; `opt` is not used."""
         return pixel_counts(pred, gt, protocol)
 
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Opt
     ) -> DrawnSteps:
-        """Classify the pixels as correct, false or missed at each threshold of `pixel_counts`."""
+        """Classify each pixel as correct, false or missed at each threshold of `pixel_counts`."""
         from bsdsbench.kernels.thresholding import levels
 
         masks, valid = annotated_masks(gt), gt.parts.get("valid")
@@ -71,7 +71,7 @@ class _PixelCounts(Metric[Opt]):
             boundaries = boundaries_of_segs(pred, valid)
             thresholds = np.arange(1.0, len(boundaries) + 1)
             return steps_of_maps(thresholds, boundaries, masks, valid)
-        # (H, W): the number of thresholds that each pixel reaches
+        # (H, W): number of thresholds at or below each pixel's value
         n_reached = levels(prepare(pred.boundary_map(), protocol, valid), protocol.cuts())
         return steps_of_soft(protocol.threshold_array(), n_reached, masks, valid)
 
@@ -93,9 +93,9 @@ class PixelMetric(_PixelCounts[PixelOptions]):
     curved = True
 
     def with_whole_image(self, curve: PRCurve, stack: Stack) -> PRCurve:
-        """Return the curve with a row added at which every pixel of the set is predicted.
+        """Return the curve with an additional point at which every pixel of the set is predicted.
 
-        stack: the counts of all images, with an array (N, T) of each of tp, fp, fn and tn.
+        stack: the counts tp, fp, fn and tn of all images, (N, T) each.
         """
         tp, fp, fn, tn = (stack[name][:, 0].sum() for name in ("tp", "fp", "fn", "tn"))
         return curve.with_whole_image(ratio(tp + fn, tp + fp + fn + tn))
@@ -105,7 +105,7 @@ class PixelMetric(_PixelCounts[PixelOptions]):
     ) -> ScoreTree:
         """Compute the scores of the precision-recall curve, AUC-ROC, EER and MAE, (S,) each.
 
-        If the AP rule is "step", a row at which every pixel is predicted is added to the curve
+        If the AP rule is "step", a point at which every pixel is predicted is added to the curve
         before AP is computed.
         """
         thresholds = stack["thresholds"]
@@ -116,7 +116,7 @@ class PixelMetric(_PixelCounts[PixelOptions]):
         # From (S, T) to (S,): these sums are the same at every threshold
         n_annotated, n_other = (tp + fn)[:, 0], (fp + tn)[:, 0]
         n_pixels = n_annotated + n_other
-        annotated_share = ratio(n_annotated, n_pixels)  # precision if all are predicted
+        annotated_share = ratio(n_annotated, n_pixels)  # precision if every pixel is predicted
 
         def ap(curve: PRCurve) -> F8:
             """Return the AP of S curves, (S,), or NaN where no pixel is annotated."""
@@ -147,9 +147,9 @@ class AverageIoUMetric(_PixelCounts[VoidOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: VoidOptions
     ) -> ScoreTree:
-        """Average IoU over images at each threshold, then over thresholds, which gives AIU (S,).
+        """Compute AIU (S,): IoU averaged over images at each threshold, then over thresholds.
 
-        IoU is 0 for an image in which both maps are empty. Images of void only are left out.
+        IoU is 0 for an image whose maps are both empty. Images of only void pixels are excluded.
         """
         union = stack["tp"] + stack["fp"] + stack["fn"]  # (N, T)
         has_pixels = union + stack["tn"] > 0
@@ -161,14 +161,14 @@ def pixel_score(records: Sequence[ImageRecord], protocol: Protocol | str | None 
     """Compute the pixel scores of a set of images from the pixel counts in their records.
 
     The ROC curve joins (0, 0), the measured points and (1, 1) by straight lines. EER is its point
-    of equal false positive and false negative rates. Both are undefined if a class is missing.
+    of equal false positive and false negative rates. Both are NaN if all pixels have one label.
 
     Parameters
     ----------
     records : sequence of ImageRecord
         One record per image, in any order.
     protocol : Protocol, str or None
-        The constants to score with, or the name of a preset; bsds500 if None.
+        The protocol to score with, or the name of a preset; bsds500 if None.
 
     Returns
     -------
@@ -193,15 +193,15 @@ def pixel_score(records: Sequence[ImageRecord], protocol: Protocol | str | None 
 def pixel_counts(
     pred: Map | Prediction, gts: Sequence[Map] | GroundTruth, protocol: Protocol | str | None = None
 ) -> Counts:
-    """Count true and false positives and negatives among one image's pixels at every threshold.
+    """Count the true and false positive and negative pixels of one image at every threshold.
 
     Parameters
     ----------
     pred : array or Prediction
         (H, W) soft map of uint8 (value/255), uint16 (value/65535), bool, or float in [0, 1]; or a
-        Prediction. The map is inverted and put through NMS if the protocol says so, but never
-        thinned. For n segmentations the thresholds are 1 .. n, one for each segmentation, and
-        `abs_error_sum` uses the mean of their boundary maps.
+        Prediction. The protocol may invert the map and apply NMS, but it is never thinned. For n
+        segmentations the thresholds are 1 .. n, one per segmentation, and `abs_error_sum` uses the
+        mean of their boundary maps.
     gts : sequence of array, or GroundTruth
         One (H, W) map per annotator, of 0 and 1 in any dtype or of 0 and 255 in uint8; or a
         GroundTruth.
@@ -233,18 +233,18 @@ def pixel_counts(
     pred, truth, protocol = Prediction.of(pred), GroundTruth.of(gts), Protocol.load(protocol)
     gt_maps, valid = annotated_masks(truth), truth.parts.get("valid")
     same_shape(pred.shape, gt_maps.shape[1:])
-    if pred.kind == "segs":  # one map of 0 and 1 for each segmentation, with a single cut
+    if pred.kind == "segs":  # one binary map per segmentation, with the single threshold 1
         maps, cuts = boundaries_of_segs(pred, valid), np.array([1.0])
         soft, thresholds = maps.mean(axis=0), np.arange(1.0, len(maps) + 1)
     else:
         soft = prepare(pred.boundary_map(), protocol, valid)
         maps, thresholds, cuts = soft[None], protocol.threshold_array(), protocol.cuts()
-    if valid is not None:  # keep the valid pixels, as maps of one row
+    if valid is not None:  # keep only the valid pixels, as maps of one row
         soft, maps, gt_maps = (m[..., valid][..., None, :] for m in (soft, maps, gt_maps))
-    # int64 (4, cuts) for each map: tp, fp, fn and tn, summed over annotators
+    # For each map int64 (4, cuts): tp, fp, fn and tn, summed over annotators
     tables = [np.sum([confusion(one_map, gt, cuts) for gt in gt_maps], axis=0) for one_map in maps]
     tp, fp, fn, tn = np.hstack(tables)
-    # Errors of integer maps are summed in units of 1 / full_scale, so only the division rounds
+    # Errors of integer maps are summed exactly, in units of 1 / full_scale
     full_scale = int(np.iinfo(soft.dtype).max) if soft.dtype.kind == "u" else 1
     values = soft.astype(np.float64 if soft.dtype.kind == "f" else np.int64)
     error = sum(np.where(gt, full_scale - values, values).sum() for gt in gt_maps)

@@ -1,7 +1,7 @@
-"""The class of each pixel of an image (correct, false, missed), for overlays and the viewer.
+"""The class of each pixel (correct, false positive, missed), for overlays and the viewer.
 
-It is stored for a series of steps. A step is a threshold, or a part: a class of objects or whatever
-else the metric reports separately. Void pixels have no class.
+Classes are stored for a series of drawings, called steps. A step is a threshold or a part: an
+object class or another item that the metric reports separately. Void pixels have no class.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from bsdsbench.arguments import F8, I8, Bool
 from bsdsbench.images import Map, without_void
 from bsdsbench.scores.ratios import f_beta, ratio
 
-# 4 to 9 are the classes of errors, see `error_classes`
+# 0 is no class; 4 to 9 are the error classes of `error_classes`
 MATCHED_PIXEL, FALSE_PIXEL, MISSED_PIXEL = 1, 2, 3
 OTHER_PIXEL = 10  # both false and missed: predicted as a different class or object
-NEAR_BOTH, NEAR_PRED, NEAR_GT = 11, 12, 13  # within the buffer of lines
+NEAR_BOTH, NEAR_PRED, NEAR_GT = 11, 12, 13  # within the buffer of both lines, or of one
 
 
 class LargestError(NamedTuple):
-    """The outline pixel of an object that is farthest from the other map's outline."""
+    """The outline pixel of an object that is farthest from the outline in the other map."""
 
     row: int
     col: int
-    to_row: int  # the nearest pixel of the other outline
+    to_row: int  # row and column of the nearest pixel of the other outline
     to_col: int
-    distance: float  # of the two, in the unit of the metric's `spacing`
+    distance: float  # between the two pixels, in the unit of the metric's `spacing`
 
 
 class StepScores(NamedTuple):
-    """The scores of an image at each of T steps. F is NaN if nothing is annotated or predicted."""
+    """The scores of an image at T steps, (T,) each. F is NaN if both maps are empty."""
 
     recall: F8
     precision: F8
@@ -40,27 +40,26 @@ class StepScores(NamedTuple):
 
 
 class DrawnSteps(NamedTuple):
-    """The classes of an image's pixels at T steps (thresholds or parts), stored as changes."""
+    """The class of each pixel at T steps (thresholds or parts), stored as changes between steps."""
 
     thresholds: F8  # (T,), ascending; if the steps are parts, their numbers
     matches: I8  # (T, 4): matched and all annotated pixels, matched and all predicted pixels
-    n_changes: NDArray[np.uint16]  # (H, W), how often each pixel changes its class
-    # All changes, grouped by pixel: the step of a change, and the pixel's class from that step on
-    steps: NDArray[np.uint16]
-    classes: NDArray[np.uint8]  # 0: no class
+    n_changes: NDArray[np.uint16]  # (H, W), number of class changes of each pixel
+    steps: NDArray[np.uint16]  # (changes,), step of each change; grouped by pixel in raster order
+    classes: NDArray[np.uint8]  # (changes,), class of the pixel from that step on; 0: no class
     n_annotators: int = 1  # number of annotators that `matches` is summed over
     beta2: float = 1.0  # beta^2 of F
     areas: bool = True  # False if only lines are drawn, which hide little of the image
     parts: tuple[str, ...] = ()  # names of the parts; () if steps are thresholds
-    measure: str = "F"  # the name under which F is shown
-    marks: tuple[LargestError | None, ...] = ()  # one for each part, if distances are measured
+    measure: str = "F"  # the name under which F is displayed
+    marks: tuple[LargestError | None, ...] = ()  # one per part, if distances are measured
 
     def at(self, k: int) -> NDArray[np.uint8]:
-        """Return the class of each pixel at step `k`, uint8 (H, W), where 0 means no class."""
+        """Return the class of each pixel at step `k`, uint8 (H, W); 0 means no class."""
         # The changes starts[p] .. ends[p] - 1 belong to pixel p, in flat (row-major) order
         ends = np.cumsum(self.n_changes, dtype=np.int64)
         starts = ends - self.n_changes.ravel()
-        n_before = np.concatenate([[0], np.cumsum(self.steps <= k)])  # changes made up to step k
+        n_before = np.concatenate([[0], np.cumsum(self.steps <= k)])  # running count up to step k
         n_made = n_before[ends] - n_before[starts]
         classes = np.zeros(starts.size, np.uint8)
         has_changed = n_made > 0
@@ -78,12 +77,12 @@ class DrawnSteps(NamedTuple):
 
     @property
     def best(self) -> int:
-        """The first step with the largest F, where an undefined F counts as 0."""
+        """The index of the first step with the largest F; an undefined F counts as 0."""
         return int(np.nan_to_num(self.scores.f).argmax())
 
 
 class Changes(NamedTuple):
-    """The changes of class of all pixels, as `DrawnSteps` stores them."""
+    """The class changes of all pixels; the fields are those of `DrawnSteps`."""
 
     n_changes: NDArray[np.uint16]
     steps: NDArray[np.uint16]
@@ -93,7 +92,7 @@ class Changes(NamedTuple):
 def changes_of(
     classes: NDArray[np.uint8], shape: tuple[int, ...], pixel: I8 | slice = slice(None)
 ) -> Changes:
-    """Convert the class of each of P pixels at each of T steps to a list of changes of class.
+    """Convert the classes of P pixels at T steps to a list of changes, starting from class 0.
 
     A pixel with the classes 1, 1, 3 has two changes: to 1 at step 0, and to 3 at step 2.
 
@@ -119,9 +118,9 @@ def steps_of_soft(
     A predicted pixel is correct if at least one annotator marked it, and false if none did. A pixel
     that is not predicted is missed if at least one annotator marked it.
 
-    n_reached: integers (H, W), the number of thresholds that each pixel reaches.
+    n_reached: integers (H, W), number of thresholds at which each pixel is predicted.
     masks: bool (A, H, W), the pixels that each of A annotators marked.
-    valid: bool (H, W), False at void pixels. None if no pixel is void.
+    valid: bool (H, W), False at void pixels; None if no pixel is void.
     beta2: beta^2 of the F that is shown.
 
     In the result, `matches` is summed over annotators.
@@ -129,7 +128,7 @@ def steps_of_soft(
     n_steps = thresholds.size
     masks, n_reached = without_void(masks, valid), without_void(n_reached, valid)
     off_class, on_class = _possible_classes(masks)
-    # A pixel is on at the first thresholds, as many as it reaches, so it changes at most twice
+    # A pixel is predicted at its first n_reached thresholds, so its class changes at most twice
     first_class = np.where(n_reached > 0, on_class, off_class)
     turns_off = (n_reached > 0) & (n_reached < n_steps)
     is_change = np.stack([first_class > 0, turns_off], axis=-1)  # (H, W, 2)
@@ -140,7 +139,7 @@ def steps_of_soft(
         steps=step_of_change[is_change].astype(np.uint16),
         classes=new_class[is_change],
     )
-    # The pixels that reach k thresholds, counted once for each annotator who marked them
+    # Histograms of n_reached: marked pixels (once per annotator who marked them), and all pixels
     n_marked = masks.sum(axis=0).ravel()
     marked = np.bincount(n_reached.ravel(), n_marked, n_steps + 1).astype(np.int64)
     pixels = np.bincount(n_reached.ravel(), minlength=n_steps + 1)
@@ -150,10 +149,10 @@ def steps_of_soft(
 
 
 def steps_of_maps(thresholds: F8, maps: Bool, masks: Bool, valid: Bool | None = None) -> DrawnSteps:
-    """Classify the pixels of a binary map for each of T thresholds, as `steps_of_soft` does.
+    """Classify the pixels of T binary maps, one per threshold, as `steps_of_soft` does.
 
     maps: bool (T, H, W), the predicted pixels at each threshold, such as the boundaries of several
-        segmentations. A pixel may be on at a threshold and off at a lower one.
+        segmentations. The maps need not be nested.
     masks, valid: as in `steps_of_soft`.
     """
     masks, maps = without_void(masks, valid), without_void(maps, valid)
@@ -166,7 +165,7 @@ def steps_of_maps(thresholds: F8, maps: Bool, masks: Bool, valid: Bool | None = 
 
 
 def _possible_classes(masks: Bool) -> NDArray[np.uint8]:
-    """Return the class of each pixel if it is not predicted ([0]) and if it is ([1]), (2, H, W)."""
+    """Return each pixel's class if it is not predicted ([0]) and if it is ([1]), (2, H, W)."""
     is_marked = masks.any(axis=0)
     off_class = np.where(is_marked, np.uint8(MISSED_PIXEL), np.uint8(0))
     on_class = np.where(is_marked, np.uint8(MATCHED_PIXEL), np.uint8(FALSE_PIXEL))
@@ -176,8 +175,8 @@ def _possible_classes(masks: Bool) -> NDArray[np.uint8]:
 def _matches_of(matched: I8, predicted: I8, masks: Bool) -> I8:
     """Return `DrawnSteps.matches` (T, 4), summed over the annotators of `masks` (A, H, W).
 
-    matched, predicted (T,): predicted pixels that are marked, summed over annotators; and all
-        predicted pixels, counted once.
+    matched, predicted (T,): numbers of matched pixels, summed over annotators, and of predicted
+        pixels, counted once.
     """
     annotated = np.full_like(matched, np.count_nonzero(masks))
     return np.stack([matched, annotated, matched, len(masks) * predicted], axis=-1)

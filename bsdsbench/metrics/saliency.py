@@ -2,22 +2,22 @@
 
 Definition. MAE, IoU, Dice, balanced error rate, F (beta^2 = 0.3), the structure measure S, the
 alignment measure E and weighted F. Thresholds are the levels 0 .. 255 of the map as an 8-bit image;
-a pixel is on if it is at or above the threshold. `max_*` is the largest value of the mean curve
-over the levels, `mean_*` the mean of that curve, `adaptive_*` the value at the image's own
-threshold, min(2 mean, 1). IoU, Dice and BER without such a prefix use the pixels above one half.
+a pixel is predicted if its value is at or above the threshold. `max_*` is the largest value of the
+curve averaged over images, `mean_*` the mean of that curve, `adaptive_*` the value at each image's
+own threshold, min(2 mean, 1). IoU, Dice and BER without such a prefix use the pixels above 0.5.
 
-Conventions. Three ways of averaging are in use and give different numbers: `*_mean` is the mean
-over images of each image's value (for `max_*`, the largest value of the mean curve), `*_sum` is one
-ratio of the summed counts, `max_f_pr` is F of the mean precision and mean recall. Void pixels are
-neither object nor ground, and weighted F treats them like pixels outside the image.
+Conventions. Three ways of averaging are in use, and give different numbers: `*_mean` is the mean
+over images (for `max_*`, the maximum of the mean curve), `*_sum` is computed from counts summed
+over images, and `max_f_pr` is the F of mean precision and mean recall. Void pixels are neither
+object nor background, and weighted F treats them like pixels outside the image.
 
 Source. PySODMetrics, the source of most published tables; Achanta et al., CVPR 2009 (F); Fan et
 al., ICCV 2017 (S) and IJCAI 2018 (E); Margolin, Zelnik-Manor and Tal, CVPR 2014 (weighted F). All
 values equal those of PySODMetrics (to 1e-9 on 8-bit maps), except for
 
 - a mask whose centroid lies in the last row or column: PySODMetrics divides by an empty quarter of
-  the image and its S-measure is NaN. Here the empty quarter has no weight, as in the paper.
-- an image of one pixel: its E-measure divides by 2e-16, ours by 1.
+  the image, so its S-measure is NaN. Here the empty quarter has no weight, as in the paper.
+- an image of one pixel: the E-measure of PySODMetrics divides by 2e-16, here by 1.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ from bsdsbench.scores.ratios import (
 from bsdsbench.transforms.maps import invert
 
 _LEVELS = 256  # number of thresholds of a curve
-_ADAPTIVE, _HALF = 256, 257  # columns after the levels: the adaptive threshold, and one half
+_ADAPTIVE, _HALF = 256, 257  # columns after the levels: adaptive threshold, and one half
 _EPS = float(np.spacing(1.0))  # added to the denominators of S, as in PySODMetrics
 
 
 @frozen
 class SaliencyOptions:
-    """Choices that differ between programs; the defaults are those of PySODMetrics."""
+    """Choices on which published programs differ; the defaults are those of PySODMetrics."""
 
     beta2: float = option(0.3, "beta^2 of F.", POSITIVE, caption=lambda o: f"beta^2 {o.beta2:g}")
     stretch: bool = option(
@@ -65,10 +65,10 @@ class SaliencyOptions:
 
 
 def _curves(counts: Stack, beta2: float) -> dict[str, F8]:
-    """Compute precision, recall, F, IoU, Dice and BER from counts of N images, or from N sums.
+    """Compute precision, recall, F, IoU, Dice and BER from N images' counts or N sums over images.
 
-    Each measure is float64 (N, 258). The columns are the 256 levels, the adaptive threshold of the
-    image, and one half. Rows of images whose pixels are all void are NaN.
+    Each measure is float64 (N, 258). The columns are the 256 levels, the image's adaptive
+    threshold, and one half. Rows of images with only void pixels are NaN.
     """
     tp = np.column_stack([counts["tp"], counts["half_tp"]])
     fp = np.column_stack([counts["fp"], counts["half_fp"]])
@@ -81,14 +81,14 @@ def _curves(counts: Stack, beta2: float) -> dict[str, F8]:
         "f": f_beta(precision, recall, beta2),
         "iou": ratio(tp, positives + fp),
         "dice": ratio(2 * tp, positives + tp + fp),
-        # Balanced error rate; the accuracy of a class without pixels counts as 0
+        # Balanced error rate; a class without pixels has accuracy 0
         "ber": 1 - 0.5 * (recall + ratio(negatives - fp, negatives)),
     }
     return {name: _undefine_void(curve, counts["pixels"]) for name, curve in curves.items()}
 
 
 def _undefine_void(values: F8, n_pixels: I8) -> F8:
-    """Return `values` (N, ...) with NaN for images of which all `n_pixels` (N,) are void."""
+    """Return `values` (N, ...), with NaN for images without valid pixels (`n_pixels` (N,) is 0)."""
     return np.where(n_pixels > 0, values.T, np.nan).T
 
 
@@ -113,7 +113,7 @@ _AT_HALF = ("iou", "dice", "ber")
 
 
 def _column(key: str, heading: str, measure: str, digits: int = 4, shown: str = "never") -> Column:
-    """Build the column of a score of `measure`, with a shortened heading for narrow tables."""
+    """Build the column of a score of `measure`, with an abbreviated heading for narrow tables."""
     return Column(
         key,
         heading,
@@ -152,14 +152,14 @@ class SaliencyMetric(Metric[SaliencyOptions]):
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SaliencyOptions
     ) -> Arrays:
-        """Count one image's pixels that are on at each threshold, and compute its other measures.
+        """Count one image's predicted pixels at each threshold, and compute its other measures.
 
-        tp, fp : int64 (257,), the pixels inside (tp) and outside (fp) the mask that are on at each
-            of the 256 levels and, in the last column, at the image's adaptive threshold
-        half_tp, half_fp : int64 (), the pixels inside and outside the mask that are above one half
+        tp, fp : int64 (257,), predicted pixels inside (tp) and outside (fp) the mask at each of the
+            256 levels and, as the last entry, at the image's adaptive threshold
+        half_tp, half_fp : int64 (), pixels above one half inside and outside the mask
         positives, pixels : int64 (), mask pixels, and all pixels that are not void
         abs_error_sum : float64 (), the sum of abs(map - mask)
-        s_measure, weighted_f : float64 (), the measures of the functions with these names
+        s_measure, weighted_f : float64 (), the results of the functions with these names
         """
         valid = gt.parts.get("valid")
         mask, value = without_void(gt.mask, valid), _prepare_map(pred, valid, protocol, opt)
@@ -184,7 +184,7 @@ class SaliencyMetric(Metric[SaliencyOptions]):
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SaliencyOptions
     ) -> DrawnSteps:
-        """Classify the pixels as correct, false or missed at each of the 256 levels."""
+        """Classify each pixel as correct, false or missed at each of the 256 levels."""
         valid = gt.parts.get("valid")
         value = _prepare_map(pred, valid, protocol, opt)
         n_reached = np.floor(value * 255).astype(np.int16) + 1  # all reach the first threshold, 0
@@ -195,10 +195,10 @@ class SaliencyMetric(Metric[SaliencyOptions]):
     ) -> ScoreTree:
         """Compute the scores of S data sets, (S,) each, and the curve of `_best_of_curve`.
 
-        *_mean : the mean over images of each image's value
-        max_*_mean : the largest value, over the levels, of the curve that is averaged over images.
-            For errors there is min_*_mean, the smallest value, instead.
-        *_sum : the measure computed from counts that are summed over images
+        *_mean : mean over images
+        max_*_mean : maximum over the levels of the curve averaged over images; for errors (BER),
+            min_*_mean, the minimum, instead
+        *_sum : the measure computed from counts summed over images
         """
         n_pixels = stack["pixels"]
         sums = {name: weighted_sum(weights, counts) for name, counts in stack.items()}
@@ -207,7 +207,7 @@ class SaliencyMetric(Metric[SaliencyOptions]):
         alignment = e_measure(
             stack["tp"], stack["fp"], stack["positives"][:, None], n_pixels[:, None]
         )
-        curves["e"] = _undefine_void(alignment, n_pixels)  # (N, 257), without one half
+        curves["e"] = _undefine_void(alignment, n_pixels)  # (N, 257), without the column one half
         precision = weighted_mean(weights, curves.pop("precision")[:, :_LEVELS])
         recall = weighted_mean(weights, curves.pop("recall")[:, :_LEVELS])
         scores: dict[str, Any] = {
@@ -234,9 +234,9 @@ class SaliencyMetric(Metric[SaliencyOptions]):
 
 
 def _best_of_curve(precision: F8, recall: F8, beta2: float) -> ScoreTree:
-    """Find the largest F on each of S curves of mean precision and mean recall, (S, 256) each.
+    """Find the largest F on S curves of mean precision and mean recall, (S, 256) each.
 
-    Returns the `curve`, its first point with the largest F, `ods`, and F there, `max_f_pr` (S,).
+    Returns `curve`; `ods`, the first point of the curve with the largest F; and its F, `max_f_pr`.
     """
     thresholds = np.arange(_LEVELS) / 255
     f = f_beta(precision, recall, beta2)
@@ -253,9 +253,9 @@ def _best_of_curve(precision: F8, recall: F8, beta2: float) -> ScoreTree:
 def _prepare_map(
     pred: Prediction, valid: Bool | None, protocol: Protocol, opt: SaliencyOptions
 ) -> Map:
-    """Return a prediction's soft map (H, W), inverted and stretched as the options say.
+    """Return the soft map (H, W), inverted if the protocol says so, and converted by `strengths`.
 
-    Void pixels get the smallest value of the other pixels, so that they do not affect the stretch.
+    Void pixels are set to the smallest valid value, so that they do not affect the stretching.
     """
     soft = invert(pred.soft) if protocol.invert else pred.soft
     if valid is not None and valid.any():
@@ -264,9 +264,10 @@ def _prepare_map(
 
 
 def strengths(soft: Map, stretch: bool) -> Map:
-    """Convert a soft map (H, W) to floats in [0, 1], and `stretch` it to 0 .. 1 if not constant.
+    """Convert a soft map (H, W) to floats in [0, 1].
 
-    Float maps keep their dtype, as rounding in it may decide the level of a pixel.
+    If `stretch` is True and the map is not constant, it is rescaled to 0 .. 1. Float maps keep
+    their dtype, because its rounding can change the level of a pixel.
     """
     value = soft if soft.dtype.kind == "f" else unit(soft)
     if stretch and value.size and value.max() > value.min():
@@ -279,16 +280,15 @@ def e_measure(tp: Map, fp: Map, positives: Map, pixels: Map) -> F8:
 
     With g = mask - mean(mask) and m = map - mean(map), each pixel's alignment is
     a = 2 g m / (g g + m m). The measure is the sum of (1 + a)^2 / 4 over all pixels, divided by
-    their number minus 1 (at least 1) as in the authors' program. For an empty mask the sum is
-    replaced by the number of pixels that are off in the map, and for a full mask by the number that
-    are on.
+    their number minus 1 (at least 1) as in the authors' code. For an empty mask, the sum is the
+    number of pixels that are not predicted; for a full mask, it is the number of predicted pixels.
 
     Parameters
     ----------
     tp, fp : array
-        Pixels that are on in the map, inside and outside the mask.
+        Numbers of predicted pixels inside and outside the mask.
     positives, pixels : array
-        Pixels of the mask, and all pixels. All four shapes must broadcast.
+        Numbers of mask pixels, and of all pixels. The four shapes must broadcast.
 
     Returns
     -------
@@ -296,7 +296,7 @@ def e_measure(tp: Map, fp: Map, positives: Map, pixels: Map) -> F8:
         float64, of the broadcast shape.
     """
     mask_mean, map_mean = ratio(positives, pixels), ratio(tp + fp, pixels)
-    # All pixels with the same two values have the same alignment, so it is computed four times
+    # Pixels with the same values in mask and map have the same alignment, so there are four kinds
     kinds = (  # value in the mask, value in the map, number of pixels
         (1, 1, tp),
         (0, 1, fp),
@@ -309,7 +309,7 @@ def e_measure(tp: Map, fp: Map, positives: Map, pixels: Map) -> F8:
         alignment = ratio(2 * g * m, g * g + m * m)
         total = total + n * (1 + alignment) ** 2 / 4
     is_empty = positives == 0
-    is_uniform = is_empty | (positives == pixels)  # no pixel or all pixels are in the mask
+    is_uniform = is_empty | (positives == pixels)  # an empty or a full mask
     n_right = np.where(is_empty, pixels - fp, tp)
     return ratio(np.where(is_uniform, n_right, total), np.maximum(pixels - 1, 1))
 
@@ -317,10 +317,10 @@ def e_measure(tp: Map, fp: Map, positives: Map, pixels: Map) -> F8:
 def s_measure(soft: Map, mask: Bool, valid: Bool | None = None) -> float:
     """Compute the structure measure of a soft map (Fan et al., ICCV 2017).
 
-    It is the mean of an object similarity and a region similarity, and at least 0. The regions are
-    the four quarters into which the centroid of the mask divides the image, weighted by area as in
-    the authors' program. A centroid halfway between two pixels is rounded to the one with the even
-    index. Standard deviations divide by n - 1. An empty mask gives 1 - mean(soft), and a full mask
+    The result is the mean of an object similarity and a region similarity, but at least 0. The
+    regions are the four quarters into which the centroid of the mask divides the image, weighted by
+    area. As in the authors' code, a centroid halfway between two pixels is rounded to the even
+    index. Standard deviations divide by n - 1. An empty mask gives 1 - mean(soft), a full mask
     gives mean(soft).
 
     Parameters
@@ -328,7 +328,7 @@ def s_measure(soft: Map, mask: Bool, valid: Bool | None = None) -> float:
     soft, mask : array
         The map (H, W), in [0, 1], and the mask, bool (H, W).
     valid : array or None
-        bool (H, W). Void pixels, where it is False, belong to no object and no region.
+        bool (H, W), False for void pixels, which belong to no object and no region.
 
     Returns
     -------
@@ -348,12 +348,12 @@ def s_measure(soft: Map, mask: Bool, valid: Bool | None = None) -> float:
 
 
 def _region_similarity(soft: F8, mask: Bool, valid: Bool | None) -> float:
-    """Compute the mean similarity of a map and a mask over the four quarters of `s_measure`."""
+    """Compute the mean SSIM of the four quarters of `s_measure`, weighted by their areas."""
     height, width = mask.shape
     n_mask = int(np.count_nonzero(mask))
     mean_row = float(np.arange(height) @ np.count_nonzero(mask, axis=1)) / n_mask
     mean_column = float(np.arange(width) @ np.count_nonzero(mask, axis=0)) / n_mask
-    y, x = 1 + round(mean_row), 1 + round(mean_column)  # the first row and column after it
+    y, x = 1 + round(mean_row), 1 + round(mean_column)  # first row and column after the centroid
     total, n_pixels = 0.0, 0
     for window in (np.s_[:y, :x], np.s_[:y, x:], np.s_[y:, :x], np.s_[y:, x:]):
         quarter, quarter_mask = soft[window], mask[window]
@@ -374,8 +374,8 @@ def _object_similarity(values: F8) -> float:
 def _similarity(a: F8, b: F8) -> float:
     """Return the structural similarity (SSIM) of two arrays, without its stabilising constants.
 
-    It is 4 ma mb cov / ((ma^2 + mb^2) (va + vb)) for means m, variances v and the covariance, and 1
-    if this is 0 / 0.
+    SSIM is 4 ma mb cov / ((ma^2 + mb^2) (va + vb)) for means m, variances v and the covariance, and
+    1 if this is 0 / 0.
     """
     mean_a, mean_b, n = a.mean(), b.mean(), max(a.size - 1, 1)
     offset_a, offset_b = a - mean_a, b - mean_b
@@ -391,9 +391,9 @@ def _similarity(a: F8, b: F8) -> float:
 def weighted_f(soft: Map, mask: Bool, valid: Bool | None = None) -> float:
     """Compute weighted F of a soft map (Margolin, Zelnik-Manor and Tal, CVPR 2014).
 
-    On the mask, a pixel's error is the smaller of abs(soft - mask) and a blurred error. For the
-    blurred one, each pixel off the mask first takes over the error of its nearest mask pixel; then
-    a Gaussian (7 x 7, sigma 5, zeros outside the image) is applied. Off the mask, the errors
+    For mask pixels, the error is the smaller of abs(soft - mask) and a blurred error. To blur, each
+    pixel outside the mask first gets the error of its nearest mask pixel; then a Gaussian filter
+    (7 x 7, sigma 5, zeros outside the image) is applied. Outside the mask, the errors
     abs(soft - mask) are weighted by 2 - 0.5^(distance to the mask / 5).
 
     Parameters
@@ -401,7 +401,7 @@ def weighted_f(soft: Map, mask: Bool, valid: Bool | None = None) -> float:
     soft, mask : array
         The map (H, W), in [0, 1], and the mask, bool (H, W).
     valid : array or None
-        bool (H, W). Void pixels, where it is False, are treated like pixels outside the image.
+        bool (H, W), False for void pixels, which are treated like pixels outside the image.
 
     Returns
     -------
@@ -414,13 +414,13 @@ def weighted_f(soft: Map, mask: Bool, valid: Bool | None = None) -> float:
     if not mask.any():
         return 0.0
     error = np.abs(np.asarray(soft, np.float64) - mask)
-    # Distance to the mask, and row and column of each pixel's nearest mask pixel, (H, W) each
+    # Distance to the mask, and row and column of the nearest mask pixel, (H, W) each
     distance, (row, col) = ndimage.distance_transform_edt(~mask, return_indices=True)
     blurred = without_void(error[row, col], valid)
     gaussian = np.exp(-(np.arange(-3, 4) ** 2) / (2 * 5.0**2))
     for axis in range(2):  # a 2D Gaussian is the product of two 1D Gaussians
         blurred = ndimage.correlate1d(blurred, gaussian / gaussian.sum(), axis, mode="constant")
-    n_found = mask.sum() - np.minimum(error, blurred)[mask].sum()  # mask pixels less their errors
+    n_found = mask.sum() - np.minimum(error, blurred)[mask].sum()  # mask pixels minus their errors
     off_mask = without_void(~mask, valid)
     weight = 2 - np.exp2(distance[off_mask] / -5)
     n_false = (error[off_mask] * weight).sum()

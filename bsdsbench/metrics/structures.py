@@ -1,15 +1,15 @@
 """Structures of masks: are vessels, roads and cracks connected, and is their length found?
 
-Definition. Topology compares skeletons (clDice), numbers of components (b0) and of holes (b1), and
-the Euler characteristic b0 - b1. A hole is a component of the background that does not reach the
-outside. Completeness and correctness are the shares of annotated and of predicted centre line
-pixels with a pixel of the other line within a buffer; several pixels may share one partner. Quality
-is the number of matched predicted pixels divided by that of predicted or unmatched annotated ones.
+Definition. Topology compares skeletons (clDice), the numbers of components (b0) and holes (b1), and
+the Euler characteristic b0 - b1. A hole is a background component that does not reach the outside.
+Completeness (correctness) is the fraction of annotated (predicted) centre line pixels that have a
+pixel of the other line within a buffer; one pixel may match several. Quality is the number of
+matched predicted pixels, divided by all predicted pixels plus the unmatched annotated ones.
 
-Conventions. Foreground and background have opposite connectivities, and everything outside an image
-or a patch is background. Void pixels are removed from both masks first; a hole that void makes
-counts in both. Patches of void only are left out. Errors of topology are means over patches, then
-over images; centre lines are pooled over all images.
+Conventions. Foreground and background have opposite connectivities (8 and 4), and everything
+outside an image or a patch is background. Void pixels are first removed from both masks; a hole
+that this creates counts in both. Patches of only void pixels are excluded. Topological errors are
+averaged over patches, then over images; counts of centre line pixels are summed over images.
 
 Source. Shit et al., clDice, CVPR 2021; Berger et al., 2024 (arXiv 2412.14619); Wiedemann, Heipke,
 Mayer and Jamet, "Empirical evaluation of automatically extracted road axes", 1998; Mnih and Hinton,
@@ -60,7 +60,7 @@ THRESHOLD = option(
 
 @frozen
 class TopologyOptions:
-    """Options that say what a component is, and where components are counted."""
+    """The connectivity of components, and the patches in which they are counted."""
 
     threshold: float = THRESHOLD
     connectivity: int = option(
@@ -88,9 +88,9 @@ class TopologyOptions:
 def _foregrounds(
     pred: Prediction, gt: GroundTruth, protocol: Protocol, threshold: float
 ) -> MapPair:
-    """Return the pixels with a value of at least `threshold`, and the annotated mask, as bool maps.
+    """Binarise the prediction at `threshold`, and return it with the annotated mask (bool).
 
-    Void pixels belong to neither foreground.
+    Values equal to the threshold are foreground. Void pixels are background in both.
     """
     valid = gt.parts.get("valid")
     soft = prepare(pred.soft, protocol, valid)
@@ -107,10 +107,10 @@ def betti_numbers(mask: Bool, connectivity: int = 8, patch: int = 0, stride: int
     mask : array
         bool (H, W). Everything outside a patch counts as background.
     connectivity : int
-        Number of neighbours of a foreground pixel, 8 or 4; background pixels have the other number.
+        Connectivity of the foreground, 8 or 4; the background uses the other.
     patch, stride : int
-        Side of the square patches in pixels, 0 for the whole mask, and the step from one to the
-        next, 0 for side by side. As many as fit are taken, row by row from the top left.
+        Side length of the square patches in pixels (0: the whole mask), and step between patches
+        (0: side by side). Only patches that lie inside the mask are used, in raster order.
 
     Returns
     -------
@@ -128,8 +128,8 @@ def betti_numbers(mask: Bool, connectivity: int = 8, patch: int = 0, stride: int
     rows, cols = (patch, patch) if patch else mask.shape
     if rows > mask.shape[0] or cols > mask.shape[1]:
         return np.zeros((0, 3), np.int64)
-    # The patches of a row are labelled as a stack (patches, rows, columns). A pixel is connected
-    # with pixels of its own patch only: with all eight neighbours, or with four.
+    # The patches of a row are labelled as a stack (patches, rows, columns). The structuring element
+    # connects a pixel to four or eight neighbours of the same patch, and to no other patch
     neighbours = np.zeros((3, 3, 3), bool)
     neighbours[1] = connectivity == 8
     neighbours[1, 1, :] = True
@@ -139,7 +139,7 @@ def betti_numbers(mask: Bool, connectivity: int = 8, patch: int = 0, stride: int
     for patches in windows[:: stride or rows, :: stride or cols]:
         padded = np.pad(patches, ((0, 0), (1, 1), (1, 1))).view(np.uint8)
         components = label(padded, neighbours)[0]
-        # Labels run on from patch to patch, so b0 is the growth of the largest label so far
+        # Labels are numbered through the stack, so b0 is the increase of the largest label so far
         largest = np.maximum.accumulate(components.max(axis=(1, 2)))
         b0 = np.diff(largest, prepend=0)
         euler = _euler_characteristics(padded, connectivity)
@@ -150,9 +150,9 @@ def betti_numbers(mask: Bool, connectivity: int = 8, patch: int = 0, stride: int
 def _euler_characteristics(masks: NDArray[np.uint8], connectivity: int) -> I8:
     """Compute the Euler characteristic of each of N masks (N, H, W) of 0 and 1, as int64 (N,).
 
-    The squares of 2 x 2 pixels are counted that have one pixel on, three, or two that are
-    diagonally opposite (Gray, "Local properties of binary images in two dimensions", 1971). The
-    outermost rows and columns of the masks must be 0.
+    It is computed from the numbers of 2 x 2 windows with one foreground pixel, with three, and with
+    two diagonally opposite ones (Gray, "Local properties of binary images in two dimensions",
+    1971). The outermost rows and columns of the masks must be 0.
     """
     top_left, top_right = masks[:, :-1, :-1], masks[:, :-1, 1:]
     bottom_left, bottom_right = masks[:, 1:, :-1], masks[:, 1:, 1:]
@@ -161,7 +161,7 @@ def _euler_characteristics(masks: NDArray[np.uint8], connectivity: int) -> I8:
     n_one = np.count_nonzero(n_on == 1, axis=(1, 2))
     n_three = np.count_nonzero(n_on == 3, axis=(1, 2))
     n_diagonal = np.count_nonzero(is_diagonal, axis=(1, 2))
-    # Diagonal pixels are one component if pixels have eight neighbours, and two if they have four
+    # Two diagonal pixels are one component with 8-connectivity, and two with 4-connectivity
     sign = 1 if connectivity == 4 else -1
     euler: I8 = (n_one - n_three + 2 * sign * n_diagonal) // 4
     return euler
@@ -189,8 +189,8 @@ class TopologyMetric(ValuesMetric[TopologyOptions]):
         """Count the topological errors and the skeleton pixels of one image.
 
         errors : int64 (3,), the absolute differences of b0, b1 and the Euler characteristic between
-            the two masks, summed over patches. Patches of void pixels only are left out.
-        patches : int (), the number of patches that are not left out
+            the two masks, summed over patches that have a valid (not void) pixel
+        patches : int (), the number of these patches
         skeleton : int64 (2, 2), the counts of `skeleton_pixels`
         """
         masks = _foregrounds(pred, gt, protocol, opt.threshold)
@@ -198,8 +198,8 @@ class TopologyMetric(ValuesMetric[TopologyOptions]):
         errors = np.abs(betti_numbers(masks.pred, **patches) - betti_numbers(masks.gt, **patches))
         if "valid" in gt.parts:
             n_valid_components = betti_numbers(gt.valid, **patches)[:, 0]
-            errors = errors[n_valid_components > 0]  # without the patches of void pixels only
-        # Label maps with the label 0 on the mask and -1 (no label) elsewhere
+            errors = errors[n_valid_components > 0]  # drop patches of only void pixels
+        # Label maps for `skeleton_pixels`: 0 on the mask, -1 (no label) elsewhere
         pred_label, gt_label = masks.pred.astype(np.int8) - 1, masks.gt.astype(np.int8) - 1
         return {
             "errors": errors.sum(axis=0),
@@ -210,13 +210,13 @@ class TopologyMetric(ValuesMetric[TopologyOptions]):
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: TopologyOptions
     ) -> DrawnSteps:
-        """Classify the pixels of the two foregrounds as correct, false or missed."""
+        """Classify each pixel of the two masks as correct, false or missed."""
         return draw_masks(*_foregrounds(pred, gt, protocol, opt.threshold))
 
     def values(self, counts: Stack, opt: TopologyOptions) -> dict[str, F8]:
-        """Compute the errors per patch and clDice of N images, (N,) each.
+        """Compute the mean errors over patches and clDice of N images, (N,) each.
 
-        The errors are NaN if the image has no patch, and clDice is NaN if both masks are empty.
+        Errors are NaN if the image has no patch, and clDice is NaN if both masks are empty.
         """
         b0, b1, euler = defined_ratio(counts["errors"], counts["patches"][:, None]).T
         return {"b0": b0, "b1": b1, "euler": euler, "cldice": cldice(counts["skeleton"])}
@@ -224,7 +224,7 @@ class TopologyMetric(ValuesMetric[TopologyOptions]):
 
 @frozen
 class CcqOptions:
-    """Options that say what the lines are, and how far apart two matching lines may be."""
+    """How centre lines are obtained, and the buffer within which their pixels match."""
 
     buffer: float = option(
         3.0,
@@ -245,7 +245,7 @@ class CcqOptions:
 
 
 class _BufferedLines(NamedTuple):
-    """The centre lines of both maps, and the pixels within the buffer around each line."""
+    """The centre lines of both maps, and the pixels within the buffer of each line, bool maps."""
 
     lines: MapPair
     near: MapPair
@@ -254,7 +254,7 @@ class _BufferedLines(NamedTuple):
 def _find_lines(
     pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CcqOptions
 ) -> _BufferedLines:
-    """Thin both foregrounds to centre lines, unless these are given, and draw their buffers."""
+    """Skeletonise both masks (unless `opt.lines` is "given"), and dilate the lines by `buffer`."""
     from skimage.morphology import skeletonize
 
     from bsdsbench.kernels.matching.graph import within_reach
@@ -270,14 +270,14 @@ def _find_lines(
 def _half_widths(
     radius: float, spacing: tuple[float, float], shape: tuple[int, ...]
 ) -> NDArray[np.int32]:
-    """Return the half width in pixels of each row of a disk, from its top to its bottom.
+    """Return the half width in pixels of each row of a disk, from top to bottom.
 
-    A row has its centre pixel and half_width pixels on each side: [0, 1, 0] for the radius 1 and
-    square pixels. `radius` is in the unit of `spacing`, the height and the width of a pixel. The
-    disk is not made larger than an image of `shape` needs.
+    A row consists of its centre pixel and half_width pixels on each side; radius 1 with square
+    pixels gives [0, 1, 0]. `radius` is in the unit of `spacing`, the (height, width) of a pixel.
+    The disk is limited to the size that an image of `shape` needs.
     """
     height, width = spacing
-    n_rows = min(int(radius / height) + 1, shape[0])  # to one row (column) beyond the radius
+    n_rows = min(int(radius / height) + 1, shape[0])  # one row (column) beyond the radius
     n_cols = min(int(radius / width) + 1, shape[1])
     row_distance = height * np.abs(np.arange(-n_rows, n_rows + 1))
     col_distance = width * np.arange(1, n_cols + 1)  # to the right of the centre
@@ -307,10 +307,10 @@ class CcqMetric(ValuesMetric[CcqOptions]):
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CcqOptions
     ) -> Arrays:
-        """Count the pixels of the predicted ([0]) and of the annotated ([1]) lines.
+        """Count the matched and all pixels of the predicted ([0]) and annotated ([1]) lines.
 
-        Returns `matched`, the pixels within the buffer around the other map's lines, and `total`,
-        all pixels; both are int (2,).
+        Returns `matched`, the line pixels within the buffer of the other map's lines, and `total`,
+        all line pixels, both int (2,).
         """
         lines, near = _find_lines(pred, gt, protocol, opt)
         matched = [(lines.pred & near.gt).sum(), (lines.gt & near.pred).sum()]
@@ -319,11 +319,11 @@ class CcqMetric(ValuesMetric[CcqOptions]):
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CcqOptions
     ) -> DrawnSteps:
-        """Classify the pixels of the lines and of their buffers, as a single step named "lines".
+        """Classify the pixels of the lines and of their buffers, as one drawing called "lines".
 
         A predicted line pixel is correct within the buffer of the annotated line, and false
-        elsewhere. An annotated line pixel outside the buffer of the predicted line is missed. Other
-        pixels are near both lines or near one. The first class that applies is taken.
+        elsewhere. An annotated line pixel outside the buffer of the predicted line is missed.
+        Remaining pixels are classified by the buffers they are in: both, predicted, or annotated.
         """
         lines, near = _find_lines(pred, gt, protocol, opt)
         matched_pred, matched_gt = lines.pred & near.gt, lines.gt & near.pred

@@ -1,11 +1,11 @@
 """Superpixels: do small regions follow the annotated borders, and are they even?
 
-Definition. Two forms of undersegmentation error, achievable segmentation accuracy and boundary
-recall compare the label map with one annotator's (`measures`). Compactness needs the label map
-alone, explained variation the image too.
+Definition. Two variants of undersegmentation error, achievable segmentation accuracy and boundary
+recall compare the label map with one annotator's map (`measures`). Compactness is computed from the
+label map alone, explained variation from the label map and the image.
 
-Conventions. Every distinct label is one region, even if it has several pieces (`components`). For
-several annotators there are the mean, the minimum and the maximum. Scores are means over images.
+Conventions. Each distinct label is one region, even if it is not connected (option `components`).
+The mean, minimum and maximum over annotators are reported. Scores are means over images.
 
 Source. Stutz, Hermans and Leibe, "Superpixels: an evaluation of the state of the art", CVIU 2018.
 The docstring of each measure names its source.
@@ -46,19 +46,19 @@ def measures(labels: ArrayLike, gt: ArrayLike) -> dict[str, float]:
     overlap, N the number of pixels, and G the number of annotated regions.
 
     - "ue": undersegmentation error (Neubert and Protzel, Forum Bildverarbeitung 2012), in [0, 1],
-      0 is best: (1/N) sum_j sum_i min(n_ij, a_i - n_ij), over the i that overlap j. Where a
-      superpixel straddles the border of region j, its smaller part counts as error.
+      0 is best: (1/N) sum_j sum_i min(n_ij, a_i - n_ij), over the i that overlap j. If a superpixel
+      straddles the border of region j, its smaller part counts as error.
     - "ue_levin": undersegmentation error (Levinshtein et al., TurboPixels, PAMI 2009), 0 is best,
       may exceed 1: (1/G) sum_j (sum of a_i over the i that overlap j, minus b_j) / b_j. Stutz's
-      program divides by the largest label + 1, and so reports less if labels are skipped.
+      code divides by the largest gt label + 1 instead of G, which is lower if labels have gaps.
     - "asa": achievable segmentation accuracy (Liu et al., Entropy rate superpixels, CVPR 2011), in
-      (0, 1], 1 is best: (1/N) sum_i max_j n_ij. This is the share of pixels labelled correctly if
-      each superpixel takes the label of the region it overlaps most.
+      (0, 1], 1 is best: (1/N) sum_i max_j n_ij. This is the fraction of pixels labelled correctly
+      if each superpixel gets the label of the region it overlaps most.
     - "recall": boundary recall (Ren and Malik, ICCV 2003, as computed by Stutz, Hermans and Leibe,
-      CVIU 2018), in [0, 1], 1 is best: the share of annotated boundary pixels with a superpixel
-      boundary pixel in the square window of radius `recall_radius` around them; 0 if there is no
-      annotated boundary. Pixels on both sides of a border are boundary pixels, and matching is not
-      one to one. With the one-sided boundaries of `bsdsbench.seg2bdry`, recall is up to 0.07 lower.
+      CVIU 2018), in [0, 1], 1 is best: the fraction of annotated boundary pixels that have a
+      superpixel boundary pixel in the square window of half width recall_radius(shape); 0 if there
+      is no annotated boundary. Pixels on both sides of a border are boundary pixels, and matching
+      is not one to one. With one-sided boundaries (`bsdsbench.seg2bdry`), it is up to 0.07 lower.
 
     Parameters
     ----------
@@ -86,15 +86,15 @@ def measures(labels: ArrayLike, gt: ArrayLike) -> dict[str, float]:
     from bsdsbench.kernels.matching.graph import within_reach
 
     table = OverlapTable.of_map(labels, Annotators.of([gt]))
-    row_starts, region, overlap = table.cells  # a row for each superpixel, a cell for each overlap
+    row_starts, region, overlap = table.cells  # CSR matrix: rows are superpixels, columns regions
     region_area = table.gts.col_area
     superpixel_area = np.repeat(table.row_area, np.diff(row_starts))  # for each overlap
     smaller_part = np.minimum(overlap, superpixel_area - overlap)
-    covered = np.bincount(region, superpixel_area, region_area.size)  # by superpixels, per region
-    largest_overlap = np.maximum.reduceat(overlap, row_starts[:-1])  # of each superpixel
+    covered = np.bincount(region, superpixel_area, region_area.size)  # per region, sum of a_i
+    largest_overlap = np.maximum.reduceat(overlap, row_starts[:-1])  # per superpixel
     predicted, annotated = _draw_borders(np.asarray(labels)), _draw_borders(np.asarray(gt))
     radius = recall_radius(predicted.shape)
-    square = np.full(2 * radius + 1, radius, np.int32)  # the half width of each row of the window
+    square = np.full(2 * radius + 1, radius, np.int32)  # half width of each row of the window
     is_near = within_reach(predicted, square)
     return {
         "ue": float(smaller_part.sum() / table.n_pixels),
@@ -105,7 +105,7 @@ def measures(labels: ArrayLike, gt: ArrayLike) -> dict[str, float]:
 
 
 def _draw_borders(labels: Map) -> Bool:
-    """Mark the pixels (H, W) with another label than one of their four neighbours."""
+    """Mark the pixels whose label differs from one of their four neighbours, bool (H, W)."""
     borders = np.zeros(labels.shape, np.bool_)
     differs_below, differs_right = labels[1:] != labels[:-1], labels[:, 1:] != labels[:, :-1]
     borders[1:] |= differs_below
@@ -116,10 +116,10 @@ def _draw_borders(labels: Map) -> Bool:
 
 
 def recall_radius(shape: tuple[int, ...]) -> int:
-    """Return the radius of boundary recall in pixels: 0.0025 of the diagonal, rounded.
+    """Return the radius of boundary recall in pixels: 0.0025 of the image diagonal, rounded.
 
-    Stutz's program stores 0.0025 as a float, which is slightly smaller: for a diagonal of 600 the
-    radius is 1, not 2.
+    As in Stutz's code, 0.0025 is a 32-bit float, which is slightly smaller: for a diagonal of 600,
+    the radius is 1, not 2.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def recall_radius(shape: tuple[int, ...]) -> int:
     Returns
     -------
     int
-        Half the width of the square in which a boundary is searched.
+        Half width of the square window in which a boundary pixel is searched.
     """
     share = float(np.float32(0.0025))
     diagonal = math.sqrt(sum(n * n for n in shape))
@@ -139,10 +139,10 @@ def recall_radius(shape: tuple[int, ...]) -> int:
 def compactness(labels: ArrayLike) -> float:
     """Compute the compactness of superpixels; higher is more compact.
 
-    It is (1/N) sum_i a_i (4 pi a_i / P_i^2) for areas a_i, perimeters P_i and N pixels. The
-    perimeter is the number of pixel sides between superpixel i and other pixels or the outside of
-    the image; a square has a compactness of pi/4. Source: Schick, Fischer and Stiefelhagen, ICPR
-    2012.
+    Compactness is (1/N) sum_i a_i (4 pi a_i / P_i^2) for areas a_i, perimeters P_i and N pixels.
+    The perimeter is the number of pixel edges between superpixel i and other superpixels or the
+    outside of the image. A square has compactness pi/4. Source: Schick, Fischer and Stiefelhagen,
+    ICPR 2012.
 
     Parameters
     ----------
@@ -162,18 +162,18 @@ def compactness(labels: ArrayLike) -> float:
     label_map = as_label_map(labels)
     flat, area, _ = number_regions(label_map)
     padded = np.pad(flat.reshape(label_map.shape), 1, constant_values=-1)
-    n_sides = np.zeros(padded.shape, np.int64)  # of each pixel, on the border of its superpixel
-    for axis, offset in ((0, 1), (0, -1), (1, 1), (1, -1)):  # of the four neighbours
+    n_sides = np.zeros(padded.shape, np.int64)  # per pixel, edges on its superpixel's border
+    for axis, offset in ((0, 1), (0, -1), (1, 1), (1, -1)):  # the four neighbours
         n_sides += padded != np.roll(padded, offset, axis)
     perimeter = np.bincount(flat, np.ravel(n_sides[1:-1, 1:-1]))
     return float((area * (4 * np.pi * area / perimeter**2)).sum() / flat.size)
 
 
 def explained_variation(labels: ArrayLike, image: ArrayLike) -> float:
-    """Compute the share of the image's variation that superpixel means explain; 1 is best.
+    """Compute the fraction of the image's variance explained by superpixel means; 1 is best.
 
-    It is sum_i a_i (mu_i - mu)^2 / sum_x (I(x) - mu)^2, summed over channels; mu_i and mu are the
-    means of superpixel i and of the image. Source: Moore et al., CVPR 2008.
+    This is sum_i a_i (mu_i - mu)^2 / sum_x (I(x) - mu)^2 with both sums also over channels; mu_i
+    and mu are the means of superpixel i and of the image. Source: Moore et al., CVPR 2008.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ def explained_variation(labels: ArrayLike, image: ArrayLike) -> float:
 
 @frozen
 class SuperpixelOptions:
-    """The option that says what a superpixel is."""
+    """The definition of a superpixel."""
 
     components: int | None = option(
         None,
@@ -225,25 +225,25 @@ class SuperpixelOptions:
     )
 
 
-# Mean number of pieces per label above which labels seem to be reused. A map in which some labels
-# lost a few pixels has fewer.
+# Above this mean number of connected pieces per label, labels are assumed to be reused. Maps in
+# which a few labels have stray pixels stay below it
 _REUSED = 1.5
 
 
 class Superpixels(NamedTuple):
-    """A label map (H, W) of superpixels, and the number of its 8-connected pieces."""
+    """The superpixels of an image."""
 
-    labels: Map
-    n_pieces: int
+    labels: Map  # (H, W), the superpixel of each pixel
+    n_pieces: int  # number of 8-connected components of the labels as given
 
 
 def superpixels(labels: ArrayLike, opt: SuperpixelOptions) -> Superpixels:
-    """Return the superpixels of a label map (H, W), and the number of its 8-connected pieces.
+    """Return the superpixels of a label map (H, W), and the number of its 8-connected components.
 
-    A superpixel is a label, or a 4- or 8-connected component of a label if `opt.components` is 4 or
-    8. Unless it is, DataError is raised if labels seem to be reused because the map was saved with
-    8 bits. This is assumed if at least 255 labels occur, up to 255, in too many pieces: more pieces
-    than labels, or more than _REUSED times as many if `opt.components` is 0.
+    If `opt.components` is 4 or 8, each connected component of a label is a superpixel; otherwise
+    each label is one. In the latter case, raise DataError if the map looks truncated to 8 bits: at
+    least 255 different labels, 255 the largest, and more 8-connected components than labels (if
+    `components` is None, the default) or than _REUSED times the labels (if the user has set 0).
     """
     label_map = as_label_map(labels)
     if opt.components:
@@ -295,11 +295,11 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SuperpixelOptions
     ) -> Arrays:
-        """Compute the measures of one image, and count its superpixels and pieces.
+        """Compute the measures of one image, and count its superpixels and connected pieces.
 
-        Each of `measures` is an array float64 (3,): the mean, minimum and maximum over annotators.
-        `variation` is NaN if the image itself (its photo) is missing. Raises DataError if there is
-        not one label map, or if `superpixels` refuses it.
+        Each value of `measures` becomes float64 (3,): mean, minimum and maximum over annotators.
+        `variation` is NaN if the photo is missing. Raises DataError if the prediction is not
+        exactly one label map, or if `superpixels` rejects it.
         """
         if len(pred.segs) != 1:
             raise DataError(f"{pred.where}: {len(pred.segs)} label maps, expected one")
@@ -317,7 +317,7 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
     def check_set(
         self, ids: Sequence[str], stack: Stack, opt: SuperpixelOptions
     ) -> list[InputWarning]:
-        """Warn of maps with more than _REUSED pieces per label, unless `components` is set."""
+        """Warn if maps have over _REUSED pieces per superpixel and `components` is unset."""
         is_reused = stack["n_pieces"] > _REUSED * stack["n_superpixels"]
         if opt.components is not None or not is_reused.any():
             return []
@@ -332,7 +332,7 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
         return [InputWarning(message, fix=fix)]
 
     def values(self, counts: Stack, opt: SuperpixelOptions) -> dict[str, F8]:
-        """Return each measure of N images, (N,), and each summary over annotators, as "ue.min"."""
+        """Return the values of N images, (N,) each, by keys such as "compactness" or "ue.min"."""
         single = ("compactness", "variation", "n_superpixels", "n_pieces")
         values = {name: counts[name] for name in single}
         for name in _MEASURES:
@@ -341,7 +341,7 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
         return values
 
     def describe(self, protocol: Protocol, opt: SuperpixelOptions) -> str:
-        """Describe what a superpixel is, and the conventions of the measures."""
+        """Describe the definition of a superpixel, and the conventions of the measures."""
         kind = captions(opt).get("components", "each label is one, also in several pieces")
         return (
             f"superpixels: {kind}; means over annotators, then over images; boundary recall within "
