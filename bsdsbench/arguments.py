@@ -1,7 +1,7 @@
-"""Checks of the arguments of public functions.
+"""Validation of the arguments of public functions.
 
-A wrong argument raises DataError with one line, which begins with `what`: the argument's name, as
-the user knows it.
+An invalid argument raises DataError with a one-line message. It begins with `what`, the name by
+which the user knows the argument.
 """
 
 from __future__ import annotations
@@ -33,11 +33,9 @@ def _refuse_mask(value: object, what: str) -> None:
 def given_array(value: object, what: str) -> NDArray[Any]:
     """Convert an array, a nested sequence or a tensor to a NumPy array of bools, ints or floats.
 
-    The data are copied only if necessary, to convert half-precision tensors to float32 and to swap
-    bytes.
-
-    Raises DataError for a masked array, for anything but numbers, and for more than MAX_GIVEN
-    numbers.
+    Half-precision tensors become float32, and the byte order becomes native. The data are copied
+    only if necessary. Raises DataError for a masked array, for values that are not numbers, and for
+    more than MAX_GIVEN numbers.
     """
     _refuse_mask(value, what)
     try:
@@ -71,9 +69,10 @@ def as_numbers(value: object, what: str, dtype: DTypeLike = np.float64) -> NDArr
 
 
 def given_list(value: object, what: str, expected: str) -> list[Any]:
-    """Convert an iterable of items to a list; `expected` describes it in the error message.
+    """Convert an iterable to a list.
 
-    Raises DataError if the value is text, bytes or a masked array, or is not iterable.
+    Raises DataError if the value is text, bytes or a masked array, or is not iterable; the message
+    says what was `expected`.
     """
     _refuse_mask(value, what)
     items: Any = value
@@ -84,7 +83,7 @@ def given_list(value: object, what: str, expected: str) -> list[Any]:
 
 
 def given_number(value: object, what: str, low: float, high: float, whole: bool = False) -> float:
-    """Check that a value is a number from `low` to `high`, both included, and return it as a float.
+    """Check that a value is a number from `low` to `high`, inclusive, and return it as a float.
 
     If `whole` is True, the value must be an integer and is returned as an int. Raises DataError for
     a number outside the range, NaN, a bool, or any other type.
@@ -116,7 +115,7 @@ def given_word(value: object, what: str, words: Collection[str]) -> str:
 def kind_of_value(value: object) -> str:
     """Describe a value for an error message.
 
-    An array is described by its dtype and shape; None, bools, numbers and strings by their
+    An array is described by its dtype and shape; None, bools, numbers and strings by their Python
     literals, shortened if necessary; anything else by its type.
     """
     if isinstance(value, np.ndarray):

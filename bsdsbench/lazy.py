@@ -15,7 +15,7 @@ def lazy_getattr(
     - package: the full name of the package that gets this `__getattr__`, such as "bsdsbench"
     - names: maps each public name to the module that defines it, relative to bsdsbench (such as
       "curves.areas")
-    - modules: maps names that stand for a module itself to its path relative to bsdsbench
+    - modules: maps each public name of a module to the module, also relative to bsdsbench
 
     The returned function raises AttributeError for any other name.
     """

@@ -1,4 +1,4 @@
-"""The contract of metrics as tests, for authors of metrics in packages of their own. Needs pytest.
+"""A pytest suite that every metric must pass, for authors of metrics in other packages.
 
     import pytest
 
@@ -14,9 +14,9 @@
             ]
             return MetricCase(MyMetric(), images)
 
-Two or more images of unequal sizes are enough; with `counts`, `scores`, `perfect` and `write` more
-is checked. The package must be installed, as its metric is looked up by the entry point group
-`bsdsbench.metrics`.
+Two or more images of different sizes are enough. With `counts`, `scores`, `perfect` and `write`,
+more is checked. The package must be installed, because its metric is looked up in the entry point
+group `bsdsbench.metrics`. Needs pytest.
 """
 
 from __future__ import annotations
@@ -46,42 +46,39 @@ from bsdsbench.runs.merge import merge
 from bsdsbench.scores.counts import sample_scores, value_at
 from bsdsbench.scores.curve import AP_RULES, ODS_RULES
 
-# Numbers that differ by no more than this are equal; arguments of `pytest.approx`
+# Tolerances for equal numbers: arguments of `pytest.approx`
 _CLOSE: dict[str, Any] = {"rel": 1e-9, "abs": 1e-12, "nan_ok": True}
-_DRAWS = 12  # as many samples as compiled code is used for
+_DRAWS = 12  # number of samples, enough that compiled code is used
 
 
 @dataclass
 class MetricCase:
-    """A metric, images for it, and facts about the images from an independent source."""
+    """A metric, images to test it on, and optional reference implementations."""
 
     metric: Metric  #: The metric.
-    #: Prediction and ground truth of two or more images, of unequal sizes, with ids in order.
+    #: Predictions and ground truths of two or more images of different sizes, sorted by id.
     images: Sequence[tuple[Prediction, GroundTruth]]
-    protocol: Protocol | None = None  #: For counting; by default the metric's.
-    #: A reference definition of the counts, (prediction, ground truth, protocol) -> values by name.
+    protocol: Protocol | None = None  #: For counting; by default the metric's own.
+    #: Reference implementation of the counts: (prediction, ground truth, protocol) -> dict by name.
     counts: Callable[..., Mapping[str, Any]] | None = None
-    #: A reference definition of the scores, (counts of each image, protocol) -> value by column.
+    #: Reference implementation of the scores: (counts of each image, protocol) -> dict by column.
     scores: Callable[..., Mapping[str, float]] | None = None
-    #: Ground truth -> (a perfect prediction, the ground truth with one annotator).
+    #: Ground truth -> (a perfect prediction, the ground truth with only one annotator).
     perfect: Callable[[GroundTruth], tuple[Prediction, GroundTruth]] | None = None
     #: Columns, or groups of columns, that are not 1 (or 0) for a perfect prediction.
     imperfect: tuple[str, ...] = ()
-    #: Empty folder -> folders of predictions and of ground truth with these images as files.
+    #: Writes `images` as files into an empty folder; returns the prediction and truth folders.
     write: Callable[[Path], tuple[Path, Path]] | None = None
 
     @cached_property
     def run(self) -> Evaluation:
-        """The run of the images, counted one after the other as a training loop does."""
+        """The evaluation of `images`, added one by one as in a training loop."""
         return self.streamed(self.images)
 
     def streamed(
         self, images: Iterable[tuple[Prediction, GroundTruth]], protocol: Protocol | None = None
     ) -> Evaluation:
-        """Evaluate the images one by one with a StreamingEvaluator.
-
-        The default protocol is that of the case.
-        """
+        """Evaluate images one by one with a StreamingEvaluator (default: `self.protocol`)."""
         stream = StreamingEvaluator(protocol or self.protocol, self.metric.name)
         for pred, gt in images:
             stream.update(pred, gt, image_id=pred.image_id)
@@ -94,8 +91,8 @@ class MetricCase:
     def tree(self, weights: ArrayLike, protocol: Protocol | None = None) -> ScoreTree:
         """Compute the metric's scores for S samples of the N images.
 
-        `weights` (S, N) says how often each image occurs in each sample. `protocol` is for scoring;
-        by default it is that of the run.
+        `weights` (S, N) says how often each image occurs in each sample. `protocol` is the protocol
+        for scoring; the default is that of the run.
 
         Returns nested mappings whose leaves are arrays (S,), or curves (S, T) over T thresholds.
         """
@@ -114,10 +111,10 @@ class MetricCase:
 
 
 def _assert_same(first_tree: object, second_tree: object) -> None:
-    """Check that two nested mappings of scores are equal, with NaN equal to NaN.
+    """Assert that two nested mappings of scores are equal, with NaN equal to NaN.
 
-    The leaves are arrays, numbers and curves. Keys that only one mapping has are skipped, because a
-    run has no score of an absent class, but two mappings must share a key.
+    The leaves are arrays, numbers and curves. Keys in only one mapping are ignored, because a run
+    has no scores for a class that does not occur, but at least one key must be shared.
     """
     if isinstance(first_tree, Mapping) and isinstance(second_tree, Mapping):
         shared_keys = first_tree.keys() & second_tree.keys()
@@ -131,7 +128,7 @@ def _assert_same(first_tree: object, second_tree: object) -> None:
 
 
 def _columns(metric: Metric, score: Mapping[str, Any]) -> dict[str, float]:
-    """Return the score's value in each of the metric's columns by key, except n_images.
+    """Return the values of a score for the metric's columns, by column key, without n_images.
 
     Columns that the score lacks are left out.
     """
@@ -140,10 +137,10 @@ def _columns(metric: Metric, score: Mapping[str, Any]) -> dict[str, float]:
 
 
 class MetricContract:
-    """The tests of the contract. A class that inherits them has a fixture `case`."""
+    """The tests. A class that inherits them must define a fixture `case`, a MetricCase."""
 
     def test_counts_match_reference(self, case: MetricCase) -> None:
-        """The counts equal those of the reference definition."""
+        """The metric's counts agree with those of the reference implementation, `case.counts`."""
         if case.counts is None:
             pytest.skip("no reference definition of the counts")
         for (pred, gt), counts in zip(case.images, case.counted(), strict=True):
@@ -151,9 +148,10 @@ class MetricContract:
                 assert counts[name] == pytest.approx(np.array(values, float), **_CLOSE), name
 
     def test_scores_match_reference_for_every_curve_rule(self, case: MetricCase) -> None:
-        """The scores equal the reference definition, for curves under every ODS and AP rule.
+        """The scores agree with the reference implementation, `case.scores`.
 
-        Columns of the reference that the metric lacks are skipped.
+        Metrics with curves are tested under every ODS and AP rule. Columns of the reference that
+        the metric lacks are skipped.
         """
         if case.scores is None:
             pytest.skip("no reference definition of the scores")
@@ -168,9 +166,9 @@ class MetricContract:
                     assert value == pytest.approx(expected, **_CLOSE), (key, ods, ap)
 
     def test_sample_scores_equal_those_of_repeated_images(self, case: MetricCase) -> None:
-        """The scores of a bootstrap sample, given by weights, are those of the repeated images.
+        """The scores of a bootstrap sample, given as weights, equal those of repeated images.
 
-        All samples are scored at once, which uses compiled sums, and then two, which uses NumPy.
+        Scoring all samples at once uses compiled code, and scoring two uses NumPy.
         """
         n = len(case.images)
         weights = np.random.default_rng(3).multinomial(n, [1 / n] * n, _DRAWS)  # (samples, images)
@@ -181,9 +179,9 @@ class MetricContract:
                 assert scores == pytest.approx(case.repeated(times), **_CLOSE)
 
     def test_per_image_row_equals_scores_of_that_image_alone(self, case: MetricCase) -> None:
-        """An image's row in the table has the scores of a data set of only that image.
+        """An image's row in the per-image table has the scores of a run of only that image.
 
-        The table may also have a row for each image and part, such as a class.
+        The table may also have one row per image and part (such as a class).
         """
         metric, protocol = case.metric, case.run.protocol
         table = case.run.per_image(metric.name)
@@ -204,7 +202,7 @@ class MetricContract:
     def test_group_scores_equal_those_of_a_run_of_the_group(self, case: MetricCase) -> None:
         """The scores of a group of images equal, bit for bit, those of a run of these images.
 
-        Four copies of the images are split at random into three groups that are not empty.
+        Four copies of the images are split at random into three non-empty groups.
         """
         records = case.run.records
         fourfold = [replace(r, image_id=f"{k}_{r.image_id}") for k in range(4) for r in records]
@@ -240,7 +238,7 @@ class MetricContract:
         assert n_checked
 
     def test_empty_ground_truth_scores_or_reports(self, case: MetricCase) -> None:
-        """Ground truth without annotations gives scores, or an error or warning of one line."""
+        """Ground truth without annotations gives scores, or a one-line error or warning."""
         blank_pairs = [(pred, _blank(gt)) for pred, gt in case.images]
         attempts = [blank_pairs]
         if case.perfect:
@@ -249,15 +247,15 @@ class MetricContract:
             try:
                 run = case.streamed(pairs)
                 scores = run.scores()[case.metric.name]
-            except (DataError, InputWarning) as error:  # refused, or left out with a warning
+            except (DataError, InputWarning) as error:  # rejected, or left out with a warning
                 assert "\n" not in str(error)  # noqa: PT017
                 continue
             assert scores["n_images"] == len(pairs)
             assert case.metric.title in run.summary()
 
     def test_size_mismatch_raises_one_line_error(self, case: MetricCase) -> None:
-        """A size mismatch raises a DataError of one line, unless the metric resizes."""
-        pred, gt = case.images[0][0], case.images[1][1]  # of two images, which differ in size
+        """A size mismatch raises a one-line DataError, unless the metric resizes."""
+        pred, gt = case.images[0][0], case.images[1][1]  # two images of different sizes
         opt = case.metric.options_of(case.run.protocol)
         if case.metric.fits(pred, gt, opt):
             pytest.skip("resized")
@@ -268,9 +266,9 @@ class MetricContract:
     def test_drawn_pixels_agree_with_counts(self, case: MetricCase) -> None:
         """The drawn pixels agree with the counts at every threshold.
 
-        With one annotator, the matched and the predicted pixels equal the counts. Missed pixels
-        never exceed the annotated ones: a pixel is drawn once, but counted for each of several
-        annotators.
+        With one annotator, the numbers of matched and of predicted pixels equal the counts. Missed
+        pixels are never more than the annotated ones; they may be fewer, because a pixel is drawn
+        once but counted for each annotator.
         """
         metric, protocol = case.metric, case.run.protocol
         opt = metric.options_of(protocol)
@@ -291,10 +289,10 @@ class MetricContract:
     def test_run_survives_save_merge_pickle_and_resume(
         self, case: MetricCase, tmp_path: Path
     ) -> None:
-        """A run stays equal when it is saved and loaded, merged from two shards, or pickled.
+        """Saving and loading, merging from two shards, and pickling preserve a run.
 
-        A run of the same images as files has the same scores and counts, even if it is interrupted
-        and resumed.
+        With `case.write`, evaluating the same images from files gives the same scores and counts,
+        also if the evaluation is interrupted and resumed.
         """
         run = case.run
         shards = []
@@ -328,7 +326,7 @@ class MetricContract:
     def test_human_scores_need_two_annotators_and_ignore_their_order(
         self, case: MetricCase
     ) -> None:
-        """A single annotator cannot be scored, and several have the same counts in any order."""
+        """Scoring annotators against each other needs two, and does not depend on their order."""
         gt = case.images[0][1]
         metric, protocol = case.metric, case.run.protocol
         drawings = {n: gt.parts[n] for n in ("boundaries", "segmentations") if n in gt.parts}
@@ -343,10 +341,10 @@ class MetricContract:
 
 
 def _blank(gt: GroundTruth) -> GroundTruth:
-    """Return a copy of the ground truth in which nothing is annotated.
+    """Return a copy of the ground truth without annotations.
 
-    Boundaries, mask and class labels are 0 everywhere, depth is constant (1), segmentations have a
-    single region, and there are no lines.
+    Boundaries, mask and class labels are 0 everywhere, depth is 1, segmentations have a single
+    region, and there are no lines.
     """
     zeros = {n: np.zeros_like(gt.parts[n]) for n in ("mask", "labels") if n in gt.parts}
     ones = {n: np.ones_like(gt.parts[n]) for n in ("segmentations", "depth") if n in gt.parts}

@@ -1,4 +1,4 @@
-"""Helpers for messages of one line: escape, shorten and join names, and write numbers."""
+"""Helpers for one-line messages: escape, shorten and join names, and format numbers."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ NUMBER = r"[0-9]*\.?[0-9]+(?:e-?[0-9]+)?"  # the pattern of `number_text`
 def visible(text: str, keep_spaces: bool = True) -> str:
     r"""Replace unprintable characters with their Python escapes.
 
-    These include line breaks, zero-width characters and marks of the writing direction. Unicode
-    spaces are replaced too if `keep_spaces` is False; the ASCII space never is.
+    These include line breaks, zero-width characters and bidirectional controls. If `keep_spaces` is
+    False, Unicode spaces are replaced too; the ASCII space never is.
 
     >>> visible("a\x1b[31mb\u202ec\n")
     'a\\x1b[31mb\\u202ec\\n'
@@ -28,13 +28,13 @@ def visible(text: str, keep_spaces: bool = True) -> str:
 
 
 def show(name: object) -> str:
-    """Convert a name or a path to one line of printable text, by Python escapes."""
+    """Convert a name or a path to one line of printable text, with Python escapes if needed."""
     text = str(name)
     return text if text.isprintable() else visible(text)
 
 
 def clip(text: str, limit: int = LINE) -> str:
-    """Shorten a text to at most `limit` characters: its beginning, " ... " and its end."""
+    """Shorten a text to at most `limit` characters, with " ... " in place of its middle part."""
     if len(text) <= limit:
         return text
     end = limit // 3
@@ -42,7 +42,7 @@ def clip(text: str, limit: int = LINE) -> str:
 
 
 def listed(names: Sequence[str], limit: int = 10) -> str:
-    """Join names with commas; after the first `limit` names, " and N more" stands for the others.
+    """Join names with commas, with " and N more" in place of those after the first `limit`.
 
     Names are made printable, and long names are shortened.
     """
@@ -51,7 +51,7 @@ def listed(names: Sequence[str], limit: int = 10) -> str:
 
 
 def counted(n: int, noun: str) -> str:
-    """Return a number and its noun, with an s unless the number is 1: "1 image", "2 images"."""
+    """Return a number with its noun, plural unless the number is 1: "1 image", "2 images"."""
     return f"{n} {noun}{'' if n == 1 else 's'}"
 
 
@@ -62,9 +62,9 @@ def number_text(value: float) -> str:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return "; did you mean 'X'?" with the `known` word X most similar to `word`.
+    """Return "; did you mean 'X'?", where X is the `known` word most similar to `word`.
 
-    Returns "" if none is similar.
+    Returns "" if no known word is similar.
     """
     from difflib import get_close_matches
 

@@ -1,4 +1,4 @@
-"""Adapters for other programs: pytest, torchmetrics, detectors."""
+"""Integrations with other software: pytest, torchmetrics, and the training of detectors."""
 
 from typing import TYPE_CHECKING
 

@@ -4,8 +4,8 @@
         run = bsdsbench.evaluate("results/ours", "data/groundTruth/val")
         assert_scores(run, "baseline.json", statistical=True)
 
-`run` may also be the folder of a run. `pytest --bsdsbench-update` writes the baselines from the
-runs instead.
+`run` may also be the folder of a saved run. With `pytest --bsdsbench-update`, the baselines are
+written from the runs instead.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(name="assert_scores")
 def _assert_scores_fixture(request: pytest.FixtureRequest) -> Callable[..., Any]:
-    """Provide the function `assert_scores` to tests, which fails if a score is below its baseline.
+    """Provide the function `assert_scores`, which fails a test if a score is below its baseline.
 
-    It takes the arguments of `comparison.gate.assert_scores`; the path of the baseline is relative
-    to the folder of the test's file. With --bsdsbench-update, the baseline is written and nothing
-    is compared.
+    It takes the arguments of `comparison.gate.assert_scores`, but the path of the baseline is
+    relative to the folder of the test file. With --bsdsbench-update, the baseline is written and
+    nothing is compared.
     """
     from bsdsbench.comparison import gate
 

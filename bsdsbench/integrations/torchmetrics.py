@@ -5,10 +5,10 @@
     metric.compute()                                   # {"ods": tensor, "ois": ..., ...}
     several = BenchmarkMetric(metrics=["boundary", "pixel"])   # {"boundary/ods": tensor, ...}
 
-The state is the counts of each image as bytes, gathered over ranks like any torchmetrics list, so
-that many ranks give the same numbers as one rank. An image that a distributed sampler repeats to
-fill the last batch counts once, by its id. A different image with the same id is refused. Images
-without ids all count.
+The state holds the counts of each image as bytes. It is gathered over ranks like any torchmetrics
+list, so the scores do not depend on the number of ranks. Images are told apart by their ids: an
+image that a distributed sampler repeats to fill the last batch counts once, and two different
+images with the same id are an error. Images without an id all count.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from bsdsbench.runs.keywords import RunKeywords, plan
 from bsdsbench.runs.streaming import add_groups, image_items, image_record, numbered_id
 from bsdsbench.scores.counts import ImageRecord
 
-_LENGTH_BYTES = 8  # of the number that tells how long a packed record is
+_LENGTH_BYTES = 8  # size of the integer that precedes a packed record and gives its length
 
 
 class BenchmarkMetric(Metric):
@@ -54,7 +54,7 @@ class BenchmarkMetric(Metric):
     classes : sequence of str or None
         The names of the classes in the order of their labels from 0.
     groups, group_by
-        The groups of images, as `StreamingEvaluator` takes them.
+        The groups of images; see `StreamingEvaluator`.
     """
 
     is_differentiable = False
@@ -70,7 +70,7 @@ class BenchmarkMetric(Metric):
         group_by: str | None = None,
         **options: object,
     ) -> None:
-        """Create the metric; `options` are those of torchmetrics.Metric."""
+        """Create the metric; `options` are passed to torchmetrics.Metric."""
         super().__init__(**options)
         settings: Any = {"classes": tuple(classes) if classes else None, "groups": groups}
         keywords = RunKeywords(on_error="skip", group_by=group_by, **settings)
@@ -78,8 +78,8 @@ class BenchmarkMetric(Metric):
         self.protocol = self.plan.protocol
         self.metrics = self.plan.metrics
         self._seen: dict[str, str] = {}  # image id -> hash of its arrays
-        # True during `forward` of torchmetrics, which resets the state for a moment: `reset` then
-        # keeps the ids
+        # True during torchmetrics' `forward`, which resets the state temporarily; `reset` then
+        # keeps the ids of images seen so far
         self._within_forward = False
         self.add_state("counts", default=[], dist_reduce_fx="cat")
         self.counts: Any
@@ -93,8 +93,8 @@ class BenchmarkMetric(Metric):
     ) -> None:
         """Add one image or a batch, with the arguments of `StreamingEvaluator.update`.
 
-        An image that is added again with the same id is stored again, but `evaluation` counts it
-        once. Raises DataError, and adds nothing, if the id was used for a different image.
+        An image may be added again with the same id; `evaluation` counts it once. If an id was
+        used for a different image, DataError is raised and nothing is added.
         """
         items = image_items(pred, gts, image_id, 0)
         counted = add_groups([image_record(*item, self.plan) for item in items], groups)
@@ -112,12 +112,13 @@ class BenchmarkMetric(Metric):
             self.counts.append(state.to(self.device))
 
     def evaluation(self, name: str = "torchmetrics") -> Evaluation:
-        """Return the evaluation of all images added so far, on all ranks if they are gathered.
+        """Return the evaluation of all images added so far (of all ranks, once gathered).
 
-        Images without an id are numbered. Raises DataError if there are no images, if two different
-        images have the same id, or if the maps, taken together, have no consistent meaning.
+        `name` is the name of the run. Images without an id are numbered. Raises DataError if there
+        are no images, if two different images have the same id, or if the values of all maps taken
+        together are ambiguous.
         """
-        # After a reduction over ranks torchmetrics holds one tensor instead of a list
+        # After a reduction over ranks, torchmetrics holds one tensor instead of a list
         states = self.counts if isinstance(self.counts, list) else [self.counts]
         if not states:
             raise DataError("no images yet, expected an update before compute")
@@ -133,7 +134,7 @@ class BenchmarkMetric(Metric):
         return run
 
     def forward(self, *args: object, **kwargs: object) -> object:
-        """Add images as `update` does, and return the scores of these images only."""
+        """Add a batch of images as `update` does, and return the scores of this batch alone."""
         self._within_forward = True
         try:
             return super().forward(*args, **kwargs)
@@ -153,8 +154,8 @@ class BenchmarkMetric(Metric):
     def compute(self) -> dict[str, torch.Tensor]:
         """Return the scores by name, as 0-D float64 tensors; an undefined score is NaN.
 
-        The names are SCORE or CLASS/SCORE, after METRIC/ if there are several metrics. Characters
-        that experiment trackers reject become "_".
+        The names are SCORE or CLASS/SCORE, prefixed with METRIC/ if there are several metrics.
+        Characters that experiment trackers reject are replaced with "_".
         """
         numbers = logged_scores(self.evaluation(), prefix="", per_class=True, undefined=True)
         if len(self.metrics) == 1:  # drop "METRIC/"
@@ -163,16 +164,16 @@ class BenchmarkMetric(Metric):
 
 
 def _pack_with_length(record: ImageRecord) -> bytes:
-    """Pack an image's record to bytes, after their number in _LENGTH_BYTES bytes.
+    """Pack an image's record to bytes, preceded by their length.
 
-    Packed records can be joined; `_unpack_all` splits them again.
+    Packed records can be concatenated; `_unpack_all` splits them again.
     """
     data = pack_record(record)
     return len(data).to_bytes(_LENGTH_BYTES, "little") + data
 
 
 def _unpack_all(data: bytes) -> Iterator[ImageRecord]:
-    """Yield the records from joined results of `_pack_with_length`."""
+    """Yield the records from concatenated results of `_pack_with_length`."""
     start = 0
     while start < len(data):
         body = start + _LENGTH_BYTES
@@ -182,5 +183,5 @@ def _unpack_all(data: bytes) -> Iterator[ImageRecord]:
 
 
 def _second_image(image_id: str) -> DataError:
-    """Return the error for an id that two different images have."""
+    """Return the error for two different images with the same id."""
     return DataError(f"{image_id}: two different images, expected an id for each")

@@ -1,6 +1,6 @@
-"""Assign predicted pixels to annotated pixels one to one, for training boundary detectors.
+"""One-to-one assignment of predicted to annotated pixels, for training boundary detectors.
 
-The matcher of the boundary benchmark makes the pairs, with costs that can prefer confident
+It uses the matching algorithm of the boundary benchmark, with costs that can prefer confident
 predictions. No metric uses this module.
 """
 
@@ -19,7 +19,7 @@ from bsdsbench.protocol.protocol import MAX_PX
 
 # Kernels are imported where they are called, see boundary.py.
 _DISTANCES = ("l2", "l1", "linf")
-_LARGEST_VALUE = 1e15  # so that sums of costs are finite
+_LARGEST_VALUE = 1e15  # a limit that keeps sums of costs finite
 
 
 def assign(
@@ -33,8 +33,8 @@ def assign(
 ) -> Match | tuple[Match, ...]:
     """Assign predicted pixels to annotated pixels one to one, within a radius.
 
-    The assignment has as many pairs as possible and, among all assignments of that many pairs, the
-    least total cost. A pair costs its distance plus `weight * pred_value` at the predicted pixel.
+    The assignment is the one of least total cost among all with the largest possible number of
+    pairs. The cost of a pair is its distance plus `weight * pred_value` at the predicted pixel.
 
     Parameters
     ----------
@@ -54,8 +54,8 @@ def assign(
     Returns
     -------
     Match or tuple of Match
-        The partner of each pixel, and as `cost` the sum over the pairs. A tuple with one Match per
-        annotator if `gt` holds several maps, (A, H, W), or is a GroundTruth.
+        The partner of each pixel, and the total `cost` of the pairs. If `gt` is (A, H, W), a list
+        of maps or a GroundTruth, a tuple with one Match per annotator.
 
     Raises
     ------
@@ -65,16 +65,17 @@ def assign(
     Notes
     -----
     Costs are rounded to the larger of 2^-24 and 2^-40 times their span and the number of pixels.
-    Ties are broken by a hash of the two pixels, so the result depends on the input alone. Memory is
-    about 150 bytes per boundary pixel, and at most 64 MB for candidate pairs. The GIL is released,
+    Ties are broken by a hash of the two pixels, so the result is deterministic. It takes about 150
+    bytes of memory per boundary pixel, and up to 64 MB for candidate pairs. The GIL is released,
     so the images of a batch can be processed in threads. Sources: Duff and Koster 2001, for the
     sparse assignment problem; Cetinkaya, Kalkan and Akbas, MatchED, CVPR 2026, arXiv 2602.20689,
     for such labels in training.
 
     Examples
     --------
-    MatchED's label is the predicted pixels with a partner and the annotated ones without. The
-    paper has radius 4 and weight 5 for BSDS500, 8 and 20 for NYUDv2, 11 and 55 for BIPED.
+    MatchED's label consists of the predicted pixels that have a partner and the annotated pixels
+    that have none. The paper uses radius 4 and weight 5 for BSDS500, 8 and 20 for NYUDv2, and 11
+    and 55 for BIPED.
 
     >>> import numpy as np
     >>> import bsdsbench as bb
@@ -123,11 +124,10 @@ def assign(
 
 
 def _offset_costs(metric: str, radius: float) -> F8:
-    """Precompute the distance for every offset between two pixels within a radius.
+    """Return the distance for every offset of up to `radius` pixels: float64 (2r + 1, 2r + 1).
 
-    With r as the radius rounded down, entry [r + dy, r + dx] of the float64 array (2 r + 1, 2 r +
-    1) is the distance at the offset of dy rows and dx columns, or infinity if that exceeds the
-    radius. `metric` is one of _DISTANCES.
+    r is the radius rounded down. Entry [r + dy, r + dx] is the distance for an offset of dy rows
+    and dx columns, or infinity if it exceeds the radius. `metric` is one of _DISTANCES.
     """
     largest = int(radius)
     dx = np.abs(np.arange(-largest, largest + 1.0))

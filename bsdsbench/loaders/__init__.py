@@ -1,4 +1,4 @@
-"""Reading: images, MATLAB and numpy files, pairing, official txt files, the sample."""
+"""Reading of predictions and ground truth: file formats, pairing by image, and known data sets."""
 
 from bsdsbench.loaders.sample import sample_results, sample_root
 

@@ -1,4 +1,4 @@
-"""Label maps (H, W): their boundaries, and evidence that tells what their numbers mean."""
+"""Label maps (H, W): their boundaries, and clues to what the label values mean."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ WHITE_FOR_CLASSES = (
 def seg2bdry(labels: NDArray[Any], valid: Bool | None = None) -> Bool:
     """Return the boundary pixels of a label map as an (H, W) bool map.
 
-    A pixel is a boundary pixel if its label differs from the label of the pixel below, to the
-    right, or diagonally below to the right. Pixels outside the image and void pixels never differ.
+    A pixel is a boundary pixel if its label differs from that of the pixel below, to the right, or
+    diagonally below and right. Neighbours that are void or outside the image are not compared.
 
     Parameters
     ----------
@@ -66,11 +66,11 @@ def seg2bdry(labels: NDArray[Any], valid: Bool | None = None) -> Bool:
 
 
 def label_evidence(labels: Map, known: Collection[int]) -> Values:
-    """Return WHITE_LABELS if an (H, W) label map may be a mask of 0 and 255, and otherwise LABELS.
+    """Return WHITE_LABELS if an (H, W) label map may be a mask of 0 and 255, otherwise LABELS.
 
     It may be a mask if it has the value 255 and no other except 0, and 255 is not one of the
-    `known` class labels. A single such image is weak evidence, because 255 may be an ignored label,
-    but a whole set of them are masks.
+    `known` class labels. A single such image proves little, because 255 may be an ignored label; if
+    all images of a set are such, they are masks.
     """
     is_white = (
         255 not in known
@@ -82,12 +82,11 @@ def label_evidence(labels: Map, known: Collection[int]) -> Values:
 
 
 def reject_binary_prediction(pred: Map, gt: Map, known: Collection[int], what: str) -> None:
-    """Raise DataError if a prediction is a binary mask where class labels are expected.
+    """Raise DataError if a prediction is a binary mask but class labels are expected.
 
-    This is assumed if `pred` (H, W) looks like a mask of 0 and 255 (see `label_evidence`), the
-    ground truth `gt` (H, W) has other labels, and the prediction is 255 at some pixel where the
-    ground truth is not. `known` are the labels of the classes, and `what` names the prediction in
-    the message.
+    That is, if `pred` (H, W) looks like a mask of 0 and 255 (see `label_evidence`), the ground
+    truth `gt` (H, W) has other labels, and `pred` is 255 at some pixel where `gt` is not. `known`
+    are the class labels, and `what` names the prediction in the message.
     """
     if label_evidence(pred, known) is not Values.WHITE_LABELS:
         return
@@ -97,13 +96,15 @@ def reject_binary_prediction(pred: Map, gt: Map, known: Collection[int], what: s
 
 
 def number_evidence(numbers: Map, void: Collection[float], by_number: bool = False) -> Evidence:
-    """Return evidence on whether the objects (instances) in a map are numbered individually.
+    """Return evidence of whether the objects (instances) in a map are numbered individually.
 
-    `numbers` is an (H, W) map, in which `void` are the values of void pixels and all other values
-    above 0 are objects. Several numbers give NUMBERS. A single number is stored in `levels`, with
-    PIECES if its pixels form several connected pieces, which is not tested if `by_number` is True:
-    objects are then identified by their numbers. Without an object, the evidence is VOID_ALONE if
-    there are void pixels, and otherwise nothing.
+    In the (H, W) map `numbers`, void pixels have the values `void`, and all other values above 0
+    are objects. The evidence is:
+
+    - several numbers: NUMBERS
+    - one number: the number in `levels`, and PIECES if its pixels form several connected pieces.
+      Pieces are not tested if `by_number` is True, when objects are identified by their numbers.
+    - no object: VOID_ALONE if there are void pixels, otherwise nothing
     """
     # Look at every 16th row first, which often has several numbers; then look at the whole map
     for rows in (numbers[::16], numbers):
@@ -125,12 +126,11 @@ def number_evidence(numbers: Map, void: Collection[float], by_number: bool = Fal
 
 
 def id_evidence(labels: Map, ids: Sequence[int], ignored: Collection[int]) -> Evidence:
-    """Return evidence on whether a label map uses Cityscapes label ids or train ids.
+    """Return evidence of whether a label map uses Cityscapes label ids or train ids.
 
-    Both number the same n classes: train ids from 0 to n - 1, and label ids (`ids`) with gaps.
-    LABEL_IDS is returned if some label is a label id and not below n, otherwise TRAIN_IDS if some
-    label is below n and no label id, and otherwise nothing. 0 and the `ignored` labels do not
-    matter.
+    Both number the same n classes: train ids from 0 to n - 1, and label ids (`ids`) with gaps. If
+    some label is a label id and at least n, the evidence is LABEL_IDS. Otherwise, if some label is
+    below n and not a label id, it is TRAIN_IDS. 0 and the `ignored` labels are disregarded.
     """
     n_classes = len(ids)
     present = np.setdiff1d(labels, [0, *ignored])

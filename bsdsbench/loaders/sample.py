@@ -1,4 +1,4 @@
-"""The sample data set, made by `scripts/make_sample.py`: in the wheel, or in a checkout.
+"""The sample data set, made by `scripts/make_sample.py` and included in wheels and checkouts.
 
 The sample has the layout of BSDS: images/test/ID.jpg and groundTruth/test/ID.mat with three to five
 annotators. A checkout may also have results/METHOD/ID.png or .mat, which `bsdsbench run` makes.
@@ -39,10 +39,10 @@ def sample_images() -> Path:
 
 
 def sample_results(method: str) -> Path:
-    """Return the folder of a method's predictions for the sample; the method is, say, "canny".
+    """Return the folder of predictions for the sample by a method, such as "canny".
 
-    It exists only in a checkout of the repository, after `bsdsbench run` was called for the method.
-    Raises DataError if it does not exist.
+    It exists only in a checkout of the repository, after `bsdsbench run` with this method. Raises
+    DataError if it does not exist.
     """
     folder = sample_root() / "results" / method
     if not folder.is_dir():

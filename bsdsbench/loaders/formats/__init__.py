@@ -1,1 +1,1 @@
-"""Readers of file formats: bytes to arrays, a file each."""
+"""Readers of file formats, one module per format: they convert bytes to arrays."""

@@ -1,4 +1,4 @@
-"""Files of classes: label maps, one map per class, instances; the structs of SBD."""
+"""Reading class files: label maps, one map per class, instance maps, and the structs of SBD."""
 
 from __future__ import annotations
 
@@ -20,9 +20,8 @@ def read_predicted_classes(
 ) -> Prediction:
     """Read the predicted classes of an image.
 
-    They are in one file, as labels (H, W) or class maps (C, H, W), or in one file (H, W) for each
-    class. A single file is binarised if `options.kind` is Kind.MASK. `read` returns the bytes of a
-    file.
+    They are in one file, as labels (H, W) or class maps (C, H, W), or in one file (H, W) per class.
+    A single file is binarised if `options.kind` is Kind.MASK. `read` returns the bytes of a file.
     """
     maps: list[Map] = []
     for path in paths:
@@ -47,15 +46,15 @@ def read_predicted_classes(
 def parse_annotated_classes(
     arrays: dict[str, object], path: Path, instances: bool, read: ReadBytes
 ) -> dict[str, object]:
-    """Return the classes in a ground-truth file as keyword arguments of GroundTruth.
+    """Convert the class maps in a ground-truth file to keyword arguments of GroundTruth.
 
-    - SBD's struct GTcls gives "labels" and "class_boundaries".
-    - The struct of a crack set gives "labels": 1 for the ground and 2 for the crack.
+    - SBD's struct GTcls gives "labels" (H, W) and "class_boundaries", bool (C, H, W).
+    - The struct of a crack set gives "labels": 1 for the background and 2 for the crack.
     - An array (H, W), or a non-binary (1, H, W), gives "labels".
-    - Any other array (C, H, W) gives "class_boundaries", True where it is not 0.
+    - Any other array (C, H, W) gives "class_boundaries", True where nonzero.
 
-    If `instances` is True, there are labels, and `find_instances_file` finds a file for `path`,
-    then `_add_instances` adds "instances".
+    If `instances` is True, "instances" are added, provided that there are labels and that
+    `find_instances_file` finds a file for `path`.
     """
     parts = _find_class_maps(arrays, path)
     instances_file = find_instances_file(path) if instances and "labels" in parts else None
@@ -65,7 +64,7 @@ def parse_annotated_classes(
 
 
 def _find_class_maps(arrays: dict[str, object], path: Path) -> dict[str, object]:
-    """Return the "labels" and "class_boundaries" of a file (see `parse_annotated_classes`)."""
+    """Return a file's "labels", "class_boundaries" or both (see `parse_annotated_classes`)."""
     if "GTcls" in arrays:
         struct: Any = arrays["GTcls"]
         if not {"Boundaries", "Segmentation"} <= {*struct}:
@@ -83,12 +82,12 @@ def _find_class_maps(arrays: dict[str, object], path: Path) -> dict[str, object]
 
 
 def _add_instances(parts: dict[str, Any], file: Path, read: ReadBytes) -> None:
-    """Read the instance map in `file` into `parts`, the keyword arguments of GroundTruth, in place.
+    """Read the instance map in `file`, and add it to `parts` in place as "instances".
 
-    The file holds one array (H, W), or SBD's struct GTinst: the instance map in Segmentation, an
-    outline for each instance in Boundaries, and its class in Categories. Class boundaries in
-    `parts` are redrawn from these outlines, as in SEAL's program. Raises FaultError if outlines and
-    categories do not match.
+    The file holds one array (H, W), or SBD's struct GTinst with the instance map (Segmentation),
+    one outline per instance (Boundaries) and its class (Categories). If `parts` has class
+    boundaries, they are then redrawn in place from these outlines, as in SEAL's code. Raises
+    FileFormatError if outlines and categories do not match.
     """
     arrays: dict[str, Any] = pictures.read_arrays(file, indices=True, read=read)
     with errors_naming(file, "instances"):

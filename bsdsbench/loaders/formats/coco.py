@@ -1,12 +1,12 @@
-"""Reading COCO's JSON files as label maps: polygons, run lengths, detections, panoptic PNGs.
+"""Reading COCO's JSON files as label maps: polygons, RLE masks, detections, panoptic PNGs.
 
-A pixel of a label map is class * DIVISOR + instance. Class k is the k-th category by id, counted
-from 1, and 0 is background. Instances may overlap in the files, but not in a label map:
+A pixel of a label map has the value class * DIVISOR + instance. Class k is the k-th category by id,
+counted from 1, and 0 is background. Instances may overlap in the files, but not in a label map:
 `_read_segments` and `_reorder_exact` decide which one is drawn on top.
 
-Crowds, and pixels without a segment in a panoptic ground truth, are ignored. They form one further
-class, in which a crowd of the k-th category is the instance DIVISOR - k. Needs pycocotools (extra
-`coco`).
+Crowds, and pixels without a segment in panoptic ground truth, are ignored in scoring. They form one
+additional class, in which a crowd of the k-th category has the instance number DIVISOR - k. Needs
+pycocotools (extra `coco`).
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _Size = tuple[int, int]  # rows and columns
 class CocoItems:
     """The images of two COCO files, for `bb.evaluate_items`.
 
-    Iteration yields (image name, predicted label map, ground-truth label map). Maps are only drawn
-    when their image is reached. The module describes the values of a label map.
+    Iteration yields (image name, predicted label map, ground-truth label map), drawn one image at a
+    time. The module docstring describes the values of a label map.
 
     Parameters
     ----------
@@ -68,9 +68,10 @@ class CocoItems:
     ) -> dict[int, list[Entry]]:
         """Read a COCO file, and return its annotations by image id.
 
-        The ground truth must be read first, because it fills `self.images` and `self.categories`,
-        and says if an empty prediction file `is_panoptic`. Raises FileFormatError for annotations
-        of unlisted images, and for panoptic files without exactly one entry per image.
+        The ground truth must be read first: it fills `self.images` and `self.categories`. For
+        predictions, `is_panoptic` says whether the ground truth is panoptic, which decides how an
+        empty file is checked. Raises FileFormatError for annotations of unlisted images, and for
+        panoptic files without exactly one entry per image.
         """
         by_image: dict[int, list[Entry]] = {}
         with errors_naming(path, "a COCO file"):
@@ -111,11 +112,11 @@ class CocoItems:
             yield name, pred.label_map, gt.label_map
 
     def _draw(self, image_id: int, is_truth: bool, annotated: list[_Segment]) -> _Drawing:
-        """Draw the predicted or the ground-truth label map of an image, the later segments on top.
+        """Draw the predicted or the ground-truth label map of an image, later segments on top.
 
-        `annotated` are the ground-truth segments in drawing order, which identical predicted
-        segments follow (`_reorder_exact`). Panoptic entries are read as they are, and give no
-        segments.
+        `annotated` are the ground-truth segments in drawing order. Predicted segments equal to them
+        are drawn in the same order (`_reorder_exact`). For a panoptic file, the map is read from
+        the PNG, and no segments are returned.
         """
         path = self.gt_path if is_truth else self.pred_path
         entries = (self.gt if is_truth else self.pred).get(image_id, [])
@@ -135,7 +136,7 @@ class CocoItems:
         Parameters
         ----------
         metrics : sequence of str
-            Metrics that get the options classes, first, ignore, unit and divisor.
+            Names of metrics whose options classes, first, ignore, unit and divisor are set.
         base : Protocol or None
             The protocol to modify; default: the preset "masks".
         """
@@ -150,9 +151,9 @@ class CocoItems:
     ) -> list[_Segment]:
         """Return the segments of an image in drawing order; later ones cover earlier ones.
 
-        Crowds come first, and then the others by ascending score. Of equal scores, larger segments
-        come first and, of equal sizes, those whose first pixel (row by row) is earlier. Ground
-        truth and predictions without a score have the score 1.
+        Crowds come first, then the others by ascending score. Ties are broken by size, the larger
+        first, and then by the first pixel in row order. Ground truth, and predictions without a
+        score, have a score of 1.
         """
         segments = []
         for number, annotation in enumerate(annotations, 1):
@@ -168,9 +169,9 @@ class CocoItems:
         """Read the PNG of an image in a panoptic file as an int32 (H, W) label map.
 
         The PNG is in the folder named like the JSON file `path` without its suffix. The segment id
-        of a pixel is red + 256 green + 65536 blue. Pixels without a segment are ignored in the
-        ground truth, and background (0) in a prediction. Of several crowds of a category only the
-        last stays a crowd, as in panopticapi; the others become ignored pixels.
+        of a pixel is red + 256 green + 65536 blue. Pixels without a segment are of the ignored
+        class in ground truth, and background (0) in predictions. If a category has several crowds,
+        only the last remains a crowd, as in panopticapi; the others become ignored pixels.
         """
         png = path.with_suffix("") / Path(entry["file_name"]).name
         data = read_bytes(png)
@@ -192,19 +193,19 @@ class CocoItems:
             value = self._value_in_map(segment, number, is_truth)
             is_crowd = is_truth and value > no_segment
             if is_crowd:
-                # An earlier crowd of this category becomes another instance of the ignored class.
-                # Subtracting the number of categories gives a value that is no category's crowd
+                # Turn an earlier crowd of this category into another instance of the ignored class:
+                # subtracting the number of categories gives a value that no crowd has
                 label_map[label_map == value] -= len(self.categories)
             label_map[ids == segment["id"]] = value
         return label_map
 
     def _value_in_map(self, annotation: Entry, number: int, is_truth: bool) -> int:
-        """Return the value of a segment in the label map.
+        """Return the value of a segment's pixels in the label map.
 
-        For category k of n (from 1) it is k * DIVISOR + number, where `number` is the annotation's
-        index in the image, from 1. A ground-truth crowd gets (n + 1) * DIVISOR + DIVISOR - k:
-        instance DIVISOR - k of the ignored class n + 1. Raises FaultError for an unknown category,
-        and if `number` is not below DIVISOR.
+        For the k-th of n categories (from 1), it is k * DIVISOR + number, where `number` is the
+        index of the annotation in the image, from 1. A ground-truth crowd is instance DIVISOR - k
+        of the ignored class: (n + 1) * DIVISOR + DIVISOR - k. Raises FaultError for an unknown
+        category, or if `number` is not below DIVISOR.
         """
         category = _get_field(annotation, "category_id")
         if category not in self.categories:
@@ -218,7 +219,7 @@ class CocoItems:
 
 
 class _Drawing(NamedTuple):
-    """A label map and its segments in drawing order. A map of a panoptic PNG has no segments."""
+    """A label map, and its segments in drawing order ([] if it was read from a panoptic PNG)."""
 
     label_map: LabelMap
     segments: list[_Segment]
@@ -257,16 +258,16 @@ def _read_images(images: list[Entry]) -> dict[int, tuple[str, _Size]]:
 
 
 def _are_panoptic(entries: Iterable[Entry]) -> bool:
-    """Return True if any entry has segments_info, as entries of panoptic files have."""
+    """Return True if any entry has segments_info, which only panoptic files contain."""
     return any("segments_info" in entry for entry in entries)
 
 
 def _reorder_exact(annotated: list[_Segment], predicted: list[_Segment]) -> list[_Segment]:
     """Reorder predicted segments so that a perfect prediction draws the same map as the annotation.
 
-    The drawing order decides where segments overlap. Predicted segments that equal an annotated one
-    (in category and pixels) swap positions among themselves, into the order of the annotation; all
-    others keep their positions. Both lists are in drawing order.
+    Both lists are in drawing order, which decides where segments overlap. Predicted segments that
+    equal an annotated one (in category and pixels) are sorted among their own positions into the
+    order of the annotation. All others keep their positions.
     """
     if not annotated:
         return predicted
@@ -296,7 +297,7 @@ def _check_segments(drawn_ids: list[int], listed_ids: list[int], path: Path) -> 
 
 
 def _get_field(entry: Entry, name: str) -> Any:
-    """Return a field of an entry of the JSON file, or raise FaultError if it is missing."""
+    """Return a field of an entry in the JSON file, or raise FaultError if it is missing."""
     if isinstance(entry, dict) and name not in entry:
         known = ", ".join(sorted(map(str, entry)))
         raise FaultError(f"an entry has {known or 'nothing'}, expected also {name!r}")
@@ -306,8 +307,8 @@ def _get_field(entry: Entry, name: str) -> Any:
 def _decode_mask(annotation: Entry, shape: _Size) -> Bool:
     """Decode the segmentation of an annotation to a bool mask of the given `shape`.
 
-    It is a list of polygons, or COCO's run-length encoding (RLE), compressed or not; [] is an empty
-    mask.
+    It is a list of polygons, uncompressed RLE, or COCO's compressed RLE. An empty list gives an
+    empty mask.
     """
     try:
         from pycocotools import mask as coder

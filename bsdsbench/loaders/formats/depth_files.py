@@ -1,11 +1,11 @@
-"""Reading files of depth maps. Their values are not changed.
+"""Reading files of depth maps. The values are kept as stored.
 
 | content | file |
 |---|---|
 | predicted depth | an image (16 bits, float), .npy or .dpt; or .npz, .mat, .h5 with one map, or with a map that has one of the names below |
 | annotated depth | the same; or .npz, .mat, .h5 with `depth` and optionally `edges`, `valid`, `matte`; or the struct `data` of iBims-1 |
 
-The metric's options say what the values mean: depth or its inverse, a scale, edges, a matte.
+The options of the metric say what the values mean: depth or inverse depth, scale, edges, matte.
 """  # noqa: E501
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PREDICTED = ("pred_depths", "pred_depth", "depth_pred", "disparity", "pred", "p
 _DEPTHS = ("depth", *_PREDICTED, "")
 # Maps in iBims-1's struct with 1 at valid pixels
 _VALID_NAMES = ("valid", "mask_invalid", "mask_transp")
-_MATTE = 0.1  # pixels above this fraction are in the object (ml-depth-pro)
+_MATTE = 0.1  # pixels above this fraction of white belong to the object (ml-depth-pro)
 _DPT_MARK = 202021.25  # the first number of a .dpt file
 
 
@@ -43,16 +43,16 @@ def parse_predicted_depth(
 
 
 def parse_annotated_depth(arrays: Mapping[str, object], path: Path) -> dict[str, object]:
-    """Return the maps of an annotated depth file as keyword arguments of GroundTruth.
+    """Convert the maps of an annotated depth file to keyword arguments of GroundTruth.
 
-    - boundaries: one map, True where the variable `edges` is not 0; () without edges
+    - boundaries: one map, True where the variable `edges` is nonzero; () if there is none
     - depth: the depth map. It may be missing (None) only if there are `edges` or a `matte`;
       otherwise, FaultError is raised.
-    - valid: True where all maps in _VALID_NAMES are not 0; None without such a map
-    - mask: True where the variable `matte` is above a tenth of white; None without a matte
+    - valid: True where all present maps of _VALID_NAMES are nonzero; None if there are none
+    - mask: True where the variable `matte` exceeds a tenth of white; None if there is none
 
-    If the file has a struct `data` (iBims-1), its fields replace the variables. `path` is unused
-    (common signature of the parsers).
+    If the file has a struct `data` (iBims-1), its fields are used instead of the variables. `path`
+    is unused (common signature of the parsers).
     """
     data = arrays.get("data")
     variables = data if isinstance(data, dict) else arrays
@@ -68,15 +68,15 @@ def parse_annotated_depth(arrays: Mapping[str, object], path: Path) -> dict[str,
 
 
 def binarise_matte(matte: NDArray[Any]) -> Bool:
-    """Return the object in a matte (an opacity map): bool (H, W), True above a tenth of white."""
+    """Threshold a matte (an opacity map) at a tenth of white; return the object as bool (H, W)."""
     return binarise(matte, _MATTE, "matte")
 
 
 def _find_depth_map(variables: Mapping[str, object], needed: bool) -> NDArray[Any] | None:
     """Return the (H, W) depth map of a file: its first variable in the order of _DEPTHS.
 
-    If the map is `needed`, a single array of any name is accepted, and FaultError is raised if
-    there is none. Otherwise, None is returned without a depth map.
+    If `needed` is True, the only array of a file is accepted under any name, and FaultError is
+    raised if there is no depth map. Otherwise, None is returned if there is none.
     """
     arrays = {name: a for name, a in variables.items() if isinstance(a, np.ndarray)}
     names = [*arrays] if needed and len(arrays) == 1 else _DEPTHS
@@ -89,7 +89,7 @@ def _find_depth_map(variables: Mapping[str, object], needed: bool) -> NDArray[An
 
 
 def decode_dpt(data: bytes) -> NDArray[np.float32]:
-    """Return the depth map in a .dpt file of MPI Sintel as float32 (rows, columns).
+    """Decode a .dpt file of MPI Sintel to a depth map, float32 (rows, columns).
 
     The file is little-endian: the float32 202021.25, the numbers of columns and rows as int32, and
     the values as float32, row by row.

@@ -1,4 +1,4 @@
-"""Reading HDF5 and MATLAB 7.3 .mat files, which are HDF5, through the extra `bsdsbench[hdf5]`."""
+"""Reading HDF5 files, including MATLAB 7.3 .mat files; needs the extra `bsdsbench[hdf5]`."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from bsdsbench.text import show
 if TYPE_CHECKING:
     import h5py
 
-# Bytes that the budget is charged for every item of a cell or struct: items may refer to each other
-# in a circle, and reading must end
+# Bytes charged to the budget for every item of a cell or struct, so that reading ends even if items
+# refer to each other in a circle
 _ITEM_COST = 1 << 15
-CHUNK_COST = 8  # a chunk takes this many times its size, with all buffers, while it is decoded
+CHUNK_COST = 8  # while a chunk is decoded, all buffers together take this many times its size
 MAX_CHUNKS = 100_000
-DEFLATE, SHUFFLE = 1, 2  # HDF5's numbers of the filters that are accepted
+DEFLATE, SHUFFLE = 1, 2  # HDF5's numbers of the accepted filters
 MATLAB_HEADER = b"MATLAB 7.3 MAT-file"
 CLASS, EMPTY = "MATLAB_class", "MATLAB_empty"  # names of the attributes that MATLAB sets
 SKIPPED = {"char", "function_handle", "opaque", "object"}  # classes that are read as None
 
 
 def _read_attribute(item: h5py.Dataset | h5py.Group, name: str) -> object:
-    """Return an attribute of an item, bytes as text, or "" if it is absent."""
+    """Return an attribute of an item, with bytes decoded to text; "" if it is absent."""
     value = item.attrs.get(name, "")
     return value.decode("latin-1") if isinstance(value, bytes) else value
 
@@ -37,8 +37,8 @@ def _read_attribute(item: h5py.Dataset | h5py.Group, name: str) -> object:
 def read_hdf5(data: bytes) -> dict[str, object]:
     """Decode an HDF5 file, and return its variables by name.
 
-    A file of MATLAB 7.3 gives the same values as `matlab.decode_mat`, without internal variables
-    ("#..."). Arrays of other programs are returned as stored. Raises FaultError without h5py.
+    MATLAB 7.3 files give the same values as `matlab.decode_mat`; internal variables ("#...") are
+    skipped. Arrays of other programs are returned as stored. Raises FaultError without h5py.
     """
     try:
         import h5py
@@ -71,9 +71,9 @@ class _Converter:
     def convert_group(self, group: h5py.Group, depth: int) -> object:
         """Convert a group of a MATLAB file, at the nesting level `depth`.
 
-        A struct becomes a dict, a struct array a list of dicts, and any other group None. In a
-        struct array, each field is a list of references, one per struct; it lacks the attribute
-        MATLAB_class, which a field with a cell has.
+        A struct becomes a dict, a struct array a list of dicts, and any other group None. Each
+        field of a struct array is a list of references, one per struct. Unlike a field that holds a
+        cell, such a list has no attribute MATLAB_class.
         """
         if _read_attribute(group, CLASS) not in ("", "struct"):
             return None
@@ -94,9 +94,9 @@ class _Converter:
     def convert(self, item: h5py.Dataset | h5py.Group, depth: int) -> object:
         """Convert a group or a data set of an HDF5 file, at the nesting level `depth`.
 
-        Groups go to `convert_group`. Cells become lists, and numbers become arrays. Text, function
-        handles and objects become None. An empty cell becomes [], and any other empty item an array
-        (0, 0). Raises FaultError if `depth` exceeds MAX_DEPTH.
+        Groups go to `convert_group`. Cells become lists, and numeric data sets arrays. Text,
+        function handles and objects become None. An empty cell becomes [], and any other empty item
+        an array of shape (0, 0). Raises FaultError if `depth` exceeds MAX_DEPTH.
         """
         import h5py
 
@@ -139,9 +139,8 @@ def _follow_hard_link(group: h5py.Group, name: str) -> h5py.Dataset | h5py.Group
 def _check_chunks(item: h5py.Dataset) -> None:
     """Raise FaultError if a data set in an HDF5 file is unsafe to read.
 
-    Only data without filters, or with gzip (with or without shuffle), are accepted. Chunks may not
-    be too large (`check_size`) or too many (MAX_CHUNKS), and each compressed one is decoded here on
-    trial, because it must have exactly its stated size.
+    Only unfiltered data, or gzip with or without shuffle, is accepted. The size and the number of
+    chunks are limited, and each compressed chunk is decoded once to check that its size is right.
     """
     properties = item.id.get_create_plist()
     filters = [properties.get_filter(k)[0] for k in range(properties.get_nfilters())]
@@ -167,5 +166,5 @@ def _check_chunks(item: h5py.Dataset) -> None:
 
 
 def decode_h5(data: bytes) -> dict[str, object]:
-    """Return the arrays in the bytes of a .h5 file by name. Other variables are left out."""
+    """Decode a .h5 file to a dict of its arrays by name; other variables are left out."""
     return {k: v for k, v in read_hdf5(data).items() if isinstance(v, np.ndarray)}

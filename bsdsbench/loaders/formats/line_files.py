@@ -27,7 +27,7 @@ from bsdsbench.loaders.formats.pictures import IMAGE_SUFFIXES, is_numeric
 _Size = tuple[int, int]  # rows and columns
 GRID = (128, 128)  # default size, in rows and columns, of the grid of predicted lines
 NO_LINES = Lines(np.zeros((0, 4)), np.zeros(0))
-FAR = 1e6  # larger coordinates are refused
+FAR = 1e6  # coordinates must be smaller than this
 
 
 def _find_numbers(arrays: Mapping[str, object], name: str) -> NDArray[Any]:
@@ -42,11 +42,11 @@ def _find_numbers(arrays: Mapping[str, object], name: str) -> NDArray[Any]:
 def _parse_coordinates(arrays: Mapping[str, object], name: str, width: int) -> F8:
     """Return the coordinates in the array `name` as float64 (N, width).
 
-    - width 4 (lines): the array is (N, 4), (N, 2, 2), or (N, 2, 3) with a type for each end
+    - width 4 (lines): the array is (N, 4), (N, 2, 2), or (N, 2, 3) with a type per end point
     - width 2 (junctions): the array is (N, 2), or (N, 3) with a type or score
 
     Types and scores are dropped. Raises FaultError if the array is missing or has another shape, or
-    if a coordinate is NaN or its absolute value is FAR or more.
+    if a coordinate is NaN or has an absolute value of FAR or more.
     """
     array = _find_numbers(arrays, name)
     places = array[..., :2] if array.ndim == 3 or width == 2 else array
@@ -58,10 +58,9 @@ def _parse_coordinates(arrays: Mapping[str, object], name: str, width: int) -> F
 
 
 def _parse_scores(arrays: Mapping[str, object], name: str, places: F8) -> F8:
-    """Return the array `name` as float64 scores (N,), one for each of N `places`.
+    """Return the array `name` as float64 scores (N,), one for each of the N lines or junctions.
 
-    A place is a line or a junction. Raises FaultError if the array is missing or has another
-    length.
+    `places` are their coordinates. Raises FaultError if the array is missing or its length differs.
     """
     scores = _find_numbers(arrays, name).ravel().astype(np.float64)
     if len(scores) != len(places):
@@ -70,7 +69,7 @@ def _parse_scores(arrays: Mapping[str, object], name: str, places: F8) -> F8:
 
 
 def _parse_size(arrays: Mapping[str, object], name: str) -> _Size | None:
-    """Return (rows, columns), the first two values of the array `name`, or None if it is absent.
+    """Return (rows, columns) from the first two values of the array `name`; None if it is absent.
 
     Raises FaultError unless both are positive integers.
     """
@@ -83,10 +82,12 @@ def _parse_size(arrays: Mapping[str, object], name: str) -> _Size | None:
 
 
 def parse_predicted_lines(arrays: Mapping[str, object], shape: _Size) -> dict[str, object]:
-    """Return the predicted lines of a file as keyword arguments of Prediction.
+    """Convert the predicted lines of a file to keyword arguments of Prediction.
 
-    - lines: line ends and scores on the file's grid, and scored junctions if the file has them
-    - soft: float64 (H, W), the lines drawn at the size `shape` of the image
+    - lines: line ends and scores in the file's grid coordinates, and scored junctions if present
+    - soft: float64 (H, W), the lines drawn at the image size `shape`
+
+    Raises FaultError if a score is outside [0, 1].
     """
     ends = _parse_coordinates(arrays, "lines", 4)
     scores = _parse_scores(arrays, "score", ends)
@@ -104,8 +105,8 @@ def draw_lines(lines: Lines, shape: _Size, grid: _Size) -> F8:
     """Draw predicted lines as a soft map, float64 of the given `shape` (H, W).
 
     A pixel gets the highest score of the lines through it. Line ends are in units of `grid` (rows,
-    columns). Networks fill their output to a fixed length by repeating it from the first line on,
-    so drawing stops at the first later line with the score of the first one.
+    columns). Networks pad their output to a fixed length by repeating it from the first line, so
+    drawing stops before the first later line whose score equals that of the first.
     """
     repeats = np.flatnonzero(lines.scores[1:] == lines.scores[:1])
     n_drawn = int(repeats[0]) + 1 if repeats.size else len(lines.scores)
@@ -113,14 +114,14 @@ def draw_lines(lines: Lines, shape: _Size, grid: _Size) -> F8:
 
 
 def parse_annotated_lines(arrays: Mapping[str, object], path: Path) -> dict[str, object]:
-    """Return the annotated lines of a file as keyword arguments of GroundTruth.
+    """Convert the annotated lines of a wireframe file to keyword arguments of GroundTruth.
 
-    - boundaries: one bool map (rows, columns) with the lines drawn at the size of the image
-    - lines: line ends on a grid (the variable `lpos` or, without it, `lines` rescaled), and
-      junctions if the file has `junc`, all with the score 0
+    - boundaries: one bool map (H, W) with the lines drawn at the size of the image
+    - lines: line ends in grid coordinates (the variable `lpos` if present, otherwise `lines`
+      rescaled), and junctions if the file has `junc`, all with a score of 0
 
-    The variable `lines` is in pixels counted from 1; coordinates that all lie in 0 .. 1 are refused
-    as fractions of the image. Without `size`, the size is that of the image that belongs to `path`.
+    The variable `lines` is in pixels counted from 1; if all its coordinates lie in 0 .. 1, they are
+    rejected as fractions. If the file has no `size`, the size is read from the image of `path`.
     """
     size = _parse_size(arrays, "size") or _read_image_size(path)
     check_size(size, 1)
@@ -144,9 +145,9 @@ def parse_annotated_lines(arrays: Mapping[str, object], path: Path) -> dict[str,
 
 
 def _read_image_size(path: Path) -> _Size:
-    """Return the size (rows, columns) of the image that belongs to an annotation file.
+    """Return the size (rows, columns) of the image that belongs to the annotation file `path`.
 
-    For FOLDER/ID.mat, the image is FOLDER/../images/ID with a suffix of IMAGE_SUFFIXES. Raises
+    For FOLDER/ID.mat, the image is FOLDER/../images/ID with one of IMAGE_SUFFIXES. Raises
     FaultError if there is none.
     """
     from PIL import Image
@@ -160,11 +161,11 @@ def _read_image_size(path: Path) -> _Size:
 
 
 def parse_predicted_edges(arrays: Mapping[str, object], shape: _Size) -> dict[str, object]:
-    """Return the predicted oriented edges of a file as keyword arguments of Prediction.
+    """Convert the predicted oriented edges of a file to keyword arguments of Prediction.
 
-    "soft" is the (H, W) edge strength and "angles" the (H, W) orientation in radians, from the
-    variables edge and ori or from these fields of the struct edge_ori. `shape` is unused (common
-    signature of the parsers).
+    "soft" is the (H, W) edge strength, and "angles" is the (H, W) orientation in radians. They come
+    from the variables edge and ori, or from the fields edge and ori of a struct edge_ori. `shape`
+    is unused (common signature of the parsers).
     """
     struct: Any = arrays.get("edge_ori", arrays)
     return {
@@ -174,17 +175,17 @@ def parse_predicted_edges(arrays: Mapping[str, object], shape: _Size) -> dict[st
 
 
 def parse_annotated_edges(arrays: Mapping[str, object], path: Path) -> dict[str, object]:
-    """Return the annotated oriented edges of a file as keyword arguments of GroundTruth.
+    """Convert the annotated oriented edges of a file to keyword arguments of GroundTruth.
 
-    "boundaries" (True where the edge map is not 0) and "angles" (radians) have one (H, W) map per
-    annotator. The names of the variables decide between three layouts:
+    "boundaries" (True where the edge map is nonzero) and "angles" (radians) have one (H, W) map per
+    annotator. Three layouts are recognised by the names of the variables:
 
     - bndinfo_pascal (PIOD): a struct with edge fragments and angles (OrientMap), of one annotator
     - gtStruct (BSDS ownership): the field gt_theta, with an array (H, W, 2) of edge and angle per
       annotator
     - edge and ori: (H, W) of one annotator, or (A, H, W)
 
-    `path` is unused (common signature of the parsers). Raises FaultError without annotators.
+    `path` is unused (parsers share a signature). Raises FaultError if there are no annotators.
     """
     edges: Any
     angles: Any
@@ -211,8 +212,8 @@ def parse_annotated_edges(arrays: Mapping[str, object], path: Path) -> dict[str,
 def _draw_fragments(edges: object, shape: tuple[int, ...]) -> Bool:
     """Draw the edge fragments of a PIOD file as a bool map of the given `shape` (H, W).
 
-    A fragment is an array of pixel indices from 1, column by column as in MATLAB. `edges` is a
-    struct with the fragments in its field "indices", a list of fragments, or one fragment. Raises
+    A fragment is an array of 1-based, column-major (MATLAB) pixel indices. `edges` is a struct with
+    the fragments in its field "indices", a list of fragments, or a single fragment. Raises
     FaultError if a fragment is not numeric, or has an index outside the map.
     """
     fragments = edges.get("indices") if isinstance(edges, dict) else edges
@@ -236,18 +237,17 @@ def _to_angles(values: NDArray[Any]) -> F8:
 
 # ---- straight lines drawn as pixels, like the wireframe parsing programs
 #
-# The programs count pixels from 1, and draw the two sides differently. A coordinate v of the ground
-# truth, in pixels of the image, is drawn at round(v), and at 1 if that is less. A coordinate v of a
-# prediction, scaled from its grid to the image, is drawn at round(v - 0.5), or, if that lies
-# outside, at the nearest pixel inside.
+# The programs count pixels from 1, and draw ground truth and predictions differently. A coordinate
+# v of the ground truth, in image pixels, is drawn at max(round(v), 1). A coordinate v of a
+# prediction, scaled from its grid to the image, is drawn at round(v - 0.5), clipped to the image.
 # Source: L-CNN (Zhou, Qi, Ma, "End-to-End Wireframe Parsing", ICCV 2019), eval_release.m.
 
 
 def _sample_line(start: F8, end: F8) -> F8:
     """Return n evenly spaced points (row, column) on a straight line, both ends included.
 
-    n is the length of the line, rounded up. If it is 1, the point is `end`; if it is 0, there is
-    none. The result is float64 (n, 2).
+    n is the length of the line, rounded up. If n is 1, the only point is `end`. The result is
+    float64 (n, 2).
 
     >>> _sample_line(np.array([0.0, 0.0]), np.array([0.0, 2.5])).tolist()
     [[0.0, 0.0], [0.0, 1.25], [0.0, 2.5]]
@@ -264,8 +264,9 @@ def _draw_annotated_lines(lines: ArrayLike, shape: _Size) -> Bool:
     """Draw annotated lines as a bool map of the given `shape` (H, W).
 
     `lines` (N, 4) holds row, column, row, column of the two ends, in pixels counted from 1. As in
-    the reference program, only sampled points are drawn, so a line may have gaps. Points above or
-    to the left of the image are drawn at its border; DataError is raised for others outside.
+    the reference program, only the points of `_sample_line` are drawn, so a line may have gaps.
+    Points above or left of the image are moved to its border; points below or right of it raise
+    DataError.
 
     >>> _draw_annotated_lines([[1, 1, 1, 3]], (2, 4)).astype(int).tolist()
     [[1, 0, 1, 0], [0, 0, 0, 0]]
@@ -290,7 +291,7 @@ def _draw_predicted_lines(
 
     - lines: (N, 4) row, column, row, column of the two ends, in units of `grid` (rows, columns)
     - scores: (N,) in [0, 1]; pixels without a line get 0
-    - shape: (H, W) of the map; points outside are drawn at its border
+    - shape: (H, W) of the map; points outside are moved to its border
 
     >>> _draw_predicted_lines([[64, 0, 64, 64]], [0.9], (2, 4)).tolist()
     [[0.9, 0.9, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]]

@@ -1,8 +1,8 @@
 """Reading .mat files of MATLAB 5 to 7 (`hdf5` reads 7.3): numeric arrays, cells, structs.
 
-A corrupted file must neither crash the process, as it does with scipy's reader, nor use up its
-memory. Every size is therefore checked against the number of bytes that the file has before memory
-is allocated. The reader is as fast as scipy.io.loadmat and saves its import (0.3 s).
+A corrupted file must neither crash the process, as it does with scipy's reader, nor exhaust its
+memory. Before memory is allocated, every size is therefore checked against the number of bytes in
+the file. The reader is as fast as scipy.io.loadmat and saves its import (0.3 s).
 
 Source: MathWorks, "MAT-File Format", level 5.
 """
@@ -29,8 +29,8 @@ CLASSES = dict(enumerate(("f8", "f4", "i1", "u1", "i2", "u2", "i4", "u4", "i8", 
 MATRIX, COMPRESSED = 14, 15  # further types of elements
 CELL, STRUCT, SPARSE = 1, 2, 5  # further array classes
 LOGICAL, COMPLEX = 0x02, 0x08  # flags of an array
-# Bytes that the budget is charged for every item of a cell and every name of a field, even if it is
-# empty, because its Python objects take memory too
+# Bytes charged to the budget for every item of a cell and every field name, even if it is empty,
+# because Python objects take memory too
 _ITEM_COST = 1024
 TAG_BYTES = 8  # an element of a file begins with a tag: the type and the size of its data
 EXPECTED_INTACT = "expected a sound MATLAB file"
@@ -41,13 +41,13 @@ HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
 def decode_mat(data: bytes) -> dict[str, object]:
     """Decode the bytes of a .mat file (version 5 to 7.3) to a dict of its variables by name.
 
-    Numeric arrays become NumPy arrays of at least two axes and of MATLAB's dtype (bool for
-    logical); sparse ones become dense. Cells become lists in column order, a struct a dict, and a
-    struct array a list of dicts. Text, objects and function handles become None.
+    Numeric arrays become NumPy arrays of at least two axes and the equivalent dtype (bool for
+    logical); sparse arrays become dense. A cell becomes a list in column-major order, a struct a
+    dict, and a struct array a list of dicts. Text, objects and function handles become None.
 
-    Before version 7.3 a file has a header of 128 bytes, whose last two give the byte order, and
+    Before version 7.3, a file has a header of 128 bytes, whose last two give the byte order, and
     then elements. Elements other than arrays, and an incomplete tag at the end, are ignored. Raises
-    FaultError for other and damaged files.
+    FaultError if the file is damaged or not a MATLAB file.
     """
     if data.startswith(HDF5_MAGIC) or data[512:520] == HDF5_MAGIC:
         return read_hdf5(data)
@@ -91,9 +91,9 @@ class _Reader:
     def read_element(self) -> _Element:
         """Return the next element, and advance past it.
 
-        An element has two 32-bit words, type and size, and then the data, padded to 8 bytes unless
-        compressed. If the upper half of the first word is not 0, the element is small: that half is
-        the size, and the second word holds the data (at most 4 bytes).
+        An element starts with two 32-bit words, type and size. The data follow, padded to 8 bytes
+        unless compressed. If the upper half of the first word is nonzero, the element is small:
+        that half is the size, and the second word holds the data (at most 4 bytes).
         """
         n_bytes = len(self.data)
         start = self.position + TAG_BYTES
@@ -116,7 +116,7 @@ class _Reader:
         return _Element(kind, self.data[start : start + size])
 
     def read_numbers(self) -> NDArray[Any]:
-        """Return the numbers of the next element as a 1-D array, in the dtype of the file."""
+        """Return the numbers of the next element as a 1-D array, in their stored dtype."""
         kind, body = self.read_element()
         code = STORAGE.get(kind)
         if code is None or len(body) % int(code[1]):
@@ -126,8 +126,8 @@ class _Reader:
     def inflate(self, body: memoryview) -> _Element:
         """Decompress a compressed element, and return the element inside.
 
-        Raises FaultError if the data do not have the size stated in the inner tag; no more is
-        decompressed.
+        No more is decompressed than the size stated in the inner tag. Raises FaultError if the data
+        do not have exactly this size.
         """
         try:
             from zlib_ng.zlib_ng import decompressobj  # five times as fast as zlib
@@ -148,10 +148,10 @@ class _Reader:
     def read_variable(self, depth: int) -> _Variable:
         """Read the array, cell or struct at the current position.
 
-        Its elements are flags, dimensions, name and values. The first word of the flags has the
-        class in its lowest 8 bits, and LOGICAL and COMPLEX in the next 8. Other classes, such as
-        function handles, give None. `depth` is the level of nesting, 0 in the file itself. Raises
-        FaultError for complex, damaged or too deeply nested variables.
+        It consists of the elements flags, dimensions, name and values. The first word of the flags
+        has the array class in its lowest 8 bits, and LOGICAL and COMPLEX in the next 8. Unsupported
+        classes, such as function handles, give None. `depth` is the nesting level, 0 at the top.
+        Raises FaultError for complex, damaged or too deeply nested variables.
         """
         flags_words, dims = self.read_numbers(), self.read_numbers()
         name = bytes(self.read_element().body).decode("latin-1")
@@ -178,9 +178,9 @@ class _Reader:
         return _Variable(name, value)
 
     def read_dense(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-        """Read the next element as an array of `shape`, stored column by column.
+        """Read the next element as a column-major array of `shape`, converted to `dtype`.
 
-        MATLAB stores numbers in the smallest type that holds them; they are converted to `dtype`.
+        MATLAB stores numbers in the smallest type that holds them, so the stored type may differ.
         """
         check_size(shape, dtype.itemsize)
         stored = self.read_numbers()
@@ -189,7 +189,7 @@ class _Reader:
             raise FaultError(f"an array of {size} with {stored.size} values, {EXPECTED_INTACT}")
         if stored.dtype != dtype:
             self.budget.spend(stored.size * dtype.itemsize)
-            # A damaged file may hold doubles out of the class's range, which must not warn
+            # A damaged file may hold doubles outside the range of `dtype`, which must not warn
             with np.errstate(invalid="ignore"):
                 stored = stored.astype(dtype)
         return stored.reshape(shape, order="F")
@@ -197,7 +197,8 @@ class _Reader:
     def read_sparse(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
         """Read a sparse matrix of `shape` from the next three elements, and return it dense.
 
-        The elements are those of the CSC format: row indices, column pointers, and values.
+        They are in CSC format: row indices, column pointers, and values. Raises FaultError if they
+        are inconsistent.
         """
         from scipy.sparse import csc_array
 
@@ -218,7 +219,7 @@ class _Reader:
     def read_items(self, count: int, depth: int) -> list[object]:
         """Return the values of the next `count` elements, which are the items of a cell or struct.
 
-        `depth` is the nesting level of the cell or struct. An item without data is an array (0, 0).
+        `depth` is the nesting level of the cell or struct. An empty element gives an array (0, 0).
         """
         n_left = len(self.data) - self.position
         if count * TAG_BYTES > n_left:
@@ -236,10 +237,10 @@ class _Reader:
     def read_struct(self, count: int, depth: int) -> object:
         """Read a struct array of `count` structs, at the nesting level `depth`.
 
-        It is stored as a length L, the names of the fields (each padded with zeros to L bytes), and
-        the values of the fields, one struct after the other.
+        It is stored as a length L, the field names (each zero-padded to L bytes), and the field
+        values, struct by struct.
 
-        Returns a dict if `count` is 1, and otherwise a list of dicts; [] if there are no fields.
+        Returns a dict if `count` is 1, otherwise a list of dicts; [] if there are no fields.
         """
         name_length = self.read_numbers()
         text = bytes(self.read_element().body)

@@ -1,4 +1,4 @@
-"""The annotated photographs: input of detectors, background of overlays and reports."""
+"""Reading the annotated photographs, for detectors, overlays and reports."""
 
 from __future__ import annotations
 

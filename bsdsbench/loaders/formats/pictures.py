@@ -1,7 +1,7 @@
-"""Reading a file of any known format into arrays, and choosing the maps among these.
+"""Reading a file of any known format into arrays, and selecting the maps among them.
 
-FORMATS names a decoder for each suffix: a function that converts the bytes of a file to one array,
-or to a dict of arrays by name.
+FORMATS names the decoder for each suffix: a function that converts the bytes of a file to one
+array, or to a dict of arrays by name.
 """
 
 from __future__ import annotations
@@ -43,21 +43,21 @@ FORMATS = {
     ".dpt": ("depth_files:decode_dpt", "a depth map .dpt"),
     ".seg": ("pictures:_decode_seg", "a BSDS300 .seg file"),
 }
-# Image formats (Pillow's names) that are recognised by content, whichever image suffix a file has
+# Image formats (Pillow's names); they are recognised by content, whatever image suffix a file has
 PICTURES = ("PNG", "TIFF", "BMP", "JPEG", "GIF", "PPM", "WEBP")
 NUMBERS, TEXT = "biuf", "biufU"  # kinds of dtype
 MAX_DEPTH = 8  # levels of nested cells and structs
 MAX_MEMBERS = 10_000  # arrays in a .npz
 MAX_SEG_BYTES = 16 << 20  # a BSDS300 file has some 100 KB
-DEFLATE_RATIO = 1032  # the largest number of bytes to which a byte of deflate can expand
-# Without any handler Python would print Pillow's log of damaged files; other handlers still get it
+DEFLATE_RATIO = 1032  # the largest possible expansion of deflate-compressed data
+# Without a handler, Python would print Pillow's log of damaged files; other handlers still get it
 logging.getLogger("PIL").addHandler(logging.NullHandler())
 
 
 def id_of(path: PathLike) -> str:
     """Return the image id of a file: its name in printable form, without a suffix of FORMATS.
 
-    Accents become part of their letter (NFC), because some file systems store the two separately.
+    The name is normalised to NFC, because some file systems store letters and accents separately.
     """
     name = normalize("NFC", os.path.basename(path))
     stem, dot, suffix = name.rpartition(".")
@@ -68,10 +68,11 @@ def id_of(path: PathLike) -> str:
 def read_arrays(
     path: PathLike, indices: bool = False, what: str = "arrays", read: ReadBytes = read_bytes
 ) -> dict[str, object]:
-    """Read a file of any format in FORMATS, by its suffix, into a dict of its variables by name.
+    """Read a file of any format in FORMATS into a dict of its variables by name.
 
-    A single array without a name, as in images and .npy files, has the name "". Images must be
-    gray, and become (H, W) arrays. MATLAB's cells become lists, and its structs become dicts.
+    The suffix decides the format. A single unnamed array, as in images and .npy files, gets the
+    name "". Images must be gray, and become (H, W) arrays. MATLAB cells become lists, and MATLAB
+    structs become dicts.
 
     - indices: True to return the indices of a palette image instead of its colours
     - what: the expected content, for error messages
@@ -93,17 +94,17 @@ def read_arrays(
 
 
 def _decode_npy(data: bytes) -> Map:
-    """Return the array in the bytes of a .npy file."""
+    """Decode the bytes of a .npy file to an array."""
     return _read_npy_array(io.BytesIO(data), len(data), NUMBERS)
 
 
 def unpack_npz(data: bytes, text: bool = False, limit: int | None = None) -> dict[str, Map]:
     """Decode the bytes of a .npz file to a dict of its arrays by name.
 
-    Other members of the archive are ignored, and arrays of strings are accepted only if `text` is
-    True. All sizes are checked before anything is decoded. `limit` is the largest total number of
-    decoded bytes; by default it is MAX_DECODED_BYTES, and each array must pass `check_size`, the
-    limit for images.
+    Members of the archive that are not arrays are ignored, and arrays of strings are accepted only
+    if `text` is True. All sizes are checked before anything is decoded. `limit` is the maximum
+    total number of decoded bytes. By default, it is MAX_DECODED_BYTES, and each array must also
+    pass `check_size`, the limit for images.
 
     Raises FaultError if a limit is exceeded, or if an array is damaged or of another type, and
     zipfile.BadZipFile if `data` is not a zip archive.
@@ -128,14 +129,14 @@ def unpack_npz(data: bytes, text: bool = False, limit: int | None = None) -> dic
 
 
 def _read_npy_array(file: IO[bytes], size: int, kinds: str, is_image: bool = True) -> Map:
-    """Read the array in an open .npy file of `size` bytes, in native byte order.
+    """Read the array in an open .npy file of `size` bytes, and return it in native byte order.
 
-    `kinds` are the accepted kinds of dtype, as NumPy's letters. The header is checked before memory
-    is allocated; if `is_image`, also by `check_size`, the limit for images. Raises FaultError for a
-    damaged file and for another dtype.
+    `kinds` are the accepted `dtype.kind` letters. The header is checked before memory is allocated
+    and, if `is_image` is True, its shape must pass `check_size`. Raises FaultError for a damaged
+    file or another dtype.
     """
     npy = np.lib.format
-    # The function that reads the header, by version; version (3, 0) is for arrays with fields
+    # Version -> function that reads the header; version (3, 0) is for arrays with named fields
     header_readers = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
     try:
         version = npy.read_magic(file)
@@ -159,7 +160,7 @@ def _read_npy_array(file: IO[bytes], size: int, kinds: str, is_image: bool = Tru
 
 
 def _decode_seg(data: bytes) -> Map:
-    """Return the label map in a BSDS300 .seg file as int32 (H, W): segment numbers plus one.
+    """Decode a BSDS300 .seg file to its label map, int32 (H, W): segment numbers plus one.
 
     The file has lines `key value` (width, height, segments ...), the line `data`, and one line per
     run of pixels with four integers counted from 0: segment, row, first column, last column. Every
@@ -186,7 +187,7 @@ def _decode_seg(data: bytes) -> Map:
     for segment, row, first, last in runs.tolist():
         labels[row, first : last + 1] = segment + 1
     run_lengths = runs[:, 3] - runs[:, 2] + 1
-    # If all pixels are covered, and the runs have as many pixels as the image, they do not overlap
+    # If all pixels are covered and the run lengths sum to the image size, no runs overlap
     if not labels.all() or run_lengths.sum() != labels.size:
         raise FaultError("the runs do not cover the picture exactly once (truncated?)")
     return labels
@@ -225,10 +226,10 @@ def _decode_image(data: bytes, indices: bool) -> Map:
 
 
 def _check_mode(header: ImageFile.ImageFile) -> None:
-    """Raise FaultError if Pillow would change the gray values of an image.
+    """Raise FaultError if Pillow could not decode the exact gray values of an image.
 
-    Refused are images of several pages, PNM files with a maxval other than 255 or 65535, colours of
-    16 bits, and the modes CMYK, YCbCr and LAB.
+    This rejects images with several pages, PNM files with a maxval other than 255 or 65535, 16-bit
+    colour, and the modes CMYK, YCbCr and LAB.
     """
     mode = header.mode
     if (n_pages := getattr(header, "n_frames", 1)) > 1:
@@ -236,7 +237,7 @@ def _check_mode(header: ImageFile.ImageFile) -> None:
     for tile in header.tile:  # (decoder, box, offset, arguments of the decoder)
         decoder, arguments = tile[0], tile[3]
         if decoder.startswith("ppm") and isinstance(arguments, tuple):
-            # Pillow opens 16-bit gray as mode "I". It would rescale pixels for any other maxval
+            # Pillow opens 16-bit gray as mode "I", and rescales pixels for any other maxval
             maxval = int(arguments[1])
             if maxval != (65535 if mode == "I" else 255):
                 raise FaultError(f"has maxval {maxval}, expected 255, or 65535 and gray")
@@ -249,7 +250,7 @@ def _check_mode(header: ImageFile.ImageFile) -> None:
 def open_image(data: bytes) -> ImageFile.ImageFile:
     """Open an image in one of the formats PICTURES, reading only its header.
 
-    Raises FaultError if it is no such image, too large, or turned by its Exif orientation.
+    Raises FaultError if it is not such an image, is too large, or is rotated by Exif.
     """
     from PIL import ExifTags, Image, UnidentifiedImageError
 
@@ -293,11 +294,11 @@ def decode_pixels(data: bytes, header: ImageFile.ImageFile, mode: str | None) ->
 
 
 def select_maps(variables: dict[str, object]) -> dict[str, object]:
-    """Return those variables of a file that may be maps, as a dict from name to value.
+    """Return the variables of a file that may be maps, as a dict from name to value.
 
-    A single variable is returned, whatever it holds. If there is an array inst_map, as in files of
-    HoVer-Net, it is the only map. Otherwise, all numeric arrays are returned that have more than
-    two axes, or two axes longer than 1.
+    - If there is only one variable, it is returned whatever it holds.
+    - If there is an array inst_map, as in HoVer-Net files, only that is returned.
+    - Otherwise: all numeric arrays with more than two axes, or with two axes longer than 1.
     """
     if len(variables) == 1:
         return variables
@@ -312,7 +313,7 @@ def select_maps(variables: dict[str, object]) -> dict[str, object]:
 
 
 def is_numeric(value: object) -> TypeGuard[Map]:
-    """Return True for a numpy array of bools, integers or floats."""
+    """Return True for a NumPy array of bools, integers or floats."""
     return isinstance(value, np.ndarray) and value.dtype.kind in "biuf"
 
 
@@ -334,16 +335,16 @@ def to_plane(array: object, what: str) -> Map:
 
 
 def to_ucm2(array: object) -> F8:
-    """Check a contour map of double size (2H+1, 2W+1), and return it as float64.
+    """Check a contour map at double size (2H+1, 2W+1), and return it as float64.
 
-    Raises FaultError if it has other sizes or does not hold floats.
+    Raises FaultError if a size is even or below 3, or if the map does not hold floats.
     """
     array = to_plane(array, "ucm2")  # not made contiguous: often only a quarter of it is used
     rows, cols = array.shape
     if min(rows, cols) < 3 or rows % 2 == 0 or cols % 2 == 0:
         raise FaultError(f"ucm2 of shape {array.shape}, expected odd sizes (2H+1, 2W+1)")
     check_size(array.shape, 8)
-    if array.dtype.kind != "f":  # 8 bits make different strengths equal, which moves VOI by 0.2
+    if array.dtype.kind != "f":  # rounding to 8 bits merges strengths, and shifts VOI by 0.2
         raise FaultError(
             f"ucm2 of {array.dtype}, expected floats in [0, 1]: strengths rounded to bytes give "
             "other regions (to score them anyway, save ucm2 / 255 as double)"
@@ -354,9 +355,9 @@ def to_ucm2(array: object) -> F8:
 def require_one_array(
     arrays: dict[str, object], path: Path, expected: str = "one array (H, W)"
 ) -> Map:
-    """Return the only map among the variables of a file, with (H, W, 1) as (H, W).
+    """Return the only map among the variables of a file. A map (H, W, 1) is returned as (H, W).
 
-    Raises DataError if there is not exactly one.
+    Raises DataError if there is not exactly one map.
     """
     maps = select_maps(arrays)
     array = next(iter(maps.values()), None)
@@ -367,12 +368,12 @@ def require_one_array(
 
 
 def find_crack_mask(variables: Mapping[str, object]) -> Bool | None:
-    """Return the (H, W) bool mask in a file of a crack set such as CFD, or None for other files.
+    """Return the (H, W) bool crack mask of a crack-set file (such as CFD), or None for other files.
 
-    There, groundTruth is a single struct (in BSDS a cell of structs), whose Segmentation is 2 on
-    the crack and 1 elsewhere, or 1 and 0, and whose Boundaries outline the crack. A cell of one
-    such struct counts only if the outline lies inside the crack, as it may be a BSDS segmentation
-    of two regions.
+    In such a file, groundTruth is a single struct (in BSDS it is a cell of structs). Segmentation
+    is 2 on the crack and 1 elsewhere, or 1 and 0; Boundaries are the outline of the crack. A cell
+    of one such struct counts only if the outline lies inside the crack, because it may also be a
+    BSDS segmentation with two regions.
     """
     struct: Any = variables.get("groundTruth")
     is_cell = isinstance(struct, list)
@@ -396,12 +397,12 @@ def find_crack_mask(variables: Mapping[str, object]) -> Bool | None:
 
 
 def refuse_channels(maps: Sequence[Map], what: str, expected: str) -> None:
-    """Raise DataError if (H, W) maps look like class channels and not like independent maps.
+    """Raise DataError if (H, W) maps look like class channels instead of independent maps.
 
-    One-hot maps and probabilities of n classes add up to white (1, 255 or 65535) in every pixel,
-    and inverted ones to (n - 1) times white. Boundary maps of annotators do not. Maps of different
-    shapes, and maps that are all constant, are accepted. The message begins with `what`, and says
-    what was `expected`.
+    One-hot or probability maps of n classes sum to white (1, 255 or 65535) at every pixel; if
+    inverted, they sum to (n - 1) * white. Boundary maps of annotators do not. Maps are accepted if
+    their shapes differ or all of them are constant. The message begins with `what`, and says what
+    was `expected`.
     """
     n = len(maps)
     if n < 2 or any(channel.shape != maps[0].shape for channel in maps):
@@ -413,7 +414,7 @@ def refuse_channels(maps: Sequence[Map], what: str, expected: str) -> None:
     if not any(channel.dtype.kind == "f" for channel in maps):
         white = white_above(max(int(channel.max(initial=0)) for channel in maps))
         rounding = n if white > 1 else 0  # each map is rounded
-    # Many maps fail at the first pixel or row already, which saves adding up all pixels
+    # Independent maps often fail at the first pixel or row, which saves summing all pixels
     first_pixel, first_row, whole_map = np.s_[:1, :1], np.s_[:1], np.s_[:]
     for region in (first_pixel, first_row, whole_map):
         total = np.sum([channel[region] for channel in maps], axis=0, dtype=np.float64)

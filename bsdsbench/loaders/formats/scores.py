@@ -32,8 +32,8 @@ class LabelsAndScores(NamedTuple):
 
     labels: F8  # (n,)
     scores: F8  # (n,)
-    counts: F8 | None = None  # (n,), the instances that a sample stands for, if there is a column
-    clusters: tuple[str, ...] | None = None  # the group of each sample, if there is a column
+    counts: F8 | None = None  # (n,), how many instances each sample stands for; None: no column
+    clusters: tuple[str, ...] | None = None  # (n,), the group of each sample; None: no column
 
 
 def read_scores(
@@ -50,7 +50,7 @@ def read_scores(
     - cluster: name of the column with each sample's group, if any
 
     Raises FileFormatError for a missing column, rows of unequal length, a cell that is not a
-    number, NaN, and too large an input.
+    number, NaN, or an input that is too large.
     """
     if str(path) == "-":
         content = getattr(sys.stdin, "buffer", sys.stdin).read(_MAX_BYTES + 1)
@@ -111,11 +111,12 @@ def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsA
 
 
 def _choose_columns(names: Sequence[str], count: str | None, cluster: str | None) -> list[int]:
-    """Return the indices of the label column, the score column and the column `count`, if given.
+    """Return the indices of the label column, the score column and, if given, the column `count`.
 
-    `names` are the cells of the first row, which is a header unless one of them is a number. Labels
-    and scores have a name in _NAMES, ignoring case, or are the first and the second of only two
-    columns. Raises FaultError if a column, or the column `cluster`, is missing.
+    `names` are the cells of the first row, which is a header unless one of them is a number. The
+    label and score columns are found by their names in _NAMES, ignoring case. If neither is found
+    and there are just two columns, the first holds labels and the second scores. Raises FaultError
+    if one of these columns, or the column `cluster`, is missing.
     """
     columns = [0, 1]
     if any(map(_is_number, names)):

@@ -1,4 +1,4 @@
-"""Identity of a ground-truth set: a fingerprint of its content, independent of the file format.
+"""Identification of a ground-truth set by a fingerprint, independent of the file format.
 
 The fingerprint of a set is the first 16 hex digits of the sha256 of the lines "ID FINGERPRINT\\n",
 one per image, sorted by id as strings, with version 1 of the image's fingerprint
@@ -24,11 +24,11 @@ from bsdsbench.protocol.protocol import Protocol
 
 @frozen
 class Identity:
-    """The identity of a set of ground truths: its fingerprint, and the known set most like it."""
+    """The identity of a ground-truth set: its fingerprint, and the most similar known set."""
 
     fingerprint: str
     n_images: int
-    like: str = ""  # the known set with which it shares most images; "" if it shares none with any
+    like: str = ""  # the known set with the most images in common; "" if none has any
     total: int = 0  # the number of images in the known set
     missing: Sequence[str] = ()  # ids in the known set that are not in this set
     altered: Sequence[str] = ()  # ids in both sets, but with different annotations
@@ -41,13 +41,13 @@ class Identity:
 
     @property
     def whole(self) -> bool:
-        """True if this is a known set, with all its images and all of them unaltered."""
+        """True if this is a complete known set, with all images unaltered."""
         return self.name is not None and not self.missing
 
     def describe(self) -> str:
         """Return a description such as "a part of bsds500-val, 50 of 100 images".
 
-        A set without a name is described by its size and by the known set most like it.
+        A set without a name is described by its size and by the most similar known set.
         """
         if self.name:
             extent = "" if self.whole else "a part of "
@@ -57,10 +57,10 @@ class Identity:
         return f"a set without a name, {self.n_images} images{like}"
 
     def to_mapping(self) -> dict[str, object]:
-        """Return the identity as plain values for JSON.
+        """Return the identity of this image set as a JSON-serialisable dict.
 
-        "set" is the known set that contains all these images, and "of" its number of images; both
-        are None if there is none.
+        "set" is the name of the known set that contains all these images, and "of" is the number of
+        images in the known set. Both are None if there is no such set.
         """
         return {
             "set": self.name,
@@ -71,7 +71,7 @@ class Identity:
 
 
 def set_fingerprint(images: Mapping[str, str]) -> str:
-    """Return the fingerprint of a set, 16 hex digits, from the fingerprints of its images by id."""
+    """Return the fingerprint of a set (16 hex digits), given the fingerprint of each image id."""
     lines = "".join(map("%s %s\n".__mod__, sorted(images.items())))
     return hashlib.sha256(lines.encode()).hexdigest()[:16]
 
@@ -82,11 +82,13 @@ def folder_fingerprints(
     split_file: PathLike | None = None,
     progress: Progress | None = None,
 ) -> dict[str, str]:
-    """Return the fingerprints of the images in a ground-truth folder by image id.
+    """Return the fingerprint of each image in a ground-truth folder, by image id.
 
-    They are of version 1, as in the list of known sets; see `GroundTruth.fingerprints`. `protocol`
-    says how to read the files, and `split_file` which images to use (None: all). `progress` is
-    called after each image with (images done, all images, image id).
+    The fingerprints are of version 1; see `GroundTruth.fingerprints`.
+
+    - protocol: how to read the files
+    - split_file: a file that lists the images to use; None means all
+    - progress: called after each image with (images done, all images, image id)
 
     Raises one DataError that lists every unreadable file.
     """
@@ -114,10 +116,10 @@ def shipped_sets() -> Mapping[str, Mapping[str, str]]:
 
 
 def identify(images: Mapping[str, str]) -> Identity:
-    """Find the known set that has most images in common with the given images.
+    """Find the known set that has the most images in common with the given images.
 
-    An image is common if its id and fingerprint are the same; `images` maps ids to fingerprints.
-    Ties go to the smallest known set. Without a common image, the identity names no set.
+    `images` maps image ids to fingerprints. An image is common if both its id and its fingerprint
+    match. Ties go to the smallest known set. If no image is common, the identity names no set.
     """
     fingerprint = set_fingerprint(images)
     like, n_shared = "", 0

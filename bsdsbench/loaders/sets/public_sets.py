@@ -1,7 +1,7 @@
-"""Public data sets by name: their sources, the needed files of their archives, and local folders.
+"""Download of public data sets by name, and the local folders of downloaded sets.
 
-public_sets.toml lists the sets. A set with a `url` is downloaded into the user's cache, and may be
-used only if its ground truth is recognised. For other sets the file says how to get them.
+public_sets.toml lists the sets. A set with a `url` is downloaded into the user's cache, and is kept
+only if its ground truth is recognised. For other sets, the file says how to get them.
 """
 
 from __future__ import annotations
@@ -36,26 +36,26 @@ DAMAGED = (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, RuntimeEr
 
 @frozen
 class PublicSet:
-    """A data set that is available to the public, an entry of public_sets.toml."""
+    """A publicly available data set: an entry of public_sets.toml."""
 
     name: str  # for `data get`
     title: str  # one line
     licence: str
     home: str  # its web page
-    how: str = ""  # instructions for the web page if the set cannot be downloaded by name
+    how: str = ""  # how to get the set from its web page, if it has no `url`
     url: str = ""  # the archive
     keep: str = ""  # a regular expression that matches the end of the path of each needed file
     sha256: str = ""  # the hash that the archive must have; "" if any is accepted
-    protocol: str = "bsds500"  # the preset by which the ground truth is read
-    # Name of a ground-truth set -> its folder. Several names with one folder are editions of it.
+    protocol: str = "bsds500"  # name of the preset for reading the ground truth
+    # Name of a split -> its ground-truth folder. Several names of one folder are its editions.
     splits: dict[str, str] = field(factory=dict)
-    images: dict[str, str] = field(factory=dict)  # the same names -> folder of images
-    counts: dict[str, int] = field(factory=dict)  # images of sets without a fingerprint
+    images: dict[str, str] = field(factory=dict)  # name of a split -> its folder of images
+    counts: dict[str, int] = field(factory=dict)  # split without fingerprint -> number of images
 
 
 @cache
 def public_sets() -> dict[str, PublicSet]:
-    """Return the public sets by name, as public_sets.toml lists them."""
+    """Return the public sets by name, in the order of public_sets.toml."""
     text = resources.files("bsdsbench.loaders.sets").joinpath("public_sets.toml").read_bytes()
     return {name: PublicSet(name, **entry) for name, entry in parse_toml(text).items()}
 
@@ -100,12 +100,12 @@ def download(
     url: str | None = None,
     progress: Progress | None = None,
 ) -> Path:
-    """Download a public data set, keep the needed files, and verify its ground truth.
+    """Download a public data set, extract the needed files, and verify the ground truth.
 
-    Returns the folder of the set. A complete copy in the cache is returned without another check.
-    Calling again resumes an interrupted download.
+    Returns the folder of the set. If the cache already has a complete copy, it is returned without
+    another check. Calling again resumes an interrupted download.
 
-    - name: a set of `public_sets` with a URL
+    - name: a set of `public_sets`; without a URL of its own, it needs `url`
     - to: a folder that does not exist yet; by default one in the user's cache, where `set_folder`
       looks
     - url: a mirror's .zip or .tar.gz, or a local archive; it may lack some splits
@@ -155,9 +155,9 @@ def download(
 def _download(url: str, archive: Path, progress: Progress | None) -> None:
     """Download `url` to the file `archive`, unless that exists.
 
-    Data go to ARCHIVE.part first. If the download fails, this file is kept, and the next call
-    resumes it, or starts again if the server cannot send the rest. `progress` is called with (bytes
-    done, all bytes, URL). Raises DataError if the download fails or the file is empty.
+    The data are first written to ARCHIVE.part. If the download fails, this file is kept, and the
+    next call resumes it, or restarts if the server cannot send the rest. `progress` is called with
+    (bytes done, all bytes, URL). Raises DataError if the download fails or the file is empty.
     """
     if archive.exists():
         return
@@ -217,13 +217,13 @@ def _iterate_members(archive: Path) -> Generator[tuple[str, bool, Callable[[], A
 
 
 def _unpack(archive: Path, public: PublicSet, folder: Path) -> None:
-    """Extract the needed files of an archive into `folder`, which the caller deletes on an error.
+    """Extract the needed files of an archive into `folder`.
 
-    A file is needed if the regular expression `public.keep` matches the end of its path, which
-    becomes its path below `folder`.
+    A file is needed if the regular expression `public.keep` matches the end of its path. The
+    matched part becomes its path below `folder`.
 
     Raises DataError if the sha256 differs, or if the archive is damaged, too large, has an unsafe
-    path, a needed file twice or as a link, or no needed file.
+    path, a needed file twice or as a link, or none at all. The caller must then delete `folder`.
     """
     keep = re.compile(f"(?:.*/)?({public.keep})")
     total = 0
@@ -261,13 +261,13 @@ def _unpack(archive: Path, public: PublicSet, folder: Path) -> None:
 
 
 def _check(folder: Path, public: PublicSet, progress: Progress | None) -> None:
-    """Check that a downloaded folder holds the ground truth that its data set should have.
+    """Verify the ground truth in a downloaded folder.
 
-    Every split that is present is checked, and there must be one. It must have as many images as
-    `public.counts` says or, if that lacks the split, be the known set of the same name by its
-    fingerprint. `progress` is called after each image with (images done, all images, image id).
+    Every split that is present is checked. A split in `public.counts` must have that many images;
+    any other must be the known set of the same name, by its fingerprint. `progress` is called after
+    each image with (images done, all images, image id).
 
-    Raises DataError if a split differs or cannot be read, or if there is none.
+    Raises DataError if a split differs or cannot be read, or if no split is present.
     """
     from bsdsbench.loaders.sets.identity import folder_fingerprints, identify
     from bsdsbench.protocol.protocol import Protocol
