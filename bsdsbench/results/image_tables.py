@@ -257,7 +257,7 @@ def _summary_table(
 ) -> Table:
     """Build the table of the `_summary_rows` of a metric, with the statistics up to `summary`.
 
-    The column of parts is left out if there are no parts, and that of runs if there is one run.
+    If there are no parts, the column of parts is left out; likewise for runs if there is only one.
     """
     fields = [PART, METHOD, Field("score", "Score"), *_FIELDS[: _N_STATISTICS[summary]]]
     note = "n: images with a value; undefined: images without; SD: standard deviation (n - 1)."

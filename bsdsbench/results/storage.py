@@ -229,7 +229,7 @@ class Records:
         return None
 
     def add(self, record: ImageRecord, data: bytes) -> None:
-        """Store a record, replacing that of the same image. `data` is its `pack_record`."""
+        """Store a record, replacing any of the same image. `data` are its bytes (`pack_record`)."""
         row = (record.image_id, record.fingerprint, data, digest(data))
         self.database.execute("insert or replace into record values (?, ?, ?, ?)", row)
         self.fingerprints[record.image_id] = record.fingerprint

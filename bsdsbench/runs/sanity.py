@@ -107,7 +107,7 @@ def find_symptoms(
     if pred.kind == "soft":
         soft = 1 - unit(pred.soft) if protocol.invert else unit(pred.soft)
     elif pred.kind == "classes" and pred.classes.max(initial=0) <= 1:
-        soft = pred.classes  # a mask; if the protocol inverts maps, reading it has done so
+        soft = pred.classes  # a mask, which has been inverted on reading if the protocol says so
     mask, valid = gt.parts.get("mask"), gt.parts.get("valid", np.True_)
     if mask is not None and soft.shape == mask.shape:
         ground = ~mask & valid

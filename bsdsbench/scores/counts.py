@@ -492,12 +492,12 @@ def sample_scores(tree: Mapping[str, Any], k: int = 0) -> dict[str, object]:
 
     A sample is the data set itself or a resample of it, as in a bootstrap.
 
-    tree: nested mappings of scores by name. A score is an array (S,), of which element k is
-        returned as a number; an array (S, ...); a stack of S curves; or None. The entry "over"
-        says how many values each mean includes: {score: {unit: array (S, 2)}}, where the unit is
-        for example "images", and the columns are the number of defined values and of all values.
+    tree: nested mappings of scores by name. A score is an array (S,) (element k is returned as a
+        number), an array (S, ...), a stack of S curves, or None. The entry "over" says how many
+        values each mean includes: {score: {unit: array (S, 2)}}. The unit is for example "images";
+        the columns are the number of defined values and the number of all values.
 
-    In the result, "over" holds pairs of integers, and only for means over some but not all values.
+    In the result, "over" has pairs of integers, only for means over some but not all values.
     """
     over = tree.get("over", {})
     if over and not all(isinstance(numbers_by_unit, Mapping) for numbers_by_unit in over.values()):

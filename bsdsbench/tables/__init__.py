@@ -1,1 +1,1 @@
-"""Results for people: the table model, and one module per output format."""
+"""Tables of results: the table model, and its conversion to output formats."""

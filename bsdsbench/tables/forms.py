@@ -47,15 +47,15 @@ _LATEX = str.maketrans(
     }
 )
 # Limits of LaTeX
-_MAX_ROW_CHARACTERS = 52  # in a table that fits one column of a page with two columns
-_MAX_NOTES = 4  # short notes that are printed below a table
-_MAX_NOTE_CHARACTERS = 115  # in a short note
-_N_MAIN_SCORES = 3  # scores that are printed even if they are undefined in some rows
+_MAX_ROW_CHARACTERS = 52  # a wider table does not fit one column of a two-column page
+_MAX_NOTES = 4  # the number of short notes printed below a table
+_MAX_NOTE_CHARACTERS = 115  # the maximum length of a short note
+_N_MAIN_SCORES = 3  # the first scores, printed even if they are undefined in some rows
 _INFINITE = (math.inf, -math.inf)  # numbers that JSON cannot hold
 
 
 def _latex_text(text: str) -> str:
-    """Escape text for LaTeX. Numbers such as -0.5 are put into math mode, to print a minus."""
+    """Escape text for LaTeX. Signed numbers such as -0.5 are put in math mode, to print a minus."""
     text = text.translate(_LATEX)
     text = re.sub("-(?=-)", "-{}", text)  # two hyphens would become a dash
     return re.sub(r"(?<![\w.-])[+-][0-9.]+", r"$\g<0>$", text)
@@ -70,7 +70,7 @@ _ESCAPES: dict[str, Callable[[str], str]] = {
 
 @cache
 def _template(text_format: str) -> jinja2.Template:
-    """Load the template of a format, which escapes every value that is not a `Markup`."""
+    """Load the jinja2 template of a format. It escapes every value that is not a `Markup`."""
     import jinja2
     from markupsafe import Markup
 
@@ -79,7 +79,7 @@ def _template(text_format: str) -> jinja2.Template:
 
     file = resources.files("bsdsbench.tables").joinpath(f"templates/{text_format}")
     environment = jinja2.Environment(
-        # Not the defaults, because braces and percent signs belong to LaTeX
+        # Not jinja2's defaults, because braces and percent signs are LaTeX syntax
         block_start_string="<%",
         block_end_string="%>",
         variable_start_string="<<",
@@ -96,19 +96,19 @@ def to_markdown(tables: Sequence[Table]) -> str:
 
 
 def to_html(tables: Sequence[Table]) -> str:
-    """Convert tables to HTML, a <figure> per table. Cells have the CSS classes number and best."""
+    """Convert tables to HTML, one <figure> each. Cells have the CSS classes "number" and "best"."""
     return "\n".join(html_figures(tables))
 
 
 def html_figures(tables: Sequence[Table]) -> list[str]:
-    """Return an HTML <figure> for each table, with the lines below the table as its caption."""
+    """Return an HTML <figure> for each table, with the lines below the table in its caption."""
     shown_tables = [table.for_people for table in tables]
     pairs = zip(shown_tables, lines_below_tables(shown_tables), strict=True)
     return [_template("html").render(table=table, under=lines) for table, lines in pairs]
 
 
 def html_page(tables: Sequence[Table], picture: str = "") -> str:
-    """Return an HTML page of tables, whose title is the title of the first table.
+    """Return an HTML page with the tables. Its title is that of the first table.
 
     picture : the SVG source of a plot to show above the tables, or "" for none
     """
@@ -118,12 +118,12 @@ def html_page(tables: Sequence[Table], picture: str = "") -> str:
 
 
 def to_latex(tables: Sequence[Table]) -> str:
-    """Convert tables to LaTeX, one float per table, with only the columns meant for papers."""
+    """Convert tables to LaTeX, one float per table, with only the columns marked `paper`."""
     return "\n".join(_latex(table.for_people) for table in tables)
 
 
 def _latex(table: Table) -> str:
-    """Convert one table to a LaTeX float, which spans both columns of a page if it is wide.
+    """Convert one table to a LaTeX float. A wide table spans both columns of a two-column page.
 
     The first _MAX_NOTES short notes, and all notes marked `needed`, are printed below the table.
     All other lines below the table become LaTeX comments.
@@ -132,7 +132,7 @@ def _latex(table: Table) -> str:
     headings = [paper_table.heading(k, short=True) for k in range(len(paper_table.columns))]
     row_widths: list[float] = [sum(map(len, headings))]
     for row in paper_table.printed_cells:
-        # The interval is printed under the number, in a font of 0.8 of the size
+        # The interval is printed below the number, at 0.8 of the font size
         row_widths.append(sum(max(len(c.text + c.mark), 0.8 * len(c.span)) for c in row))
     gaps = 2 * len(headings)
     is_wide = max(row_widths) + gaps > _MAX_ROW_CHARACTERS
@@ -155,10 +155,10 @@ def _latex(table: Table) -> str:
 
 
 def _paper_columns(table: Table) -> list[int]:
-    """Return the indices of the columns that LaTeX prints, which are marked `paper`.
+    """Return the indices of the columns that LaTeX prints: those marked `paper`.
 
-    Scores, in which higher or lower values are better, are left out after the first _N_MAIN_SCORES
-    if they are undefined in a row.
+    After the first _N_MAIN_SCORES scores, a score is left out if it is undefined in any row. A
+    column is a score if its `higher_is_better` is not None.
     """
     columns = []
     n_scores = 0
@@ -175,9 +175,10 @@ def _paper_columns(table: Table) -> list[int]:
 
 
 def to_mappings(tables: Sequence[Table]) -> list[dict[str, Any]]:
-    """Convert each table to a dict for JSON, whose "notes" end with the signatures.
+    """Convert each table to a dict for JSON.
 
-    The rows are dicts with the keys of `Table.plain`. Infinite numbers become None.
+    "rows" has one dict per row with the keys of `Table.plain`; infinite numbers become None.
+    "notes" has the notes, followed by the signatures.
     """
     mappings = []
     for table in tables:
@@ -202,8 +203,8 @@ def to_mappings(tables: Sequence[Table]) -> list[dict[str, Any]]:
 def to_csv(table: Table) -> str:
     """Convert one table to CSV: a header with the keys of `Table.plain`, then a line per row.
 
-    Undefined numbers become empty cells. Text that a spreadsheet would take as a formula gets a
-    leading apostrophe.
+    Undefined numbers become empty cells. Text that a spreadsheet would interpret as a formula is
+    prefixed with an apostrophe.
     """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -241,10 +242,10 @@ _SUFFIXES = {
 def format_of(out: str | Path | None, text_format: str | None) -> str:
     """Return the format in which to write tables, a key of TABLE_FORMATS.
 
-    For a file, the suffix decides; a file without one needs a format that the user chose. Standard
-    output (`out` is None) has the format that the user chose, or "table".
+    For a file, the suffix determines the format; without a suffix, it is `text_format`. For
+    standard output (`out` is None), it is `text_format`, by default "table".
 
-    Raises DataError if the suffix is unknown or contradicts the format, or if both are missing.
+    Raises DataError if the suffix is unknown or contradicts `text_format`, or if both are missing.
     """
     suffix = Path(out or "").suffix.lower()
     if not suffix and (out is None or text_format):
@@ -257,7 +258,7 @@ def format_of(out: str | Path | None, text_format: str | None) -> str:
 
 
 def render(tables: Sequence[Table], text_format: str) -> str:
-    """Convert tables to a text in a format of TABLE_FORMATS; raise DataError for several in CSV."""
+    """Convert tables to text in a format of TABLE_FORMATS. Raises DataError for several in CSV."""
     convert = TABLE_FORMATS[text_format]
     if convert is not None:
         return convert(tables)
@@ -268,9 +269,10 @@ def render(tables: Sequence[Table], text_format: str) -> str:
 
 
 def write_tables(tables: Sequence[Table], out: str | Path, text_format: str) -> list[Path]:
-    """Write tables to the file `out` in a format of TABLE_FORMATS, and return all files' paths.
+    """Write tables to a file in a format of TABLE_FORMATS, and return the paths of the files.
 
-    Each of several tables in CSV goes to a file of its own, NAME-KEY.csv for `out` NAME.csv.
+    As a CSV file has only one table, several tables are written to NAME-KEY.csv if `out` is
+    NAME.csv, where KEY is the key of the table.
     """
     path = Path(out)
     if text_format != "csv" or len(tables) <= 1:

@@ -1,4 +1,4 @@
-"""Classes of results that stay read-only when they are copied, pickled or sent to a process."""
+"""Read-only classes, which stay read-only when copied, pickled or sent to another process."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class ReadOnly:
     __slots__ = ()
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Make `copy` and `pickle` rebuild the object from its fields with `_rebuild`."""
+        """Make `copy` and `pickle` rebuild the object from its fields, by `_rebuild`."""
         return _rebuild, (type(self), *(getattr(self, f.name) for f in fields(self)))  # type: ignore[arg-type]
 
 
 def _rebuild(kind: Callable[..., object], *values: object) -> object:
-    """Construct an object from the values of its fields, of which arrays become read-only."""
+    """Construct an object from the values of its fields. Arrays are made read-only in place."""
     for value in values:
         if isinstance(value, np.ndarray):
             value.flags.writeable = False
@@ -35,12 +35,12 @@ class ReadOnlyDict(dict[str, _V]):
     __slots__ = ()
 
     def _refuse(self, *_: object, **__: object) -> NoReturn:
-        """Raise TypeError. This replaces every method that would change the dict."""
+        """Raise TypeError; replaces every method that would modify the dict."""
         raise TypeError("read-only, expected a dict(...) of it to change")
 
     __setitem__ = __delitem__ = __ior__ = _refuse
     clear = pop = popitem = setdefault = update = _refuse
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Make `copy` and `pickle` rebuild the dict with its constructor, not item by item."""
+        """Make `copy` and `pickle` rebuild the dict by its constructor, not item by item."""
         return type(self), (dict(self),)

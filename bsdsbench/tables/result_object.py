@@ -1,4 +1,4 @@
-"""Base class of results: `repr`, summary and data frame, all derived from `tables()`."""
+"""Base classes of results, which derive `repr`, summary and data frames from `tables()`."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 class TabularResult:
-    """Base class of results. A subclass defines `tables`, or `numbers` for a table of numbers."""
+    """Base class of results. Subclasses must override `tables` or `numbers`."""
 
     __slots__ = ()
 
     def numbers(self) -> dict[str, float]:
-        """Return the defined numbers in the first table, named LABEL.KEY after row and column."""
+        """Return the defined numbers in the first table: {ROW LABEL.COLUMN KEY: number}."""
         tables = self.tables()
         if not tables:
             return {}
@@ -39,9 +39,9 @@ class TabularResult:
         return numbers
 
     def __repr__(self) -> str:
-        """Return one line, such as "Name(ods=0.78, ap=0.8)", with the first ten numbers.
+        """Return one line, such as "Name(ods=0.78, ap=0.8)", with at most ten numbers.
 
-        Of the numbers whose names have dots, only F is printed: ods.f under the name ods.
+        Numbers with dotted names are skipped, except F: "ods.f" is printed as "ods".
         """
         texts = []
         for key, value in self.numbers().items():
@@ -51,7 +51,7 @@ class TabularResult:
         return f"{type(self).__name__}({', '.join(texts[:10])})"
 
     def tables(self) -> list[Table]:
-        """Return the tables of the result. By default, there is one table with all numbers."""
+        """Return the tables of the result. By default, this is one table of `numbers`."""
         columns = [Field("number", "Number"), Field("value", "Value", "", ".6g")]
         return [Table("numbers", type(self).__name__, columns, list(self.numbers().items()))]
 
@@ -99,12 +99,12 @@ class TabularResult:
 
 
 class TabularCurve(ReadOnly, TabularResult):
-    """Base class of curves: dataclasses with arrays of the points and numbers such as areas."""
+    """Base class of curves: dataclasses whose fields are arrays of points, and numbers."""
 
     __slots__ = ()
 
     def equals(self, other: object) -> bool:
-        """Return True if `other` has the same type and equal fields. NaN equals NaN."""
+        """Return True if `other` has the same type and equal fields. NaN is equal to NaN."""
         if type(other) is not type(self):
             return False
         for name, value in self._fields().items():
@@ -114,7 +114,7 @@ class TabularCurve(ReadOnly, TabularResult):
         return True
 
     def points(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays of the curve by field name, each of shape (K,) for K points."""
+        """Return the 1-D arrays of the curve by field name, each (K,) for K points."""
         return {
             k: v for k, v in self._fields().items() if isinstance(v, np.ndarray) and v.ndim == 1
         }
@@ -128,7 +128,7 @@ class TabularCurve(ReadOnly, TabularResult):
         return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
 
     def tables(self) -> list[Table]:
-        """Return a table with a row per point, marked `aside`, and a table of the numbers."""
+        """Return a table with one row per point, marked `aside`, and a table of the numbers."""
         points = self.points()
         columns = [Field(name, name) for name in points]
         rows = list(zip(*points.values(), strict=True))

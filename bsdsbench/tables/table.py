@@ -1,8 +1,8 @@
-"""Tables of results: their content, their cells as printed text, and whole tables as plain text.
+"""Tables of results, the formatting of their cells, and their conversion to plain text.
 
 Plain text is as wide as the terminal, or WIDTH in a pipe or file. A table that is too wide first
-gets short headings, then narrower gaps. A table that is still too wide is split into blocks of
-columns, each with the row labels. Numbers are never cut; text longer than the width is folded.
+gets short headings, then narrower gaps. If it is still too wide, it is split into blocks of
+columns, each with the row labels. Numbers are never cut; text longer than its column is wrapped.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 UNDEFINED = "-"
-WIDTH = 120  # characters of a line if the output is not a terminal
-_MIN_TEXT_WIDTH = 8  # characters of a folded column of text
+WIDTH = 120  # characters per line if the output is not a terminal
+_MIN_TEXT_WIDTH = 8  # minimum width of a wrapped text column, in characters
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number with, where known, an interval, a mark or a spread."""
+    """A number with an optional confidence interval, mark or standard deviation."""
 
     value: float | None
-    low: float | None = None  # the ends of the interval
+    low: float | None = None  # lower and upper end of the interval
     high: float | None = None
-    mark: str = ""  # a letter, a star or a word that is printed after the number, raised
-    comparable: bool = True  # False if the number must not compete for the best of its column
-    spread: float | None = None  # if the number is a mean: its standard deviation or standard error
-    n: int | None = None  # if the number is a mean: over how many numbers
+    mark: str = ""  # a letter, a star or a word printed after the number, as a superscript
+    comparable: bool = True  # False to exclude the number from the choice of the column's best
+    spread: float | None = None  # for a mean: its standard deviation or standard error
+    n: int | None = None  # for a mean: the number of values
 
 
 Cell = float | int | str | Estimate | None
@@ -44,16 +44,16 @@ Cell = float | int | str | Estimate | None
 
 @dataclass(slots=True)
 class PrintedCell:
-    """A cell formatted for people, with its numbers for programs."""
+    """A cell as printed text, together with its numbers."""
 
     text: str  # the text, or the formatted number
-    line: str  # `text`, `span` and `mark` together
-    span: str = ""  # the interval, such as "[0.779, 0.797]"
-    mark: str = ""  # the mark after the number
-    value: float | None = None  # None if the number is undefined, and for text
+    line: str  # `text`, `span` and `mark`, separated by blanks
+    span: str = ""  # the formatted interval, such as "[0.779, 0.797]"
+    mark: str = ""  # as in `Estimate`, like the fields `low`, `high`, `spread` and `n`
+    value: float | None = None  # None if the number is undefined or the cell is text
     low: float | None = None
     high: float | None = None
-    best: bool = False  # the number is the best of its column
+    best: bool = False  # True for the best number of its column
     spread: float | None = None
     n: int | None = None
 
@@ -62,20 +62,20 @@ class PrintedCell:
 class Field:
     """The description of one column of a table."""
 
-    key: str  # the name for programs, unique in a table
-    heading: str  # the heading for people, clear without its neighbours
+    key: str  # the name in CSV, JSON and data frames, unique in a table
+    heading: str  # the printed heading
     short: str = ""  # a shorter heading for narrow columns
-    format: str = ""  # as in `format()`, or "p" for a p-value; "" for a column of text
-    higher_is_better: bool | None = None  # None if neither direction is better
-    paper: bool = True  # False if LaTeX leaves the column out
+    format: str = ""  # a format specification, or "p" for p-values; "" for a column of text
+    higher_is_better: bool | None = None  # None if values are not ranked
+    paper: bool = True  # False to leave the column out of LaTeX
 
     @property
     def arrow(self) -> str:
-        """Return " ↑" if higher is better, " ↓" if lower is better, and "" otherwise."""
+        """Return " ↑" if higher is better, " ↓" if lower is better, otherwise ""."""
         return {True: " ↑", False: " ↓", None: ""}[self.higher_is_better]
 
     def text(self, value: float | None) -> str:
-        """Format a number of this column. None, an undefined number, becomes "-"."""
+        """Format a number of this column. None (undefined) becomes "-"."""
         if value is None:
             return UNDEFINED
         if self.format == "p":
@@ -85,48 +85,49 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A line below a table, about some of its columns or about the whole table."""
+    """A note below a table, about some of its columns or about the whole table."""
 
     text: str
-    # Keys of columns; a note on columns is dropped if the table has none of them
+    # Keys of the columns it is about. If the table has none of them, the note is dropped.
     columns: tuple[str, ...] = ()
-    names_columns: bool = False  # print the headings of these columns before the text
-    needed: bool = False  # print the note in LaTeX even if it is long
+    names_columns: bool = False  # True to print the headings of these columns before the text
+    needed: bool = False  # True to print the note in LaTeX even if it is long
 
 
 @dataclass(eq=False, repr=False)
 class Table:
-    """A titled table."""
+    """A table of results with title, notes and signatures."""
 
-    key: str  # the name for programs
+    key: str  # the name in file names, JSON and `to_dataframe`
     title: str
     columns: Sequence[Field]
     rows: Sequence[Sequence[Cell]]
     _: KW_ONLY
-    caption: str = ""  # how the numbers were computed, printed with every table
-    reading: str = ""  # how the files were interpreted, printed after the caption
-    # The notes on each row, or () for none. They are printed after the headings of their columns.
+    caption: str = ""  # the line below the table on how the numbers were computed
+    reading: str = ""  # the line after the caption on how the files were interpreted
+    # One sequence of notes per row, or () for none. The headings of their columns are printed too.
     row_notes: Sequence[Sequence[Note]] = ()
     notes: Sequence[str | Note] = ()
-    signatures: Sequence[str] = ()  # the last lines below the table; LaTeX has them as a comment
-    sentence: str = ""  # the caption in a paper, by default the title
-    n_labels: int = 1  # the first columns, which name a row; each block of a wide table has them
-    aside: bool = False  # leave the table out of a summary of all tables
-    # Key of a column: the best value is marked in each group of rows that have the same cell there
+    signatures: Sequence[str] = ()  # the last lines below the table; a comment in LaTeX
+    sentence: str = ""  # the caption in LaTeX, by default the title
+    n_labels: int = 1  # number of leading columns that label a row; each block of columns has them
+    aside: bool = False  # True to leave the table out of `summary` and of notebooks
+    # Key of a column. Rows with equal cells in it form a group, and each group has its own best.
     ranked_within: str = ""
-    asked: bool = False  # the user chose the columns, so even those without a value are shown
+    asked: bool = False  # True if the user chose the columns; even columns without values are shown
 
     @property
     def lines_below(self) -> list[str]:
-        """Return the lines below the table: caption, reading, notes and signatures."""
+        """Return the lines below the table: caption, `reading`, notes and signatures."""
         lines = self.caption, self.reading, *self.note_lines, *self.signatures
         return list(map(show, filter(None, lines)))
 
     @property
     def all_notes(self) -> list[str | Note]:
-        """Return all notes, beginning with those on rows, of which equal ones are merged.
+        """Return the notes on rows, then all other notes.
 
-        A merged note names all of its columns that this table has; without any, it is dropped.
+        Notes on rows with the same text are merged into one that names all of their columns. If the
+        table has none of these columns, the note is dropped.
         """
         keys_by_text: dict[str, set[str]] = {}
         for notes_on_row in self.row_notes:
@@ -141,7 +142,7 @@ class Table:
 
     @property
     def note_lines(self) -> list[str]:
-        """Return all notes as text, "- under HEADING, HEADING: TEXT" if they name columns."""
+        """Return all notes as text; one that names columns is "- under HEADING, HEADING: TEXT"."""
         lines = []
         for note in self.all_notes:
             line = note.text if isinstance(note, Note) else note
@@ -152,7 +153,7 @@ class Table:
         return lines
 
     def only(self, numbers: Sequence[int]) -> Table:
-        """Return a copy with only the columns of these indices, without notes on other columns."""
+        """Return a copy with only the columns at these indices, and without notes on the others."""
         columns = [self.columns[k] for k in numbers]
         keys = {c.key for c in columns}
         notes = [
@@ -163,10 +164,10 @@ class Table:
 
     @property
     def for_people(self) -> Table:
-        """Return the table without columns of numbers in which every value is undefined.
+        """Return the table without number columns in which every value is undefined.
 
-        A note that names such a column says that it is not shown. P-values are always shown, and so
-        are all columns if the user chose them or every column of numbers is undefined.
+        Notes that name such a column then say that it is not shown. Columns of p-values are kept.
+        If the user chose the columns, or if all number columns are empty, all columns are kept.
         """
         rows = self.printed_cells
         has_value = {k for row in rows for k, cell in enumerate(row) if cell.value is not None}
@@ -199,12 +200,12 @@ class Table:
     def printed_cells(self) -> list[list[PrintedCell]]:
         """Return the formatted cells of each row, with `best` set for the best of each column.
 
-        Undefined cells and cells that are not comparable are ignored. If `ranked_within` is the key
-        of a column, there is a best value for each group of rows with the same cell there. Equal
-        best values are all marked, but not the only value of a group.
+        Undefined numbers and those with comparable=False are ignored. If `ranked_within` is set,
+        the best is determined for each group of rows with equal cells in that column. Ties are all
+        marked. If a group has only one value, it is not marked.
         """
         printed = [list(map(_printed_cell, self.columns, row)) for row in self.rows]
-        labels: list[Cell] = [None] * len(self.rows)  # rows with the same label compete
+        labels: list[Cell] = [None] * len(self.rows)  # rows with equal labels are one group
         for k, column in enumerate(self.columns):
             if column.key == self.ranked_within:
                 labels = [row[k] for row in self.rows]
@@ -226,7 +227,7 @@ class Table:
 
     @cached_property
     def widths(self) -> list[int]:
-        """Return the width of each column in characters: the width of its longest cell."""
+        """Return the width of the widest cell of each column, in characters, without headings."""
         from rich.cells import cell_len
 
         widths = [0] * len(self.columns)
@@ -238,8 +239,8 @@ class Table:
     def heading(self, column: int, short: bool) -> str:
         """Return the heading of a column, given by its index.
 
-        If `short`, it is the short heading, unless there is none or the long one is no wider than
-        the cells of the column.
+        The short heading is used if `short` is True, there is one, and the long heading is wider
+        than the cells of the column.
         """
         field = self.columns[column]
         width = len(field.heading)
@@ -249,10 +250,10 @@ class Table:
         return show(field.short if is_short else field.heading)
 
     def plain(self) -> dict[str, list[Any]]:
-        """Return the columns for programs: a dict from each key to a list with one value per row.
+        """Return the unformatted columns: {key: list with one value per row}.
 
-        Undefined numbers are None. A column of numbers, KEY, is followed by the columns KEY_low,
-        KEY_high, KEY_mark, KEY_spread and KEY_n, as far as any row has a value for them.
+        Undefined numbers are None. A column of numbers KEY is followed by those of KEY_low,
+        KEY_high, KEY_mark, KEY_spread and KEY_n for which at least one row has a value.
         """
         columns = {}
         for k, column in enumerate(self.columns):
@@ -271,8 +272,8 @@ class Table:
 def _printed_cell(column: Field, cell: Cell) -> PrintedCell:
     """Format one cell of a column.
 
-    A mean of five numbers with a spread becomes, for example, "0.780 ± 0.004 (5)". An interval of
-    which one end is undefined is left out.
+    For example, the mean of five numbers with a spread becomes "0.780 ± 0.004 (5)". An interval is
+    left out if either end is undefined.
     """
     if isinstance(cell, str):
         return PrintedCell(show(cell), show(cell))
@@ -309,11 +310,11 @@ def _python_number(value: Any) -> float | None:
 
 
 def lines_below_tables(tables: Sequence[Table]) -> list[list[str]]:
-    """Return, for each table, those of its `lines_below` that are to be printed.
+    """Return the lines to print below each table, without repeating lines that tables share.
 
-    A line that several tables have is printed below the last of them, after the lines that only
-    this table has. Tables marked `aside` may be folded away on a page, so a line that they share
-    with other tables is printed for both.
+    A shared line is printed only below the last table that has it, after the lines that only this
+    table has. Tables marked `aside` can be collapsed in HTML, so they share lines only among
+    themselves.
     """
     first: dict[tuple[bool, str], int] = {}  # (aside, line) -> index of the first table with it
     last: dict[tuple[bool, str], int] = {}  # likewise for the last table
@@ -341,11 +342,11 @@ def to_text(tables: Sequence[Table], width: int | None = None) -> str:
 
 
 def print_tables(tables: Sequence[Table], file: IO[str], width: int | None = None) -> None:
-    """Print tables as plain text: for each table a title, blocks of columns, and the lines below.
+    """Print tables as plain text: for each table its title, blocks of columns, and lines below.
 
-    On a terminal the title and the best value of a column are bold.
+    On a terminal, the title and the best value of each column are bold.
 
-    width : characters per line, by default those of the terminal, or WIDTH without a terminal
+    width : characters per line; by default the width of the terminal, or WIDTH without a terminal
     """
     from rich.console import Console
 
@@ -368,7 +369,7 @@ def print_tables(tables: Sequence[Table], file: IO[str], width: int | None = Non
         if lines:
             console.print()
         for line in lines:
-            if "|" in line:  # a signature stays in one piece, to be copied
+            if "|" in line:  # a signature is not wrapped, so that it can be copied
                 file.write(line + "\n")
             else:
                 options: Any = {"break_long_words": False, "break_on_hyphens": False}
@@ -376,20 +377,20 @@ def print_tables(tables: Sequence[Table], file: IO[str], width: int | None = Non
 
 
 class _Layout(NamedTuple):
-    """The printed form of a table's columns."""
+    """The layout of a table's columns in plain text."""
 
     headings: list[str]
-    widths: list[int]  # in characters, with the gap to the next column
+    widths: list[int]  # in characters, including the gap to the next column
     gap: int  # characters between two columns, 3 or 2
-    blocks: list[list[int]]  # the indices of the columns that are printed side by side
+    blocks: list[list[int]]  # for each block, the indices of the columns printed side by side
 
 
 def _print_block(
     table: Table, layout: _Layout, block: Sequence[int], width: int, console: Console
 ) -> None:
-    """Print a block of columns. Text that is too long for its column is continued below.
+    """Print a block of columns. Text that is too long for its column is wrapped.
 
-    Numbers are never broken, so lines may be longer than `width`.
+    Numbers are never wrapped, so lines may be longer than `width`.
     """
     from rich import box
     from rich.table import Table as RichTable
@@ -416,21 +417,21 @@ def _print_block(
     console.width = max(width, min_width)
     with console.capture() as capture:
         console.print(rich_table)
-    # Blanks at the ends of lines are noise in a file and a difference in a snapshot
+    # Remove trailing blanks
     for line in capture.get().rstrip("\n").split("\n"):
         console.file.write(line.rstrip() + "\n")
 
 
 def _layout(table: Table, width: int) -> _Layout:
-    """Choose the headings and gaps of a table, and divide it into blocks of at most `width`.
+    """Choose the headings and gaps of a table, and divide its columns into blocks of `width`.
 
-    The first of these that fits in one block is taken, else the second one:
+    The first of these layouts that fits in one block is used, or the second if none fits:
 
     1. long headings, and gaps of 3 characters
     2. short headings, and gaps of 3 characters
     3. short headings, and gaps of 2 characters
 
-    Every block begins with the columns of row labels, and has at least one other column.
+    Every block starts with the columns of row labels, and has at least one other column.
     """
     from rich.cells import cell_len
 
