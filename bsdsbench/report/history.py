@@ -35,10 +35,10 @@ def history_of(
     Parameters
     ----------
     folders : sequence of str
-        Folders of runs, patterns ("out/v*"), or other names of runs, such as "ref:hed".
+        Run folders, wildcard patterns ("out/v*"), or names of stored runs such as "ref:hed".
     names : sequence of str, optional
-        Names of the runs, in the natural order of the folders. By default runs get the names of
-        their folders if all of these differ, and else keep their own names.
+        One name per run, in the natural order of the folders. Default: the folder names if they
+        all differ; otherwise the names stored in the runs.
     force : bool
         Return the runs even if they are not comparable.
 
@@ -59,17 +59,17 @@ def history_of(
 
 
 def history_table(runs: Sequence[Evaluation], columns: Sequence[str] | None = None) -> Table:
-    """Build a table with one row per run: its name, the day it was made, and its scores.
+    """Build a table with one row per run: its name, date and scores.
 
     The rows keep the order of `runs`. A cell is empty if the run lacks the score or has no date.
 
     Parameters
     ----------
     runs : sequence of Evaluation
-        Runs in the order of `history_of`.
+        Runs, oldest first, as returned by `history_of`.
     columns : sequence of str, optional
-        The scores to show, such as ["ods", "ap"], or ["all"] for every score. By default the
-        scores that tables show for the last run.
+        The scores to show, such as ["ods", "ap"], or ["all"] for every score. Default: the scores
+        shown in the last run's own table.
 
     Raises
     ------
@@ -93,14 +93,14 @@ def plot_history(
     look: str | None = None,
     path: str | Path | None = None,
 ) -> Figure:
-    """Draw one line per score over a sequence of runs, from left to right.
+    """Plot scores over a sequence of runs: one line per score, runs from left to right.
 
     Parameters
     ----------
     runs : sequence of Evaluation
-        Runs in the order of `history_of`.
+        Runs, oldest first, as returned by `history_of`.
     columns : sequence of str, optional
-        The scores to draw. By default the first score that tables show for the last run.
+        The scores to draw. Default: the first score shown in the last run's own table.
     look : str, optional
         See `bsdsbench.plotting.style.style`.
     path : path, optional
@@ -137,14 +137,14 @@ def plot_history(
 
 
 def _label_runs(ax: Axes, runs: Sequence[Evaluation]) -> None:
-    """Label position k of the x axis with the name and the date of the run `runs[k]`.
+    """Label position k of the x axis with the name and date of `runs[k]`.
 
-    Labels that do not fit side by side are rotated by 45 degrees.
+    If the labels do not fit side by side, they are rotated by 45 degrees.
     """
     from bsdsbench.plotting.style import font_size
 
     labels = [f"{run.name}\n{(run.provenance.date or '')[:10]}".strip() for run in runs]
-    # Widths are in letters, each taken to be 0.8 font sizes wide, with two letters between labels
+    # Widths are in characters, assumed to be 0.8 font sizes wide; labels are two characters apart
     label_widths = [2 + max(map(len, label.split("\n"))) for label in labels]
     figure_width = ax.figure.figure.get_size_inches()[0] * 72 / (0.8 * font_size())
     rotation: Any = {}
@@ -165,8 +165,8 @@ def history_page(runs: Sequence[Evaluation], columns: Sequence[str] | None = Non
 def _chosen_scores(runs: Sequence[Evaluation], columns: Sequence[str] | None) -> Sequence[str]:
     """Return the full names, such as "boundary.ods", of the scores to show.
 
-    They are those in `columns`, by key or heading, or by default those that tables show for the
-    last run. Raises DataError if `columns` names a score that no run has.
+    `columns` lists scores by key or heading. If it is empty or None, return the scores shown in
+    the last run's own table. Raises DataError if no run has a listed score.
     """
     known = list(dict.fromkeys(score for run in runs for score in flat_scores(run)))
     return chosen_scores(columns, known) if columns else usual_scores(runs[-1], known)

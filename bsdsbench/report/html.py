@@ -71,11 +71,11 @@ def write_report(
     seed: int = SEED,
     progress: Progress | None = None,
 ) -> list[str]:
-    """Write a self-contained HTML page about one or more runs to the file `path`.
+    """Write a self-contained HTML report of one or more runs to the file `path`.
 
-    Pictures need the files that were evaluated. They are read from the given folders or, by
-    default, from the folders that each run has stored. If all runs are of the test images of
-    BSDS500, the plot marks human agreement on them.
+    Pictures are drawn from the evaluated files. These are read from the given folders or, by
+    default, from the folders recorded in each run. If all runs were evaluated on the BSDS500 test
+    set, the plot also marks human performance.
 
     Parameters
     ----------
@@ -86,38 +86,41 @@ def write_report(
     title : str
         The heading of the page, by default the names of the runs.
     pred_dirs : sequence of path, optional
-        One folder of predictions per run, or None for a run's stored folder.
+        One folder of predictions per run, or None for the folder recorded in the run.
     gt_dir, images_dir : path, optional
         The folders of the ground truth and of the photos, for all runs.
     pictures, full_pictures : bool
-        Draw pictures of images, and of all of them: by default, of the worst and the best images
-        and those on which runs differ most, as many as fit into a few megabytes.
+        `pictures` adds pictures of the images with the worst and the best scores and of those on
+        which the runs differ most, as many as fit into a few megabytes. `full_pictures` adds
+        pictures of all images.
     published : sequence of str
         Keys of published results to add to tables and plot.
     labels : dict of str to str
-        Names to show instead of others. A key is a run's name or folder, or a published result's
-        key.
+        Replacement names to show, keyed by a run's name or folder or by a published result's key.
     force : bool
-        Show published results even if they are of different images.
+        Show published results even if they were computed on different images.
     by : sequence of str
-        Columns of groups. Each gets a table and a plot of its slices (groups of images).
+        Grouping columns, such as "scene". For each, the page has a table and a plot of the scores
+        in every group of images.
     cluster : str, optional
-        A column that tells which images belong together, for intervals and p-values.
+        A column that identifies images that belong together, such as "patient". Intervals and
+        p-values then resample whole clusters.
     n_boot, seed : int
-        The number of bootstrap samples of the comparison, and the seed of their random numbers.
+        The number of bootstrap samples for the comparison, and the random seed.
     progress : callable, optional
         Called after each image with pictures.
 
     Returns
     -------
     list of str
-        A line for everything that the page lacks, such as pictures. The page shows the same lines.
+        One line for each thing missing from the page, such as the pictures of a run, with the
+        reason. The page shows the same lines.
 
     Raises
     ------
     DataError
-        If there are no runs, if published results are of different images, or if a given folder
-        does not exist or lacks the files of its run.
+        If there are no runs, if published results were computed on different images, or if a given
+        folder does not exist or lacks the files of its run.
     OSError
         If the page cannot be written.
     """
@@ -153,16 +156,16 @@ class Page:
     """The content of a report: runs with their curves, tables and pictures.
 
     For a page with pictures, call `find_files`, then `add_pictures` for each image, then `render`.
-    For a page without pictures, call `render` alone. The arguments of the constructor are those of
+    For a page without pictures, call only `render`. The constructor takes the arguments of
     `write_report`. Further attributes:
 
-    published_rows, table_notes : rows of published results for tables, and notes on them
+    published_rows, table_notes : table rows of the published results, and notes on them
     published_curves : the published results that have a stored curve
     table : the table of images
-    ids : the images of all runs, beginning with the images of the first run
-    sources : the files of the runs, by the run's name, if they were found
-    notes : a line for everything that the page lacks
-    pictures : the pictures of an image, by its position in `ids`
+    ids : the ids of the images of all runs, starting with those of the first run
+    sources : run name -> files of the run; runs whose files were not found are absent
+    notes : one line for each thing missing from the page, with the reason
+    pictures : position of an image in `ids` -> its pictures
     """
 
     def __init__(
@@ -194,13 +197,13 @@ class Page:
         gt_dir: PathLike | None = None,
         images_dir: PathLike | None = None,
     ) -> set[str]:
-        """Look for the files of each run, and add the files that are found to `sources`.
+        """Find the files of each run, and store them in `sources`.
 
-        If the files of a run are not found, a note is added. If the user gave a folder for this
-        run, DataError is raised instead.
+        If the files of a run are not found, a note is added; but if the user gave a folder for
+        this run, DataError is raised.
 
-        pred_folders : one folder of predictions per run. None stands for the stored folder, here
-            and for the folders of ground truth and photos
+        pred_folders : one folder of predictions per run. For all folders, None means the one that
+            is recorded in the run
 
         Returns the names of the runs for which the user gave a folder.
         """
@@ -221,9 +224,10 @@ class Page:
         return runs_with_folders
 
     def add_pictures(self, image_id: str, pictures: dict[str, Any]) -> None:
-        """Add the pictures of an image, see `MadePictures`, to the page.
+        """Add an image's pictures (`MadePictures.pictures`) to the page.
 
-        "thumb" and "paper" are moved to the image's row in the table of images.
+        Modifies `pictures`: "thumb" (the thumbnail) and "paper" (True if it needs a white
+        background) are popped and stored in the image's table row.
         """
         for name in ("thumb", "paper"):
             if name in pictures:
@@ -237,9 +241,10 @@ class Page:
 
         compared : a function that returns the comparison of the runs. If it raises DataError, the
             page has a note instead of the verdict and the intervals
-        n_boot, seed : the number of bootstrap samples and the seed of their random numbers, for the
-            intervals of error classes
-        served : a server delivers the pictures of an image when it is opened, instead of the page
+        n_boot, seed : the number of bootstrap samples, and the random seed, for the intervals of
+            error classes
+        served : True if pictures are not part of the page but requested from a server when the
+            user opens an image
         """
         runs = self.runs
         with_classes = [run for run in runs if metric_with_errors(run) is not None]
@@ -287,7 +292,7 @@ class Page:
         )
 
     def _script_data(self, tables: Sequence[Table], served: bool) -> dict[str, object]:
-        """Return the data that the page's scripts draw, as a dict for JSON."""
+        """Return the data for the page's scripts, as a JSON-serializable dict."""
         curves = curves_data(self.runs, self.published_curves)
         is_human_task = not any(why_not_beside(run, HUMAN_TASK) for run in self.runs)
         return {
@@ -298,14 +303,14 @@ class Page:
             "images": list(self.table.rows.values()),
             "groups": image_groups(self.runs, self.by, self.table.rows),
             "csv": {table.key: to_csv(table) for table in tables},
-            # Of the classes of pixels; class 0 is not drawn
+            # The color of each pixel class; class 0 is not drawn
             "colors": [None, *(f"#{bytes(color).hex()}" for color in COLORS[1:])],
             "served": served,
         }
 
 
 def _fill_template(**content: object) -> str:
-    """Return the page as HTML: its template, filled with the content, style sheet and scripts."""
+    """Fill the page's template with the content, style sheet and scripts, and return the HTML."""
     import jinja2
 
     files = resources.files("bsdsbench.report").joinpath("page")
@@ -314,7 +319,7 @@ def _fill_template(**content: object) -> str:
     colors = "".join(f" --{word}: {color};" for word, color in style.PIXEL_COLORS.items())
     css = f":root {{{colors} }}\n" + files.joinpath("report.css").read_text("utf-8")
     scripts = [files.joinpath(f"{name}.js").read_text("utf-8") for name in _SCRIPTS]
-    # In a function, so that the scripts define no global names
+    # Wrapped in a function, so that the scripts define no global names
     js = "\n".join(['"use strict";', "(() => {", *scripts, "})();"])
     return template.render(**content, css=css, js=js, style=style, version=__version__)
 
@@ -322,8 +327,8 @@ def _fill_template(**content: object) -> str:
 def _facts(runs: Sequence[Evaluation]) -> list[str]:
     """Return three lines: the data sets of the runs, the date of the page, and the protocols.
 
-    The date, in UTC, is today or that of SOURCE_DATE_EPOCH (in seconds), which reproducible builds
-    set.
+    The date (UTC) is today or, if the environment variable SOURCE_DATE_EPOCH (seconds) is set for
+    a reproducible build, the date given there.
     """
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
     seconds = int(epoch) if epoch.isdigit() else None  # None for now
@@ -336,10 +341,10 @@ def _facts(runs: Sequence[Evaluation]) -> list[str]:
 
 
 def _script_json(data: object) -> str:
-    r"""Convert data to JSON that can be put into a script element of HTML.
+    r"""Convert data to JSON that is safe inside an HTML script element.
 
-    Characters that could end the element or a line of the script are written as \uXXXX. Raises
-    ValueError if a number is NaN or infinite.
+    Characters that could end the element or a script line are escaped as \uXXXX. Raises ValueError
+    if a number is NaN or infinite.
     """
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

@@ -1,4 +1,4 @@
-"""The table of images on a page of runs: its columns, its rows, and groups to filter it by."""
+"""The table of images in a report: its columns, its rows, and the groups to filter it by."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from bsdsbench.metrics.base import Column
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.groups import group_columns, partition
 
-# Runs with more classes get no column per class. The whole image, the class "", counts as one.
+# Runs with more classes get no columns for single classes. The whole image counts as one class.
 _MAX_CLASSES = 20
 _MAX_GROUPS = 100  # the table cannot be filtered by a column with more groups
-_DIFFERENCE = -1  # stands for the difference of two runs where a run's number is expected
+_DIFFERENCE = -1  # the "run" of the column that holds the difference of two runs
 
 
 class ImageTable(NamedTuple):
     """The table of images, for the page's scripts.
 
-    columns : a dict for each column: "label" (the heading), "run" (the number of the run, or -1 for
-        the difference of two runs), "main" (the column is shown on a phone) and "whole" (the
-        numbers are integers)
-    rows : the row of each image by its id, a dict: "id" and "values" (a number or None per column)
-    main_scores : for each run, the score in the run's first column by image id
+    columns : a dict for each column: "label" (the heading), "run" (the index of the run, or -1 for
+        the difference of two runs), "main" (True if it is shown even on a phone) and "whole" (True
+        if the numbers are integers; absent from the difference column)
+    rows : image id -> {"id": image id, "values": a number or None for each column}
+    main_scores : for each run, image id -> score in the run's main column
     """
 
     columns: list[dict[str, Any]]
@@ -35,11 +35,11 @@ class ImageTable(NamedTuple):
 
 
 def build_image_table(runs: Sequence[Evaluation]) -> ImageTable:
-    """Build the table of the images of all runs, with columns run by run and metric by metric.
+    """Build the table of the images of all runs, with columns sorted by run and then by metric.
 
-    The main column of a run is the first column of its first metric. For two runs, a last column
-    has the differences of their main columns (first minus second). Numbers are rounded to five
-    decimals. A column without any number is left out, unless it is the first one of its metric.
+    The main column of a run is the first column of its first metric. If there are two runs, a last
+    column has the difference of their main columns (first minus second). Numbers are rounded to
+    five decimals. A column without numbers is left out, unless it is the first of its metric.
     """
     columns: list[dict[str, Any]] = []
     numbers_of_columns = []  # for each column, image id -> number
@@ -70,11 +70,11 @@ def build_image_table(runs: Sequence[Evaluation]) -> ImageTable:
 
 
 def _usual_scores(run: Evaluation, metric: str) -> dict[Column, dict[str, float]]:
-    """Return the scores of the images that the table shows: column -> image id -> number.
+    """Return the per-image scores that the table shows: {column: {image id: number}}.
 
-    The columns are those that tables show by default and, if the run has at most _MAX_CLASSES
-    classes, the first of these scores for each class. All scores of whole images are returned
-    instead if the metric has no such default, or if the run was read from official result files.
+    These are the metric's default scores and, if the run has at most _MAX_CLASSES classes, the
+    first default score of each class. If the metric has no defaults, or if the run was read from
+    official result files, they are all whole-image scores.
     """
     scorer = registry.get(metric)
     usual_keys = scorer.usual(scorer.options_of(run.protocol))  # None for all scores
@@ -99,10 +99,10 @@ def _usual_scores(run: Evaluation, metric: str) -> dict[Column, dict[str, float]
 
 
 def _wrong_pixels(run: Evaluation, metric: str) -> dict[Column, dict[str, float]]:
-    """Return how many pixels of each image are false, and how many missed, as `_usual_scores` does.
+    """Count the false and the missed pixels of each image: {column: {image id: number}}.
 
-    Pixels are counted at the threshold nearest to the ODS threshold. Without a precision-recall
-    curve or stored numbers of matched pixels, the dict is empty.
+    Pixels are counted at the threshold nearest to the ODS threshold. The dict is empty if the
+    metric has no precision-recall curve, or if the run has no stored match counts.
     """
     records = [r for r in run.records if "matches" in r.counts.get(metric, ())]
     if not records or metric not in run.with_curve:
@@ -126,9 +126,9 @@ def image_groups(
 ) -> list[dict[str, Any]]:
     """Return the groups of images by which the table can be filtered.
 
-    A group is a dict with the keys "label", such as "scene: indoor", and "ids", the image ids. The
-    groups of the columns in `by`, which may have limits as in "size=0,1024", precede those of the
-    images' other columns. A column with more than _MAX_GROUPS groups is left out.
+    A group is a dict: "label", such as "scene: indoor", and "ids", a list of image ids. The
+    columns in `by` (which may bin numbers, as in "size=0,1024") come first, followed by the
+    images' other grouping columns. A column with more than _MAX_GROUPS groups is left out.
     """
     record_of = {r.image_id: r for run in runs for r in run.records if r.image_id in image_ids}
     records = list(record_of.values())

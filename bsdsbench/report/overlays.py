@@ -1,8 +1,8 @@
-"""Colour the pixels of a run's images: matched green, false orange, missed blue.
+"""Overlays of a run's images that colour the pixels: matched green, false orange, missed blue.
 
-Classes of errors, if a run has counted them, are shades of orange and blue. A pixel of another
-class or object is pink. The numbers of pixels agree with the counts behind the scores. Colour-blind
-people can distinguish the colours (Okabe and Ito).
+Error classes, if the run counted them, are shades of orange and blue. Pixels confused with another
+class or object are pink. The coloured pixels are exactly those counted for the scores. The palette
+(Okabe and Ito) is safe for colour-blind readers.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ _EVERY_COLOR = ("#FFFFFF", *style.PIXEL_COLORS.values(), *style.ERROR_COLORS.val
 _EVERY_COLOR += (style.OTHER_COLOR, *style.BUFFER_COLORS.values(), style.VOID_COLOR)
 COLORS = tuple(tuple(bytes.fromhex(color[1:])) for color in _EVERY_COLOR)
 VOID_CLASS = len(COLORS) - 1
-PALE = 0.62  # share of white in an image below an overlay
+PALE = 0.62  # fraction of white mixed into the photo below an overlay
 OPACITY = 0.6  # of coloured areas over a photo
 _RING = 0.02  # radius of the ring around the largest error, as a fraction of the diagonal
-BEST, AT_ODS, PIXELS = "best", "ods", "pixels"  # how file names end, as in ID_best.png
+BEST, AT_ODS, PIXELS = "best", "ods", "pixels"  # suffixes of file names, as in ID_best.png
 
 
 def drawn_metric(run: Evaluation) -> Metric | None:
     """Return the metric whose pixels are drawn for a run, or None if no metric can be drawn.
 
-    This is the run's first metric that matches boundaries and has a precision-recall curve. Without
-    one, it is the first metric that can draw its pixels and interprets the files as the run's first
-    metric does.
+    This is the run's first metric that matches boundaries and has a precision-recall curve. If
+    there is none, it is the first metric that can draw its pixels and interprets the files in the
+    same way as the run's first metric.
     """
     for metric in map(registry.get, registry.with_curve(run.metrics, run.protocol)):
         if metric.has_errors:
@@ -64,13 +64,13 @@ def drawn_metric(run: Evaluation) -> Metric | None:
 def pixel_steps(
     pred: Prediction, gt: GroundTruth, run: Evaluation, errors: bool | None = None
 ) -> DrawnSteps:
-    """Classify each pixel of an image as matched, false or missed, at every step of `drawn_metric`.
+    """Classify each pixel of an image as matched, false or missed, as the `drawn_metric` counts it.
 
-    A step is a threshold or, for a metric without thresholds, a class of a label map or whatever
-    else the metric scores separately.
+    Pixels are classified once per threshold or, if the metric has no thresholds, once per part
+    that it scores separately, such as a class.
 
-    errors : distinguish classes of errors, which only metrics that match boundaries have; None does
-        so if the run has counted them
+    errors : True to distinguish classes of errors, which only boundary-matching metrics have; None
+        to do so if the run counted them
     """
     metric: Any = drawn_metric(run)
     options = metric.options_of(run.protocol)
@@ -83,7 +83,7 @@ def pixel_steps(
 
 
 def chosen_threshold(run: Evaluation) -> float | None:
-    """Return the ODS threshold of the metric whose pixels are drawn for a run, 0 if it is unknown.
+    """Return the ODS threshold of the run's `drawn_metric`, or 0 if the threshold is unknown.
 
     Returns None if the metric has no ODS, or if no metric can be drawn.
     """
@@ -95,7 +95,7 @@ def chosen_threshold(run: Evaluation) -> float | None:
 
 
 def void_values(run: Evaluation) -> tuple[float, ...]:
-    """Return the ground-truth values of void pixels, which the drawn metric does not count."""
+    """Return the ground-truth labels of void pixels, which the run's `drawn_metric` ignores."""
     metric = drawn_metric(run)
     if metric is None or not metric.void_option:
         return ()
@@ -103,10 +103,10 @@ def void_values(run: Evaluation) -> tuple[float, ...]:
 
 
 def void_pixels(gt: GroundTruth, run: Evaluation) -> Bool | None:
-    """Return a bool (H, W) array that is True at pixels that are not counted, or None without any.
+    """Return a bool (H, W) mask of the pixels that are not counted, or None if all are counted.
 
-    They lie outside the valid map of the ground truth or, without such a map, have a void value in
-    its label map.
+    If the ground truth has a valid map, these are the pixels outside it; otherwise those with a
+    void value in its label map.
     """
     valid = gt.parts.get("valid")
     if valid is None and "labels" in gt.parts and gt.labels.ndim == 2:
@@ -120,13 +120,13 @@ def _paint(
     opacity: float,
     mark: LargestError | None,
 ) -> NDArray[np.uint8]:
-    """Paint the classes of pixels in colours, and return the picture as a uint8 (H, W, 3) array.
+    """Paint pixel classes in colours, and return the picture as a uint8 (H, W, 3) array.
 
-    classes : uint8 (H, W), indices into COLORS; pixels of class 0 are not painted
+    classes : uint8 (H, W), indices into COLORS; pixels of class 0 show the background
     photo : the background, uint8 (H, W, 3), drawn pale and gray; None for white
     opacity : of the colours over a photo
-    mark : an error to mark with a ring, and with a line to the nearest pixel of the other outline,
-        unless its distance is 0
+    mark : an error to mark with a ring and a line to the nearest pixel of the other outline. It is
+        not marked if its distance is 0
     """
     from skimage.draw import circle_perimeter, line
 
@@ -149,9 +149,10 @@ def _paint(
 
 
 class Painted(NamedTuple):
-    """An overlay of one image: its picture, uint8 (H, W, 3), and its score, such as "F 0.71".
+    """An overlay of one image.
 
-    `kind` ends the file's name, as "best" in ID_best.png.
+    `kind` is the suffix of the file name, such as "best" for ID_best.png. `pixels` is the picture,
+    uint8 (H, W, 3). `caption` is the score, such as "F 0.712".
     """
 
     kind: str
@@ -160,9 +161,9 @@ class Painted(NamedTuple):
 
 
 def overlay_path(out: str | os.PathLike[str], image_id: str) -> Path | None:
-    """Return the path of an image's main overlay in the folder `out`, or None if it was not drawn.
+    """Return the path of an image's main overlay in the folder `out`, or None if there is none.
 
-    The main overlay is ID_best.png or, for a metric without thresholds, ID_pixels.png.
+    The main overlay is ID_best.png or, if the metric has no thresholds, ID_pixels.png.
     """
     for kind in (BEST, PIXELS):
         path = Path(out, f"{safe_name(image_id)}_{kind}.png")
@@ -174,10 +175,10 @@ def overlay_path(out: str | os.PathLike[str], image_id: str) -> Path | None:
 def paint_image(
     pred: Prediction, gt: GroundTruth, run: Evaluation, photo: NDArray[np.uint8] | None
 ) -> Iterator[Painted]:
-    """Yield the overlays of an image, one for each step that `_steps_to_paint` selects.
+    """Yield the overlays of an image that `_steps_to_paint` selects, the main one first.
 
-    An overlay is not painted before the iterator reaches it. Void pixels are gray. `photo` is the
-    background, uint8 (H, W, 3), or None for white.
+    Overlays are painted lazily. Void pixels are gray. `photo` is the background, uint8 (H, W, 3),
+    or None for white.
     """
     steps = pixel_steps(pred, gt, run)
     void = void_pixels(gt, run)
@@ -192,12 +193,12 @@ def paint_image(
 
 
 def _steps_to_paint(steps: DrawnSteps, ods_threshold: float | None) -> dict[str, int]:
-    """Return the steps of an image that get an overlay: the overlay's kind -> the step's index.
+    """Select the drawings of an image that get an overlay: {kind of overlay: index in `steps`}.
 
-    - If the steps are thresholds: "best" (the image's best one) and, if `ods_threshold` is not
-      None, "ods" (the one nearest to it).
-    - If they are parts, such as classes: "pixels" (all parts together) and, if there are several,
-      "pixels_PART" for each.
+    - If `steps` are thresholds: "best" (the image's best threshold) and, if `ods_threshold` is not
+      None, "ods" (the threshold nearest to it).
+    - If `steps` are parts, such as classes: "pixels" (all parts together) and, if there are
+      several, "pixels_PART" for each.
     """
     if steps.parts:  # the first step has all parts
         parts = enumerate(steps.parts[1:], 1)
@@ -214,13 +215,13 @@ def write_overlays(
     image_ids: Collection[str] | None = None,
     progress: Progress | None = None,
 ) -> list[Path]:
-    """Write the overlays of a run's images into a folder, and return the paths of the files.
+    """Write the overlays of a run's images into the folder `out`, and return the file paths.
 
-    The files are ID_best.png and ID_ods.png or, if the metric has no thresholds, ID_pixels.png and
-    ID_pixels_CLASS.png; see `paint_image`.
+    The files are ID_best.png (at the image's best threshold) and ID_ods.png (at the ODS threshold)
+    or, if the metric has no thresholds, ID_pixels.png and ID_pixels_CLASS.png.
 
-    run : the run, whose files must still exist
-    image_ids : the images to draw, by default all
+    run : a run whose predictions and ground truth still exist
+    image_ids : the images to draw; default: all
     progress : called after each image
 
     Raises DataError if files of the run are missing, or if none of its metrics can be drawn.

@@ -1,8 +1,8 @@
-"""Make the pictures of a report: photos as thumbnails, lines as palette PNG, pixels as byte planes.
+"""Make the pictures of a report: photos (JPEG), lines (palette PNG), pixel classes (byte planes).
 
 The byte planes hold the class of each pixel (matched, false, missed) at every threshold. The page
-draws them on a canvas at the threshold of its slider. All pictures of 200 images and three methods
-have 30 MB, so a page has only as many as fit into `BUDGET`, and at most `MOST`.
+draws them on a canvas at the threshold set by its slider. The pictures of 200 images and three
+methods take 30 MB, so a page has only as many as fit into `BUDGET`, and at most `MOST`.
 """
 
 from __future__ import annotations
@@ -42,19 +42,20 @@ THUMBNAIL = 320  # longer side of a reduced picture, in pixels
 THUMB = 120  # longer side of a picture in the table of images, in pixels
 QUALITY, FULL_QUALITY = 70, 90  # JPEG quality of reduced and of full-size pictures
 EFFORT, SERVED_EFFORT = 6, 1  # zlib levels; a served page needs speed rather than small data
-BUDGET = 5_000_000  # characters, which leave room for tables, values and scripts below 6 MB
+BUDGET = 5_000_000  # characters; keeps the page with its tables and scripts below 6 MB
 MOST = 200  # images
-_LEVELS = 8  # gray levels of annotated lines
+_LEVELS = 8  # gray levels of annotated boundaries
 
 
 def _gt_pictures(
     gt: GroundTruth, photo: NDArray[np.uint8] | None, side: int | None, void: Bool | None
 ) -> dict[str, object]:
-    """Make the pictures of the ground truth and the photo of one image, as data URLs for JSON.
+    """Make the pictures of one image's ground truth and photo, as a JSON-serializable dict.
 
-    Lines are transparent where no annotator drew, and darker the more did. The longer side of the
-    photo is reduced to `side` pixels, unless this is None. `void` is True at pixels that are not
-    counted.
+    "gt" is the ground truth, transparent where no annotator drew and darker the more did; "truth"
+    its caption; "size" [width, height]; "void" the mask `void` of uncounted pixels, if not None.
+    "photo" has its longer side reduced to `side` pixels (None: full size); "thumb" is smaller.
+    Without a photo, "thumb" shows the ground truth, and "paper" is True (white background).
     """
     shares, caption = annotated_shares(gt)
     levels = np.ceil(shares * (_LEVELS - 1)).astype(np.uint8)
@@ -67,13 +68,13 @@ def _gt_pictures(
     if void is not None:
         void_palette = (0, 0, 0, 0), (*COLORS[VOID_CLASS], round(255 * OPACITY))
         pictures["void"] = data_url("png", png_bytes(void.astype(np.uint8), void_palette))
-    if photo is None:  # lines in the table of images need a white background, "paper"
+    if photo is None:
         return {**pictures, "thumb": gt_url, "paper": True}
     return {**pictures, "photo": _jpeg_url(photo, side), "thumb": _jpeg_url(photo, THUMB)}
 
 
 class AnnotatedLines(NamedTuple):
-    """The fraction of annotators who drew each pixel, float64 (H, W), and a caption of it."""
+    """The fraction of annotators who drew each pixel, float64 (H, W), and a caption for it."""
 
     lines: NDArray[np.float64]
     caption: str
@@ -82,8 +83,8 @@ class AnnotatedLines(NamedTuple):
 def annotated_shares(gt: GroundTruth) -> AnnotatedLines:
     """Return the fraction of annotators who drew each pixel of a ground truth, with a caption.
 
-    Without boundary maps of annotators, the fraction is 1 at the boundaries of any class, else at
-    the outlines of the label map, else inside the mask. Without any of these, it is 0 everywhere.
+    If there are no boundary maps, the fraction is 0 or 1: it is 1 on the boundaries of any class
+    or, if there are none, on the outlines of the label map or, if there is none, inside the mask.
     """
     if gt.boundaries:
         caption = counted(len(gt.boundaries), "annotator")
@@ -101,10 +102,10 @@ def annotated_shares(gt: GroundTruth) -> AnnotatedLines:
 
 
 def _jpeg_url(pixels: NDArray[np.uint8], side: int | None) -> str:
-    """Encode a picture, uint8 (H, W) or (H, W, 3), as a JPEG file, and return it as a data URL.
+    """Encode a picture, uint8 (H, W) or (H, W, 3), as JPEG, and return it as a data URL.
 
     The longer side is reduced to `side` pixels. If `side` is None, the picture keeps its size and
-    is encoded with a higher quality.
+    is encoded at a higher quality.
     """
     from PIL import Image
 
@@ -119,9 +120,8 @@ def _jpeg_url(pixels: NDArray[np.uint8], side: int | None) -> str:
 def _draw_prediction(pred: Prediction, run: Evaluation) -> NDArray[np.uint8]:
     """Draw a prediction as dark lines on white, and return a uint8 (H, W) array.
 
-    Outlines of segmentations are darker the more segmentations have them, and those of a label map
-    are black. Of any other prediction, the map that the protocol compares with thresholds is drawn,
-    with black for 1.
+    Segmentations and label maps are drawn by their outlines, darker where more of the
+    segmentations have one. Any other prediction is drawn as the map that the protocol thresholds.
     """
     from bsdsbench.images import unit
     from bsdsbench.transforms.maps import prepare
@@ -136,19 +136,18 @@ def _draw_prediction(pred: Prediction, run: Evaluation) -> NDArray[np.uint8]:
 
 
 def data_url(kind: str, data: bytes) -> str:
-    """Return the content of an image file of type `kind`, such as "png", as a data URL."""
+    """Return the bytes of an image file of type `kind`, such as "png", as a data URL."""
     return f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}"
 
 
 def by_interest(ids: Sequence[str], scores_of_runs: Sequence[Mapping[str, float]]) -> list[str]:
-    """Sort the images of a report by how interesting they are to look at.
+    """Sort image ids so that the worst, the best and the most different images come first.
 
-    The images are ranked for each run from the worst to the best score and from the best to the
-    worst, and for each pair of runs from the largest to the smallest difference. The first image of
-    every ranking comes first, then the second of every ranking, and so on. Images without a score
-    come last.
+    The images are ranked by ascending and by descending score for each run, and by descending
+    absolute difference for each pair of runs. The result takes the first image of every ranking,
+    then the second of every ranking, and so on. Images without a score come last.
 
-    scores_of_runs : for each run, its main score by image id
+    scores_of_runs : for each run, image id -> main score
     """
     rankings: list[list[str]] = []
     for scores in scores_of_runs:
@@ -158,17 +157,18 @@ def by_interest(ids: Sequence[str], scores_of_runs: Sequence[Mapping[str, float]
         difference = {image_id: abs(a[image_id] - b[image_id]) for image_id in a if image_id in b}
         rankings.append(sorted(difference, key=lambda image_id: (-difference[image_id], image_id)))
     in_turn: list[str] = []
-    for images_at_rank in zip_longest(*rankings):  # None for a ranking that is shorter
+    for images_at_rank in zip_longest(*rankings):  # None past the end of a shorter ranking
         in_turn += [image_id for image_id in images_at_rank if image_id is not None]
-    return list(dict.fromkeys([*in_turn, *ids]))  # without repeats
+    return list(dict.fromkeys([*in_turn, *ids]))  # without duplicates
 
 
 class MadePictures(NamedTuple):
     """The pictures of an image, and the runs whose files could not be used.
 
-    pictures : a dict for JSON: that of `_gt_pictures`, if the ground truth could be loaded; "runs",
-        the pictures of each run (the prediction, "pred", and those of `_planes`) by its number as
-        text; and "fault", the reason, if any pictures are missing
+    pictures : a JSON-serializable dict: the items of `_gt_pictures`, if the ground truth could be
+        loaded; "runs", a dict from the index of a run (as a string) to its pictures ("pred", the
+        prediction as a data URL, and the items of `_planes`); and "fault", the reason, if any
+        pictures are missing
     failures : (run, error) for each run whose files could not be used
     """
 
@@ -177,23 +177,23 @@ class MadePictures(NamedTuple):
 
 
 class ImagePictures:
-    """A callable that makes the pictures of one image for all runs. Several threads may call it."""
+    """A callable that makes the pictures of one image for all runs. It is thread-safe."""
 
     def __init__(
         self, runs: Sequence[Evaluation], sources: Mapping[str, Sources], full: bool
     ) -> None:
         """Set the runs, their files and the size of the pictures.
 
-        runs : all runs of the report, which are numbered in this order
-        sources : the files of a run, by its name. Runs without files get no pictures
-        full : photos and predictions keep their size, instead of THUMBNAIL pixels, and classes of
-            errors are drawn even for runs that have not counted them
+        runs : all runs of the report; their indices identify them in the pictures
+        sources : run name -> files of the run. Runs without files get no pictures
+        full : keep the size of photos and predictions instead of reducing them to THUMBNAIL pixels,
+            and draw error classes even for runs that did not count them
         """
         self.sources = sources
         self.side = None if full else THUMBNAIL
         self.effort = SERVED_EFFORT if full else EFFORT
-        self.errors = True if full else None  # as `pixel_steps` takes it
-        # (number of the run as text, run, its records by image id), for the runs with files
+        self.errors = True if full else None  # argument of `pixel_steps`
+        # (index of the run as a string, run, its records by image id), for the runs with files
         self.runs = [
             (str(number), run, {record.image_id: record for record in run.records})
             for number, run in enumerate(runs)
@@ -201,10 +201,10 @@ class ImagePictures:
         ]
 
     def __call__(self, image_id: str) -> MadePictures:
-        """Make the pictures of an image for all runs that have counted it.
+        """Make the pictures of an image for all runs that counted it.
 
-        The ground truth and the photo are those of the first run whose files can be loaded. If the
-        files of a run cannot be used, its error is not raised but returned among the failures.
+        The ground truth and the photo are taken from the first run whose files can be loaded. If
+        the files of a run cannot be used, the error is added to the failures and not raised.
         """
         pictures: dict[str, Any] = {"runs": {}}
         failures = []
@@ -231,28 +231,27 @@ class ImagePictures:
 
 
 def _planes(steps: DrawnSteps, effort: int = EFFORT) -> dict[str, object]:
-    """Pack the class of each pixel at every step, and the counts, for the scripts of the page.
+    """Pack pixel classes and counts at each threshold or part (e.g. class) for the page's scripts.
 
-    A step is a threshold, or a part: a class, or whatever else the metric scores separately.
-
-    effort : the zlib compression level
+    "planes" is the base64 text of zlib-compressed bytes (`effort` is the compression level): low
+    and high bytes of `n_changes`, then of `steps`, then `classes`.
     """
     planes = []
-    for numbers in (steps.n_changes, steps.steps):  # 16-bit numbers, low bytes before high bytes
+    for numbers in (steps.n_changes, steps.steps):
         planes += [(numbers & 255).astype(np.uint8), (numbers >> 8).astype(np.uint8)]
     packed = zlib.compress(b"".join(plane.tobytes() for plane in (*planes, steps.classes)), effort)
-    matched_gt, total_gt, *pred_sums = steps.matches.T.tolist()  # a number per step each
+    matched_gt, total_gt, *pred_sums = steps.matches.T.tolist()  # lists: one number per step
     optional: dict[str, object] = {}
-    if steps.n_annotators > 1:  # matched and all predicted pixels, summed over the annotators
+    if steps.n_annotators > 1:  # matched and total predicted pixels, summed over the annotators
         optional |= {"sums": pred_sums, "annotators": steps.n_annotators}
     if steps.parts:  # the largest error of each part: [row, col, to_row, to_col, distance] or None
         optional |= {"parts": steps.parts, "marks": steps.marks or None}
     return {
         **optional,
         "planes": base64.b64encode(packed).decode("ascii"),
-        "n": int(steps.steps.size),  # the number of changes
+        "n": int(steps.steps.size),  # number of changes of class, summed over pixels
         "size": steps.n_changes.shape[::-1],
-        "thresholds": [float(f"{t:.6g}") for t in steps.thresholds],  # or numbers of parts
+        "thresholds": [float(f"{t:.6g}") for t in steps.thresholds],  # or indices of parts
         "matchedGt": matched_gt,
         "totalGt": total_gt if steps.parts else total_gt[0],  # equal at all thresholds
         "measure": steps.measure,
@@ -275,10 +274,10 @@ def draw_pictures(
 
     named : the names of the runs for which the user gave folders. If a file of such a run cannot be
         used, DataError is raised
-    notes : at the end, receives a line for every other run with a file that cannot be used
-    ids : the images, the most interesting ones first. At most MOST are drawn, as many as fit into
-        BUDGET characters, but at least one
-    full : draw all images instead
+    notes : modified at the end: gets one line for each other run with a file that cannot be used
+    ids : the images, the most interesting first. Drawing stops after MOST images, or before the
+        pictures exceed BUDGET characters; at least one image is drawn
+    full : draw all images, without these limits
     progress : called after each image with (images done, images to draw, image id)
     """
     n_characters = 0

@@ -1,4 +1,4 @@
-"""The data of the plots on a page of runs: curves, classes of errors, and slices."""
+"""The data for the plots in a report: curves, error classes, and slices (groups of images)."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from bsdsbench.scores.ratios import f_measure
 
 
 def error_bars(losses: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[tuple[str, float]]]]:
-    """Return the bars of the plot of error classes: a run's name, and its (class, width) pairs.
+    """Return stacked bars of the error classes: (run name, [(error class, width), ...]) per run.
 
-    A width stands for the rise of ODS if the errors of this class alone were repaired, in percent
-    of the longest bar. It is 0 if the rise is undefined.
+    A width is the gain in ODS if only the errors of this class were corrected, in percent of the
+    longest bar. It is 0 if the gain is undefined.
 
-    losses : what `lost_scores` returns for each run
+    losses : the result of `lost_scores` for each run
     """
     bars = []
     for lost in losses:
@@ -34,21 +34,21 @@ def error_bars(losses: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[tupl
                 rises.append((error_class, lost[side][key]["delta_ods"] or 0.0))
         bars.append((lost["name"], rises))
     longest = max((sum(rise for _, rise in rises) for _, rises in bars), default=0.0)
-    longest = longest or 1.0  # any number will do if all widths are 0
+    longest = longest or 1.0  # avoids dividing by 0 if all widths are 0
     return [(name, [(k, 100 * rise / longest) for k, rise in rises]) for name, rises in bars]
 
 
 class SlicePlot(NamedTuple):
-    """A plot of slices: its title, and the picture as the URL of an SVG file."""
+    """A plot of scores per slice (group of images): its title, and the SVG file as a data URL."""
 
     title: str
     url: str
 
 
 def slice_plot(runs: Sequence[Evaluation], slices: Sequence[Slices]) -> SlicePlot:
-    """Draw a score of the runs in each slice (group of images), as `plotting.plot_slices` does.
+    """Plot the runs' score in each slice (group of images), as `plotting.plot_slices` does.
 
-    slices : the slices of each run, all made from the same column of groups
+    slices : the slices of each run, all made from the same grouping column
     """
     from bsdsbench.plotting.comparison_plots import draw_slices
 
@@ -61,17 +61,17 @@ def slice_plot(runs: Sequence[Evaluation], slices: Sequence[Slices]) -> SlicePlo
 def curves_data(
     runs: Sequence[Evaluation], published: Sequence[PublishedResult]
 ) -> list[dict[str, object]]:
-    """Return the data of the plot of precision-recall curves, as dicts for JSON.
+    """Return the data for the plot of precision-recall curves: one dict per curve, for JSON.
 
-    There is a dict for each run, followed by one for each published result:
+    The runs come first, followed by the published results:
 
-    - "name": the text of the legend.
+    - "name": the text in the legend.
     - "color": the color of the line as "#rrggbb".
     - "dash": the lengths of dashes and gaps for SVG, or "" for a solid line.
-    - "curve", if there is one: its points as lists [threshold or None, recall, precision, F],
-      except those with a recall and precision of 0.
-    - "ods", if there is a curve: its best point, as a list of the same four numbers.
-    - "level", for a run whose drawn metric has one: the ODS threshold.
+    - "curve", if there is one: its points [threshold or None, recall, precision, F]. Points with
+      recall and precision 0 are left out.
+    - "ods", if there is a curve: the point with the best F, as the same four numbers.
+    - "level", for a run whose drawn metric has an ODS: the ODS threshold.
     """
     names = [*(run.name for run in runs), *(row.label for row in published)]
     data: list[dict[str, object]] = []
@@ -93,7 +93,7 @@ def curves_data(
 
 
 def _points_of(curve: PRCurve | PublishedCurve, best: OperatingPoint) -> dict[str, object]:
-    """Return "curve" and "ods" of `curves_data` for one curve and its point with the best F."""
+    """Return the items "curve" and "ods" of `curves_data` for a curve and its best point."""
     thresholds = [None] * curve.recall.size if curve.thresholds is None else curve.thresholds
     f = f_measure(curve.precision, curve.recall)
     points = zip(thresholds, curve.recall, curve.precision, f, strict=True)

@@ -1,8 +1,8 @@
-"""Serve the viewer of a report to this machine only, with all images in full size.
+"""Serve a report with all images at full size, on the loopback address only.
 
-A request names the page or the number of an image, so that no path of a request reaches the disk.
-The URL holds a token, because other users of the machine can reach its loopback address too. The
-Host header must name this server, because other web pages may point their host at it.
+A request names the page or the index of an image, so no requested path is opened on disk. The URL
+contains a secret token, because other users of the machine can reach the loopback address too. The
+Host header must name this server, which prevents DNS rebinding by other web pages.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ _NOT_THERE = "not there"
 
 
 class ViewServer(ThreadingHTTPServer):
-    """A server for the report page of runs, and for the pictures of their images in full size.
+    """A server for the report of runs, and for full-size pictures of their images.
 
-    Maps and annotations are read from the folders stored in the runs. Attributes:
+    Predictions and ground truth are read from the folders recorded in the runs. Attributes:
 
     address : the URL to open
     token : the secret part of the URL
     hosts : the accepted Host headers
-    ids : the image ids. A URL names an image by its position in this list
+    ids : the image ids. A URL refers to an image by its index in this list
     maker : the callable that makes the pictures of an image
-    notes : a line for everything that the page lacks
-    page : the page in UTF-8
+    notes : one line for each thing missing from the page, with the reason
+    page : the HTML page, encoded in UTF-8
     """
 
     daemon_threads = True
@@ -54,7 +54,7 @@ class ViewServer(ThreadingHTTPServer):
         """Build the page and bind the port. Requests are not answered before `serve_forever`.
 
         runs : runs, or their folders
-        port : the number of the port; 0 takes any free port
+        port : the port number, or 0 for any free port
         """
         evaluations = as_runs(runs)
         page = Page(evaluations)
@@ -73,7 +73,7 @@ class ViewServer(ThreadingHTTPServer):
     def pictures(self, number: int) -> bytes:
         """Return the pictures of the image `ids[number]` as JSON, encoded in UTF-8.
 
-        They are those of `MadePictures`, except the two for the table of images.
+        These are `MadePictures.pictures` without "thumb" and "paper".
         """
         pictures = self.maker(self.ids[number]).pictures
         kept = {key: value for key, value in pictures.items() if key not in ("thumb", "paper")}
@@ -96,8 +96,8 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """Send the page for /TOKEN/, or the pictures of an image for /TOKEN/pictures/NUMBER.
 
-        The status is 403 unless exactly one Host header is sent and names the server, and 404 if
-        the path has another form, the token is wrong, or no image has this number.
+        The status is 403 unless there is exactly one Host header and it names this server. It is
+        404 if the path is not one of these two, the token is wrong, or NUMBER is out of range.
         """
         hosts = self.headers.get_all("Host", [])
         if len(hosts) != 1 or hosts[0] not in self.server.hosts:
@@ -106,7 +106,7 @@ class _Handler(BaseHTTPRequestHandler):
         if path is None:
             return self.send_error(404, _NOT_THERE)
         token, number = path.groups()  # number is None for the page
-        # compare_digest takes equally long for all tokens of a length, so timing reveals nothing
+        # compare_digest runs in constant time, so timing reveals nothing about the token
         if not secrets.compare_digest(token, self.server.token):
             return self.send_error(404, _NOT_THERE)
         if number is None:
@@ -116,7 +116,7 @@ class _Handler(BaseHTTPRequestHandler):
         return self._send("application/json", self.server.pictures(int(number)))
 
     def _send(self, kind: str, body: bytes) -> None:
-        """Send a response with status 200. A HEAD request gets the headers without the body."""
+        """Send a response with status 200 and media type `kind`; for HEAD, without the body."""
         self.send_response(200)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))

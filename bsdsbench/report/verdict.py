@@ -1,4 +1,4 @@
-"""The comparison of runs in a report: a verdict in sentences, and intervals in tables of scores."""
+"""The comparison of runs in a report: a verdict in sentences, and notes for the score tables."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _MAX_COMPARED = 4  # how many runs the verdict compares with the best run
 
 
 def verdict_lines(comparison: Comparison) -> list[str]:
-    """Say in sentences which run is best, by the first score that the comparison shows.
+    """Return sentences that say which run is best by the first score shown in the comparison.
 
-    The first line names the best run. The next _MAX_COMPARED runs are compared with it in a line
-    each, and a last line counts those that remain. Runs whose score is undefined are left out; if
-    there are no others, there are no lines.
+    The first line names the best run. The next _MAX_COMPARED runs are compared with the best run,
+    one line each, and a last line gives the number of the remaining runs. Runs with an undefined
+    score are left out; if all are undefined, the list is empty.
     """
     score = comparison.scores_shown[0]
     metrics = {name.partition(".")[0] for name in comparison.scores}
@@ -42,10 +42,10 @@ def verdict_lines(comparison: Comparison) -> list[str]:
 
 
 def _difference_line(comparison: Comparison, best: str, other: str, score: str) -> str:
-    """Say in a sentence how much better the run `best` is than the run `other`.
+    """Return a sentence that says how much better the run `best` is than the run `other`.
 
-    The difference is positive even if lower scores are better: -0.02 with an interval from -0.03 to
-    0.01 becomes 0.02 with an interval from -0.01 to 0.03.
+    The difference is given as positive even if lower scores are better: -0.02 with the interval
+    [-0.03, 0.01] becomes 0.02 with the interval [-0.01, 0.03].
     """
     difference = comparison.difference_of(best, other, score)
     if np.isnan(difference.p_holm):
@@ -64,13 +64,13 @@ def _difference_line(comparison: Comparison, best: str, other: str, score: str) 
 
 
 def add_interval_notes(tables: Sequence[Table], compared: dict[str, Table]) -> None:
-    """Add the notes of a comparison to the tables of scores that show its intervals, in place.
+    """Append the notes of each comparison table to the matching score table, in place.
 
-    tables : tables of scores, with the key METRIC or, if their rows are parts such as classes,
+    tables : score tables, with the key METRIC or, if the rows are parts such as classes,
         METRIC-parts
-    compared : the tables of the comparison by key. The notes of METRIC-parts go to the table of
-        scores with this key; those of "scores", with its caption, to the last table with intervals.
-        A table whose notes have been added is removed from this dict
+    compared : key -> comparison table. Notes of a METRIC-parts table go to the score table with
+        the same key. Notes of "scores" go, preceded by its caption, to the last of the other score
+        tables that have intervals. Each table used is removed from this dict
     """
     last_with_intervals = None
     for table in tables:
@@ -84,9 +84,9 @@ def add_interval_notes(tables: Sequence[Table], compared: dict[str, Table]) -> N
 
 
 def _add_notes(table: Table, notes: Sequence[str | Note]) -> None:
-    """Add the notes on the whole table to `table`, in place and without repeats.
+    """Add notes to `table`, in place and without duplicates.
 
-    Notes on single columns are not added, because the table of scores has these notes already.
+    Notes on single columns (`Note` objects) are skipped, because `table` already has them.
     """
     added = [note for note in notes if isinstance(note, str)]
     table.notes = list(dict.fromkeys([*table.notes, *added]))

@@ -1,4 +1,4 @@
-"""List the images on which a run is worst, or on which two runs differ most, with overlays."""
+"""List the images with a run's worst scores, or on which two runs differ most, with overlays."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ from bsdsbench.tables.table import Cell, Estimate, Field, Table
 def worst_figure(
     runs: Sequence[Evaluation], image_ids: Sequence[str], path: Path, look: str = "page"
 ) -> None:
-    """Write a figure with a row per image: photo, ground truth, and an overlay for each run.
+    """Write a figure with a row per image: photo, ground truth, and one overlay per run.
 
-    Overlays show the pixels at the image's best threshold. Photos and ground truth are those of the
-    first run; the place of a missing photo is white. If all are missing, there is no column of
-    photos.
+    An overlay shows the run's pixels at the threshold with the run's best score for that image.
+    Photos and ground truth are taken from the first run. A missing photo is drawn as a white
+    rectangle; if all are missing, the column of photos is left out.
 
     runs : the runs, in the order of their columns
     image_ids : the images, in the order of the rows
     path : the .pdf, .svg or .png file
-    look : the width of the figure, "page" or "column"
+    look : the width of the figure: "page" (full text width of a paper) or "column"
 
     Raises DataError if there are no images, if files of a run are missing, or if a run has no
     metric that can be drawn.
@@ -71,7 +71,7 @@ def worst_figure(
                     white = np.full((*gt.shape, 3), 255, np.uint8)
                     cells.append((white if photo is None else photo, ""))
                 share = annotated_shares(gt).lines
-                # Lines are black if all annotators drew them, else at most as light as 190
+                # Black where all annotators drew a line, lighter (up to 190) where fewer did
                 gray = np.where(share > 0, 190 * (1 - share), 255).astype(np.uint8)
                 cells.append((np.repeat(gray[..., None], 3, axis=2), ""))  # (H, W, 3)
             overlay = next(paint_image(pred, gt, run, photo))  # the main one comes first
@@ -83,12 +83,12 @@ def worst_figure(
 def _values_of_images(
     run: Evaluation, metric: str, columns: Sequence[str] | None
 ) -> dict[Field, dict[str, float | None]]:
-    """Return the chosen scores of a run's images: column -> image id -> score, None if undefined.
+    """Return the selected per-image scores of a run as {column: {image id: score}}.
 
-    The heading of the score of a single class begins with the name of the class.
+    Undefined scores are None. The heading of a single class's score is prefixed by the class name.
 
-    columns : keys or headings of scores, which may name a class ("tumour.dice"), or "all"; by
-        default the first score of the metric and, if it has one, the score at the ODS threshold
+    columns : keys or headings of scores, which may name a class ("tumour.dice"), or "all".
+        Default: the metric's first score and, if it has one, its score at the ODS threshold
     """
     table = run.per_image(metric)
     keys = [column.key for column in registry.get(metric).image_columns]
@@ -102,17 +102,17 @@ def _values_of_images(
         prefix = f"{only_class}: " if only_class else ""
         for field in table_of_score.columns:
             column = replace(field, heading=prefix + field.heading)
-            if not field.format or column in values:  # a text, or a score that was named twice
+            if not field.format or column in values:  # text, or a score that is listed twice
                 continue
             values[column] = {}
             for image_id, number in zip(cells["image"], cells[field.key], strict=True):
-                # The first row of an image is of the whole image, and the others are of classes
+                # An image's first row has its overall score; ignore the later per-class rows
                 values[column].setdefault(image_id, number)
     return values
 
 
 class _Column(NamedTuple):
-    """A column of the table of worst images: its description, and its cells by image id."""
+    """A column of the table of worst images: its `Field`, and {image id: cell}."""
 
     field: Field
     cells: Mapping[str, Any]
@@ -129,20 +129,20 @@ def worst_table(
     of_each: str | None = None,
     spread: Spread = Spread.SD,
 ) -> Table:
-    """Build a table of the `n` worst images of a run, or of those on which two runs differ most.
+    """Build a table of the `n` worst images of one run, or of the `n` that differ most in two runs.
 
     The worst or most different image comes first. Images with an undefined score are left out.
 
-    runs : one or two runs or methods. For a method with several runs, the score of an image is the
-        mean over the runs
-    folders : the folder of every run, method by method, with its overlays in the subfolder
-        `overlays`, or (). The table has the paths of the overlays of each method's first run
-    metric : by default the first metric that all runs have
+    runs : one or two runs or methods (sets of runs). If a method has several runs, the score of an
+        image is the mean over them
+    folders : the folder of each run, in the order of the methods, whose subfolder `overlays` has
+        the overlays; or (). The table lists the overlays of each method's first run
+    metric : default: the first metric that all runs have
     draw : draw the overlays of the listed images first, and call `progress` after each
     columns : scores of the metric, by key or heading, or ["all"]. The first one ranks the images.
-        By default the first score of the metric, and the score at the ODS threshold
-    of_each : a column of groups. The `n` worst images of each group are listed, group by group
-    spread : the kind of spread that is shown beside a mean over runs
+        Default: the metric's first score, and its score at the ODS threshold
+    of_each : a grouping column. The `n` worst images of each group are listed, group by group
+    spread : the measure of spread that is shown beside a mean over runs
 
     Raises DataError if there are more than two runs or methods, if they are not comparable, or if
     any of them lacks the metric.
@@ -156,11 +156,11 @@ def worst_table(
     values_of_runs = [_values_of_images(run, shown_metric, columns) for run in shared_runs]
     fields = [f for f in values_of_runs[0] if all(f in values for values in values_of_runs)]
     scores = _score_columns(methods, values_of_runs, fields, first_run.image_ids, spread)
-    # The columns of a method follow each other; its first one ranks the images
+    # Each method has len(fields) columns in a row, the first of which ranks the images
     differences = _score_differences(scores[:: len(fields)])
     sign = -1 if fields[0].higher_is_better is False else 1  # a high score may be bad
     goodness = {i: -abs(d) if is_pair else sign * d for i, d in differences.items()}
-    # The worst image first; images that are equally bad by their ids
+    # Worst first; ties are broken by image id
     ranked = sorted(differences, key=lambda image_id: (goodness[image_id], image_id))
     group_of = _first_of_each_group(ranked, first_run, of_each, n) if of_each else {}
     listed = list(group_of) if of_each else ranked[:n]
@@ -190,9 +190,9 @@ def worst_table(
 
 
 def _shared_metric(runs: Sequence[Evaluation], names: Sequence[str], metric: str | None) -> str:
-    """Return the metric to show, by default the first metric that all runs have.
+    """Return `metric` or, if it is None, the first metric that all runs have.
 
-    Raises DataError, with the names of the methods, if a run lacks the metric.
+    Raises DataError if a run lacks the metric. `names` are the names of the methods in the message.
     """
     shared = [m for m in runs[0].metrics if all(m in run.metrics for run in runs)]
     if not shared or (metric is not None and metric not in shared):
@@ -204,10 +204,10 @@ def _shared_metric(runs: Sequence[Evaluation], names: Sequence[str], metric: str
 def _group_columns(
     run: Evaluation, of_each: str | None, group_of: Mapping[str, str]
 ) -> list[_Column]:
-    """Return a table column for each column of groups that the images of `run` have.
+    """Return a table column for each grouping column that the images of `run` have.
 
-    of_each : the column by which the table is grouped, as NAME or NAME=LIMITS, or None
-    group_of : its cells by image id, which replace the stored values
+    of_each : the column by which the table is grouped, NAME or NAME=LIMITS ("size=0,1024"), or None
+    group_of : image id -> group in that column; replaces the stored value
     """
     grouping_column = column_of(of_each or "", run.records)
     columns = []
@@ -228,12 +228,11 @@ def _score_columns(
 ) -> list[_Column]:
     """Return a table column for each score of each method (set of runs), method by method.
 
-    A cell is the mean over the runs of the method, or None if the score is undefined in any of
-    them. The key of a column has the number of the method, as in "ods_1". Of two scores with the
-    same key, which belong to different classes, the second one also gets its position, as in
-    "ods_2_1".
+    A cell is the mean over the method's runs, or None if the score is undefined in any of them. The
+    key of a column is SCORE_METHOD, such as "ods_1" for the first method. If an earlier score (of
+    another class) has the same key, it is SCORE_POSITION_METHOD, such as "ods_2_1".
 
-    values_of_runs : the scores of each run, method by method, as `_values_of_images` returns them
+    values_of_runs : the result of `_values_of_images` for each run, in the order of the methods
     fields : the scores that all runs have
     """
     remaining = iter(values_of_runs)
@@ -262,11 +261,11 @@ def _score_columns(
 def _overlay_columns(
     methods: Sequence[Method], folders: Sequence[Path], listed: Sequence[str]
 ) -> list[_Column]:
-    """Return a table column for each method, with the paths of the overlays of its first run.
+    """Return a table column for each method, with the overlay paths of its first run.
 
     If an image has no overlay, its cell is "".
 
-    folders : the folders of all runs, method by method
+    folders : the folders of all runs, in the order of the methods
     """
     remaining = iter(folders)
     columns = []
@@ -281,7 +280,7 @@ def _overlay_columns(
 def _as_methods(runs: Sequence[Evaluation | Method]) -> list[Method]:
     """Convert one or two runs or methods to methods. A run becomes a method with one run.
 
-    Raises DataError for another number, or if the runs of a method are not comparable.
+    Raises DataError unless there are one or two, or if the runs of a method are not comparable.
     """
     if not 1 <= len(runs) <= 2:
         raise DataError(f"worst: {len(runs)} runs, expected one, or two to compare")
@@ -293,9 +292,10 @@ def _as_methods(runs: Sequence[Evaluation | Method]) -> list[Method]:
 
 
 def _score_differences(columns: Sequence[_Column]) -> dict[str, float]:
-    """Return the number by which each image is ranked: its score, or the difference of two.
+    """Return {image id: score}, or {image id: first - second score} if there are two columns.
 
-    Of a mean with its spread, the mean counts. Images with an undefined score are left out.
+    For methods with several runs, the score is the mean. Images with an undefined score are left
+    out.
     """
     differences = {}
     for image_id in columns[0].cells:
@@ -308,10 +308,10 @@ def _score_differences(columns: Sequence[_Column]) -> dict[str, float]:
 
 
 def _first_of_each_group(ranked: Sequence[str], run: Evaluation, by: str, n: int) -> dict[str, str]:
-    """Return the first `n` images of each group, group by group: image id -> name of the group.
+    """Return the first `n` images of each group, group by group, as {image id: group name}.
 
-    ranked : the images in order
-    by : a column of groups of `run`, possibly with limits, as in "size=0,1024"
+    ranked : the image ids in order
+    by : a grouping column of `run`, optionally with bin limits, as in "size=0,1024"
     """
     division = partition(run.records, by)
     group_of = dict(zip(run.image_ids, division.members, strict=True))  # numbers of groups
@@ -323,7 +323,7 @@ def _first_of_each_group(ranked: Sequence[str], run: Evaluation, by: str, n: int
 
 
 def _overlay_note(runs: Sequence[Evaluation], is_drawn: bool) -> str:
-    """Return a note that explains the colours of overlays, or says how to draw missing ones."""
+    """Return a note that explains the colours of overlays, or how to draw missing overlays."""
     if not is_drawn:
         return "No overlays yet: draw them with --overlays."
     note = "Overlays: green is matched, orange false, blue missed."
