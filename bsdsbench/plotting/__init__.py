@@ -1,4 +1,4 @@
-"""Plots: displays of computed results. The only package that imports matplotlib."""
+"""Plots of computed results. The only subpackage that imports matplotlib."""
 
 from typing import TYPE_CHECKING
 

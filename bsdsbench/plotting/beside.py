@@ -1,4 +1,4 @@
-"""Draw the plots of a run in a child process, which imports matplotlib while the run counts."""
+"""Draw a run's plots in a child process, which imports matplotlib during the evaluation."""
 
 from __future__ import annotations
 
@@ -27,13 +27,12 @@ _CODE = "from bsdsbench.plotting.beside import _draw_from_stdin; _draw_from_stdi
 def plots_beside(out: str | None) -> Iterator[Callable[[], None]]:
     """Start a child process that will draw the plots of the run to be saved in `out`.
 
-    The child imports matplotlib, which takes time, while this process evaluates. The function that
-    is yielded must be called once the run is saved; the child then draws pr.png and pr.svg into
-    `out`. The `with` statement ends when they are complete. If the child fails, this process draws
-    them.
+    The child imports matplotlib, which is slow, while the `with` block evaluates the run. The block
+    must call the yielded function once the run is saved; the child then draws pr.png and pr.svg
+    into `out`. The `with` statement waits for them. If the child fails, this process draws them.
 
-    If `out` is None, the function does nothing. If the block raises an exception before it has
-    called the function, the child is killed.
+    If `out` is None, no process is started and the yielded function does nothing. If the block
+    raises before it has called the function, the child is killed.
     """
     if not out:
         yield lambda: None
@@ -48,7 +47,7 @@ def plots_beside(out: str | None) -> Iterator[Callable[[], None]]:
         child_stdin: Any = child.stdin
 
         def start_drawing() -> None:
-            """Tell the child the folder of the run, which it waits for."""
+            """Send the run's folder to the child, which is waiting for it on standard input."""
             with suppress(BrokenPipeError), child_stdin:
                 child_stdin.write(os.fsencode(out))
 
@@ -65,7 +64,7 @@ def plots_beside(out: str | None) -> Iterator[Callable[[], None]]:
 def _draw_from_stdin() -> None:
     """Draw the plots of a run whose folder is read from standard input, and exit.
 
-    This is the program of the child process of `plots_beside`.
+    This is the entry point of the child process of `plots_beside`.
     """
     gc.disable()  # imports allocate many long-lived objects
     for module in _MODULES:

@@ -44,21 +44,21 @@ def plot_ranks(
     look: str | None = None,
     path: str | Path | None = None,
 ) -> Figure:
-    """Draw how often each method has each rank over bootstrap samples, the best method first.
+    """Plot how often each method has each rank over bootstrap samples (blob plot of challengeR).
 
-    Methods are rows, ranks are columns. The area of a dot is proportional to the share of samples
-    in which the method has the rank, a cross is the median rank, and a horizontal line is its
-    interval (the blob plot of challengeR, see `bsdsbench.comparison.ranks`). Vertical lines at the
-    right join groups of methods that do not differ significantly.
+    Methods are rows, best first; ranks are columns. The area of a dot is proportional to the
+    fraction of samples in which the method has that rank. A cross is the median rank, and a
+    horizontal line its interval (see `bsdsbench.comparison.ranks`). Vertical lines at the right
+    join groups of methods that do not differ significantly.
 
     Parameters
     ----------
     compared : Comparison, MethodComparison or mapping
-        A comparison of at least two runs or methods. A mapping of names to comparisons, such as
-        `compare_slices` returns for slices of the images, is drawn with one below the other.
+        A comparison of at least two runs or methods. The comparisons in a mapping of names to
+        comparisons, such as `compare_slices` returns, are stacked vertically.
     score : str, optional
-        The score to rank by: METRIC.SCORE, a short name such as "ods", or a metric for its first
-        score. By default the first score that the comparison shows.
+        The score to rank by: METRIC.SCORE, a short name such as "ods", or a metric, which means
+        its first score. Default: the first score that the comparison shows.
     look : optional
         See `bsdsbench.plotting.style.style`.
     path : path, optional
@@ -67,7 +67,7 @@ def plot_ranks(
     Returns
     -------
     Figure
-        One axes per comparison, but none for a slice in which all scores are undefined.
+        One axes per comparison. A comparison in which all scores are undefined is left out.
 
     Raises
     ------
@@ -88,16 +88,16 @@ def plot_ranks(
     ranked_score = _score_to_rank_by(main, score)
     if len(main.names) < 2:
         raise DataError(f"{main.names[0]}: one run alone has no rank, expected several to rank")
-    # A score that is undefined for all methods ranks none of them
+    # Leave out comparisons in which the score is undefined for all methods
     comparisons = {k: v for k, v in by_slice.items() if v.ranks[ranked_score].names}
     if not comparisons:
         raise DataError(f"score {ranked_score}: undefined for all runs, expected one to rank by")
     with style(look, path is not None):
-        # A row per method, three for the title and the ticks of each axes, four for the caption
+        # One row per method, three for the title and ticks of each axes, four for the caption
         n_rows = 4 + sum(len(c.ranks[ranked_score].names) + 3 for c in comparisons.values())
         height = n_rows * _ROW_HEIGHT * font_size() / 72  # inches
         figure = new_figure(height)
-        row_scale = figure.get_size_inches()[1] / height  # below 1 on a slide with many rows
+        row_scale = figure.get_size_inches()[1] / height  # below 1 for a slide with many rows
         column = figure.subplots(len(comparisons), 1, squeeze=False)[:, 0]
         for ax, (name, comparison) in zip(column, comparisons.items(), strict=True):
             _draw_ranks(ax, comparison, ranked_score, row_scale)
@@ -114,8 +114,8 @@ def plot_ranks(
 def _score_to_rank_by(comparison: Comparison | MethodComparison, score: str | None) -> str:
     """Return the full name, METRIC.SCORE, of the score by which `plot_ranks` ranks methods.
 
-    score : a score, short or full, or a metric, which stands for its first score; None stands for
-        the first score of all. Scores that tables show precede the others.
+    score : a short or full name of a score; a metric, which means its first score; or None, which
+        means the first score of all. Scores shown in tables come before the others
 
     Raises DataError if the comparison does not contain the score.
     """
@@ -145,21 +145,21 @@ def _caption(comparison: Comparison | MethodComparison) -> str:
 def _draw_ranks(
     ax: Axes, comparison: Comparison | MethodComparison, score: str, row_scale: float
 ) -> None:
-    """Draw the ranks of methods in one axes, a row per method, with the best method at the top.
+    """Draw the ranks of methods on one axes: one row per method, the best at the top.
 
-    score : the score to rank by, as METRIC.SCORE
+    score : the score to rank by, METRIC.SCORE
     row_scale : the height of a row relative to _ROW_HEIGHT; below 1 if rows had to be compressed
     """
     ranks = comparison.ranks[score]
-    groups = indistinguishable_groups(comparison, score)  # (first row, last row) of each
+    groups = indistinguishable_groups(comparison, score)  # (first row, last row) of each group
     n = len(ranks.names)
-    # The largest dot, that of a rank in all samples, almost touches the next row or rank. Lengths
-    # are in points.
+    # The largest possible dot (the same rank in all samples) almost touches the next row or rank.
+    # Lengths are in points.
     rank_width = figure_width() * 72 * 0.7 / (n + 0.4 * len(groups))
     max_area = (0.9 * min(_ROW_HEIGHT * row_scale * font_size(), rank_width)) ** 2
     dots: Any = {"color": PALETTE[0], "alpha": 0.35, "linewidths": 0}
     for row, shares in enumerate(ranks.shares):
-        occurring = np.flatnonzero(shares)  # rank - 1 of each rank that occurs
+        occurring = np.flatnonzero(shares)  # rank - 1 for each rank that occurs
         areas = max_area * np.asarray(shares)[occurring]
         ax.scatter(occurring + 1, np.full(occurring.size, row), areas, **dots)
         ax.plot([ranks.low[row], ranks.high[row]], [row, row], color="black", linewidth=1)
@@ -188,14 +188,14 @@ def plot_slices(
     look: str | None = None,
     path: str | Path | None = None,
 ) -> Figure:
-    """Draw a score of runs in each slice (group of images), with 95 % intervals.
+    """Plot the runs' score in each slice (group of images), with 95 % intervals.
 
-    Each slice is a row, in which each run has a dot for its score and a line for the interval. A
-    dotted vertical line per run is its score on all images.
+    Each slice is a row, in which a dot and a line per run show the score and its interval. A dotted
+    vertical line per run shows the score on all images.
 
-    runs : runs whose images have groups, or the folders of such runs
-    by : the column of groups, possibly with limits, as in "size=0,1024"
-    metric : the metric whose first score is drawn, by default the first metric that all runs have
+    runs : runs whose images have grouping columns, or the folders of such runs
+    by : the grouping column, optionally with bin limits, as in "size=0,1024"
+    metric : the metric whose first score is drawn. Default: the first metric that all runs have
     look : see `bsdsbench.plotting.style.style`
     path : also write the figure to this .pdf, .svg or .png file
 
@@ -209,10 +209,10 @@ def plot_slices(
 
 
 def draw_slices(slices_of_runs: Sequence[Slices], drawn_score: str) -> Figure:
-    """Draw a score of runs in each slice, as `plot_slices` does, in the style of the caller.
+    """Plot the runs' score in each slice, as `plot_slices` does, in the style of the caller.
 
-    slices_of_runs : for each run its slices, all made from the same column of groups
-    drawn_score : the score as METRIC.SCORE
+    slices_of_runs : the slices of each run, all made from the same grouping column
+    drawn_score : the score, METRIC.SCORE
     """
     names = list(dict.fromkeys(name for slices in slices_of_runs for name in slices.parts.names))
     row_of = {name: len(names) - k for k, name in enumerate(names)}  # from the top down

@@ -1,7 +1,7 @@
 """The base class of displays. A display holds one curve and can draw it, as in scikit-learn.
 
-The constructor of a display takes arrays. `plot(ax=None)` draws the curve and returns the display;
-`from_predictions` and `from_evaluation` draw at once.
+The constructor of a display takes arrays. `plot(ax=None)` draws the curve and returns the display.
+`from_predictions` and `from_evaluation` create a display and draw it.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ from bsdsbench.plotting.style import (
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.scores.counts import OperatingPoint
 
-# Axes extend this far beyond 0 and 1, so that a curve along an edge is drawn in full width
+# Axes extend this far beyond 0 and 1, so that a curve along an edge is not clipped
 ROOM = 0.01
 _EDGE: dict[str, Any] = {"markeredgecolor": "white", "markeredgewidth": 0.8}
 _DOT = {**_EDGE, "marker": "o", "markersize": 5}
 _STAR = {**_EDGE, "marker": "*", "markersize": 11, "label": "equal error rate"}
-_MAX_DOTS = 40  # a curve of more points is drawn without dots
+_MAX_DOTS = 40  # a curve with more points is drawn without dots
 
 ARTISTS = ("ax_", "figure_", "line_", "point_", "chance_")  # the attributes that `plot` sets
 
 
 class Drawing(NamedTuple):
-    """The content of a plot, in the coordinates of its axes."""
+    """What a display draws, in data coordinates."""
 
-    x: F8  # (K,): the points of the curve
+    x: F8  # (K,), of the points of the curve
     y: F8  # (K,)
-    chance: tuple[Any, Any] | None = None  # x and y of the line of a random ranking
+    chance: tuple[Any, Any] | None = None  # x and y of the chance line
     point: tuple[float, float] | None = None  # x and y of the marked point
-    dots: tuple[F8, F8] | None = None  # x and y of dots on the curve, by default all its points
+    dots: tuple[F8, F8] | None = None  # x and y of dots on the curve; None: all its points
 
 
 class CurveDisplay:
@@ -58,22 +58,22 @@ class CurveDisplay:
 
     arrays: tuple[str, str]  #: names of the two array fields
     axes: tuple[str, str]  #: labels of the two axes
-    space: AxesKind  #: space of `bsdsbench.curves` whose rates are the two arrays
+    space: AxesKind  #: space ("pr", "roc" or "det") whose rates are the two arrays
     curve_of: Any  #: function that computes a curve from labels and scores
     name: str = ""  #: text in the legend
     number = ""  #: name of the field whose value is shown in the legend, such as "ap"
-    best: OperatingPoint | None = None  #: best point of a run; it is marked, the legend shows its F
-    title: str = ""  #: title of a figure with this curve only
-    joined: bool = True  #: False if the points have no order, so that no line joins them
+    best: OperatingPoint | None = None  #: point to mark; the legend shows its F
+    title: str = ""  #: title of a figure with only this curve
+    joined: bool = True  #: False if the points are unordered and must not be joined by a line
     dotted: bool = False  #: True if the points are marked by dots
     #: (x, y) of the points before interpolation, or None if the curve was not interpolated
     original_points: tuple[F8, F8] | None = None
     marker_style = _STAR  #: style of the marked point
-    kind: str = ""  #: displays with different kinds have different axes, so need two figures
+    kind: str = ""  #: displays of different kinds cannot share axes
     room: float = ROOM  #: how far the axes extend beyond 0 and 1
-    size = 4.4, 1.0  #: height of a new figure in inches, and its width in heights
-    beta2: float = 1.0  #: the weight of recall in the lines of equal F
-    #: the figure that a constructor such as `from_predictions` made; a later `plot` closes it
+    size = 4.4, 1.0  #: height of a new figure in inches, and width / height
+    beta2: float = 1.0  #: beta^2 of the F-measure whose iso-F lines are drawn
+    #: the figure made by `from_predictions` or `from_evaluation`; the next `plot` closes it
     _first_figure: Any = None
 
     def __post_init__(self) -> None:
@@ -95,17 +95,17 @@ class CurveDisplay:
         ax: Axes | None = None,
         **options: object,
     ) -> Self:
-        """Compute the curve of a ranking, draw it, and return the display.
+        """Compute the curve from labels and scores, draw it, and return the display.
 
         Parameters
         ----------
         labels, scores : array_like
-            (N,), labels such as 1 and 0, and scores, of which the largest is ranked first; see
+            (N,), labels such as 1 and 0, and scores, higher meaning more likely positive; see
             `bsdsbench.curves.pr`.
         name : str
             Text for the legend.
         ax : Axes, optional
-            The axes to draw on, by default those of a new figure.
+            The axes to draw on. Default: those of a new figure.
         **options
             Fields of the display, and options of the function in `bsdsbench.curves` that computes
             the curve, such as `pr`.
@@ -117,10 +117,10 @@ class CurveDisplay:
 
     @classmethod
     def of_run(cls, run: Evaluation, name: str | None, metric: str | None) -> Self:
-        """Create the display of a run, without drawing it; see `from_evaluation`.
+        """Create the display of a run without drawing it; see `from_evaluation`.
 
-        Raises DataError if the run has no such curve, as here in the base class: displays that can
-        only be made from labels and scores do not override it.
+        Raises DataError if the run has no such curve. This default always raises: it is not
+        overridden by displays that can only be made from labels and scores.
         """
         raise DataError(f"{cls.__name__}: not of runs, expected labels and scores")
 
@@ -141,11 +141,11 @@ class CurveDisplay:
         run : Evaluation
             The run.
         name : str, optional
-            Text for the legend, by default the run's name.
+            Text for the legend. Default: the run's name.
         metric : str, optional
-            The metric, by default the run's first metric with a curve of this kind.
+            The metric. Default: the run's first metric with a curve of this kind.
         ax : Axes, optional
-            The axes to draw on, by default those of a new figure.
+            The axes to draw on. Default: those of a new figure.
         **line
             Arguments of `Axes.plot` for the curve, which override its style.
 
@@ -159,7 +159,7 @@ class CurveDisplay:
     def _draw_now(self, ax: Axes | None, **line: Any) -> Self:
         """Plot the display and return it.
 
-        A figure that is made here is closed by the next call of `plot`, so that
+        If `ax` is None, the new figure is closed by the next call of `plot`, so that
         `from_predictions(...).plot()` shows one figure instead of two.
         """
         self.plot(ax, **line)
@@ -168,13 +168,13 @@ class CurveDisplay:
 
     @classmethod
     def from_curve(cls, curve: AnyCurve, name: str = "", **arguments: object) -> Self:
-        """Return the display of any curve of the package without drawing it.
+        """Create the display of any curve object of this package without drawing it.
 
         The curve is converted to the axes of this display if necessary. `name` is the text for the
-        legend. `arguments` are fields of the display; the others are attributes of the curve.
+        legend. Fields of the display that are not in `arguments` are copied from the curve.
 
-        Points (`CurvePoints`) are marked by dots if they are few, and are not joined by a line if
-        they form no curve.
+        `CurvePoints` with at most 40 points are marked by dots. They are joined by a line only if
+        their `is_curve` is True.
 
         Raises DataError if `curve` is not a curve of the package, or if the conversion needs
         numbers of positives and negatives that the curve lacks.
@@ -189,7 +189,7 @@ class CurveDisplay:
         return display
 
     def _drawing(self) -> Drawing:
-        """Return the points and lines that `plot` draws. Every subclass must define this method."""
+        """Return the points and lines that `plot` draws. Subclasses must override this method."""
         raise NotImplementedError
 
     def _prepare(self, ax: Axes) -> None:
@@ -198,10 +198,10 @@ class CurveDisplay:
 
     @property
     def label(self) -> str:
-        """The text in the legend: "[F=0.780] NAME", "NAME (AP 0.833)", or the name alone.
+        """The text in the legend.
 
-        The first is that of a display with a best point, the second of one with a number such as an
-        AP.
+        It is "[F=0.780] NAME" if there is a best point, "NAME (AP 0.833)" if there is a summary
+        number such as an AP, and otherwise the name alone.
         """
         if self.best is not None:
             return f"[F={self.best.f:.3f}] {self.name}".strip()
@@ -217,10 +217,10 @@ class CurveDisplay:
         Parameters
         ----------
         ax : Axes, optional
-            The axes to draw on, by default those of a new figure. Axes that already have content
+            The axes to draw on. Default: those of a new figure. Axes that already have content
             keep their limits, scales and labels.
         chance : bool
-            Also draw the line of a random ranking, if the display has one.
+            Also draw the chance line (random ranking), if the display has one.
         **line
             Arguments of `Axes.plot` for the curve, which override its style.
 
@@ -242,7 +242,7 @@ class CurveDisplay:
                 ax.figure.figure.set_layout_engine("constrained")  # room for labels and legends
             ax.set_xlabel(ax.get_xlabel() or self.axes[0], parse_math=False)
             ax.set_ylabel(ax.get_ylabel() or self.axes[1], parse_math=False)
-            # Limits that the user has set turn autoscale off
+            # Autoscale is off if the user has set the limits
             if not ax.has_data() and ax.get_autoscalex_on() and ax.get_autoscaley_on():
                 self._prepare(ax)
             if self.title:
@@ -254,9 +254,9 @@ class CurveDisplay:
         return self
 
     def _draw_artists(self, ax: Axes, chance: bool, line: Mapping[str, Any]) -> None:
-        """Draw the chance line, the curve, its dots and the marked point, as `plot` is asked to.
+        """Draw the chance line, the curve, its dots and the marked point; see `plot`.
 
-        The artists are stored in the attributes ARTISTS.
+        Sets the attributes `chance_`, `line_` and `point_` to the artists, or None if not drawn.
         """
         line_style = {**next_style(ax), "label": self.label or None}
         if not self.joined:

@@ -1,4 +1,4 @@
-"""Displays of PR, F, ROC and DET curves, of ODS over the tolerance, and of calibration."""
+"""Displays: PR, ROC and DET curves, F against threshold, ODS against tolerance, calibration."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from bsdsbench.scores.counts import OperatingPoint, Score
 from bsdsbench.scores.curve import PRCurve
 from bsdsbench.scores.ratios import f_beta, ratio
 
-# Arguments of `Axes.plot` for a ring that marks a ranking whose highest scores are negatives
+# Arguments of `Axes.plot` for a ring that marks a ranking whose top-scored sample is negative
 _RING: dict[str, Any] = {"marker": "o", "markersize": 7, "markerfacecolor": "none"}
 _RING |= {"clip_on": False, "label": "negatives ranked first"}
-# With as many positives, straight lines between points at whole TPs look like a smooth curve
+# With this many positives, straight lines between points at whole TPs look like a smooth curve
 _SMOOTH_POSITIVES = 500
 _LEAST_RATE = 1e-9  # DET axes never begin below this rate
 # Ticks of normal-deviate axes
@@ -37,10 +37,10 @@ _RATE_TICKS = (1e-4, 0.001, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99)
 
 @dataclass(eq=False, repr=False)
 class PRCurveDisplay(CurveDisplay):
-    """The precision-recall curve of a run or of a ranking, with lines of equal F.
+    """The precision-recall curve of a run, or of labels and scores, with iso-F lines.
 
-    `from_predictions` and `from_curve` interpolate counts linearly between the points of a ranking
-    (Davis and Goadrich 2006). A ring at (0, 0) marks a ranking whose highest scores are negatives.
+    `from_predictions` and `from_curve` interpolate TP and FP counts linearly between points (Davis
+    and Goadrich 2006). A ring at (0, 0) marks a curve whose top-scored samples are negative.
 
     Parameters
     ----------
@@ -49,15 +49,15 @@ class PRCurveDisplay(CurveDisplay):
     name : str
         Text for the legend.
     title : str
-        Title of a figure that has this curve alone.
+        Title of a figure with only this curve.
     best : OperatingPoint or None
         The point to mark, such as the ODS point of a run. Its F is shown in the legend.
     ap : float or None
-        The average precision of a ranking, shown in the legend.
+        The average precision, shown in the legend.
     chance : float or None
         The precision of a random ranking, drawn as a horizontal line.
     auc : float or None
-        The area under a curve of points, which has no AP, shown in the legend.
+        The area under the curve, shown in the legend for curves given by points, which have no AP.
 
     Examples
     --------
@@ -84,7 +84,7 @@ class PRCurveDisplay(CurveDisplay):
     def of_run(cls, run: Evaluation, name: str | None = None, metric: str | None = None) -> Self:
         """Create the display of a run's curve with its ODS point, without drawing it.
 
-        Raises DataError if the metric, or every metric of the run, has no curve.
+        `metric` defaults to the run's first metric with a curve. Raises DataError if there is none.
         """
         score = run.score(metric_with_curve(run, metric))
         curve, best = score["curve"], _best_point(score)
@@ -106,10 +106,10 @@ class PRCurveDisplay(CurveDisplay):
 
     @classmethod
     def from_curve(cls, curve: AnyCurve, name: str = "", **arguments: object) -> Self:
-        """Return the display of any curve of the package without drawing it; see the base class.
+        """Create the display of any curve object without drawing it; see the base class.
 
-        Counts are interpolated between the points of a ranking, and between points with known
-        numbers of positives and negatives. The title then shows the areas under the curve.
+        If the curve has counts (labels and scores, or points with known numbers of positives and
+        negatives), these are interpolated between its points, and the title shows the areas.
         """
         converted = to_space(curve, "pr")
         if isinstance(converted, PRResult):
@@ -118,7 +118,7 @@ class PRCurveDisplay(CurveDisplay):
             )
         if not isinstance(converted, CurvePoints) or np.isnan(converted.area):
             return super().from_curve(converted, name, **arguments)
-        # Scaling all counts moves no point, but gives more whole TPs at which points are added
+        # Scaling all counts moves no point, but adds interpolated points: there is one per whole TP
         scale = np.ceil(_SMOOTH_POSITIVES / converted.positives)
         scaled = (scale * n for n in (converted.tp, converted.fp, converted.positives))
         interpolated = interpolate_pr(*scaled)
@@ -132,9 +132,9 @@ class PRCurveDisplay(CurveDisplay):
     def _drawing(self) -> Drawing:
         """Return the points and lines that `plot` draws.
 
-        The display of a run has a best point, which is marked; points at (0, 0), where no pixel
-        matches, are left out. The display of a ranking has a chance line. If the ranking begins
-        with negatives, its first point, (0, 0), is marked with a ring.
+        - With a best point (a run): mark it, and leave out points at (0, 0), where nothing matches.
+        - With `chance` (labels and scores): draw the chance line, and mark the first point with a
+          ring if it is (0, 0), which means that the top-scored samples are negative.
         """
         recall, precision, best = self.recall, self.precision, self.best
         if best is not None:
@@ -149,19 +149,19 @@ class PRCurveDisplay(CurveDisplay):
         return Drawing(recall, precision, chance, ring, self.original_points)
 
     def _prepare(self, ax: Axes) -> None:
-        """Set the limits of empty axes, and draw the lines of equal F."""
+        """Set the limits of empty axes, and draw iso-F lines."""
         self.room = 0.0 if self.chance is None else ROOM
         super()._prepare(ax)
         draw_iso_f(ax, self.beta2)
 
 
 def _ranking_fields(curve: PRResult) -> dict[str, object]:
-    """Return the fields "title", "recall" and "precision" for the display of a ranking.
+    """Return the fields "title", "recall" and "precision" for the display of labels and scores.
 
     The title has the AP, the area under the curve and the 11-point AP, in percent. The arrays are
-    the curve with counts interpolated between its points. They are left out if there are no
-    positives, or if the curve's precision is not that of its counts: if it is an envelope, or was
-    computed for another share of positives.
+    the curve with interpolated counts. They are left out if there are no positives, or if the
+    curve's precision is not TP / (TP + FP), because it is an envelope or was computed for another
+    fraction of positives.
     """
     n_predicted = curve.tp + curve.fp
     precision = ratio(curve.tp, n_predicted)
@@ -181,7 +181,7 @@ def _ranking_fields(curve: PRResult) -> dict[str, object]:
 
 @dataclass(eq=False, repr=False)
 class FThresholdDisplay(CurveDisplay):
-    """A curve of F over the threshold.
+    """The curve of F-measure against threshold.
 
     Parameters
     ----------
@@ -203,10 +203,11 @@ class FThresholdDisplay(CurveDisplay):
 
     @classmethod
     def of_run(cls, run: Evaluation, name: str | None = None, metric: str | None = None) -> Self:
-        """Create the display of a run's F over the threshold, without drawing it.
+        """Create the display of a run's F against threshold, without drawing it.
 
-        The ODS point is marked. Raises DataError if the metric, or every metric of the run, has no
-        curve, or if the curve of a reference run is over another parameter than thresholds.
+        The ODS point is marked. `metric` defaults to the run's first metric with a curve. Raises
+        DataError if there is none, or if the run is a published reference whose curve is
+        parametrised by something other than a threshold.
         """
         if run.reference and run.reference.form == "segmentations":
             parameter = run.reference.parameter
@@ -217,7 +218,7 @@ class FThresholdDisplay(CurveDisplay):
         return cls(curve.thresholds, f, name=name or run.name, best=_best_point(score))
 
     def _drawing(self) -> Drawing:
-        """Return the curve, with its best point if the threshold of this point is known."""
+        """Return the curve, with its best point if the threshold of that point is known."""
         point = None
         if self.best and self.best.threshold is not None:
             point = self.best.threshold, self.best.f
@@ -226,7 +227,7 @@ class FThresholdDisplay(CurveDisplay):
 
 @dataclass(eq=False, repr=False)
 class ROCCurveDisplay(CurveDisplay):
-    """A ROC curve with a chance line and a star at the EER. The axes can be other rates as well.
+    """A ROC curve with a chance line and a star at the equal error rate (EER).
 
     Parameters
     ----------
@@ -239,7 +240,8 @@ class ROCCurveDisplay(CurveDisplay):
     eer : float or None
         The equal error rate, marked by the star.
     kind : str
-        The axes, x before y, such as "fptp" (x: FPR, y: TPR); see `plot` of `curves.roc`.
+        The rates on the x and y axes: two two-letter codes, such as "fptp" (x: FPR, y: TPR). See
+        `plot` of `curves.roc`.
 
     Examples
     --------
@@ -261,7 +263,7 @@ class ROCCurveDisplay(CurveDisplay):
     kind: Variant = "fptp"
 
     def __post_init__(self) -> None:
-        """Check the kind and the arrays, and name the axes after the rates of the kind."""
+        """Check the kind and the arrays, and label the axes with the names of the two rates."""
         kind = given_word(self.kind, "kind", VARIANTS)
         x_label, y_label = (RATE_NAMES[rate][0].capitalize() for rate in (kind[:2], kind[2:]))
         self.axes = x_label, y_label
@@ -269,22 +271,22 @@ class ROCCurveDisplay(CurveDisplay):
 
     @classmethod
     def from_curve(cls, curve: AnyCurve, name: str = "", **arguments: object) -> Self:
-        """Return the display of a curve without drawing it; see the base class.
+        """Create the display of a curve without drawing it; see the base class.
 
-        The display has the axes that were chosen when `curves.roc` computed the curve.
+        The axes are those chosen by the argument `plot` of `curves.roc`; default: "fptp".
         """
         kind = getattr(curve, "plot", "fptp")
         return super().from_curve(curve, name, **{"kind": kind, **arguments})
 
     def _drawing(self) -> Drawing:
-        """Return the curve on the axes of `kind`, the chance line, and the point of equal error."""
+        """Return the curve on the axes of `kind`, the chance line, and the star at the EER."""
         x_rate, y_rate = self.kind[:2], self.kind[2:]
         rates = {"fp": self.fpr, "tp": self.tpr, "tn": 1 - self.fpr, "fn": 1 - self.tpr}
         star = None
         if self.eer is not None and not np.isnan(self.eer):
             at_eer = {"fp": self.eer, "tp": 1 - self.eer, "tn": 1 - self.eer, "fn": self.eer}
             star = at_eer[x_rate], at_eer[y_rate]
-        # In a random ranking TPR = FPR, so TNR = FNR; two rates of different pairs add up to 1
+        # For a random ranking TPR = FPR and TNR = FNR, so the line rises for these pairs of rates
         is_rising = self.kind in ("fptp", "tpfp", "tnfn", "fntn")
         diagonal = (0, 1), (0, 1) if is_rising else (1, 0)
         return Drawing(rates[x_rate], rates[y_rate], diagonal, star)
@@ -292,11 +294,11 @@ class ROCCurveDisplay(CurveDisplay):
 
 @dataclass(eq=False, repr=False)
 class DETCurveDisplay(CurveDisplay):
-    """A DET curve: miss rate over false alarm rate, on normal-deviate or log-log axes.
+    """A DET curve: miss rate against false alarm rate, on normal-deviate or log-log axes.
 
     If the scores of both classes are normally distributed, the curve is a straight line on
-    normal-deviate axes. The axes end at a power of ten below the smallest rate of the curve. A star
-    marks the equal error rate.
+    normal-deviate axes. The axes start at a power of ten below the smallest rate of the curve. A
+    star marks the equal error rate.
 
     Parameters
     ----------
@@ -328,7 +330,7 @@ class DETCurveDisplay(CurveDisplay):
     scale: Literal["normal", "log"] = "normal"
 
     def __post_init__(self) -> None:
-        """Check the fields, name the axes, and set `lowest`, the lower limit of both axes.
+        """Check the fields, label the axes, and set `lowest`, the lower limit of both axes.
 
         `lowest` is the largest power of ten such that all rates except 0 and 1 lie between `lowest`
         and 1 - `lowest`, but at least 1e-9. It is 0.1 if all rates are 0 or 1.
@@ -344,10 +346,10 @@ class DETCurveDisplay(CurveDisplay):
         self.lowest = float(max(power_of_ten, _LEAST_RATE))
 
     def _drawing(self) -> Drawing:
-        """Return the curve, the chance line FNR = 1 - FPR, and the equal error rate.
+        """Return the curve, the chance line FNR = 1 - FPR, and the star at the equal error rate.
 
-        The equal error rate is not marked if it is unknown, 0 or 1. The axes cannot show rates of 0
-        and 1, so points with such rates are moved just outside the limits.
+        There is no star if the EER is unknown, 0 or 1. The axes cannot show rates of 0 and 1, so
+        points with such rates are moved just outside the limits.
         """
         from scipy.special import ndtr
 
@@ -376,18 +378,18 @@ class DETCurveDisplay(CurveDisplay):
 
 
 def _deviate(rate: ArrayLike) -> F8:
-    """Convert rates to normal deviates, by the inverse of the standard normal distribution.
+    """Convert rates to normal deviates by the inverse of the standard normal CDF.
 
-    Rates are clipped to [1e-12, 1 - 1e-12], as matplotlib also asks for limits outside (0, 1).
+    Rates are clipped to [1e-12, 1 - 1e-12], because matplotlib also passes values outside (0, 1).
     """
-    from scipy.special import ndtri  # takes a tenth of a second, and PR curves do not need it
+    from scipy.special import ndtri  # takes 0.1 s to import, and PR curves do not need it
 
     return np.asarray(ndtri(np.clip(rate, 1e-12, 1 - 1e-12)))
 
 
 @dataclass(eq=False, repr=False)
 class ToleranceDisplay(CurveDisplay):
-    """A curve of ODS over the tolerance, which is the largest distance at which pixels match.
+    """The curve of ODS against tolerance, the largest distance at which pixels match.
 
     Parameters
     ----------
@@ -408,7 +410,7 @@ class ToleranceDisplay(CurveDisplay):
     unit: str = "fraction of the diagonal"
 
     def __post_init__(self) -> None:
-        """Check the arrays, sort them by tolerance, and name the axes."""
+        """Check the arrays, sort them by tolerance, and label the axes."""
         super().__post_init__()
         order = np.argsort(self.tolerances)
         self.tolerances, self.f = self.tolerances[order], self.f[order]
@@ -417,10 +419,10 @@ class ToleranceDisplay(CurveDisplay):
 
     @classmethod
     def of_run(cls, run: Evaluation, name: str | None = None, metric: str | None = None) -> Self:
-        """Create the display of a run that was counted at several tolerances, without drawing it.
+        """Create the display of a run evaluated at several tolerances, without drawing it.
 
-        Raises DataError if the metric, or every metric of the run, lacks scores at several
-        tolerances.
+        `metric` defaults to the run's first metric with an ODS at each tolerance. Raises DataError
+        if there is none.
         """
         keys = [tolerance_key("ods", tolerance) for tolerance in run.protocol.tolerance_names]
         unit = cls.unit if run.protocol.max_dist_px is None else "pixels"
@@ -448,13 +450,13 @@ class ToleranceDisplay(CurveDisplay):
 
 @dataclass(eq=False, repr=False)
 class ReliabilityDisplay(CurveDisplay):
-    """A reliability diagram: the fraction of marked pixels over the values of a soft map.
+    """A reliability diagram: the fraction of annotated pixels against the value of a soft map.
 
     Parameters
     ----------
     value, marked : array_like
-        (B,), the mean value of the map and the fraction of pixels that annotators marked, in each
-        bin of values. NaN for empty bins. See the metric `calibration`.
+        (B,), the mean value of the map and the fraction of pixels marked by annotators in each bin
+        of values; NaN for empty bins. See the metric `calibration`.
     name : str
         Text for the legend.
     ece : float or None
@@ -473,8 +475,8 @@ class ReliabilityDisplay(CurveDisplay):
     def of_run(cls, run: Evaluation, name: str | None = None, metric: str | None = None) -> Self:
         """Create the diagram of all pixels of a run, without drawing it.
 
-        `metric` is by default the run's first metric with bins of values, such as "calibration".
-        Raises DataError if the metric, or every metric of the run, has no such bins.
+        `metric` defaults to the run's first metric with a reliability diagram, such as
+        "calibration". Raises DataError if there is none.
         """
         for candidate in [metric] if metric else run.metrics:
             score = run.score(candidate)
@@ -484,21 +486,20 @@ class ReliabilityDisplay(CurveDisplay):
         raise DataError(f"{run.name}: no metric of it has bins, expected one that has")
 
     def _drawing(self) -> Drawing:
-        """Return the bins that are not empty, and the diagonal of perfect calibration."""
+        """Return the non-empty bins, and the diagonal of perfect calibration."""
         filled = ~np.isnan(self.value)
         return Drawing(self.value[filled], self.marked[filled], chance=((0, 1), (0, 1)))
 
 
 def _best_point(score: Score) -> OperatingPoint:
-    """Return the ODS point of a score. Its threshold is None if the score does not store it."""
+    """Return the ODS point of a score. Its threshold is None if the score lacks one."""
     return OperatingPoint(**{"threshold": None, **score["ods"]})
 
 
 def _beta2(run: Evaluation, metric: str | None) -> float:
-    """Return beta^2, the weight of recall in the F-measure of a metric with a curve.
+    """Return beta^2 of the F-measure of `metric`, or 1 if the metric has no such option.
 
-    metric: the metric, by default the run's first one with a curve. Without such an option, it is
-        1.
+    `metric` defaults to the run's first metric with a curve.
     """
     scorer = registry.get(metric_with_curve(run, metric))
     options = scorer.options_of(run.protocol)
@@ -508,8 +509,8 @@ def _beta2(run: Evaluation, metric: str | None) -> float:
 def metric_with_curve(run: Evaluation, metric: str | None = None) -> str:
     """Return `metric` or, if it is None, the run's first metric with a precision-recall curve.
 
-    The metrics in `run.with_curve` come first, then all others with a curve, in alphabetical order.
-    Raises DataError if `metric`, or every metric of the run, has no curve.
+    Metrics in `run.with_curve` come first, followed by others with a curve in alphabetical order.
+    Raises DataError if `metric` or, if it is None, every metric of the run has no curve.
     """
     with_curve = list(run.with_curve)
     for name in sorted(run.metrics):

@@ -1,4 +1,4 @@
-"""Draw figures of several runs, as `bsdsbench plot` does, or of several displays."""
+"""Figures of several runs, as drawn by `bsdsbench plot`, or of several displays."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ from bsdsbench.scores.curve import AP_RULES
 _BOX = "box"
 _GOLDEN_RATIO = 0.618034
 Runs = Sequence[Evaluation | str | Path]
-# The display class of each kind of `plot_runs` that draws curves
+# The display class for each `kind` of `plot_runs` except "box"
 DISPLAYS: dict[str, Any] = {
     "pr": PRCurveDisplay,
     "f": FThresholdDisplay,
@@ -86,13 +86,13 @@ def plot_curves(
     ----------
     displays : sequence of CurveDisplay
         One or more displays of the same class and the same `kind`. Their attributes `ax_`, `line_`
-        and so on are set, as by `plot`.
+        etc. are set as by `plot`.
     path : path, optional
         Also write the figure to this .pdf, .svg or .png file.
     ax : Axes, optional
-        The axes to draw on, by default those of a new figure.
+        The axes to draw on. Default: those of a new figure.
     chance : bool
-        Also draw the lines of random rankings.
+        Also draw the chance lines (random rankings).
 
     Raises
     ------
@@ -105,9 +105,10 @@ def plot_curves(
     kinds = {f"{type(display).__name__} {display.kind}".strip() for display in displays}
     if len(kinds) > 1:
         raise DataError(f"curves of kinds {', '.join(sorted(kinds))}, expected one kind per figure")
-    # All DET curves get the smallest lower limit. Copies are drawn, so each display keeps its own.
+    # All DET curves share the smallest lower limit. Copies are drawn, so that the displays keep
+    # their own limits.
     lowest = min(getattr(display, "lowest", 1.0) for display in displays)
-    drawn_levels = set()  # chance lines at the same level are drawn once
+    drawn_levels = set()  # chance lines at the same level are drawn only once
     with style(file=path is not None):
         for display in displays:
             chance_level = getattr(display, "chance", None)
@@ -118,7 +119,7 @@ def plot_curves(
             for artist in ARTISTS:
                 setattr(display, artist, getattr(drawn_copy, artist))
             drawn_levels.add(chance_level)
-        if len(displays) > 1:  # a title names the areas of a single curve
+        if len(displays) > 1:  # a title shows the areas of a single curve
             displays[0].ax_.set_title("")
     return save(displays[0].figure_, path)
 
@@ -140,30 +141,30 @@ def plot_spaces(
     Parameters
     ----------
     curves : mapping
-        Any curves of the package, by the name to show in the legend.
+        Name to show in the legend -> any curve object of the package.
     path : path, optional
         Also write the figure to this .pdf, .svg or .png file.
     spaces : sequence of str
         The spaces from left to right: "roc", "pr" or "det".
     hull : bool
-        Also draw, dashed, the convex hull of each curve in ROC space. In PR space, the same points
-        are its achievable curve.
+        Also draw the convex hull of each curve in ROC space as a dashed line. In PR space, the
+        points of this hull are the achievable PR curve.
     crossed : bool
         Mark the points at which two curves cross.
     chance : bool
-        Draw the line of a random ranking.
+        Draw the chance line (random ranking).
     plot : str
-        The axes of ROC space, x before y, as in `curves.roc`.
+        The rates on the x and y axes of ROC space, such as "fptp"; see `curves.roc`.
     scale : str
-        The axes of DET space, "normal" or "log".
+        The scale of the DET axes, "normal" (normal deviates) or "log".
     look : str, optional
         See `bsdsbench.plotting.style.style`.
 
     Raises
     ------
     DataError
-        If `curves` is empty, if a curve lacks what a space needs, or if the suffix of `path` is
-        unknown.
+        If `curves` is empty, if a curve cannot be converted to a space, or if the suffix of `path`
+        is unknown.
 
     Examples
     --------
@@ -194,7 +195,11 @@ def plot_spaces(
 
 
 def _mark_crossings(ax: Axes, curves: Sequence[AnyCurve], space: AxesKind, plot: Variant) -> None:
-    """Mark the points at which any two of the curves cross, on axes as in `plot_spaces`."""
+    """Mark the points at which any two curves cross, on the matplotlib axes `ax`.
+
+    `space` is "roc", "pr" or "det". `plot` is the rates on the x and y axes of ROC space, such as
+    "fptp" (x = FPR, y = TPR).
+    """
     xs, ys = [], []
     for a, b in combinations(map(points_of, curves), 2):
         points = meeting(a, b, space).places
@@ -211,9 +216,9 @@ def _mark_crossings(ax: Axes, curves: Sequence[AnyCurve], space: AxesKind, plot:
 
 
 class _Entry(NamedTuple):
-    """An entry of a legend, which lists the best curve first."""
+    """An entry of a legend, in which the curve with the best F is listed first."""
 
-    f: float  # the F of the best point, or 0 without one
+    f: float  # F of the best point, or 0 if there is none
     artist: Any
 
 
@@ -242,12 +247,12 @@ def plot_runs(
         Runs, folders of runs, or names of reference runs ("ref:cob"). May be empty if `published`
         or `methods` is not.
     names : sequence of str, optional
-        A name for each run, to replace its own name.
+        One name per run, to replace the stored names.
     human : bool or Evaluation, optional
-        True marks human agreement on the test images of BSDS500. A run of `evaluate_humans` marks
-        the agreement of its annotators. False marks nothing. By default BSDS500 is marked if all
-        runs are of its test images, or if "human" is in `published`. Only plots of the kind "pr"
-        for boundaries have the mark.
+        The human performance to mark: True for the published value on the BSDS500 test set, a run
+        of `evaluate_humans` for that run's value, False for none. Default: True if all runs were
+        evaluated on the BSDS500 test set, or if "human" is in `published`; otherwise False. Only
+        boundary plots of kind "pr" have this mark.
     published : sequence of str
         Keys of published methods with a stored curve, and "human".
     path : path, optional
@@ -255,39 +260,40 @@ def plot_runs(
     kind : str
         The kind of plot:
 
-        - "pr": precision over recall, with lines of equal F
-        - "f": F over threshold
-        - "tolerance": ODS over the tolerances at which a run was counted
-        - "reliability": fraction of annotated pixels over the value of the map, for the metric
+        - "pr": precision against recall, with iso-F lines
+        - "f": F against threshold
+        - "tolerance": ODS against the tolerances at which a run was evaluated
+        - "reliability": fraction of annotated pixels against the value of the map, for the metric
           calibration
-        - "box": a box plot of the scores of single images
+        - "box": a box plot of the per-image scores
     metric : str, optional
-        A metric with a curve of this kind, by default the first one of each run. For "box" any
+        A metric with a curve of this kind. Default: the first one of each run. For "box", any
         metric, or METRIC.SCORE.
     look : optional
         See `bsdsbench.plotting.style.style`.
     ap : bool
         Show AP in the legend. A published AP is shown only if all runs use its AP rule.
     force : bool
-        Draw even if the protocols of runs differ or published results are of different images.
+        Draw even if the runs' protocols differ, or if published results were computed on different
+        images.
     labels : mapping
         Replacement names in the legend, keyed by a run's name or folder or by a published result's
         key.
     methods : sequence of Method
-        Methods of one or more runs, each drawn in one colour, see `spread` and `each_run`.
+        Methods (sets of one or more runs), each drawn in one colour; see `spread` and `each_run`.
     spread : Spread or str
-        The band around the mean curve of a method with several runs: "sd" or "se" for the standard
-        deviation or error, "range" from the smallest to the largest. Curves are averaged at equal
-        recall (or threshold, or tolerance).
+        The band around the mean curve of a method with several runs: "sd" (standard deviation),
+        "se" (standard error) or "range" (smallest to largest). Curves are averaged at equal recall
+        (or threshold, or tolerance).
     each_run : bool
-        Draw the curve of every run of a method as a thin line, instead of the mean and the band.
+        Draw a thin curve for every run of a method instead of the mean and its band.
 
     Raises
     ------
     DataError
         If there is nothing to draw, if `kind` is unknown, if a published key is unknown or has no
         curve, if a run has no curve of this kind, if the names do not fit the runs, or if the
-        suffix of `path` is unknown. Without `force` also if protocols or images differ.
+        suffix of `path` is unknown. If `force` is False, also if protocols or images differ.
     """
     if kind not in (*DISPLAYS, _BOX):
         raise DataError(f"kind {kind!r}: expected one of {', '.join(DISPLAYS)}, {_BOX}")
@@ -339,9 +345,9 @@ def _check_comparable(
 ) -> None:
     """Raise DataError if the curves of a figure are not comparable, unless `force` is True.
 
-    The runs must have the same protocol and images. Published results, and the point of human
-    agreement if `human` is True, must all belong to one task (a data set and a metric), and the
-    runs to the same.
+    The runs must have the same protocol and images. Published results, and human performance on
+    BSDS500 if `human` is True, must all belong to one task (a data set and a metric), to which the
+    runs must belong too.
     """
     problems = forbidden(runs)
     tasks = dict.fromkeys(entry.tasks[0] for entry in published)
@@ -358,7 +364,7 @@ def _check_comparable(
 def _published_displays(
     published: Sequence[PublishedResult], ap_rules: set[str]
 ) -> list[PRCurveDisplay]:
-    """Return a display of each published curve, with its AP if its AP rule is the only one."""
+    """Return a display of each published curve. Its AP is shown if `ap_rules` is {its AP rule}."""
     displays = list(map(PRCurveDisplay.from_published, published))
     for display, entry in zip(displays, published, strict=True):
         if ap_rules == {entry.ap_rule}:
@@ -367,9 +373,9 @@ def _published_displays(
 
 
 def _draw_human_point(ax: Axes, human: bool | Evaluation) -> _Entry:
-    """Mark human agreement on precision-recall axes, and return its entry of the legend.
+    """Plot human performance as a point on precision-recall axes, and return its legend entry.
 
-    human : a run of `evaluate_humans`, or True for the test images of BSDS500
+    human : a run of `evaluate_humans`, or True for the published value on the BSDS500 test set
     """
     if isinstance(human, Evaluation):
         best = human.boundary_score().ods
@@ -385,17 +391,18 @@ def _draw_human_point(ax: Axes, human: bool | Evaluation) -> _Entry:
 
 
 def _signatures(runs: Sequence[Evaluation]) -> str:
-    """Return a line "NAME: SIGNATURE" for each run that has a signature (all its settings)."""
+    """Return a line "NAME: SIGNATURE" (its settings) for each run that has a signature."""
     return "\n".join(f"{run.name}: {run.signature_line}" for run in runs if run.signature_line)
 
 
 def _plot_boxes(
     runs: Sequence[Evaluation], metric: str | None, path: str | Path | None, look: str | None
 ) -> Figure:
-    """Draw a box plot of the scores of single images for each run, with a dot per image.
+    """Draw a box plot of the per-image scores of each run, with a dot per image.
 
-    The parameters are those of `plot_runs`. A metric stands for its first score of single images.
-    Images whose score is undefined have no dot. Raises DataError if not all runs have the metric.
+    The parameters are those of `plot_runs`. If `metric` names no score, the metric's first
+    per-image score is drawn. Undefined scores are left out. Raises DataError if a run lacks the
+    metric.
     """
     shared = [name for name in runs[0].metrics if all(name in run.metrics for run in runs)]
     if metric is None:
@@ -414,7 +421,7 @@ def _plot_boxes(
         values_of_runs.append(values[np.isfinite(values)])
     parsed = score_name(score)  # None if no metric of the package has this score
     heading = parsed.column.heading if parsed else score
-    if parsed and parsed.part:  # a class, or whatever else the metric scores separately
+    if parsed and parsed.part:  # a part that the metric scores separately, such as a class
         heading = f"{parsed.part}: {heading}"
     with style(look, path is not None):
         ax = new_axes(3.4, 1.35)
@@ -426,11 +433,11 @@ def _plot_boxes(
 
 
 def _draw_boxes(ax: Axes, names: Sequence[str], values_of_runs: Sequence[F8]) -> None:
-    """Draw a box for each run, with a dot for each of its values and its name below."""
+    """Draw a box for each run, with a dot for each of its values, and its name below the box."""
     dots: Any = {"markersize": 2.5, "alpha": 0.45, "markeredgewidth": 0, "zorder": 1.5}
     lines = curve_lines(len(names))
     for position, (values, line) in enumerate(zip(values_of_runs, lines, strict=True), 1):
-        # Fractions of multiples of the golden ratio spread the dots evenly, and the same each time
+        # Fractional parts of multiples of the golden ratio spread the dots evenly, without a seed
         fractions = np.arange(values.size) * _GOLDEN_RATIO % 1
         ax.plot(position + (fractions - 0.5) * 0.5, values, "o", color=line.color, **dots)
         box: Any = {"color": line.color, "linewidth": 1.4}
@@ -447,11 +454,11 @@ def _draw_boxes(ax: Axes, names: Sequence[str], values_of_runs: Sequence[F8]) ->
 
 
 def _image_values(run: Evaluation, metric: str) -> Mapping[str, Sequence[float]]:
-    """Return a run's scores of all single images by one metric, NaN where undefined.
+    """Return a run's per-image scores by one metric: {score: one value per image, NaN: undefined}.
 
     The keys are METRIC.SCORE or, for the scores of a part such as a class, METRIC.PART.SCORE.
     """
-    if not run.records:  # the run was read from official result files, which have these values
+    if not run.records:  # the run was read from official result files, which store these scores
         images = run.image_scores(metric).values()
         keys = dict.fromkeys(key for scores in images for key in scores)
         return {f"{metric}.{key}": [s.get(key, np.nan) for s in images] for key in keys}
@@ -466,7 +473,7 @@ def plot_result(run: Evaluation, out: Path) -> None:
     """Write pr.png and pr.svg into `out`, if the run has a precision-recall curve."""
     if run.with_curve:
         figure = plot_runs([run], path=out / "pr.png")
-        figure.set_layout_engine(None)  # the layout is final: a second one would only take time
+        figure.set_layout_engine(None)  # the layout is final; computing it again would take time
         save(figure, out / "pr.svg")
 
 
@@ -475,9 +482,9 @@ def published_curves_of(
 ) -> list[PublishedResult]:
     """Return the published results with these keys, all of which have a stored curve.
 
-    The key "human" is skipped, because human agreement is a point without a curve. `labels` has
-    names to show instead of the published ones. Raises DataError if a key is unknown, or if the
-    package stores no curve for it.
+    The key "human" is skipped, because human performance is a point and not a curve. `labels` maps
+    keys to the names to show. Raises DataError if a key is unknown, or if no curve is stored for
+    it.
     """
     published = [entry for entry in find_published(keys, labels) if entry.key != "human"]
     expected = f"no curve is stored, expected {', '.join(published_curves())}"

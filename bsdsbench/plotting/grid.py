@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from bsdsbench.plotting.style import LETTER_WIDTH, figure_width, font_size, letters_in, save, style
 
-_PAGE_HEIGHT = 9.0  # inches of text on a page
+_PAGE_HEIGHT = 9.0  # height of the text area of a page, in inches
 
 
 class PictureRow(NamedTuple):
     """A row of a grid of pictures."""
 
     label: str  # the text at the left of the row, such as the image id
-    pictures: Sequence[tuple[NDArray[np.uint8], str]]  # (H, W, 3) and caption, for each column
+    pictures: Sequence[tuple[NDArray[np.uint8], str]]  # (picture (H, W, 3), caption) per column
 
 
 def draw_grid(
@@ -29,9 +29,9 @@ def draw_grid(
     """Draw a grid of pictures, and write it to the file `path`. Pixels are not interpolated.
 
     headings : the text above each column
-    rows : the rows from top to bottom, each with one picture for every heading
+    rows : the rows from top to bottom, each with one picture per heading
     path : a .pdf, .svg or .png file
-    look : "page" or "column", whichever of a paper the grid is as wide as
+    look : the width of the figure: "page" (full text width of a paper) or "column"
 
     Raises DataError if the suffix of `path` is unknown or its folder is missing.
     """
@@ -47,7 +47,7 @@ def draw_grid(
         n_heading_lines = 1 + max(heading.count("\n") for heading in wrapped_headings)
         top_margin = n_heading_lines * 1.4 * em
         max_row_height = (_PAGE_HEIGHT - top_margin) / len(rows)
-        # The height of a 3:2 picture, or less if the rows would not fit on a page
+        # The height of a 3:2 picture, or less if the rows would not fit on one page
         image_height = min(2 / 3 * cell_width, max_row_height - caption_height)
         row_height = image_height + caption_height
         height = top_margin + len(rows) * row_height

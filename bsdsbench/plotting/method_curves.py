@@ -1,8 +1,8 @@
-"""Curves of methods with several runs: the mean curve with a band, or every run's own curve.
+"""Curves of methods with several runs: the mean curve with a band, or one curve per run.
 
 Precision is averaged at equal recall (vertical averaging; Fawcett, An introduction to ROC analysis,
-Pattern Recognition Letters 2006), wherever all runs have a value. Between the points of a run,
-precision is linear, as in the AP of the benchmark. F is averaged at equal thresholds.
+Pattern Recognition Letters 2006), wherever all runs are defined. Precision is interpolated linearly
+between the points of a run, as in the AP of the benchmark. F is averaged at equal thresholds.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _BANDS = {
 
 
 class MethodCurve(NamedTuple):
-    """The curve of a method: of its only run, the mean over several runs, or one of each run."""
+    """The curve of a method: that of its only run, the mean over runs, or one curve per run."""
 
     display: CurveDisplay  # the curve of the only run, the mean curve, or the first run's curve
     run_displays: list[CurveDisplay]  # the curves of all runs, or [] if there is only one run
@@ -46,16 +46,16 @@ class MethodCurve(NamedTuple):
 
     @property
     def f(self) -> float:
-        """The mean over runs of the F at each run's best point, or 0 if no curve has one."""
+        """The mean over runs of the F at each run's best point; 0 if no run has a best point."""
         displays = self.run_displays or [self.display]
         best_fs = [display.best.f for display in displays if display.best is not None]
         return sum(best_fs) / len(best_fs) if best_fs else 0.0
 
     def draw_runs(self) -> None:
-        """Add the band or the other runs' curves to the axes on which `display` has been drawn.
+        """Add the band, or the other runs' curves, to the axes on which `display` was drawn.
 
-        If every run has its own curve, all of them become thin. On precision-recall axes a small
-        dot marks the best point of each run.
+        If there is one curve per run, all of them, including the drawn one, are made thin. On
+        precision-recall axes, a small dot marks the best point of each run.
         """
         ax = self.display.ax_
         color = self.display.line_.get_color()
@@ -74,7 +74,7 @@ class MethodCurve(NamedTuple):
 
 
 class _MeanCurve(NamedTuple):
-    """The mean of curves at each x, and the ends of the band around it, float64 (K,) each."""
+    """A mean curve, and the lower and upper limits of its band at each x, float64 (K,) each."""
 
     x: F8
     mean: F8
@@ -89,21 +89,21 @@ def method_curve(
     spread: Spread,
     each_run: bool,
 ) -> MethodCurve:
-    """Combine the curves of a method's runs into their mean with a band.
+    """Combine the curves of a method's runs into a mean curve with a band.
 
     displays : the curve of each run. If there is only one, its name is changed in place.
-    aps : the AP of each run, whose mean the legend shows unless one is NaN, or () to show none
-    spread : what the band shows
+    aps : the AP of each run, or (). The legend shows their mean, unless one of them is NaN
+    spread : the measure of spread that the band shows
     each_run : keep the curve of every run instead of computing the mean
 
     Raises DataError if the runs are not comparable, for example because they have different images,
-    or if a mean is wanted and the points of a curve have no order.
+    or if a mean is needed and the points of a curve are unordered.
     """
     ap_text = f", AP {_mean_text(aps, spread)}" if aps and not np.isnan(aps).any() else ""
     if method.n_runs == 1:
         displays[0].name = method.name + ap_text
         return MethodCurve(displays[0], run_displays=[])
-    comparable(as_runs(method.runs, method.labels))  # raises DataError if they are not
+    comparable(as_runs(method.runs, method.labels))  # raises DataError unless comparable
     if not each_run and not all(display.joined for display in displays):
         fix = Setting("each_run", True, "draws each of them")
         raise DataError(f"{method.name}: the points of its curves have no order", fix=fix)
@@ -122,23 +122,23 @@ def method_curve(
 
 
 def _average_curves(curves: Sequence[F8], spread: Spread) -> _MeanCurve:
-    """Average two or more curves, (2, K) each, and compute the band around the mean.
+    """Average y at equal x over two or more curves, and compute the band around the mean.
 
-    A curve is linear between its points; of several points with the same x, the first one counts,
-    and points where the curve turns back are left out (see `_advancing`).
-    The mean is computed at every x at which a curve has a point and all curves are defined. The
-    band reaches from the smallest to the largest y (RANGE), or one standard deviation (SD) or one
-    standard error (SE) above and below the mean.
+    Each curve is (2, K): x and y. It is interpolated linearly; if several points have the same x,
+    the first one is used, and points where the curve turns back are left out (see `_advancing`).
+    The mean is computed at every x where some curve has a point and all curves are defined. The
+    band is the range of y (RANGE), or the mean plus and minus one sample standard deviation (SD) or
+    standard error (SE).
     """
     curves = [_advancing(curve) for curve in curves]
     x = np.unique(np.concatenate([curve_x for curve_x, _ in curves]))
-    values = np.empty((len(curves), x.size))  # NaN beyond the ends of a curve
+    values = np.empty((len(curves), x.size))  # y of each curve at x, NaN beyond its ends
     for row, (curve_x, curve_y) in zip(values, curves, strict=True):
         unique_x, first = np.unique(curve_x, return_index=True)
         row[:] = np.interp(x, unique_x, curve_y[first], left=np.nan, right=np.nan)
     is_defined = ~np.isnan(values).any(axis=0)
     x, values = x[is_defined], values[:, is_defined]
-    # Average differences to the first run, so that the mean of equal runs is exact
+    # Average the differences from the first run, so that the mean of equal runs is exact
     offsets = values - values[0]
     mean = values[0] + offsets.mean(axis=0)
     if spread is Spread.RANGE:
@@ -178,9 +178,9 @@ def spread_entries(curves: Sequence[MethodCurve], kind: str, spread: Spread) -> 
 
 
 def _mean_text(values: Sequence[float], spread: Spread) -> str:
-    """Format the mean over runs with its spread: "0.780 ± 0.004", or "0.780, 0.776 to 0.784".
+    """Format the mean over runs with its spread, e.g. "0.780 ± 0.004" (SD, SE).
 
-    The latter is that of a range. A single value has no spread.
+    For RANGE it is e.g. "0.780, 0.776 to 0.784". A single value is shown without spread.
     """
     scores = ScoresOfRuns(tuple(values))
     if len(values) == 1:
@@ -192,6 +192,6 @@ def _mean_text(values: Sequence[float], spread: Spread) -> str:
 
 
 def _points(display: CurveDisplay) -> F8:
-    """Return the points of a display's curve, (2, K), except (0, 0), where no pixel matches."""
+    """Return the points (2, K) of a display's curve without those at (0, 0) (no pixel matches)."""
     points = np.array([getattr(display, name) for name in display.arrays], np.float64)
     return points[:, (points > 0).any(axis=0)]

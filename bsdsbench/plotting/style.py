@@ -28,32 +28,32 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.legend import Legend
 
-# In the order of the curves of a figure. Any two differ by at least 40 (CIEDE2000), so that nobody
-# confuses them in a legend. No eighth colour differs as much and is legible on white and on black.
+# In the order of the curves of a figure. Any two differ by at least 40 (CIEDE2000), so that they
+# are not confused in a legend. No eighth colour is as different and legible on white and on black.
 PALETTE = ("#0072B2", "#FF9619", "#7D007D", "#7DC800", "#E196C8", "#7D3200", "#004B19")
-# Lengths of dash and gap in line widths; empty: solid. After the last colour of the palette, curves
-# use the first colours again with the next dashes.
+# Lengths of dashes and gaps in line widths; empty: solid. After the last colour of the palette, the
+# colours repeat with the next dashes.
 DASHES: tuple[tuple[float, ...], ...] = (
     *((), (5, 2), (1, 1.5), (5, 2, 1, 2)),
     *((9, 3), (3, 1, 3, 3), (9, 2, 1, 2, 1, 2)),
 )
 GREY = "#7F7F7F"
 HUMAN = "#2E7D32"
-# Pixels of a matching in every overlay
+# Matched, false and missed pixels in all overlays
 PIXEL_COLORS = {"matched": "#009E73", "false": "#D55E00", "missed": "#0072B2"}
-# Classes of missed and of false pixels, in shades of the two colours
+# Error classes of missed and of false pixels, in shades of these two colours
 ERROR_COLORS = {
     **{"suppressed": "#56B4E9", "near_missed": "#0072B2", "absent": "#2A2A8C"},
     **{"duplicate": "#F0B400", "near_false": "#D55E00", "background": "#8C1D04"},
 }
 OTHER_COLOR = "#CC79A7"  # pixels of another class or object
-# Pixels within the buffer of both lines or of one line, in pale shades of the pixel colours
+# Pixels within the buffer around both lines, or around one of them, in pale shades of PIXEL_COLORS
 BUFFER_COLORS = {"both lines": "#BFE7DC", "the predicted": "#F4D7BF", "the annotated": "#BFDCEC"}
 VOID_COLOR = "#555555"  # pixels that are not counted
-LETTER_WIDTH = 0.62  # width of a letter in font sizes, for text that must not be wider
-MEAN_LETTER_WIDTH = 0.58  # the same for text that may be a little wider
-# Locations of a legend inside the axes, in order of preference: the fractions of the free width
-# left of the legend, and of the free height below it
+LETTER_WIDTH = 0.62  # upper estimate of the width of a letter in font sizes, for strict limits
+MEAN_LETTER_WIDTH = 0.58  # average estimate, for text that may be slightly too wide
+# Locations of a legend inside the axes, in order of preference -> the fraction of the free width
+# that is left of the legend, and of the free height that is below it
 _LOCATIONS = {
     "lower left": (0.0, 0.0),
     "upper right": (1.0, 1.0),
@@ -75,17 +75,17 @@ class CurveLine(NamedTuple):
 
 
 class _Sizes(NamedTuple):
-    """The sizes of a look: a style for one use of figures, such as a column of a paper."""
+    """The sizes of a look (a style for one purpose, such as a column of a paper)."""
 
-    width: float | None  # of all figures in inches, or None if each kind has its own
-    font: float  # in points
-    line: float  # width of lines in points
-    aspect: float | None = None  # width / height of all figures, or None if each kind has its own
-    n_colors: int = len(PALETTE)  # before the dashes change
-    letters: int = 44  # in a line of the legend
+    width: float | None  # figure width in inches; None: each kind of figure has its own
+    font: float  # font size in points
+    line: float  # line width in points
+    aspect: float | None = None  # width / height; None: each kind of figure has its own
+    n_colors: int = len(PALETTE)  # number of colours before the dashes change
+    letters: int = 44  # characters per line of the legend
 
 
-# For the screen, one column of a paper, its full width, or a slide of 16:9 read from afar
+# For the screen, one column of a paper, the full width of a paper, or a 16:9 slide
 _SIZES = {
     "screen": _Sizes(None, 9, 1.6),
     "column": _Sizes(3.3, 7.5, 1.2),
@@ -105,7 +105,7 @@ _RC: dict[Any, Any] = {
     "pdf.fonttype": 42,
     "svg.hashsalt": "bsdsbench",
 }
-# Kind of file -> metadata that leave out the time, and the metadata field for `figure_notes`
+# Kind of file -> metadata that suppress the date, and the metadata field for `figure_notes`
 _FILES: dict[str, tuple[dict[str, Any], str]] = {
     "pdf": ({"CreationDate": None}, "Subject"),
     "svg": ({"Date": None}, "Description"),
@@ -118,13 +118,13 @@ class _Style(NamedTuple):
 
     look: str = "screen"  # a key of `_SIZES`
     for_file: bool = False
-    settings_made: bool = False  # matplotlib's rc settings are those of the look
+    settings_made: bool = False  # True if matplotlib's rc settings are those of the look
 
 
 _STYLE: ContextVar[_Style] = ContextVar("style", default=_Style())  # noqa: B039 - immutable
-#: Figures of `new_axes`, with their (width, height) in inches without a legend beside the axes
+#: Figure made by `new_axes` -> its (width, height) in inches without a legend outside the axes
 _own_sizes: WeakKeyDictionary[Figure, tuple[float, float]] = WeakKeyDictionary()
-#: Axes -> (name, title) of each curve, and the title of the axes that was made of them
+#: Axes -> (name, title) of each curve, and the title of the axes that was built from them
 _titles: WeakKeyDictionary[Axes, tuple[list[tuple[str, str]], str]] = WeakKeyDictionary()
 #: Figure -> text, such as signatures of runs, that `save` writes into the metadata of the file
 figure_notes: WeakKeyDictionary[Figure, str] = WeakKeyDictionary()
@@ -145,10 +145,10 @@ def curve_lines(n_curves: int, n_colors: int = len(PALETTE)) -> list[CurveLine]:
 def style(look: str | None = None, file: bool = False) -> Iterator[None]:
     """Replace the user's rc settings with the style of this package inside a `with` block.
 
-    look : "screen", "column" or "page" (of a paper), or "slide". By default the look of the
-        enclosing block or, if there is none, "screen"
-    file : True if the figures are only written to files. This also holds for blocks inside this
-        one. Such figures are made without pyplot, which would show them and keep them in memory
+    look : "screen", "column" or "page" (one column or the full text width of a paper), or "slide".
+        Default: the look of the enclosing block or, if there is none, "screen"
+    file : True if figures are only written to files, here and in nested blocks. They are then made
+        without pyplot, which would show them and keep them in memory
 
     Raises DataError if `look` is unknown.
     """
@@ -163,7 +163,7 @@ def style(look: str | None = None, file: bool = False) -> Iterator[None]:
     settings |= {"font.size": font, "axes.titlesize": font + 1, "legend.fontsize": font - 1}
     token = _STYLE.set(_Style(inner_look, file or outer.for_file, True))
     try:
-        if outer.settings_made and inner_look == outer.look:  # making them again takes 5 ms
+        if outer.settings_made and inner_look == outer.look:  # setting them again takes 5 ms
             yield
         else:
             with mpl.rc_context():
@@ -177,8 +177,8 @@ def style(look: str | None = None, file: bool = False) -> Iterator[None]:
 def next_style(ax: Axes) -> dict[str, object]:
     """Return the "color" and "linestyle" of the next curve on `ax`, as arguments of `Axes.plot`.
 
-    They depend on the number of curves on `ax`. Chance lines, which are grey, single points, and
-    dots without a line do not count.
+    They depend on the number of curves on `ax`, not counting grey lines (chance lines), single
+    points, and dots without a line.
     """
     from matplotlib.colors import to_hex
 
@@ -196,9 +196,9 @@ def next_style(ax: Axes) -> dict[str, object]:
 def new_axes(height: float = 4.4, ratio: float = 1.0) -> Axes:
     """Make a figure with one axes, and return the axes.
 
-    height : height of the figure in inches, which only the look "screen" uses
-    ratio : width / height of the figure. The looks "page" and "slide" have a fixed one instead. In
-        the other looks, a ratio of 1 makes the axes square.
+    height : height of the figure in inches; used only by the look "screen"
+    ratio : width / height of the figure; ignored by the looks "page" and "slide", where it is
+        fixed. In the other looks, a ratio of 1 makes the axes square
     """
     sizes = _SIZES[_STYLE.get().look]
     size = (ratio * height, height)
@@ -224,7 +224,7 @@ def new_row(n: int) -> list[Axes]:
 
 
 def new_figure(height: float) -> Figure:
-    """Make a figure without axes, as wide as the current look; `height` is in inches.
+    """Make a figure without axes, with the width of the current look and this height in inches.
 
     The look "slide" ignores the height, because its figures are always 16:9.
     """
@@ -235,8 +235,8 @@ def new_figure(height: float) -> Figure:
 def _empty_figure(size: tuple[float, float]) -> Figure:
     """Make a figure of this (width, height) in inches.
 
-    It is made with pyplot, so that `plt.show()` and notebooks show it, unless it is only written to
-    a file (see `style`), or in another thread than the main one, or without a display.
+    It is made with pyplot, so that `plt.show()` and notebooks show it. If figures are only written
+    to files (see `style`), outside the main thread, or without a display, pyplot is not used.
     """
     from matplotlib.figure import Figure
 
@@ -250,9 +250,9 @@ def _empty_figure(size: tuple[float, float]) -> Figure:
 
 
 def add_title(ax: Axes, name: str, title: str) -> None:
-    """Add the title of a curve to the title of `ax`, unless the user has set one.
+    """Add the title of a curve to the title of `ax`, unless the user has set a title.
 
-    With several curves, the text has a line "NAME: TITLE" for each.
+    With several curves, the title has a line "NAME: TITLE" for each.
     """
     earlier_curves, own_title = _titles.get(ax, ([], ""))
     if ax.get_title() not in ("", own_title):  # the user's
@@ -266,7 +266,7 @@ def add_title(ax: Axes, name: str, title: str) -> None:
 
 
 def letters_in(width: float, letter_width: float = MEAN_LETTER_WIDTH) -> int:
-    """Return how many letters of the current look fit in a width in inches.
+    """Return how many letters of the current font size fit into a width in inches.
 
     letter_width : the width of a letter in font sizes
     """
@@ -274,9 +274,9 @@ def letters_in(width: float, letter_width: float = MEAN_LETTER_WIDTH) -> int:
 
 
 def figure_width() -> float:
-    """Return the width in inches of a figure in the current look.
+    """Return the figure width of the current look in inches.
 
-    The look "screen", which has no fixed width, is taken to be as wide as "page".
+    For the look "screen", which has no fixed width, this is the width of "page".
     """
     return _SIZES[_STYLE.get().look].width or 6.9
 
@@ -292,9 +292,9 @@ def font_size() -> float:
 
 
 def draw_iso_f(ax: Axes, beta2: float = 1.0) -> None:
-    """Draw the lines of equal F, from 0.1 to 0.9, on axes with recall (x) and precision (y).
+    """Draw iso-F lines for F = 0.1, 0.2, .. 0.9 on axes with recall (x) and precision (y).
 
-    beta2 : the weight of recall in F = (1 + beta2) P R / (beta2 P + R)
+    beta2 : beta^2 in F = (1 + beta^2) P R / (beta^2 P + R)
     """
     from matplotlib.collections import LineCollection
 
@@ -303,25 +303,25 @@ def draw_iso_f(ax: Axes, beta2: float = 1.0) -> None:
     paths = []
     for f in np.arange(1, 10) / 10:
         inverse = (1 + beta2) / f  # = beta2 / R + 1 / P
-        # Even steps of log(recall / precision) give many points where the line bends most
+        # Equal steps of log(recall / precision) put the most points where the line bends most
         log_ratio = np.linspace(-np.log((inverse - 1) / beta2), np.log(inverse - beta2), 201)
         recall = (beta2 + np.exp(log_ratio)) / inverse
         precision = (1 + beta2 * np.exp(-log_ratio)) / inverse
         paths.append(np.c_[recall, precision])
         ax.annotate(f"F={f:g}", (1, 1 / (inverse - beta2)), (3, 0), **label)
-    # Matplotlib ignores collections when it places a legend
+    # As a collection, the lines have no legend entries and are not counted as curves
     lines = LineCollection(paths, colors="#B7D7C2", linewidths=0.7, zorder=1.1)
     ax.add_collection(lines, autolim=False)
 
 
 def legend(ax: Axes, handles: Sequence[Artist]) -> None:
-    """Draw a legend that hides no curve. It replaces an earlier legend.
+    """Draw a legend that hides no curve. It replaces an existing legend.
 
-    handles : the artists to list. Of several with the same label, the last one gets an entry.
-        Artists whose label begins with "_" get none.
+    handles : the artists to list. If several have the same label, only the last one is listed.
+        Artists whose label begins with "_" are not listed
 
-    The legend stands inside the axes if it covers no line there. Otherwise, and always in the look
-    "page", it stands outside. A figure that `new_axes` made may grow to make room for it.
+    The legend is placed inside the axes if it covers no line there. Otherwise, and always in the
+    look "page", it is placed outside. A figure made by `new_axes` may grow to make room for it.
     """
     entries: dict[str, Artist] = {}
     for handle in handles:
@@ -329,12 +329,12 @@ def legend(ax: Axes, handles: Sequence[Artist]) -> None:
         if label[0] != "_":
             entries.pop(label, None)  # so that the last handle also comes last
             entries[label] = handle
-    figure: Any = ax.figure.figure  # the whole figure, also if the axes lie in a subfigure
+    figure: Any = ax.figure.figure  # the whole figure, even if the axes are in a subfigure
     size = _own_sizes.get(figure)  # None if the user made the axes
     old_legends = [ax.get_legend(), *(figure.legends if size else ())]
     for old_legend in filter(None, old_legends):
         old_legend.remove()
-    # The legend is drawn once to learn its size
+    # Draw the legend once to measure its size
     trial = _wrap_texts(ax.legend(entries.values(), entries, loc="lower left"))
     location = None if _STYLE.get().look == "page" else _free_location(ax, trial)
     trial.remove()
@@ -345,7 +345,7 @@ def legend(ax: Axes, handles: Sequence[Artist]) -> None:
     elif size is None:
         from matplotlib.transforms import ScaledTranslation
 
-        # Room for the labels of the lines of equal F
+        # Leave room for the labels of the iso-F lines
         gap = ScaledTranslation(3.2 * font_size() / 72, 0, figure.dpi_scale_trans)
         beside: Any = {"loc": "upper left", "frameon": False, "borderaxespad": 0}
         beside |= {"bbox_to_anchor": (1, 1), "bbox_transform": ax.transAxes + gap}
@@ -357,13 +357,13 @@ def legend(ax: Axes, handles: Sequence[Artist]) -> None:
 def _draw_outside_legend(
     figure: Any, size: tuple[float, float], entries: dict[str, Artist]
 ) -> None:
-    """Draw a legend outside the axes of a figure that `new_axes` made.
+    """Draw a legend outside the axes of a figure made by `new_axes`.
 
     size : (width, height) of the figure in inches without the legend
-    entries : the artists to list, by label
+    entries : label -> artist to list
 
-    In the look "column", the legend stands below the axes, and the figure becomes higher. In the
-    other looks, it stands beside the axes, in a smaller font if it is too high; in the look
+    In the look "column", the legend is below the axes, and the figure becomes higher. In the other
+    looks, it is to the right of the axes, in a smaller font if it is too high. In the look
     "screen", the figure also becomes wider.
     """
     look = _STYLE.get().look
@@ -371,7 +371,7 @@ def _draw_outside_legend(
     arguments["loc"] = "outside lower left" if look == "column" else "outside right upper"
     drawn_legend = _wrap_texts(figure.legend(**arguments))
     width, height = size
-    room = 0.96 * height * figure.dpi  # for the legend; 4 % of the figure is margin
+    room = 0.96 * height * figure.dpi  # height available to the legend; 4 % is margin
     excess = drawn_legend.get_window_extent().height / room
     if look != "column" and excess > 1:
         drawn_legend.remove()
@@ -380,30 +380,31 @@ def _draw_outside_legend(
     extent = drawn_legend.get_window_extent()
     if look == "column":
         figure.set_size_inches(width, height + extent.height / figure.dpi)
-    elif look == "screen":  # leave the axes as much room as without a legend
+    elif look == "screen":  # keep the axes as large as without a legend
         figure.set_size_inches(1.15 * height + extent.width / figure.dpi, height)
 
 
 def _wrap_texts(legend: Legend, letters: int = 0) -> Legend:
     """Wrap the texts of a legend in place, and return the legend.
 
-    letters : how many letters fit in a line; 0 for as many as the current look has
+    letters : characters per line; 0 for the number of the current look
     """
     letters = letters or _SIZES[_STYLE.get().look].letters
     for text in legend.get_texts():
         text.set(text=textwrap.fill(text.get_text(), letters, break_on_hyphens=False))
-        text.set_parse_math(False)  # prints "$" as it is
+        text.set_parse_math(False)  # print "$" literally
     return legend
 
 
 def _free_location(ax: Axes, legend: Legend) -> Any:
     """Return the first of _LOCATIONS at which a legend would cover no line of `ax`, or None.
 
-    legend : the legend, drawn anywhere on `ax` so that its size is known. For one that is about as
-        large as the axes, there is no such location.
+    Returns None at once if the legend takes over 95 % of the width or 75 % of the height.
+
+    legend : the legend, already drawn anywhere on `ax`, so that its size is known
     """
     margin = 1.5 * font_size() * ax.figure.figure.dpi / 72  # in pixels
-    # Width and height of the legend as fractions of the axes
+    # Width and height of the legend as fractions of those of the axes
     size = np.add(legend.get_window_extent().size, margin) / ax.get_window_extent().size
     if size[0] > 0.95 or size[1] > 0.75:
         return None
@@ -412,7 +413,7 @@ def _free_location(ax: Axes, legend: Legend) -> Any:
     for location, free_share in _LOCATIONS.items():
         lower_left = np.array(free_share) * (1 - size)
         upper_right = lower_left + size
-        # For each point, whether x and y are within the range of the legend, (points, 2)
+        # (points, 2): True if x, or y, is within the range that the legend covers
         is_within = (points > lower_left - clearance) & (points < upper_right + clearance)
         if not is_within.all(axis=1).any():
             return location
@@ -422,7 +423,8 @@ def _free_location(ax: Axes, legend: Legend) -> Any:
 def _points_on_lines(ax: Axes) -> F8:
     """Return the vertices of all lines of `ax`, and 33 points on each segment, float64 (points, 2).
 
-    In the coordinates x and y, the axes are the unit square.
+    Coordinates are (x, y) in axes coordinates: (0, 0) is the lower left corner, (1, 1) the upper
+    right.
     """
     points = [np.zeros((0, 2))]
     weights = np.linspace(0, 1, 33)[:, None, None]  # (33, 1, 1), of points along each segment
@@ -435,9 +437,9 @@ def _points_on_lines(ax: Axes) -> F8:
 
 
 def save(fig: Figure, path: str | Path | None) -> Figure:
-    """Write a figure to a .pdf, .svg or .png file, if `path` is not None, and return the figure.
+    """Write a figure to a .pdf, .svg or .png file unless `path` is None, and return the figure.
 
-    Equal figures give equal files, because the time is not written. Raises DataError if the suffix
+    Equal figures give identical files, because no date is written. Raises DataError if the suffix
     of `path` is unknown, or if its folder does not exist.
     """
     if path is None:
@@ -453,9 +455,9 @@ def save(fig: Figure, path: str | Path | None) -> Figure:
 
 
 def drawn_bytes(fig: Figure, kind: str) -> bytes:
-    """Return a figure as the bytes of a file. `kind` is "pdf", "svg" or "png".
+    """Return a figure as the bytes of a file of type `kind`: "pdf", "svg" or "png".
 
-    The figure's text in `figure_notes`, if any, is written into the metadata.
+    If the figure has a text in `figure_notes`, it is written into the file's metadata.
     """
     metadata, note_field = _FILES[kind]
     if figure_notes.get(fig):
