@@ -309,7 +309,7 @@ def draw_iso_f(ax: Axes, beta2: float = 1.0) -> None:
         precision = (1 + beta2 * np.exp(-log_ratio)) / inverse
         paths.append(np.c_[recall, precision])
         ax.annotate(f"F={f:g}", (1, 1 / (inverse - beta2)), (3, 0), **label)
-    # As a collection, the lines have no legend entries and are not counted as curves
+    # A collection, because `legend` and `next_style` consider only `ax.lines`
     lines = LineCollection(paths, colors="#B7D7C2", linewidths=0.7, zorder=1.1)
     ax.add_collection(lines, autolim=False)
 
