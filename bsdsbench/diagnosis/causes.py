@@ -1,4 +1,4 @@
-"""Possible causes of a different score: other rules for it, other settings, other images."""
+"""Possible causes of a different score: other scoring rules, other settings, other images."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ MAX_SPLIT_FILES = 50
 
 # ---- other rules: the same counts give another score ---------------------------------------------
 
-AREAS = {  # AP rule -> programs that use it
+AREAS = {  # name of an AP rule -> programs that use it
     "bsds": "the BSDS500 and edges programs",
     "edter": "EDTER, UAED, MuGE, SAUGE",
     "endpoints": "plot-edge-pr-curves",
@@ -60,20 +60,20 @@ AREAS = {  # AP rule -> programs that use it
 
 
 class ScoreByRule(NamedTuple):
-    """A score that a rule computes from a curve."""
+    """A score computed from a curve by one rule."""
 
     measure: str  # "ods", "ois" or "ap"
     description: str
-    programs: str  # that use the rule
+    programs: str  # programs that use the rule
     value: float
 
 
 def iterate_rules(run: PRCurve, images: PRCurve, whole: PRCurve) -> Iterator[ScoreByRule]:
     """Compute ODS, OIS and AP by every rule that programs or papers use.
 
-    run : the curve of the run
-    images : the curves of the N single images, (N, T)
-    whole : `run` with one more point, for threshold 0, if that point is known; otherwise `run`
+    run : the curve of the run, with T points
+    images : the curves of the N images, as arrays (N, T)
+    whole : `run` with an additional point at threshold 0, if that point is known; otherwise `run`
     """
     bsds, seism = "the BSDS500 programs", "SEISM, skeval"
     sklearn_ap, sklearn_auc = "scikit-learn's average precision", "numpy's and scikit-learn's auc"
@@ -92,7 +92,7 @@ def iterate_rules(run: PRCurve, images: PRCurve, whole: PRCurve) -> Iterator[Sco
         yield ScoreByRule("ap", f"AP rule {rule}", programs, ap)
     order = np.argsort(run.recall, kind="stable")
     p, r = run.precision[order], run.recall[order]
-    # The largest precision at each of 101 recalls or beyond, times their distance
+    # Sum over 101 recall levels of the largest precision at this or a higher recall, times 0.01
     envelope = largest_precision_from(p, r, RECALL_LEVELS).sum() * 0.01
     steps, trapezoids = auc_pr(p, r, rule="step"), auc_pr(p, r, rule="trapezoid")
     yield ScoreByRule("ap", "AP of the envelope", HOME_MADE, envelope)
@@ -104,18 +104,18 @@ def iterate_rules(run: PRCurve, images: PRCurve, whole: PRCurve) -> Iterator[Sco
 def iterate_other_columns(
     metric: Metric, targets: Mapping[str, Any], scores: Mapping[str, float]
 ) -> Iterator[tuple[str, dict[str, float]]]:
-    """Yield the scores of the run in other columns that the published values may belong to.
+    """Yield the run's scores in other variants of the metric that may have been published.
 
-    A metric may compute the same quantity in several ways, in a column each: "mae_mean" and
+    A metric may compute the same quantity in several ways, with a column for each: "mae_mean" and
     "mae_sum" are the variants "_mean" and "_sum" of the quantity "mae". A published "mae" may be
     either.
 
-    targets : the published values by column key
-    scores : the scores of the run by column key
+    targets : column key -> published value
+    scores : column key -> score of the run
 
-    Yields, for each variant that has a score for every target, its own included, the headings of
-    its columns and a dict from target to score. Yields nothing if the targets belong to several
-    parts (such as classes), or if the column of a target belongs to no quantity.
+    Yields (headings of the variant's columns, {target: score}) for each variant that has a score
+    for every target, including the targets' own variant. Yields nothing if the targets belong to
+    several parts (such as classes), or if the column of a target belongs to no quantity.
     """
     names = [score_name(f"{metric.name}.{target}") for target in targets]
     parts = {name.part if name else "" for name in names}
@@ -128,7 +128,7 @@ def iterate_other_columns(
         return
     keys_of_variant: dict[str, dict[str, str]] = {}  # such as "_sum" -> quantity -> key
     for key, column in columns.items():
-        variant = key.replace(column.quantity, "", 1)  # what is left of the key
+        variant = key.replace(column.quantity, "", 1)
         keys_of_variant.setdefault(variant, {}).setdefault(column.quantity, key)
     for key_of_quantity in keys_of_variant.values():
         key_of_target = {t: key_of_quantity.get(columns[t].quantity, "") for t in targets}
@@ -139,18 +139,18 @@ def iterate_other_columns(
 
 # ---- tables of every rule ------------------------------------------------------------------------
 
-# The score, the name and the description of each rule
+# (score, name, description) of each rule
 _RULES = [("AP", *rule) for rule in AP_RULES.items()]
 _RULES += [("ODS", *rule) for rule in ODS_RULES.items()]
 
 
 def add_whole_image(files: Sources, protocol: Protocol, thresholds: F8, matches: F8) -> PRCurve:
-    """Return a run's curve with one more point, for threshold 0, at which every pixel is predicted.
+    """Return a run's curve with an additional point at threshold 0, where every pixel is predicted.
 
     The ground truth of every image in `files` is read to count this point.
 
-    thresholds : (T,), those of the other points, above 0 and ascending
-    matches : (T, 4), the counts at these thresholds, summed over the images
+    thresholds : (T,), the thresholds of the other points, ascending and above 0
+    matches : (T, 4), the `MatchCounts` columns at these thresholds, summed over the images
     """
     matches_at_0 = np.zeros(4, np.int64)
     for image_id in files.pairs:
@@ -163,16 +163,16 @@ def add_whole_image(files: Sources, protocol: Protocol, thresholds: F8, matches:
 def build_rules_tables(runs: Sequence[Evaluation], gt_dir: StrPath | None = None) -> list[Table]:
     """Return a table of AP and ODS by every rule in use, for each metric with curves.
 
-    A table has a column for each run, and a row for each rule and, if parts of the metric such as
-    classes have curves too, each part. A cell is None if the run has no such curve, or if the rule
-    cannot be applied to it. Raises DataError if no run has a curve.
+    A table has a column per run and a row per rule. If parts of the metric, such as classes, have
+    curves too, there is a row per rule and part. A cell is None if the run has no such curve, or
+    if the rule cannot be applied to it. Raises DataError if no run has a curve.
 
-    gt_dir : the folder of the ground truth, which some rules need; see `_apply_rules`. By default
-        it is the folder that the run itself names.
+    gt_dir : the folder of the ground truth, which some rules need; see `_apply_rules`. Default: the
+        folder recorded in the run.
     """
     tables = []
     for metric in dict.fromkeys(metric for run in runs for metric in run.metrics):
-        values_of_runs = []  # of each run: part -> (score, rule) -> value
+        values_of_runs = []  # for each run: part -> (score, rule) -> value
         for run in runs:
             curves = curves_of(run, metric) if metric in run.metrics else {}
             values = {p: _apply_rules(run, metric, p, curve, gt_dir) for p, curve in curves.items()}
@@ -181,7 +181,7 @@ def build_rules_tables(runs: Sequence[Evaluation], gt_dir: StrPath | None = None
         if not parts:
             continue
         labels = [Field("score", "Score"), Field("rule", "Rule")]
-        has_named_parts = any(parts)  # the curve of the whole metric has the name ""
+        has_named_parts = any(parts)  # the part "" is the metric as a whole
         if has_named_parts:
             labels.append(Field("part", "Curve"))
         run_columns = [Field(f"run_{k}", r.name, "", ".4f") for k, r in enumerate(runs, 1)]
@@ -207,15 +207,15 @@ def build_rules_tables(runs: Sequence[Evaluation], gt_dir: StrPath | None = None
 def _apply_rules(
     run: Evaluation, metric: str, part: str, curve: PRCurve, gt_dir: StrPath | None
 ) -> Mapping[tuple[str, str], float | None]:
-    """Compute AP and ODS of one curve by every rule, by ("AP" or "ODS", rule), None if undefined.
+    """Compute AP and ODS of one curve by every rule: {("AP" or "ODS", rule): value or None}.
 
-    "edter", and for metrics other than boundaries also "step", need a point at threshold 0, where
-    every pixel is predicted. It is taken from the curve or from the run's counts or, for
-    boundaries, counted from the ground truth in `gt_dir`, by default that of the run. If it is not
-    known, "edter" gives None, and "step" is applied to the curve as it is.
+    "edter" and, except for boundary metrics, "step" need a point at threshold 0, where every pixel
+    is predicted. This point is taken from the curve or from the run's counts; for boundary metrics,
+    it is otherwise counted from the ground truth in `gt_dir` (default: the run's folder). If it
+    is unavailable, "edter" gives None, and "step" is applied to the curve as it is.
     """
     is_boundary = metric in registry.DEFAULT_METRICS
-    whole = curve  # will have the point at threshold 0, if it is known
+    whole = curve  # the curve with the point at threshold 0, if that is available
     if not run.records:
         curve = whole = replace(curve, whole_image=bool(curve.thresholds[0] == 0))
     elif not part:
@@ -233,7 +233,7 @@ def _apply_rules(
     return numbers | {("ODS", rule): float(best(curve, rule).f) for rule in ODS_RULES}
 
 
-# ---- settings: images are counted again ----------------------------------------------------------
+# ---- settings: images must be counted again ------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -242,23 +242,23 @@ class CountingChange:
 
     kind: str  # the changed option; two changes of the same kind exclude each other
     label: str  # the change in words
-    who: str  # the programs that do so
-    # Changed fields of the protocol, name -> value, applied one mapping after the other
+    who: str  # the programs that count in this way
+    # Changes of the protocol, applied one after the other: mappings from field name to value
     changes: tuple[Mapping[str, Any], ...] = ()
-    annotators: Literal["all", "first", "union"] = "all"  # "union": all drawn into one map
-    many_to_one: bool = False  # pixels are matched any number of times
+    annotators: Literal["all", "first", "union"] = "all"  # "union": the union of all annotations
+    many_to_one: bool = False  # True if a pixel may be matched any number of times
     n_causes: int = 1  # 2 for a pair of changes
 
     def on(self, protocol: Protocol) -> Protocol:
-        """Return the changed protocol. Raises ProtocolError if other options contradict it."""
+        """Return the changed protocol. Raises ProtocolError if its other fields conflict."""
         for change in self.changes:
             protocol = protocol.replace(**change)
         return protocol
 
     def differs(self, protocol: Protocol, metric: Metric) -> bool:
-        """Return True if a run of a metric with this protocol would be counted differently.
+        """Return True if the change affects how `metric` counts images under `protocol`.
 
-        Returns False if other options of the protocol contradict the change.
+        Returns False if the change conflicts with other fields of the protocol.
         """
         try:
             after = self.on(protocol)
@@ -269,14 +269,14 @@ class CountingChange:
             return True
         if options_after != metric.options_of(protocol):
             return True
-        # Compare the other fields: options were compared above, and names do not matter
+        # Compare the other fields. Options were compared above, and names do not matter.
         signature = Signature(evolve(protocol, name="any", options={}))
         signature_after = Signature(evolve(after, name="any", options={}))
         differences = signature.differences(signature_after)
         return any(d.severity is not Severity.IGNORED for d in differences)
 
     def truth(self, gt: GroundTruth) -> GroundTruth:
-        """Return the ground truth of the annotators that this change reads."""
+        """Return the ground truth reduced to the first annotator or to the union, if so changed."""
         if self.annotators == "first":
             drawings = gt.parts.keys() & {"boundaries", "segmentations"}
             return gt.replace(**{name: gt.parts[name][:1] for name in drawings})
@@ -288,8 +288,8 @@ class CountingChange:
     def with_other(self, other: CountingChange) -> CountingChange | None:
         """Combine two changes into one with two causes.
 
-        Returns None if they exclude each other: if they are of the same kind, or change the same
-        field of the protocol.
+        Returns None if they exclude each other, because they are of the same kind or change the
+        same field of the protocol.
         """
         fields = set().union(*self.changes)
         other_fields = set().union(*other.changes)
@@ -308,9 +308,9 @@ class CountingChange:
 
 
 def counting_changes(metric: Metric) -> Iterator[CountingChange]:
-    """Yield the other ways to count that programs or home-made scripts use for a metric.
+    """Yield the ways of counting that programs or home-made scripts use for a metric.
 
-    A run may already count in some of these ways; `CountingChange.differs` tells which.
+    A run may already use some of them; `CountingChange.differs` tells which are different.
     """
     for name, value, who in in_use(metric.options, metric.name) if metric.options else ():
         text = ", ".join(map(str, value)) if isinstance(value, tuple) else value
@@ -338,7 +338,7 @@ def counting_changes(metric: Metric) -> Iterator[CountingChange]:
 
 
 def _nms_changes() -> Iterator[CountingChange]:
-    """Yield counting without NMS, and with the NMS of every known program, equal ones once."""
+    """Yield changes to no NMS and to the NMS of each known program; identical ones only once."""
     who = "maps that had it already, or never"
     yield CountingChange("nms", "no NMS", who, ({"nms": False},))
     names_of_recipe: dict[NMSParams, list[str]] = {}
@@ -353,12 +353,12 @@ def _nms_changes() -> Iterator[CountingChange]:
 def many_to_one_counts(
     pred: Map | Prediction, gts: Sequence[Map] | GroundTruth, protocol: Protocol
 ) -> MatchCounts:
-    """Count boundary pixels as `boundary_counts` does, but let a pixel match any number of others.
+    """Count boundary pixels like `boundary_counts`, but with many-to-one instead of 1:1 matching.
 
-    Wrong implementations of the benchmark count like this: a predicted pixel is correct if a pixel
-    of any annotator lies within the tolerance, and an annotated pixel is detected if any predicted
-    pixel does. Thick edges and double responses then cost nothing: HED's first 40 maps score 0.8038
-    instead of 0.7657.
+    A predicted pixel is correct if any annotator's pixel lies within the tolerance; an annotated
+    pixel is detected if any predicted pixel does. Incorrect reimplementations of the benchmark
+    count this way, which does not penalise thick edges or double responses: the ODS F of HED's
+    first 40 maps rises from 0.7657 to 0.8038.
     """
     from scipy import ndimage
 
@@ -368,24 +368,26 @@ def many_to_one_counts(
     gt_maps = truth_maps(truth, protocol)  # (A, H, W)
     rows, cols = gt_maps.shape[1:]
     radius = protocol.radius((rows, cols))
-    # Events say at which threshold, from the highest on, each pixel becomes predicted
+    # `events`: the pixels added to or removed from the prediction, from the highest threshold down
     thresholds, events, _ = threshold_events(
         pred, (rows, cols), protocol, valid=truth.parts.get("valid")
     )
     is_marked = gt_maps.any(axis=0)  # by any annotator
-    n_annotators = gt_maps.sum(axis=0, dtype=np.int64)  # that marked each pixel
-    # Pixels within the tolerance of a marked one, where predicted pixels are correct. The distance
-    # transform is undefined if no pixel is marked.
+    n_annotators = gt_maps.sum(axis=0, dtype=np.int64)  # number that marked each pixel, (H, W)
+    # Predicted pixels are correct within the tolerance of a marked pixel. The distance transform is
+    # undefined if no pixel is marked.
     is_correct = np.zeros(is_marked.shape, bool)
     if is_marked.any():
         is_correct = ndimage.distance_transform_edt(~is_marked) <= with_tolerance(radius)
-    # The offsets in rows and columns from a pixel to all pixels within the tolerance
+    # The row and column offsets from a pixel to all pixels within the tolerance
     largest = int(with_tolerance(radius))
     dy, dx = (a.ravel() for a in np.mgrid[-largest : largest + 1, -largest : largest + 1])
     is_within = np.hypot(dy, dx) <= with_tolerance(radius)
     dy, dx = dy[is_within], dx[is_within]
-    n_near = np.zeros(is_marked.shape, np.int32)  # predicted pixels near each pixel; filled below
-    from_highest = np.empty((3, thresholds.size), np.int64)  # counts from the highest threshold on
+    # Filled by `count_near_pixels`: the number of predicted pixels near each pixel, and the matched
+    # gt, matched pred and total pred counts from the highest threshold to the lowest
+    n_near = np.zeros(is_marked.shape, np.int32)
+    from_highest = np.empty((3, thresholds.size), np.int64)
     count_near_pixels(events, n_annotators, is_correct, dy, dx, n_near, from_highest)
     matched_gt, matched_pred, total_pred = from_highest[:, ::-1]
     total_gt = np.full(thresholds.size, n_annotators.sum())
@@ -397,14 +399,14 @@ def many_to_one_counts(
 
 
 def find_named_subsets(ids: Sequence[str], place: str | Path | None) -> dict[str, I8]:
-    """Find the subsets of a run's images that a known data set or a split file lists.
+    """Find the subsets of a run's images that are listed by a known data set or a split file.
 
     ids : the ids of the run's images
-    place : the ground-truth folder, or None. If it exists, split files (.txt, .lst) are looked for
-        in it and in the two folders above it.
+    place : the ground-truth folder, or None. If it exists, split files (.txt, .lst) are searched
+        for in this folder and in its two parent folders
 
-    Returns a dict from a description of the subset to the indices of its images in `ids`, int64
-    (n,), ascending. A subset is left out if it is empty, has all images, or equals an earlier one.
+    Returns {description of the subset: ascending indices of its images in `ids`, int64 (n,)}. A
+    subset is left out if it is empty, contains all images, or equals an earlier one.
     """
     known_sets = {name: list(images) for name, images in shipped_sets().items()}
     gt_dir = Path(place) if place else None

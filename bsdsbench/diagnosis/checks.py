@@ -1,8 +1,8 @@
-"""The findings of the doctor, and the checks that make them from what was read and measured.
+"""The checks of `doctor`, which turn what was read and measured into findings.
 
 A remedy that can be applied to the maps (inversion, NMS, shifting back) is tried on the measured
-images, and reported only if it raises their F by GAIN. Maps of three detectors and of UCMs are
-displaced by 0.00 to 0.39 pixels, and shifting back maps that were moved by one pixel diagonally
+images, and reported only if it raises their F by GAIN. Correct maps of three detectors and of UCMs
+are displaced by 0.00 to 0.39 pixels; shifting back maps that were moved by one pixel diagonally
 raises F by 0.003 to 0.011.
 """
 
@@ -33,11 +33,11 @@ from bsdsbench.text import counted, listed
 
 ERROR, WARNING = "error", "warning"
 GAIN = 0.003  # a remedy is reported if it raises F by at least this much
-SCALED = 1.5  # pixels: maps are scaled if the displacements of two quarters differ by more
-CORRELATED = 0.05  # maps that correlate less with the ground truth are not compared with it
+SCALED = 1.5  # pixels; maps are "scaled" if the displacements of two quarters differ by more
+CORRELATED = 0.05  # if the correlation with the ground truth is lower, displacement is not measured
 TRIAL = 5  # number of thresholds at which a remedy is tried
 AS_EXPECTED = "write the files again as expected"
-# Data sets whose images have several annotators, who all count
+# Presets for data sets with several annotators per image, all of whom are counted
 MANY_ANNOTATORS = ("bsds500", "bsds300", "mdbd-edges", "mdbd-boundaries")
 
 
@@ -48,13 +48,13 @@ class Finding:
     Parameters
     ----------
     code, message : str
-        The short name of the kind of problem, and a description in one line.
+        The short name of the kind of problem, such as "inverted", and a one-line description.
     level : str
         "error" (a score would be wrong or impossible) or "warning" (it may be intended).
     files : tuple of str
-        The files concerned.
+        The affected files.
     fix : tuple of Setting or str
-        The options or the steps that fix it, one or the other.
+        Alternative remedies: options to set, or steps in words.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class Finding:
     fix: tuple[Fix, ...] = ()
 
     def fixes(self, write: Callable[[Setting], str] | None = None) -> str:
-        """Return the remedy in words; `write` formats its options, by default as in Python."""
+        """Return the remedies in words. `write` formats an option; default: as Python keyword."""
         return Problem(fix=self.fix).fixes(write)
 
     def line(self, limit: int = 3, write: Callable[[Setting], str] | None = None) -> str:
@@ -82,10 +82,10 @@ class Finding:
 class Findings(list[Finding]):
     """The findings of `doctor`, errors first."""
 
-    n_images: int = 0  # that were read
-    n_measured: int = 0  # that took the slower measurements too
-    reading: str = ""  # how the files of both sides are read, in one line
-    note: str = ""  # the recall at which the curve starts, if AP is 0 below it; no problem
+    n_images: int = 0  # number of images read
+    n_measured: int = 0  # number of images that were also measured, which is slower
+    reading: str = ""  # how predictions and ground truth are interpreted, in one line
+    note: str = ""  # a line if the curve starts at a high recall, below which AP counts 0, or ""
 
     def summary(self) -> str:
         """Return one line: the numbers of errors and warnings, and of images read and measured."""
@@ -97,7 +97,7 @@ class Findings(list[Finding]):
         )
 
 
-# code -> (level, message, remedy). Metrics other than boundary name their own symptoms
+# code -> (level, message, remedies). Metrics other than boundary define their own symptoms
 # (`Diagnosed.symptoms`).
 # fmt: off
 CHECKS = {
@@ -163,16 +163,16 @@ CHECKS = {
 
 @dataclass(slots=True)
 class Examination(ExaminedInputs):
-    """What was read and measured, and what the checks have found so far.
+    """What was read and measured, and the findings so far.
 
-    The checks of single images take the images that are sound, which means without an error so far,
-    and return those that still are.
+    Checks of single images take a list of sound images (images without an error so far), and return
+    the images that are still sound.
     """
 
     findings: Findings = field(default_factory=Findings)
 
     def report_code(self, code: str, sound: list[ExaminedImage]) -> list[ExaminedImage]:
-        """Report the sound images with the problem `code`, and return those still sound."""
+        """Report the sound images that have the problem `code`, and return those still sound."""
         return self.report_images(code, [i for i in sound if code in i.codes], sound)
 
     def report_images(
@@ -186,9 +186,9 @@ class Examination(ExaminedInputs):
 
         code : the kind of problem, a key of CHECKS. If it is an error, `images` are no longer sound
         images : the images that have the problem. If there are none, nothing is reported
-        details : values for the placeholders of the message; see `report`. The message may also
-            have {first} (the first image), {maps} (the number of images in words, such as "2 maps")
-            and {measured} (the number of sound images that were measured).
+        details : values for the placeholders of the message; see `report`. The placeholders {first}
+            (the first image), {maps} (the number of images, such as "2 maps") and {measured} (the
+            number of sound images that were measured) are filled in here
         """
         if not images:
             return sound
@@ -204,9 +204,9 @@ class Examination(ExaminedInputs):
     def report(self, code: str, files: Sequence[str] = (), **details: Any) -> None:
         """Add a finding about some files, or about the whole set if `files` is empty.
 
-        code : the kind of problem, a key of CHECKS, which has its level, message and remedy
-        details : values for the placeholders of the message, besides {n} (number of files) and {of}
-            (number of all images). The detail `fix`, a tuple, replaces the remedy.
+        code : the kind of problem, a key of CHECKS, which defines its level, message and remedies
+        details : values for the placeholders of the message, in addition to {n} (number of files)
+            and {of} (number of images). The item `fix`, a tuple, replaces the remedies
         """
         level, text, fix = CHECKS[code]
         message = text.format(**{"of": len(self.images), "n": len(files), **details})
@@ -218,9 +218,9 @@ class Examination(ExaminedInputs):
         protocol: Protocol,
         change: Callable[[F8], F8] | None = None,
     ) -> float:
-        """Return the ODS F of images, counted at few thresholds (TRIAL) to save time.
+        """Return the ODS F of images, counted at only TRIAL thresholds to save time.
 
-        change : a function that takes each soft map (H, W) and returns the map to count instead
+        change : a function applied to each soft map (H, W) before counting
         """
         metric, protocol = self.metric, protocol.replace(thresholds=TRIAL)
         counts = []
@@ -242,12 +242,12 @@ class Examination(ExaminedInputs):
     ) -> list[ExaminedImage]:
         """Report a problem of images only if its remedy raises their F by GAIN or more.
 
-        code, images, sound, details : as for `report_images`. The message may also have the
-            placeholder {tried}, which says how F rises.
+        code, images, sound, details : as for `report_images`. The placeholder {tried} is filled in
+            here with the F before and after
         protocol, change : the remedy: another protocol, or a change of each soft map; see `best_f`
 
-        The remedy is tried on those of the images that were measured. If none were, nothing is
-        reported. Returns the images that are still sound.
+        The remedy is tried on the images that were measured. If none were, nothing is reported.
+        Returns the images that are still sound.
         """
         measured = [image.maps for image in images if image.maps]
         if not measured:
@@ -261,11 +261,11 @@ class Examination(ExaminedInputs):
 
 
 def check_image_names(examination: Examination) -> None:
-    """Report ids that only the predictions ("extra") or only the ground truth ("missing") have.
+    """Report ids with a prediction only ("extra") or with ground truth only ("missing").
 
-    If both occur and fewer than half of the ids of the ground truth have a prediction, a single
-    problem is reported: "names" if the other predictions have the missing ids with a common prefix
-    or suffix, or else "split", because the two seem to be different splits of the data set.
+    If both occur and fewer than half of the ground-truth ids have a prediction, a single problem is
+    reported instead: "names" if the extra names are the missing ids plus a common prefix or suffix;
+    otherwise "split", because the folders probably hold different splits of the data set.
     """
     preds, gts = examination.preds, examination.gts
     missing = [image_id for image_id in gts if image_id not in preds]
@@ -283,10 +283,10 @@ def check_image_names(examination: Examination) -> None:
 
 
 def check_doubled_files(examination: Examination) -> None:
-    """Report images that seem to have more than one file, among predictions or ground truth.
+    """Report images that appear to have more than one prediction or ground-truth file.
 
-    Their ids differ only in upper and lower case, or have several files of which it is not clear
-    whether they belong to one image.
+    These are ids that differ only in case, and ids with several files that do not clearly belong to
+    one image (`Examination.doubled`).
     """
     doubled_preds, doubled_gts = examination.doubled
     for what, files_of, doubled in (
@@ -303,7 +303,7 @@ def check_doubled_files(examination: Examination) -> None:
 
 
 def _find_affixes(missing: Sequence[str], extra: Sequence[str]) -> str:
-    """Return "PREFIX*SUFFIX" if `extra` has the name PREFIX + id + SUFFIX for every missing id.
+    """Return "PREFIX*SUFFIX" if `extra` contains PREFIX + id + SUFFIX for every missing id.
 
     Returns "" if there is no such prefix and suffix.
     """
@@ -316,11 +316,10 @@ def _find_affixes(missing: Sequence[str], extra: Sequence[str]) -> str:
 
 
 def check_files(examination: Examination) -> None:
-    """Report files that cannot be read, and what the metric itself has found.
+    """Report unreadable files, images that the metric cannot count, and the metric's symptoms.
 
-    Files whose problems differ only in the name of the file and in numbers make one finding. The
-    metric finds images that it cannot count, and symptoms, which are reported if at least half of
-    the measured images have them.
+    Files whose error messages differ only in file name and numbers share one finding. A symptom is
+    reported if at least half of the measured images have it.
     """
     for similar in group_similar_problems(examination.unread):
         files = [Path(problem.file).name for problem in similar]
@@ -336,11 +335,11 @@ def check_files(examination: Examination) -> None:
 
 
 def check_values(examination: Examination) -> list[ExaminedImage]:
-    """Report problems with the sizes of maps, with the annotations, and with the values of maps.
+    """Report problems with the sizes of maps, the annotations, and the values of maps.
 
-    Two of these concern the whole set: "one-annotator", if every image has a single annotator
-    although the data set (MANY_ANNOTATORS) has several, and "values", if the values of the files
-    have no single meaning. Returns the images without an error.
+    Two problems concern the whole set: "one-annotator" (every image has a single annotator although
+    the data set, one of MANY_ANNOTATORS, has several) and "values" (the files' values cannot be
+    interpreted in one way). Returns the images without an error.
     """
     sound = examination.images
     for code in ("annotators", "transposed", "resized"):
@@ -362,16 +361,15 @@ def check_values(examination: Examination) -> list[ExaminedImage]:
 
 
 def check_fit(examination: Examination, sound: list[ExaminedImage]) -> list[ExaminedImage]:
-    """Report sound maps that are inverted, mirrored, or exchanged with the map of another image.
+    """Report sound maps that are inverted, mirrored, or swapped with the map of another image.
 
-    - "inverted": bright maps that are much darker on the ground truth than off it, if inverting
-      them raises F
-    - "mirrored": maps that fit the ground truth far better when they are flipped or rotated, in one
-      finding for each orientation
-    - "exchanged": pairs of images of which the map of each fits the truth of the other better; the
-      finding names one such pair
+    - "inverted": the map is much darker on the ground truth than off it, and inversion raises F
+    - "mirrored": the map fits the ground truth far better when flipped or rotated; one finding per
+      orientation
+    - "exchanged": the maps of two images each fit the other's ground truth better; the finding
+      names one such pair
 
-    A map with one of these problems is not tested for the next ones. Returns the images that are
+    A map with one of these problems is not tested for the later ones. Returns the images that are
     still sound.
     """
     dark = [i for i in sound if i.maps and has_dark_boundaries(i.maps.soft, i.maps.truth)]
@@ -389,7 +387,7 @@ def check_fit(examination: Examination, sound: list[ExaminedImage]) -> list[Exam
 
 
 def check_lines(examination: Examination, sound: list[ExaminedImage]) -> None:
-    """Report sound images with lines that are too thick or thin, odd values, or displaced maps."""
+    """Report sound maps with raw or thinned lines, values k/100, JPEG artefacts or displacement."""
     raw = [image for image in sound if "raw" in image.codes]
     examination.report_remedy("raw", raw, sound, examination.protocol.replace(nms=True))
     for code in ("thinned", "grid-values", "jpeg"):
@@ -398,10 +396,10 @@ def check_lines(examination: Examination, sound: list[ExaminedImage]) -> None:
 
 
 def _check_displacement(examination: Examination, sound: list[ExaminedImage]) -> None:
-    """Report maps that are all displaced from the ground truth by about a pixel or more.
+    """Report maps that share a displacement from the ground truth of a pixel or more (rounded).
 
-    If the displacements of their quarters differ by more than SCALED pixels, this is reported as
-    "scaled", or else as a "shift" if moving the maps back raises F.
+    If the displacements of the maps' quarters differ by more than SCALED pixels, it is reported as
+    "scaled"; otherwise as "shift" if moving the maps back raises F.
     """
     images = [image for image in sound if image.maps]
     maps = [(image.maps.soft, image.maps.truth) for image in images if image.maps]
@@ -409,7 +407,7 @@ def _check_displacement(examination: Examination, sound: list[ExaminedImage]) ->
     if not moved or (round(moved.rows), round(moved.columns)) == (0, 0):
         return
     quarters = examined_images.find_quarter_displacements(maps, CORRELATED)
-    # The ranges of rows and of columns need all quarters, and some may not fit the ground truth
+    # Quarters that do not fit the ground truth are missing; the comparison needs all four
     if len(quarters) == 4 and np.ptp(quarters, axis=0).max() > SCALED:
         first, last = quarters[0], quarters[-1]
         ends = {"dy": first.rows, "dx": first.columns, "dy2": last.rows, "dx2": last.columns}

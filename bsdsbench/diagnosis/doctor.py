@@ -1,12 +1,12 @@
 """The doctor: find errors in the inputs before a long run.
 
-Names are compared first. Then every file is read once, for sizes, values and the polarity of the
-ground truth, and a few images spread over the set are measured further. A remedy that can be
-applied to the maps is reported only if it raised the F of these images. `checks.CHECKS` has the
-messages, and `examined_images` the measurements.
+Every file is read once, for sizes, values and the polarity of the ground truth. A few images spread
+over the set are also measured, which is slower. A remedy that can be applied to the maps is
+reported only if it raises the F of these images. `checks.CHECKS` has the messages, and
+`examined_images` the measurements.
 
-The doctor cannot recognise maps that were computed at a lower resolution, or resized and back, as
-they are blurred like other maps.
+The doctor cannot detect maps that were computed at a lower resolution and upsampled, because they
+look like other blurred maps.
 """
 
 from __future__ import annotations
@@ -49,24 +49,24 @@ def doctor(
     pred_dir, gt_dir : path
         Folders of predictions and of ground truth.
     protocol : Protocol or None
-        The protocol for `evaluate`, as some problems depend on it; default: the metric's protocol.
+        The protocol that `evaluate` will use. Default: the metric's protocol.
     split_file : path or None
         A file with the ids of the images to examine.
     pred_kind : str or None
-        "soft", or "labels" for images and arrays that hold label maps; default: the kind that the
+        "soft", or "labels" for images and arrays that hold label maps. Default: the kind that the
         metric expects.
     metrics : str or sequence of str
-        The metrics for `evaluate`. Boundary maps are examined most closely; for other metrics the
-        metric itself says what looks wrong.
+        The metrics that `evaluate` will use. Boundary maps are examined most closely; other metrics
+        define their own checks.
     looked_at : int
         The number of images for the slower measurements, spread over the set.
     progress : callable or None
-        Called with (steps done, all steps, next step); a step is an image, or the checks.
+        Called with (done, total, name) before each image, and with the name "checks" at the end.
 
     Raises
     ------
     PairingError
-        If a folder cannot be listed. A problem of a file is a finding, not an error.
+        If a folder cannot be listed. A problem with a file is a finding, not an error.
     DataError
         If the metric does not take this kind of prediction.
 
@@ -87,7 +87,7 @@ def doctor(
     for name in options.metrics:
         new = _examine_metric(name, options, pred_dir, gt_dir, looked_at, progress)
         findings += [finding for finding in new if finding not in findings]
-        # Every metric reads the same images, so the numbers of the last one stand for all
+        # Every metric reads the same images, so the numbers of the last one are kept
         findings.n_images, findings.n_measured = new.n_images, new.n_measured
         readings.append(new.reading)
         notes.append(new.note)
@@ -107,12 +107,10 @@ def _examine_metric(
 ) -> Findings:
     """Examine predictions and ground truth as one metric reads them; see `doctor`.
 
-    All images that have both a prediction and ground truth are read. About `looked_at` of them,
-    evenly spread, are measured further. If one of these cannot be measured, the next image takes
-    its place.
+    All images with both a prediction and ground truth are read. About `looked_at` of them, evenly
+    spread, are also measured. If one of these cannot be measured, the next image is used instead.
 
-    Returns the findings in the order of the checks. If none of them is an error, their `note` says
-    whether the curve starts at a high recall.
+    Returns the findings in the order of the checks. Their `note` is set only if there is no error.
     """
     metric = registry.get(name)
     looked_at = int(given_number(looked_at, "looked_at", 1, 10**7, whole=True))
@@ -139,7 +137,7 @@ def _examine_metric(
     for k, image_id in enumerate(ids):
         if progress:
             progress(k + 1, len(ids) + 1, image_id)
-        # Measure an image if fewer were measured than should be among the first k + 1 images
+        # True if fewer images were measured so far than the even spacing requires
         measure = examination.n_measured * images_per_measured <= k
         examination.read_image(image_id, measure)
     if progress:
@@ -163,10 +161,10 @@ def _examine_metric(
 def _late_start_note(examination: checks.Examination) -> str:
     """Return a note if the PR curve of the measured images starts at a recall above LATE_START.
 
-    AP counts the part of the curve below this recall as zero precision. Returns "" if the curve
-    starts early enough, or if the metric has no AP.
+    AP counts the precision below this recall as 0. Returns "" if the curve starts at a lower
+    recall, or if the metric has no AP.
     """
-    if not examination.counted_images:  # never filled for boundary metrics
+    if not examination.counted_images:  # always empty for the boundary metric
         return _late_boundary_start_note(examination)
     if not any(is_area(column.key) for column in examination.metric.columns):
         return ""
@@ -179,10 +177,12 @@ def _late_start_note(examination: checks.Examination) -> str:
 def _late_boundary_start_note(examination: checks.Examination) -> str:
     """Return a note if the curve of measured soft maps starts at a recall above LATE_START.
 
-    To save time, boundaries are counted at the lowest and the highest threshold only. Returns "" if
-    the curve starts early enough, if the AP rule does not count the part below the start as 0, or
-    if there is no curve: no soft map, fewer than two thresholds above 0, the same recall at both
-    ends, or, with the AP rule "seism", no predicted pixel at the highest threshold.
+    To save time, boundaries are counted only at the lowest and the highest threshold. Returns "" if
+
+    - the curve starts at a lower recall, or the AP rule does not count the part below as 0
+    - there is no soft map, or there are fewer than two thresholds above 0
+    - recall is the same at both thresholds, or (AP rule "seism") no pixel is predicted at the
+      highest one
     """
     protocol = examination.protocol
     measured = [image.maps for image in examination.images if image.maps]

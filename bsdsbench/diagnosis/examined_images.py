@@ -1,8 +1,8 @@
-"""The images that the doctor examines: reading them, and measuring their values.
+"""The images that `doctor` examines: reading them, and measuring their values.
 
-Each image gets the codes of its problems. The thresholds are far from the values of sound maps.
-Thinned maps are 0.00 to 0.56 thick and raw maps 0.99. JPEG traces are below 1.13 in sound maps and
-above 1.29 at quality 92. No map of the sample has a value of exactly k/100.
+Each image gets the codes of its problems. The limits are far from the values of sound maps:
+`thickness` is 0.00 to 0.56 for thinned maps and 0.99 for raw maps; `_jpeg_ratio` is below 1.13 for
+sound maps and above 1.29 for JPEG at quality 92. No sample map has a value of exactly k/100.
 """
 
 from __future__ import annotations
@@ -35,80 +35,80 @@ from bsdsbench.runs.sanity import (
 from bsdsbench.runs.sources import FileItem
 from bsdsbench.scores.counts import ImageRecord
 
-FEW_VALUES = 10  # a map with fewer has a curve with few points
-THICK, THIN = 0.8, 0.6  # `thickness` of raw maps is above the first, of thinned maps below the last
-JPEG = 1.2  # a larger `_jpeg_ratio` is a trace of JPEG
+FEW_VALUES = 10  # a map with fewer distinct values gives a curve with few points
+THICK, THIN = 0.8, 0.6  # `thickness` is above THICK for raw maps and below THIN for thinned maps
+JPEG = 1.2  # a larger `_jpeg_ratio` means JPEG compression
 HUNDREDTHS = 0.01  # a larger `_share_on_hundredths` means rounded values
-REACH = 16  # pixels, the largest displacement in rows and in columns
+REACH = 16  # largest displacement searched, in rows and in columns
 CHANCE = 3  # standard errors; no sound crop of 64 to 321 rows exceeds 3 with a ratio above 1.2
-JPEG_BLOCK = 8  # rows and columns of the blocks that JPEG compresses
-LEAST_SPAN = 8  # of the values 0 .. 255 of a block; a block that spans less is nearly constant
-HIGH_FREQUENCY = 5  # a cosine coefficient is high if its two frequencies add up to at least this
-VANISHING = 0.6  # a cosine coefficient vanishes if its absolute value is below this
+JPEG_BLOCK = 8  # rows and columns of a JPEG block
+LEAST_SPAN = 8  # a block whose values (0 .. 255) do not span more is nearly constant
+HIGH_FREQUENCY = 5  # a DCT coefficient (u, v) is of high frequency if u + v is at least this
+VANISHING = 0.6  # a DCT coefficient vanishes if its absolute value is below this
 
 
 @dataclass(slots=True)
 class ExaminedImage:
-    """What the doctor knows of one image."""
+    """What the doctor knows about one image."""
 
     image_id: str
     file: str  # the name of its first prediction file
     sizes: str  # the sizes of prediction and image, in words
     codes: set[str]  # the problems of this image, keys of CHECKS
     annotators: int = 0  # the number of annotators of boundaries
-    # How the map must be turned to fit the ground truth far better, such as "mirrored ...", or ""
+    # The flip or rotation with which the map fits the ground truth far better, in words, or ""
     orientation: str = ""
-    # Of the map and of the ground truth, float32. None if either is constant.
+    # Of the map and of the ground truth, float32; None if one of them is constant
     thumbnails: tuple[Thumbnail, Thumbnail] | None = None
-    maps: MeasuredMaps | None = None  # of an image that is measured further
+    maps: MeasuredMaps | None = None  # None unless the slow measurements were made
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredMaps:
-    """The data of an image that is measured further."""
+    """The data of an image for the slow measurements."""
 
     pred: Prediction
     gt: GroundTruth
-    soft: F8  # (H, W) in [0, 1]: the prediction's map as the protocol reads it
-    truth: F8  # (H, W): the number of annotators that marked each pixel
+    soft: F8  # (H, W) in [0, 1], the boundary map, inverted if the protocol says so
+    truth: F8  # (H, W), the number of annotators that marked each pixel
 
 
 @dataclass(slots=True)
 class ExaminedInputs:
-    """The files of both sides, the images read, and the problems met while reading."""
+    """The prediction and ground-truth files, the images read, and the problems found in reading."""
 
     metric: Metric
     protocol: Protocol
-    kind: str  # of predictions
+    kind: str  # kind of predictions, such as "soft"
     preds: Files  # image id -> files, sorted by id
     gts: Files
-    # Ids of several files that cannot be told to be one image, of predictions and of ground truth
+    # Ids with several files that do not clearly belong to one image: (predictions, ground truth)
     doubled: tuple[set[str], set[str]]
-    n_measured: int = 0  # images that were measured further
-    # The images whose sizes fit, with what their files say of the meaning of values, without counts
+    n_measured: int = 0  # number of images with slow measurements
+    # Images whose sizes fit, with hints on how to interpret their values; they have no counts
     records: list[ImageRecord] = field(default_factory=list)
-    # The images that were measured further, with counts; empty for the boundary metric
+    # Images with slow measurements, with counts; empty for the boundary metric
     counted_images: list[ImageRecord] = field(default_factory=list)
-    images: list[ExaminedImage] = field(default_factory=list)  # those that could be read
-    unread: list[Problem] = field(default_factory=list)  # of images that could not be read
-    refused: list[str] = field(default_factory=list)  # why the metric cannot count an image
-    # (code, problem, remedy) of the metric's images -> file names
+    images: list[ExaminedImage] = field(default_factory=list)  # images that could be read
+    unread: list[Problem] = field(default_factory=list)  # errors of images that could not be read
+    refused: list[str] = field(default_factory=list)  # reasons why the metric cannot count an image
+    # Symptom (code, problem, remedy) -> names of the files that show it
     symptoms: dict[tuple[str, str, Fix], list[str]] = field(default_factory=dict)
 
     @property
     def readings(self) -> Readings:
-        """The readings of the files of both sides."""
+        """How the metric interprets the prediction and ground-truth files."""
         return self.metric.readings(self.protocol, self.kind)
 
     def read_image(self, image_id: str, measure: bool) -> None:
-        """Read an image as `evaluate` does, and add what the checks need to the fields.
+        """Read an image as `evaluate` does, and store what the checks need in the fields.
 
-        An image that cannot be read is only added to `unread`. If `measure` is True and the sizes
-        fit, the image is also measured (boundary maps) or counted (other metrics).
+        If an image cannot be read, only its error is added to `unread`. If `measure` is True and
+        the sizes fit, the image is also measured (boundary maps) or counted (other metrics).
         """
         protocol, metric = self.protocol, self.metric
         paths = tuple(self.preds[image_id])
-        if self.kind not in ("labels", "classes"):  # which may have several files
+        if self.kind not in ("labels", "classes"):  # only these may have several files per image
             paths = paths[:1]
         item = FileItem(image_id, Pair(image_id, paths, tuple(self.gts[image_id])), self.kind)
         try:
@@ -141,7 +141,7 @@ class ExaminedInputs:
     def _count(self, image: ExaminedImage, pred: Prediction, gt: GroundTruth) -> None:
         """Count an image, and collect its symptoms.
 
-        If the metric cannot count the image, only the reason is added to `refused`.
+        If the metric cannot count the image, only the reason is stored, in `refused`.
         """
         metric, opt = self.metric, self.metric.options_of(self.protocol)
         try:
@@ -159,9 +159,9 @@ class ExaminedInputs:
     ) -> None:
         """Find the problems of a boundary map, and add their codes to `image.codes`.
 
-        `measure` also takes the measurements that are slow. If the prediction has no soft map,
-        nothing is measured. If the map cannot be compared with the ground truth, only the
-        measurements that do not compare the two are taken.
+        If `measure` is True, the slow measurements are also made. If the prediction has no soft
+        map, nothing is measured. If its size differs from the ground truth's, or if one of the two
+        is constant, only the checks that do not compare them are made.
         """
         image.annotators = len(gt.boundaries)
         maps = look_at(pred, gt, self.protocol)
@@ -191,9 +191,9 @@ class ExaminedInputs:
 
 
 def _find_slow_problems(file: str, maps: MeasuredMaps, protocol: Protocol) -> set[str]:
-    """Return the codes of the problems of a boundary map that take longer to find.
+    """Return the codes of the problems of a boundary map that are slow to find.
 
-    A prediction that is not a soft map, such as a ucm2, is judged by the suffix of its file alone.
+    If the prediction is not a soft map but, for example, a ucm2, only the file suffix is checked.
     """
     codes = {"jpeg"} if file.lower().endswith((".jpg", ".jpeg")) else set()
     if maps.pred.kind != "soft":
@@ -206,8 +206,8 @@ def _find_slow_problems(file: str, maps: MeasuredMaps, protocol: Protocol) -> se
         codes.add("thinned")
     if not takes_raw_maps and thick > THICK:
         codes.add("raw")
-    # MATLAB's linspace, 0.01 .. 0.99, differs from k/100 by less than 1e-9 at some thresholds, so
-    # that rounding decides whether a value of k/100 is predicted there
+    # Some thresholds of MATLAB's linspace differ from k/100 in the last bit, so that rounding
+    # decides whether a value of k/100 reaches them
     is_matlab_grid = any(0 < abs(t - round(t, 2)) < 1e-9 for t in protocol.thresholds)
     may_be_rounded = is_matlab_grid and maps.pred.soft.dtype.kind == "f" and not protocol.nms
     if may_be_rounded and _share_on_hundredths(maps.pred.soft) > HUNDREDTHS:
@@ -216,9 +216,9 @@ def _find_slow_problems(file: str, maps: MeasuredMaps, protocol: Protocol) -> se
 
 
 def _share_on_hundredths(soft: NDArray[Any]) -> float:
-    """Return the share of values that are exactly k/100, rounded to the dtype of the map.
+    """Return the fraction of the values in (0, 1) that equal k/100 in the dtype of the map.
 
-    Only values strictly between 0 and 1 count. If there are none, the share is 0.
+    Returns 0 if no value is strictly between 0 and 1.
     """
     values = soft[(soft > 0) & (soft < 1)]
     if not values.size:
@@ -228,19 +228,18 @@ def _share_on_hundredths(soft: NDArray[Any]) -> float:
 
 
 def _jpeg_ratio(soft: F8) -> float:
-    """Measure how strongly a map (H, W) bears the traces of JPEG compression.
+    """Measure the traces of JPEG compression in a map (H, W): above JPEG if it was compressed.
 
-    JPEG rounds many high cosine coefficients of its 8 x 8 blocks to 0. The ratio compares the share
-    of coefficients that vanish in JPEG's own blocks with the larger share in two displaced grids of
-    blocks, in which JPEG leaves no zeros. A ratio above the constant JPEG means that the map was
-    compressed.
+    JPEG rounds many high-frequency DCT coefficients of its 8 x 8 blocks to 0. The result is the
+    fraction of such coefficients that vanish on JPEG's block grid, divided by the larger of the
+    fractions on two displaced grids, where JPEG causes no zeros.
 
-    Returns 1, which means no trace, if nothing vanishes on one of the grids, or if the shares
-    differ by less than CHANCE standard errors.
+    Returns 1 (no trace) if no coefficient vanishes on one of the grids, or if the fraction on
+    JPEG's grid is not larger by at least CHANCE standard errors.
     """
     shares = _compute_vanishing_shares(soft)
-    largest = 0.0  # mean share of a displaced grid
-    for top, left in ((4, 4), (3, 5)):  # where the displaced grids start
+    largest = 0.0  # largest mean share on a displaced grid
+    for top, left in ((4, 4), (3, 5)):  # row and column where a displaced grid starts
         displaced_shares = _compute_vanishing_shares(soft[top:, left:])
         if not (shares.any() and displaced_shares.any()):
             return 1.0
@@ -252,11 +251,11 @@ def _jpeg_ratio(soft: F8) -> float:
 
 
 def _compute_vanishing_shares(soft: F8) -> F8:
-    """Compute, for each 8 x 8 block of a map, the share of high cosine coefficients that vanish.
+    """Compute the fraction of high-frequency DCT coefficients that vanish in each 8 x 8 block.
 
     The map, (H, W) in [0, 1], is scaled to 0 .. 255 as in JPEG files. Incomplete and nearly
-    constant blocks are left out. The constants HIGH_FREQUENCY, VANISHING and LEAST_SPAN define what
-    is high, what vanishes, and what is nearly constant. Returns float64 (blocks,).
+    constant blocks are left out. See HIGH_FREQUENCY, VANISHING and LEAST_SPAN. Returns float64
+    (blocks,).
     """
     from scipy.fft import dctn
 
@@ -277,52 +276,53 @@ def _compute_vanishing_shares(soft: F8) -> F8:
 
 
 def _correlate_shifts(soft: F8, truth: F8) -> F8:
-    """Correlate a map with its ground truth for all shifts of up to REACH rows and columns.
+    """Cross-correlate a boundary map with its ground truth at all shifts of up to REACH pixels.
 
     truth : (H, W), the number of annotators that marked each pixel
 
-    The mean of either is subtracted, and both are blurred. Returns (2 * REACH + 1, 2 * REACH + 1),
-    from -1 to 1: the entry [REACH + dy, REACH + dx] assumes that the map lies dy rows below and dx
-    columns to the right of the ground truth. All entries are 0 if either is constant.
+    Both arrays are centred to zero mean and blurred (Gaussian, sigma 1). Returns an array
+    (2 * REACH + 1, 2 * REACH + 1): entry [REACH + dy, REACH + dx] is the correlation, -1 to 1, if
+    the map is displaced dy rows down and dx columns right of the ground truth. All entries are 0
+    if one of the arrays is constant.
     """
     from scipy import fft, ndimage
 
     a = ndimage.gaussian_filter(soft - soft.mean(), 1.0)
     b = ndimage.gaussian_filter(truth - truth.mean(), 1.0)
     norm = np.sqrt((a * a).sum() * (b * b).sum())
-    # In a smaller transform, content shifted out of the map would return on the other side
+    # Pad by REACH, so that content shifted out of the map does not wrap around
     shape = [fft.next_fast_len(side + REACH, real=True) for side in a.shape]
     spectrum = fft.rfft2(a, shape) * fft.rfft2(b, shape).conj()
-    products = fft.irfft2(spectrum, shape)  # for every shift; negative shifts are at the end
+    products = fft.irfft2(spectrum, shape)  # one entry per shift; negative shifts are at the end
     shifts = np.arange(-REACH, REACH + 1)
     products = products[np.ix_(shifts % shape[0], shifts % shape[1])]
     return np.divide(products, norm, out=np.zeros_like(products), where=norm > 0)
 
 
 class Displacement(NamedTuple):
-    """The displacement of a map from its ground truth, in fractional rows and columns."""
+    """The displacement of a map from its ground truth in pixels: down (rows), right (columns)."""
 
     rows: float
     columns: float
 
 
 def find_displacement(maps: Sequence[tuple[F8, F8]], least: float) -> Displacement | None:
-    """Find the displacement from the ground truth that all maps have in common.
+    """Find the common displacement of all maps from the ground truth.
 
-    maps : for each image, the map (H, W), and the number of annotators that marked each pixel (H,
-        W)
-    least : the smallest correlation, averaged over the images, of maps that fit the ground truth
+    maps : for each image, (boundary map (H, W), number of annotators that marked each pixel (H, W))
+    least : the smallest mean correlation at which the maps are taken to fit the ground truth
 
-    Returns None if the maps do not fit the ground truth at any shift.
+    Returns None if the correlation, averaged over the images, is below `least` at every shift.
     """
     surface = np.mean([_correlate_shifts(soft, truth) for soft, truth in maps], axis=0)
     return _locate_peak(surface) if surface.max() >= least else None
 
 
 def find_quarter_displacements(maps: Sequence[tuple[F8, F8]], least: float) -> list[Displacement]:
-    """Find the displacement of each quarter of the maps that fits; see `find_displacement`.
+    """Find the displacement of each quarter of the maps; see `find_displacement`.
 
-    The quarters are upper left, upper right, lower left and lower right, in this order.
+    The quarters are upper left, upper right, lower left and lower right, in this order. Quarters
+    that do not fit the ground truth are left out.
     """
     displacements = []
     for is_lower, is_right in product((False, True), repeat=2):
@@ -337,21 +337,21 @@ def find_quarter_displacements(maps: Sequence[tuple[F8, F8]], least: float) -> l
 
 
 def _locate_peak(surface: F8) -> Displacement:
-    """Return the displacement at which the correlation peaks, to a fraction of a pixel.
+    """Return the sub-pixel displacement at the peak of `_correlate_shifts`, minus 0.5 in each axis.
 
-    Along either axis, the peak is the vertex of the parabola through the largest entry of
-    `_correlate_shifts` and its two neighbours. Returns (0, 0) if the largest entry is on the rim.
+    In each axis, the peak is the vertex of the parabola through the largest entry and its two
+    neighbours. 0.5 is subtracted because boundaries drawn from label maps lie half a pixel above
+    and to the left of the true edge. Returns (0, 0) if the largest entry is at the border.
     """
     y, x = np.unravel_index(np.argmax(surface), surface.shape)
     if y in (0, 2 * REACH) or x in (0, 2 * REACH):
         return Displacement(0.0, 0.0)
-    # Boundaries of label maps lie half a pixel above and to the left of the edge
     rows = y - REACH - 0.5 + _vertex(*surface[y - 1 : y + 2, x])
     columns = x - REACH - 0.5 + _vertex(*surface[y, x - 1 : x + 2])
     return Displacement(float(rows), float(columns))
 
 
 def _vertex(before: float, top: float, after: float) -> float:
-    """Return where the parabola through (-1, before), (0, top), (1, after) peaks, 0 for a line."""
+    """Return the peak of the parabola through (-1, before), (0, top), (1, after); 0 for a line."""
     bend = before - 2 * top + after
     return (before - after) / (2 * bend) if bend else 0.0

@@ -1,4 +1,4 @@
-"""What a search for the settings of a published score has tried, and what follows from it."""
+"""The results of a search for the settings behind a published score, and the conclusion."""
 
 from __future__ import annotations
 
@@ -10,32 +10,33 @@ import numpy as np
 from bsdsbench.protocol.fields import HOME_MADE
 from bsdsbench.text import counted
 
-FINEST = 1e-6  # no target is taken to be known more precisely
-FINE = 5e-5  # half a unit of the fourth digit
+FINEST = 1e-6  # smallest rounding error that is assumed for a target
+FINE = 5e-5  # rounding error of a target with four decimals
+# Kinds of trials: no change, another rule or column, a subset of the images, another setting
 LIKELY_FIRST = ("as it is", "reading", "images", "setting")
-Number = float | str  # a text shows how many digits were published: "0.760" is not "0.76"
+Number = float | str  # a string keeps the published decimals: "0.760" is not "0.76"
 
 
 def capitalise(measure: str) -> str:
-    """Return "ODS" for "ods"; the name of another metric's score, with a dot, as it is."""
+    """Return a score's name in capitals ("ODS"), or unchanged if it has a dot (METRIC.SCORE)."""
     return measure if "." in measure else measure.upper()
 
 
 @dataclass(slots=True)
 class Trial:
-    """A change, the scores that it gives, and their distance from the targets."""
+    """A change, the scores it gives, and their difference from the targets (published scores)."""
 
     label: str  # the change in words
     kind: str  # one of LIKELY_FIRST
-    scores: dict[str, float]  # target -> score; scores that are no targets are not kept
-    targets: InitVar[Mapping[str, Number]]  # target -> published value; not kept
-    who: str = ""  # the programs or people that do so, if known
-    n_causes: int = 1  # the number of changes, 0 for the run as it is
-    exact: bool = True  # the scores are those of all images, not estimated from `n_images`
+    scores: dict[str, float]  # target -> score under the change; other scores are dropped
+    targets: InitVar[Mapping[str, Number]]  # target -> published value; not stored
+    who: str = ""  # the programs that make this change, if known
+    n_causes: int = 1  # the number of changes, 0 for the unchanged run
+    exact: bool = True  # False if the scores are estimated from `n_images` of the images
     n_images: int = 0
-    gap: float = 0.0  # the largest distance of a score to its target
-    # All scores are exact and agree with the targets to their digits. Pairs of changes, and changes
-    # that no known program makes, also need a target of four digits.
+    gap: float = 0.0  # the largest absolute difference between a score and its target
+    # True if the scores are exact and equal the targets after rounding. For pairs of changes, and
+    # for changes that no known program makes, a target must also have four or more decimals.
     reached: bool = False
 
     def __post_init__(self, targets: Mapping[str, Number]) -> None:
@@ -43,32 +44,32 @@ class Trial:
         gaps = np.array([abs(self.scores[t] - float(value)) for t, value in targets.items()])
         half_units = np.array([resolution(value) for value in targets.values()])
         self.gap = float(gaps.max())
-        # The slack lets a gap of exactly half a unit agree in spite of rounding errors
+        # The tolerance accepts a gap of exactly half a unit despite floating-point error
         agrees = self.exact and bool((gaps <= half_units * (1 + 1e-9)).all())
         is_likely = self.n_causes < 2 and self.in_use
         self.reached = agrees and (is_likely or bool(half_units.min() <= FINE))
 
     @property
     def in_use(self) -> bool:
-        """True if a known program makes the change."""
+        """False if only home-made scripts are known to make this change."""
         return HOME_MADE not in self.who
 
 
 def resolution(value: Number) -> float:
-    """Return the rounding error of a published number: half a unit in its last decimal place.
+    """Return the largest rounding error of a published number: half a unit in its last decimal.
 
-    The text "0.760" has three decimals, and the float 0.760 is taken to have two. The result is
-    never smaller than FINEST.
+    The string "0.760" has three decimals, but the float 0.760 has two. The result is at least
+    FINEST.
     """
     text = value if isinstance(value, str) else f"{value:.10f}".rstrip("0")
     return max(0.5 * 10.0 ** -len(text.partition(".")[2]), FINEST)
 
 
 def rank_trials(trials: Iterable[Trial]) -> tuple[Trial, ...]:
-    """Sort trials by how likely they explain the targets.
+    """Sort trials by how likely they are to explain the targets.
 
-    Trials that meet the targets come first, sorted by their number of causes, then by their kind in
-    the order of LIKELY_FIRST, and then by their gap. The other trials follow, sorted by their gap.
+    Trials that reach the targets come first, sorted by number of causes, then by kind in the order
+    of LIKELY_FIRST, then by gap. The other trials follow, sorted by gap.
     """
 
     def key(trial: Trial) -> tuple[float, ...]:
@@ -83,36 +84,36 @@ def rank_trials(trials: Iterable[Trial]) -> tuple[Trial, ...]:
 class Explanation:
     """All trials, the most likely first, and the conclusion drawn from them."""
 
-    targets: dict[str, Number]  # target -> published value
+    targets: dict[str, Number]  # target (name of a score) -> published value
     base: dict[str, float]  # target -> the run's score
     trials: tuple[Trial, ...]  # in the order of `rank_trials`
-    seconds: float  # the time that the search took
-    n_images: int  # of the run
-    published: tuple[str, ...] = ()  # descriptions of published results that have the targets
-    # Labels of the settings that were not counted on all images for want of time; for a run without
-    # files, the kinds of all settings
+    seconds: float  # the duration of the search
+    n_images: int  # number of images of the run
+    published: tuple[str, ...] = ()  # descriptions of published results that equal the targets
+    # Labels of the settings that were not evaluated on all images because time ran out; for a run
+    # without files, the kinds of all settings
     not_counted: tuple[str, ...] = ()
-    pairs_not_counted: int = 0  # the number of pairs of settings that were not, for want of time
-    files: bool = True  # False if only the run's counts are there, not its maps and ground truth
+    pairs_not_counted: int = 0  # the number of pairs of settings for which time ran out
+    files: bool = True  # False if only the run's counts are available, not its maps and gt
 
     @property
     def complete(self) -> bool:
-        """True if all settings and all pairs of settings were counted."""
+        """True if all settings and all pairs of settings were evaluated on all images."""
         return not self.not_counted and not self.pairs_not_counted
 
     @property
     def partly_counted_line(self) -> str:
-        """The number of settings counted on some images only, in words, or "" for none."""
+        """A line with the number of settings evaluated on only some images, or "" if none."""
         n_partly = sum(not trial.exact for trial in self.trials)
         line = "counted on some images only, without a match there; one may still fit"
         return f"{counted(n_partly, 'more setting')} {line}" if n_partly else ""
 
     @property
     def not_counted_line(self) -> str:
-        """The settings that were not counted, and why, in words, or "" if all were.
+        """A line that lists the settings that were not evaluated and why, or "" if all were.
 
-        With the run's files, time ran out. Without them, no setting can be counted, and their kinds
-        are listed.
+        If the run's files are available, these are the settings for which time ran out. Otherwise
+        no setting can be evaluated, and the line lists the kinds of settings.
         """
         left_out = list(self.not_counted)
         if self.pairs_not_counted:
@@ -122,21 +123,23 @@ class Explanation:
 
     @property
     def fitting(self) -> tuple[Trial, ...]:
-        """The trials that meet every target; only a single one identifies the cause."""
+        """The trials that reach every target. The cause is identified only if there is one."""
         return tuple(t for t in self.trials if t.reached)
 
     @property
     def answer(self) -> Trial | None:
-        """The most likely trial that meets every target, or None if no trial does."""
+        """The most likely trial that reaches every target, or None if there is none."""
         return next(iter(self.fitting), None)
 
     def sentence(self) -> str:
-        """Return the conclusion as a string that can be pasted into a paper or an issue.
+        """Return the conclusion as text that can be pasted into a paper or an issue.
 
-        Published results that have the targets are named first. Then the conclusion names the trial
-        that meets the targets, with the scores before and after the change and the programs that
-        make it; or all of them, since the cause is not identified; or the nearest trial. If the run
-        meets the targets as it is, it says so.
+        It names first any published results that equal the targets, and then:
+
+        - if the unchanged run reaches the targets: this fact
+        - if several trials do: all of them, because the cause is not identified
+        - if one trial does: the change, the scores before and after, and the programs that use it
+        - otherwise: the nearest trial
         """
         intro = ""
         if self.published:
@@ -153,7 +156,7 @@ class Explanation:
         return intro + self._sentence_of_cause(trial, asked)
 
     def _sentence_of_nearest(self, asked: str) -> str:
-        """Return the conclusion if no trial meets the targets, which `asked` has in words."""
+        """Return the conclusion if no trial reaches the targets. `asked`: the targets in words."""
         limit = ""
         if not self.complete:
             limit = " in the given time" if self.files else " from their counts alone"
@@ -165,9 +168,9 @@ class Explanation:
         )
 
     def _sentence_of_several(self, asked: str, present: str) -> str:
-        """Return the conclusion if several trials meet the targets.
+        """Return the conclusion if several trials reach the targets.
 
-        asked, present : the targets, and the scores of the run, in words
+        asked, present : the targets, and the run's scores, in words
         """
         unused = " (no known program)"
         labels = [repr(t.label) + ("" if t.in_use else unused) for t in self.fitting]
@@ -178,7 +181,7 @@ class Explanation:
         )
 
     def _sentence_of_cause(self, trial: Trial, asked: str) -> str:
-        """Return the conclusion if a single trial meets the targets, which `asked` has in words."""
+        """Return the conclusion if only `trial` reaches the targets (`asked`, in words)."""
         changed = ", ".join(
             f"{capitalise(target)} from {score:.4f} to {trial.scores[target]:.4f}"
             for target, score in self.base.items()
