@@ -43,25 +43,26 @@ click.version_option(__version__, "-V", "--version", prog_name="bsdsbench")(cli)
 
 
 def main() -> None:
-    """Run the command line and exit. Every failure becomes a message in one line, and a status.
+    """Run the command line and exit. Failures are reported in one line.
 
-    The status is that of the module's docstring. It is 2 for an unexpected error too, whose
-    traceback is written to a file.
+    The exit codes are listed in the module docstring. An unexpected error exits with 2 and writes
+    its traceback to a file.
     """
-    # Imports allocate many long-lived objects. Collecting them takes 1/7 of a short run.
+    # Imports allocate many long-lived objects. Garbage collecting them takes 1/7 of a short run.
     gc.set_threshold(100_000)
     sys.setswitchinterval(5e-5)  # the default of 5 ms makes threads wait: runs take 3 % longer
     arguments = sys.argv[1:] or ["--help"]
 
     def write_setting(setting: Setting) -> str:
-        """Write a setting that a message proposes as an option of the command that was called."""
+        """Format a suggested setting as a flag of the current command."""
         return as_flag(setting, next((name for name in arguments if name in COMMANDS), "demo"))
 
     _print_input_warnings(write_setting)
-    # Each is None if the caller closed it
+    # A stream is None if the caller closed it
     sys.stdout, sys.stderr = sys.stdout or io.StringIO(), sys.stderr or io.StringIO()
     if arguments[0] in ("evaluate", "compare", "report"):
-        # Idle threads of numpy's BLAS spin on cores that our workers need. A detector may use them.
+        # Idle BLAS threads spin on cores that our workers need. Other commands keep the default,
+        # since a detector may benefit from the threads.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     status: object = 2
     try:
@@ -85,7 +86,7 @@ def main() -> None:
             advice = advice.line(write_setting)
         say(f"interrupted; {advice}" if advice else "interrupted")
         status = 130
-    except BrokenPipeError:  # the program that reads our output has ended, as `head` does
+    except BrokenPipeError:  # the program that reads our output has ended, such as `head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 0
     except OSError as error:
@@ -103,7 +104,7 @@ def main() -> None:
 def _print_input_warnings(write_setting: Callable[[Setting], str]) -> None:
     """Make Python print each InputWarning as a one-line message.
 
-    write_setting: writes an option that a warning proposes, as on the command line.
+    write_setting: formats a setting that a warning suggests as a command-line flag.
     """
     default_show = warnings.showwarning
 
@@ -122,7 +123,7 @@ def _print_input_warnings(write_setting: Callable[[Setting], str]) -> None:
 def _report_bug(error: Exception) -> None:
     """Write the traceback of an unexpected error to a temporary file, and print one line about it.
 
-    The line blames the package whose metric raised the error, or else this package.
+    The line names the package to blame: one that provides a metric, or otherwise this package.
     """
     import tempfile
     import traceback

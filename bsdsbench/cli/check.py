@@ -119,15 +119,15 @@ def _write_check(checked: GateResult, args: _CheckArguments) -> None:
 
 
 def _parse_tolerances(texts: tuple[str, ...], scores: Collection[str]) -> dict[str, float | str]:
-    """Parse the values of --tolerance to the tolerance of each score, by its name.
+    """Parse the values of --tolerance into {score: tolerance}.
 
-    "0.002" or "5%" is the tolerance of all scores, which "ods=0.002" or "ods=5%" overrides for one.
-    Numbers become floats. Any other text, such as "5%", is kept for `gate` to parse or refuse.
+    "0.002" or "5%" applies to all scores; "ods=0.002" or "ods=5%" overrides it for one score.
+    Numbers become floats. Any other text, such as "5%", is passed on to `gate`, which validates it.
     """
     from bsdsbench.results.score_names import full_name
 
     tolerances: dict[str, float | str] = {}
-    for text in sorted(texts, key=lambda text: "=" in text):  # first those of all scores
+    for text in sorted(texts, key=lambda text: "=" in text):  # first those for all scores
         score, _, limit = text.rpartition("=")
         tolerance: float | str = limit
         with suppress(ValueError):
@@ -169,7 +169,7 @@ def _get_set(
     with progress("data get", "MB") as report:
 
         def report_megabytes(done: int, total: int, item: str) -> None:
-            """Report the progress of the download, but not of the images that are unpacked then."""
+            """Report the progress of the download, but not of the unpacking that follows."""
             if report and item == source:  # otherwise `item` is an image id
                 report(done >> 20, total >> 20, item)  # bytes to megabytes
 
@@ -277,7 +277,7 @@ def protocols_command(
 def _print_presets_and_tasks() -> None:
     """Print three lists: the presets, the fields of a protocol, and the tasks.
 
-    A preset is described by the start of its first comment, and by what it changes in bsds500.
+    A preset is described by the start of its first comment, and by its differences from bsds500.
     """
     from bsdsbench.protocol.fields import abbreviate
     from bsdsbench.protocol.protocol import Protocol, preset_names, preset_text

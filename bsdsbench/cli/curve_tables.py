@@ -1,4 +1,4 @@
-"""The curves of the command `curves`, and their tables."""
+"""The tables printed by the command `curves`."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
     from bsdsbench.loaders.formats.scores import LabelsAndScores
     from bsdsbench.tables.table import Table
 
-# The axes of each --kind, from left to right
+# --kind -> the axes to draw, from left to right
 AXES_OF_KIND: dict[str, tuple[AxesKind, ...]] = {
     "pr": ("pr",),
     "roc": ("roc",),
     "det": ("det",),
     "both": ("roc", "pr"),
 }
-# Axes -> the summary numbers of curves of labels and scores: attribute of the curve -> heading
+# Axes -> summary numbers of curves computed from labels and scores: curve attribute -> heading
 _NUMBERS = {
     "pr": {"ap": "ap", "auc": "auc (trapezoids)", "ap_11": "ap 11", "chance": "chance"},
     "roc": {"auc": "auc", "eer": "eer", "eer_threshold": "eer threshold"},
     "det": {"eer": "eer", "eer_threshold": "eer threshold"},
 }
-# The same for curves that were given by their points, or made with --quantiles
+# The same for curves given by their points or made with --quantiles
 _POINT_NUMBERS = {
     "pr": {"area": "auc (counts)", "chance": "chance"},
     "roc": {"auc": "auc"},
@@ -60,11 +60,11 @@ class NamedCurve(NamedTuple):
     """A curve to print or draw.
 
     name: the unique name of the curve in tables and figures.
-    by_axes: the curve on each axes ("pr", "roc" or "det") of the --kind: a curve of labels and
-        scores, or the points of a curve.
-    points: all points of the curve. With --between they include points that `by_axes` lacks.
+    by_axes: axes of the --kind ("pr", "roc" or "det") -> the curve on these axes. It is a
+        `CurvePoints` if the user gave the points or --quantiles; otherwise e.g. a `PRResult`.
+    points: all points of the curve. With --between, they include points that `by_axes` lacks.
     is_given: True if the user gave the points (--points, --counts).
-    sample: the labels and scores. It is None if the user gave the points, and with --quantiles.
+    sample: the labels and scores, or None if the user gave the points or --quantiles.
     """
 
     name: str
@@ -83,16 +83,16 @@ def curve_tables(
 ) -> list[Table]:
     """Return the tables of the curves: summary numbers, points, areas and crossings.
 
-    The table of points has the points that the user gave or, with --steps, those of all curves. If
-    `kind` is "roc", or if several curves have a `sample`, the last tables show the areas under the
-    ROC curves with intervals, and their differences.
+    Points are listed for curves given by points or, with --steps, for all curves. If any curve has
+    a `sample`, and `kind` is "roc" or several curves have one, the last tables show the areas under
+    the ROC curves with intervals, and their differences.
 
     kind: a key of AXES_OF_KIND.
     shown: the options that add tables.
-    reading: the meaning of labels, a value of --labels.
+    reading: how labels are interpreted, a value of --labels.
     has_all_rows: False if the curves leave out rows of the files, or have one point per row. The
-        areas under ROC curves are always computed from all rows, with one point for equal scores,
-        and a note then says so.
+        areas under ROC curves are always computed from all rows, with one point for equal scores;
+        if False, a note says so.
     """
     tables = [_summary_table(curves, kind, shown.hull)]
     with_steps = [curve for curve in curves if shown.steps or curve.is_given]
@@ -116,17 +116,17 @@ def curve_tables(
 def _summary_table(curves: Sequence[NamedCurve], kind: str, hull: bool) -> Table:
     """Return the table of summary numbers, with a row per curve.
 
-    The numbers are those in _NUMBERS or, for a curve without a sample, in _POINT_NUMBERS. A number
+    The numbers are those of _NUMBERS or, for a curve without a sample, of _POINT_NUMBERS. A number
     that a curve lacks is None. If `kind` is "both", headings begin with the axes.
 
-    hull: add the area under the convex hull of the curve in ROC space or, for PR axes, the area
-        under the achievable curve, which is this hull in PR space.
+    hull: add the area under the ROC convex hull or, on PR axes, under the achievable curve (the ROC
+        convex hull converted to PR space).
     """
     from bsdsbench.tables.table import Field, Table
 
     formats = {"positives": "g", "negatives": "g", "points": "d"}
     fields = {key: Field(key, key, "", number_format) for key, number_format in formats.items()}
-    cells: list[dict[str, Any]] = []  # for each curve, key of a field -> value
+    cells: list[dict[str, Any]] = []  # for each curve: key of a field -> value
     for curve in curves:
         row: dict[str, Any] = {
             "name": curve.name,
@@ -156,7 +156,7 @@ def _summary_table(curves: Sequence[NamedCurve], kind: str, hull: bool) -> Table
 def _points_table(curves: Sequence[NamedCurve]) -> Table:
     """Return the table of all points of the curves, with thresholds, counts and rates.
 
-    There is no column of thresholds if the user gave the points of all curves.
+    The column of thresholds is left out if the user gave the points of all curves.
     """
     from bsdsbench.scores.ratios import f_measure
     from bsdsbench.tables.table import Field, Table
@@ -186,7 +186,7 @@ def _points_table(curves: Sequence[NamedCurve]) -> Table:
 def _crossings_table(curves: Sequence[NamedCurve], kind: str) -> Table:
     """Return a table that says which of two curves dominates the other, or where they cross.
 
-    There is a row for each pair of curves on each axes of the kind.
+    There is a row for each pair of curves on each axes of `kind`.
     """
     from bsdsbench.curves.points import meeting
     from bsdsbench.tables.table import Field, Table
@@ -212,8 +212,8 @@ def _crossings_table(curves: Sequence[NamedCurve], kind: str) -> Table:
 def _areas_tables(curves: Sequence[NamedCurve], reading: LabelReading) -> list[Table]:
     """Return the tables of --areas: every variant of AP and AUC, with a column per curve.
 
-    Curves without a sample have other variants, in a table of their own. Raises DataError if the
-    numbers of positives and negatives of such a curve are unknown.
+    Curves without a sample have different variants and get a separate table. Raises DataError if
+    the numbers of positives and negatives of such a curve are unknown.
     """
     from bsdsbench.curves.areas import area_table, point_areas
     from bsdsbench.curves.points import check_totals
@@ -236,12 +236,11 @@ def _areas_tables(curves: Sequence[NamedCurve], reading: LabelReading) -> list[T
 
 
 def _table_of_areas(key: str, areas: dict[str, Sequence[Any]], columns: Sequence[str]) -> Table:
-    """Return a table with a row for each variant of the area, and a column of values per curve.
+    """Return a table with a row per variant of the area, and a column of values per curve.
 
-    areas: the areas of each curve, by its name. An area has the attributes `name` (that of the
-        variant), `value`, and those in `columns`. All curves have the same variants in the same
-        order.
-    columns: the attributes, equal for all curves, that are shown in the last columns.
+    areas: name of a curve -> its areas, objects with the attributes `name` (of the variant),
+        `value`, and those in `columns`. All curves have the same variants in the same order.
+    columns: the attributes to show in the last columns; they are equal for all curves.
     """
     from bsdsbench.tables.table import Field, Table
 
@@ -260,9 +259,11 @@ def _table_of_areas(key: str, areas: dict[str, Sequence[Any]], columns: Sequence
 def _roc_tables(samples: dict[str, LabelsAndScores], reading: LabelReading) -> list[Table]:
     """Return a table of the areas under ROC curves, and a table that compares each pair of them.
 
-    The second table has the p-values of DeLong's test of the pairs with the same labels and
-    clusters; other pairs are named on standard error. If an interval cannot be computed, the reason
-    is printed, and there are no tables. `samples` are by the name of the curve.
+    samples: name of a curve -> labels and scores.
+
+    The second table has the p-values of DeLong's test. It contains only pairs with the same labels
+    and clusters; other pairs are reported on standard error. If an interval cannot be computed, the
+    reason is printed there, and [] is returned.
     """
     from bsdsbench.curves import delong
     from bsdsbench.errors import DataError
@@ -272,7 +273,7 @@ def _roc_tables(samples: dict[str, LabelsAndScores], reading: LabelReading) -> l
     pair_rows: list[list[Any]] = []
     try:
         for name, (labels, scores, _, clusters) in samples.items():
-            # The test compares the curve with itself; only its area and variance are used
+            # Comparing the curve with itself gives its area and variance
             roc = delong(labels, scores, scores, reading=reading, clusters=clusters)
             half_width = NormalDist().inv_cdf(0.975) * math.sqrt(roc.covariance[0, 0])
             low = max(roc.auc - half_width, 0.0)

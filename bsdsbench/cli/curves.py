@@ -1,4 +1,4 @@
-"""The command for labels and scores: curves."""
+"""The command `curves`, which computes curves from labels and scores."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ if TYPE_CHECKING:
     from bsdsbench.curves.samples import LabelReading
     from bsdsbench.loaders.formats.scores import LabelsAndScores
 
-# --convention -> parameter of the command `curves` -> the value that the program uses
+# --convention -> parameter of the command `curves` -> the value used by that program
 _CONVENTIONS: dict[str, dict[str, Any]] = {
     "vlfeat": {"ties": "sample", "reading": "sign", "include_inf": False, "scale": "log"},
     "prec_rec": {"quantiles": True, "kind": "both"},
     "sklearn": {"ties": "merge", "reading": "auto", "include_inf": True, "scale": "normal"},
 }
-# --kind -> the rates in a .csv file
+# --kind -> the rates written to a .csv file
 _RATES = {
     "pr": ("recall", "precision"),
     "roc": ("fpr", "tpr"),
     "det": ("fpr", "fnr"),
     "both": ("fpr", "tpr", "precision"),
 }
-# Parameters of curves that are ranked by score, and those that imply --quantiles
+# Options that apply only to curves ranked by score, and options that imply --quantiles
 _OF_RANKINGS = ("ties", "reading", "include_inf", "interpolate", "normalize_prior", "stable")
 _OF_QUANTILES = ("num_thresholds", "instance_count", "strict")
 
 
 class _Total(click.ParamType):
-    """A number of samples, such as 1000 or 1e4: a whole number of at least 0."""
+    """A number of samples, such as 1000 or 1e4: a non-negative integer."""
 
     name = "N"
 
@@ -63,7 +63,7 @@ class _Total(click.ParamType):
 class _Tuples(click.ParamType):
     """Points such as "0,0.5;0.75,1": semicolons separate points, commas the numbers of a point.
 
-    names: the names of the numbers of a point, separated by commas, such as "FPR,TPR".
+    names: the comma-separated names of a point's numbers, such as "FPR,TPR".
     """
 
     def __init__(self, names: str) -> None:
@@ -78,7 +78,7 @@ class _Tuples(click.ParamType):
         for text in value.split(";"):
             text = text.strip()
             if not text:
-                continue  # an additional semicolon
+                continue  # an extra semicolon
             numbers = [_finite_number(number) for number in text.split(",")]
             point = tuple(number for number in numbers if number is not None)
             if not len(point) == len(numbers) == self.size:
@@ -90,7 +90,7 @@ class _Tuples(click.ParamType):
 
 
 def _finite_number(text: str) -> float | None:
-    """Convert a text to a finite float, or return None if it is not the text of one."""
+    """Convert text to a finite float, or return None if that is not possible."""
     try:
         number = float(text)
     except ValueError:
@@ -101,13 +101,13 @@ def _finite_number(text: str) -> float | None:
 def _number_or_column(
     ctx: click.Context, param: click.Parameter, text: str | None
 ) -> float | str | None:
-    """Convert the value of --instance-count to a number, or keep it as the name of a column."""
+    """Convert the value of --instance-count to a float, or keep it if it is a column name."""
     number = None if text is None else _finite_number(text)
     return text if number is None else number
 
 
 def _parse_variant(ctx: click.Context, param: click.Parameter, text: str) -> str:
-    """Convert the axes in --plot, such as "TPR over FPR", to their short name, such as "fptp"."""
+    """Convert the value of --plot, such as "TPR over FPR", to its short form, such as "fptp"."""
     from bsdsbench.curves.ranked import parse_variant
 
     return parse_variant(text)
@@ -236,7 +236,7 @@ def curves_command(args: _CurvesArguments = opt.options_of(_CurvesArguments)) ->
     curves = _rename_curves(_curves_of_files(args) + _curves_of_points(args), args.names)
     for target in args.out:
         _write_file(target, curves, args)
-    # Do the curves use every row of the files, and make one point of equal scores?
+    # True if the curves use every row of the files, and have one point for equal scores
     has_all_rows = args.ties == "merge" and args.include_inf is not False
     tables = curve_tables(curves, args.kind, args.shown, args.reading, has_all_rows)
     convention = _convention_flags(args)
@@ -251,15 +251,15 @@ def curves_command(args: _CurvesArguments = opt.options_of(_CurvesArguments)) ->
     if convention:
         line = f"convention {args.convention}: {' '.join(convention)}"
         if args.output_format == "csv":
-            say(line)  # to standard error, as standard output is a CSV table
+            say(line)  # to standard error, because standard output is a CSV table
         else:
             print(f"\n{line}")
 
 
 def _with_implied_options(args: _CurvesArguments) -> _CurvesArguments:
-    """Set the options that --convention, --plot, --scale and options of quantiles imply.
+    """Return `args` with the options implied by --convention, --plot, --scale and quantile options.
 
-    Options that the user gave stay as they are.
+    Options that the user gave are not changed.
     """
     implied = dict(_CONVENTIONS.get(args.convention, {}))
     if is_given("plot"):
@@ -273,7 +273,10 @@ def _with_implied_options(args: _CurvesArguments) -> _CurvesArguments:
 
 
 def _convention_flags(args: _CurvesArguments) -> list[str]:
-    """Return the options that --convention sets, as flags with the values in use."""
+    """Return, as command-line flags, the current values of the options that --convention controls.
+
+    Example: ["--ties merge", "--include-inf"].
+    """
     params = {param.name: param for param in click.get_current_context().command.params}
     flags = []
     for name in _CONVENTIONS.get(args.convention, {}):
@@ -309,8 +312,8 @@ def _check_options(args: _CurvesArguments) -> None:
 def _rename_curves(curves: Sequence[NamedCurve], names: Sequence[str] | None) -> list[NamedCurve]:
     """Return the curves with the names in --names or, if it is not given, with their own names.
 
-    If a name is used before, the position of the curve is added to it, as in "x (2)". Raises
-    UsageError if the number of names is not the number of curves.
+    If an earlier curve has the same name, the position of the curve is appended, as in "x (2)".
+    Raises UsageError if the number of names is not the number of curves.
     """
     names = [*names] if names else [curve.name for curve in curves]
     if len(names) != len(curves):
@@ -324,9 +327,9 @@ def _rename_curves(curves: Sequence[NamedCurve], names: Sequence[str] | None) ->
 def _curves_of_files(args: _CurvesArguments) -> list[NamedCurve]:
     """Read the files of labels and scores, and compute a curve for each.
 
-    A curve has the name of its file without folder and suffix or, if two names would be equal, its
-    path. A warning is printed once per file. Raises DataError, which names the file, if a file or
-    its labels cannot be used.
+    The name of a curve is that of its file without folder and suffix. If two of these are equal,
+    all curves are named by the paths. Identical warnings are printed once per file. Raises
+    DataError, which names the file, if a file or its labels cannot be used.
     """
     from bsdsbench.errors import DataError
     from bsdsbench.loaders.formats.scores import read_scores
@@ -349,9 +352,9 @@ def _curves_of_files(args: _CurvesArguments) -> list[NamedCurve]:
 
 
 def _curve_of_sample(name: str, sample: LabelsAndScores, args: _CurvesArguments) -> NamedCurve:
-    """Compute the curve of labels and scores on the axes (PR, ROC or DET) that --kind asks for.
+    """Compute the curve of labels and scores on the axes (PR, ROC or DET) selected by --kind.
 
-    With --quantiles, there is one curve for all axes, with points at quantiles of the scores.
+    With --quantiles, all axes share one curve, with points at quantiles of the scores.
     """
     from bsdsbench import curves
     from bsdsbench.curves.points import points_of
@@ -375,9 +378,9 @@ def _curve_of_sample(name: str, sample: LabelsAndScores, args: _CurvesArguments)
 def _quantile_curve(sample: LabelsAndScores, args: _CurvesArguments) -> CurvePoints:
     """Compute the curve with points at quantiles of the scores.
 
-    If `args.instance_count` is set, the label of a row is the number of its positives, and
-    DataError is raised if it is negative. If it names a column, the sample holds the numbers of
-    instances.
+    If `args.instance_count` is set, a label is the number of positives in its row, and DataError is
+    raised if it is negative. `args.instance_count` is the number of instances per row, or a column
+    whose values are in `sample.counts`.
     """
     from bsdsbench.curves import threshold_curve
     from bsdsbench.errors import DataError
@@ -395,13 +398,14 @@ def _quantile_curve(sample: LabelsAndScores, args: _CurvesArguments) -> CurvePoi
 
 
 def _curves_of_points(args: _CurvesArguments) -> list[NamedCurve]:
-    """Make a curve from the points of each --points, and then from those of each --counts.
+    """Make a curve from each --points option, followed by a curve from each --counts option.
 
-    The same curve is used on all axes (PR, ROC or DET). For --points, the numbers of positives and
-    negatives are --num-positives and --num-negatives. For --counts, they follow from the counts.
+    The same curve is used on all axes (PR, ROC or DET). For --points, the totals (numbers of
+    positives and negatives) are --num-positives and --num-negatives; for --counts, they are
+    computed from the counts.
 
-    Raises UsageError if they differ among the points of one --counts. Raises DataError if they are
-    unknown for a PR curve.
+    Raises UsageError if the totals differ between the points of one --counts option. Raises
+    DataError if the totals of a PR curve are unknown.
     """
     from bsdsbench.curves import CurvePoints
     from bsdsbench.curves.points import check_totals
@@ -433,13 +437,13 @@ def _curves_of_points(args: _CurvesArguments) -> list[NamedCurve]:
 
 
 def _write_file(target: str, curves: Sequence[NamedCurve], args: _CurvesArguments) -> None:
-    """Write the points of the only curve to a .csv file, or a figure of all curves to any other."""
+    """Write the points of the first curve (.csv), or a figure of all curves (other suffixes)."""
     if target.endswith(".csv"):
         _write_csv(Path(target), curves[0], args.kind, args.between)
     else:
         from bsdsbench.plotting import plot_spaces
 
-        # With --kind both the last curve is the PR curve, which can be converted to ROC
+        # With --kind both, the last curve is the PR curve, which can be converted to ROC
         drawn: dict[str, Any] = {c.name: list(c.by_axes.values())[-1] for c in curves}
         if args.between:
             drawn = {curve.name: curve.points for curve in curves}
@@ -450,9 +454,10 @@ def _write_file(target: str, curves: Sequence[NamedCurve], args: _CurvesArgument
 
 
 def _write_csv(path: Path, curve: NamedCurve, kind: str, between: bool) -> None:
-    """Write the threshold (unless all are NaN), rates of --kind, TP and FP of each point as CSV.
+    """Write the threshold, the rates of --kind, TP and FP of each point as CSV.
 
-    They are those of `curve.by_axes`, or else of `curve.points`, which has those of --between.
+    Values are taken from `curve.by_axes`. If `between` is True, or for values that it lacks, they
+    are taken from `curve.points`. Thresholds are left out if all are NaN.
     """
     from bsdsbench.io import write_atomic
 

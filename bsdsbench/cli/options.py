@@ -1,8 +1,8 @@
-"""Functions that declare arguments and options, and the options that several commands share.
+"""Functions that declare arguments and options, and the options shared by several commands.
 
-The default value of a parameter of a command's function declares an argument or option. It is made
-by `add_argument`, `add_option`, or `options_of`: an attrs class whose fields all are arguments or
-options. These classes have no `eq` and `repr`, which attrs would compile for every help page.
+The default value of each parameter of a command function is a declaration, made by `add_argument`,
+`add_option` or `options_of`. The latter declares an attrs class whose fields are declarations too.
+These classes have no `eq` and `repr`, because attrs would compile them even for a help page.
 """
 
 from __future__ import annotations
@@ -20,10 +20,9 @@ from bsdsbench.runs.keywords import RunKeywords
 
 
 def add_option(text: str, *flags: str, **settings: Any) -> Any:
-    """Declare an option, with its help text and further keywords of `click.Option`.
+    """Declare an option with its help text; `settings` are keywords of `click.Option`.
 
-    flags: the spellings of the option. By default it is "--" and the name of the parameter, with
-        hyphens.
+    flags: the spellings of the option. Default: "--" and the parameter name, with hyphens.
     """
 
     def make_option(name: str) -> click.Option:
@@ -43,7 +42,7 @@ def add_argument(metavar: str | None = None, **settings: Any) -> Any:
 
 
 def options_of(owner: type[Any]) -> Any:
-    """Declare the options in an attrs class. The parameter gets an instance of the class."""
+    """Declare all options of an attrs class. The parameter gets an instance of the class."""
     return attrs.field(default=None, metadata={"options_of": owner})
 
 
@@ -55,10 +54,9 @@ def choice(text: str, *flags: str, choices: Sequence[str]) -> Any:
 def _published_keys(
     ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]
 ) -> list[str]:
-    """Split the values of --published at commas, into keys that are not checked here.
+    """Split the values of --published at commas into keys, which are not checked here.
 
-    If the only key is "list", this prints all existing keys with their results, and exits from the
-    command.
+    If the only key is "list", print all existing keys with their results, and exit.
     """
     keys = split_words(ctx, param, texts) or []
     if keys == ["list"]:
@@ -73,16 +71,16 @@ def _published_keys(
 
 flag = partial(add_option, is_flag=True)
 path = partial(add_option, type=click.Path())
-# An option that takes words separated by commas and may be repeated. Its value is a list, or None.
+# An option that takes comma-separated words and may be repeated. Its value is a list or None.
 word_list = partial(add_option, multiple=True, callback=split_words)
 
 
 def run_option(name: str, **changes: object) -> Any:
     """Declare the option for a keyword of `RunKeywords`, with the help text of the keyword.
 
-    The settings in the keyword's metadata "flag", which `changes` override, are keywords of
-    `click.Option`, "names" (the flags, as in `add_option`), and three that stand for a type: "path"
-    (True), "number" (True for a whole number of at least 1) and "choices".
+    The keyword's metadata "flag" holds settings, which `changes` override: keywords of
+    `click.Option`; "names" (the flags, as in `add_option`); and three that select a type: "path"
+    (True), "number" (True for an integer of at least 1) and "choices".
     """
     field = attrs.fields_dict(RunKeywords)[name]
     settings: dict[str, Any] = {"default": field.default, **field.metadata["flag"], **changes}
@@ -99,7 +97,7 @@ def run_option(name: str, **changes: object) -> Any:
 def _parse_labels(
     ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]
 ) -> dict[str, str]:
-    """Parse the values KEY=TEXT of --label to a mapping of key to text."""
+    """Parse the values KEY=TEXT of --label into a dict."""
     for text in texts:
         if "=" not in text:
             raise click.BadParameter(f"{text!r}: expected KEY=TEXT", ctx, param)
@@ -107,9 +105,9 @@ def _parse_labels(
 
 
 def _choose_format(ctx: click.Context, param: click.Parameter, output_format: str | None) -> str:
-    """Return the format of the tables: that of --format, or of the suffix of -o, or "table".
+    """Return the table format: that of --format or, if not given, of the suffix of -o, or "table".
 
-    With --history, -o may also name a plot, whose format is "figure".
+    With --history, -o may also name a plot, for which "figure" is returned.
     """
     from bsdsbench.tables.forms import format_of
 
@@ -175,7 +173,7 @@ class GroupingOptions:
 
 @attrs.frozen(eq=False, repr=False, slots=False)
 class SliceOptions:
-    """Slices (groups of images) to show beside the scores, and the units for their intervals."""
+    """Slices (groups of images) to show beside the scores, and clusters for their intervals."""
 
     by: tuple[str, ...] = add_option(
         "Also show slices of the images: the groups of this column. Numbers are divided at their "
@@ -193,7 +191,7 @@ class SliceOptions:
 
 @attrs.frozen(eq=False, repr=False, slots=False)
 class MethodOptions:
-    """Methods, as texts NAME=RUNS, and the spread of their runs: "sd", "range" or "se"."""
+    """Methods (NAME=RUNS), and the measure of spread over runs: "sd", "range" or "se"."""
 
     method: tuple[str, ...] = add_option(
         "A method of one or more runs, such as seeds or folds, in place of OUT. May be repeated.",
@@ -210,7 +208,7 @@ class MethodOptions:
 
 @attrs.frozen(eq=False, repr=False, slots=False)
 class BootstrapOptions:
-    """The number of bootstrap samples, and the seed of their random numbers."""
+    """The number of bootstrap samples, and the random seed."""
 
     n_boot: int = add_option("Number of bootstrap samples.", type=IntRange(1), default=10_000)
     seed: int = add_option(
@@ -257,7 +255,7 @@ set_option = add_option(
 
 @attrs.frozen(eq=False, repr=False, slots=False)
 class ProtocolOptions:
-    """The options that change the protocol, field by field. None changes nothing."""
+    """The options that change the protocol or single fields of it. None means no change."""
 
     protocol: str | None = preset_option
     signature: str | None = add_option(
@@ -282,9 +280,9 @@ class ProtocolOptions:
 
 @attrs.frozen(eq=False, repr=False, slots=False)
 class EvaluationOptions:
-    """The options that `evaluate` and `run` share.
+    """The options shared by `evaluate` and `run`.
 
-    The default executor is "auto", because processes can import the __main__ of the command line.
+    The executor defaults to "auto", because child processes can import the command line's __main__.
     """
 
     gt: str | None = ground_truth_option

@@ -1,4 +1,4 @@
-"""The commands to publish with: report, view, share."""
+"""The commands for publishing: report, view, share."""
 
 from __future__ import annotations
 
@@ -112,11 +112,13 @@ def report_command(args: _ReportArguments = opt.options_of(_ReportArguments)) ->
 def _show_run_tables(runs: Sequence[Evaluation], args: _ReportArguments) -> None:
     """Print the tables of runs, or write them to the file given with -o.
 
-    There are tables of scores, of error classes (of runs that counted them, without --columns), of
-    slices (groups of images, with --by) and of the scores of single images (with --summary). In
-    CSV, the tables of runs get a last column with the images that were left out.
+    - scores
+    - error classes, of runs that counted them, unless --columns is given
+    - slices (groups of images), with --by
+    - summaries of the per-image scores, with --summary
 
-    Raises UsageError if the user gave an option that only a page takes, or --cluster without --by.
+    In CSV, the tables of runs get a last column with the images that were left out. Raises
+    UsageError if the user gave an option that only applies to a page, or --cluster without --by.
     """
     from bsdsbench.comparison.lost_scores import error_table, lost_scores, metric_with_errors
     from bsdsbench.comparison.published import published_beside
@@ -141,7 +143,7 @@ def _show_run_tables(runs: Sequence[Evaluation], args: _ReportArguments) -> None
 
 
 def _write_page(runs: Sequence[Evaluation], out: str, args: _ReportArguments) -> None:
-    """Write an HTML report of the runs, which have their labels, and print the path of the file.
+    """Write an HTML report of the (already relabelled) runs, and print the path of the file.
 
     Raises UsageError if the user gave an option that does not apply to a page.
     """
@@ -149,7 +151,7 @@ def _write_page(runs: Sequence[Evaluation], out: str, args: _ReportArguments) ->
 
     refuse_given(("columns", "summary"), "a page (-o FILE.html), which has all of them")
     options = keywords_of(args, (*_PAGE_OPTIONS, "gt_dir", "published", "force", "by", "cluster"))
-    # The runs are already renamed, so only the labels of published results are passed on
+    # The runs are already relabelled, so only the labels of published results are passed on
     published_keys = {key.lower() for key in args.published}
     options["labels"] = {key: args.labels[key] for key in args.labels if key in published_keys}
     with progress("report") as report:
@@ -162,7 +164,7 @@ def _write_page(runs: Sequence[Evaluation], out: str, args: _ReportArguments) ->
 def _show_methods(args: _ReportArguments) -> None:
     """Print the mean scores of methods (sets of runs), or write them to the file given with -o.
 
-    For each column in --by, a further table has the mean scores in each group of images. Raises
+    For each column in --by, another table shows the mean scores in each group of images. Raises
     UsageError if the user gave an option that does not apply to methods.
     """
     from bsdsbench.comparison.method import Spread, methods_of, runs_of, with_runs
@@ -175,7 +177,7 @@ def _show_methods(args: _ReportArguments) -> None:
     methods = methods_of(args.methods.method)
     methods = with_runs(methods, as_runs(runs_of(methods), **keywords_of(args.grouping)))
     published, labels, columns = args.published, args.labels, args.tables.columns
-    # Methods have no labels. This call only checks that every label is for a published result
+    # Methods have no labels. This call only checks that every label belongs to a published result.
     labelled_runs((), (), labels, published)
     published_rows, notes = published_beside(published, runs_of(methods), args.force, labels)
     spread = Spread(args.methods.spread)
@@ -186,10 +188,10 @@ def _show_methods(args: _ReportArguments) -> None:
 
 
 def _show_history(args: _ReportArguments) -> None:
-    """Show how scores changed over the runs of --history, and over any runs given as arguments.
+    """Show how scores changed over the runs of --history and any runs given as arguments.
 
-    -o selects a figure (.pdf, .svg, .png), an HTML page with figure and table, or a table in a
-    file. Without -o, the table is printed. Raises UsageError if the user gave an option that does
+    The suffix of -o selects a figure (.pdf, .svg, .png), an HTML page with figure and table, or a
+    table. Without -o, the table is printed. Raises UsageError if the user gave an option that does
     not apply to a history.
     """
     from bsdsbench.io import write_atomic

@@ -1,4 +1,4 @@
-"""The commands that score: demo, evaluate, run, merge, nms."""
+"""The commands for scoring: demo, evaluate, run, merge, nms."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from bsdsbench.results.evaluation import Evaluation
     from bsdsbench.tables.table import Table
 
-# The detectors that `demo` runs -> their names in tables
+# Detectors run by `demo` -> their names in tables
 _DEMO_DETECTORS = {"canny": "Canny", "sobel": "Sobel", "structure-tensor": "structure tensor"}
 
 
@@ -175,10 +175,10 @@ def evaluate_command(args: _EvaluateArguments = opt.options_of(_EvaluateArgument
 
 
 def _evaluate(args: _EvaluateArguments) -> Evaluation:
-    """Score predictions against the ground truth, or annotators against each other with --humans.
+    """Score predictions against the ground truth or, with --humans, annotators against each other.
 
-    Predictions and ground truth are two folders, or two COCO files (.json). Raises UsageError if
-    the user gave an option that does not apply to these inputs.
+    Predictions and ground truth are two folders or two COCO files (.json). Raises UsageError if the
+    user gave an option that does not apply to these inputs.
     """
     import bsdsbench as bb
     from bsdsbench.runs.keywords import HumanOptions, ItemOptions, RunOptions
@@ -216,9 +216,10 @@ def _evaluate(args: _EvaluateArguments) -> Evaluation:
 def _print_evaluation(
     run: Evaluation, threshold_run: Evaluation | None, args: _EvaluateArguments
 ) -> None:
-    """Print the scores of a run as tables or JSON, followed by further tables of the options.
+    """Print the scores of a run as tables or JSON, with those of --summary and --by.
 
-    threshold_run: the run whose best threshold is used for --threshold-from, or None.
+    threshold_run: the run of --threshold-from, at whose best threshold further scores are shown, or
+        None.
     """
     from bsdsbench.results.at_threshold import at_threshold_of
 
@@ -244,10 +245,7 @@ def _print_evaluation(
 
 
 def _as_json(tables_by_key: Mapping[str, Sequence[Table]]) -> dict[str, Any]:
-    """Convert lists of tables to dicts for JSON, from the key of a table to its columns.
-
-    Empty lists are left out.
-    """
+    """Convert {key: tables} to {key: {table key: columns}} for JSON. Empty lists are left out."""
     return {
         key: {table.key: table.plain() for table in tables}
         for key, tables in tables_by_key.items()
@@ -258,7 +256,7 @@ def _as_json(tables_by_key: Mapping[str, Sequence[Table]]) -> dict[str, Any]:
 def _check_slicing(
     slicing: opt.SliceOptions, grouping: opt.GroupingOptions, per: str | None = None
 ) -> None:
-    """Raise UsageError if an option about groups lacks the option that it depends on.
+    """Raise UsageError if an option is given without the option that it depends on.
 
     --by and --per need --groups or --group-by. --cluster needs --by.
     """
@@ -324,7 +322,7 @@ def run_command(args: _RunArguments = opt.options_of(_RunArguments)) -> int:
 def _detector_inputs(args: _RunArguments) -> RunInputs:
     """Check and resolve the options of `run`, and compile the kernels if maps will be scored.
 
-    Raises UsageError if options do not fit together, or if there is no folder of images. Raises
+    Raises UsageError if options are inconsistent, or if there is no folder of images. Raises
     DataError if the ground truth does not belong to the task.
     """
     from bsdsbench.runs.sources import check_truth
@@ -344,10 +342,10 @@ def _detector_inputs(args: _RunArguments) -> RunInputs:
 
 
 def _print_detector_run(run: DetectorRun, args: _RunArguments) -> None:
-    """Print the scores of a detector run, if it was scored, with the tables of --by, and its speed.
+    """Print the scores of a detector run (if any), the tables of --by, and its speed.
 
-    With --format json, everything is printed as JSON. The number of maps that were kept of an
-    earlier call is printed last, on standard error.
+    With --format json, everything is printed as JSON. The number of maps kept from an earlier call
+    is printed last, on standard error.
     """
     slices: list[Table] = []
     if run.evaluation and args.slicing.by:

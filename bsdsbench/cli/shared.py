@@ -1,4 +1,4 @@
-"""Code that commands share: their classes, the inputs that options describe, and printing.
+"""Code shared by the commands: click classes, resolving inputs from options, and printing.
 
 Messages and progress go to standard error, results to standard output.
 """
@@ -101,10 +101,11 @@ class Command(click.Command):
         self.params.append(click.Option(["--quiet"], is_flag=True, help="Show no progress."))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments of the command line, and return those that were not parsed.
+        """Parse the command-line arguments, and return those that were not parsed.
 
-        If no recipe follows --nms, it is changed to --nms=USUAL in `args`. The value of --quiet is
-        moved to `ctx.meta["quiet"]`, because the functions of commands have no such parameter.
+        Modifies `args`: a --nms that is not followed by a recipe becomes --nms=USUAL. The value of
+        --quiet is moved to `ctx.meta["quiet"]`, because the command functions have no parameter for
+        it.
         """
         if "--nms" in args:
             from bsdsbench.protocol.nms_recipes import RECIPES
@@ -117,9 +118,9 @@ class Command(click.Command):
         return remaining
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options in the sections Options, Protocol and Running.
+        """Write the help of the options in the sections Options, Protocol and Running.
 
-        The help text of --metrics, which lists the installed metrics, is set here.
+        The help text of --metrics, which lists the installed metrics, is only set here.
         """
         sections: dict[str, list[tuple[str, str]]] = {"Options": [], "Protocol": [], "Running": []}
         heading_of = dict.fromkeys(PROTOCOL, "Protocol") | dict.fromkeys(_RUNNING, "Running")
@@ -139,13 +140,13 @@ class Command(click.Command):
 
 
 def command(function: Callable[..., object], name: str | None = None) -> Command:
-    """Turn a function into a command.
+    """Turn a function into a click command.
 
-    The default values of the function's parameters declare the arguments and options of the
-    command, in the order in which the help page lists them; see `cli.options`. The docstring of the
-    function becomes the help page, and its first sentence the summary in lists of commands.
+    The default values of the function's parameters declare the command's arguments and options, in
+    the order of the help page; see `cli.options`. The function's docstring becomes the help page,
+    and its first sentence the summary in lists of commands.
 
-    name: the name of the command. The default is the function's name without "_command".
+    name: the name of the command. Default: the function's name without "_command".
     """
     return Command(
         name or function.__name__.removesuffix("_command"),
@@ -156,11 +157,11 @@ def command(function: Callable[..., object], name: str | None = None) -> Command
 
 
 def _declarations(owner: Callable[..., object]) -> dict[str, Mapping[str, Any]]:
-    """Return what the parameters of a function, or the fields of a class of options, declare.
+    """Return {name: declaration} of a function's parameters or an options class's fields.
 
-    A declaration of `cli.options` is a mapping with one of two keys: "make_parameter" has a
-    function from a name to click's argument or option of that name, and "options_of" a class of
-    options inside the owner.
+    A declaration (see `cli.options`) is a mapping with one of two keys: "make_parameter", a
+    function that takes a name and returns the click argument or option; or "options_of", a nested
+    options class.
     """
     if isinstance(owner, type):
         return {field.name: field.metadata for field in attrs.fields(owner)}
@@ -168,7 +169,7 @@ def _declarations(owner: Callable[..., object]) -> dict[str, Mapping[str, Any]]:
 
 
 def _make_parameters(owner: Callable[..., object]) -> list[click.Parameter]:
-    """Make click's arguments and options for a function, or for a class of options inside it."""
+    """Make the click arguments and options of a function or options class, nested ones included."""
     parameters: list[click.Parameter] = []
     for name, metadata in _declarations(owner).items():
         if "options_of" in metadata:
@@ -179,10 +180,10 @@ def _make_parameters(owner: Callable[..., object]) -> list[click.Parameter]:
 
 
 def _call(owner: Callable[..., object], /, **values: object) -> object:
-    """Call a command's function with the values that click has parsed, and return its result.
+    """Call a command function with the values parsed by click, and return its result.
 
-    The values that belong to a class of options are collected into an instance of it, for which
-    this function is called with the class.
+    Values that belong to an options class are passed as an instance of it, which is created by a
+    recursive call.
     """
     arguments = {
         name: _call(metadata["options_of"], **values) if "options_of" in metadata else values[name]
@@ -194,7 +195,7 @@ def _call(owner: Callable[..., object], /, **values: object) -> object:
 def split_words(
     ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]
 ) -> list[str] | None:
-    """Split the values of a repeated option at commas. Returns None if the option is not given."""
+    """Split the values of a repeatable option at commas; None if the option is not given."""
     if not texts:
         return None
     return [word.strip() for word in ",".join(texts).split(",") if word.strip()]
@@ -209,9 +210,9 @@ def parse_shard(ctx: click.Context, param: click.Parameter, text: str) -> tuple[
 
 
 def keywords_of(args: attrs.AttrsInstance, names: Collection[str] | None = None) -> dict[str, Any]:
-    """Return the values in an instance of a class of options by name, nested classes included.
+    """Return {name: value} of an options class instance, including those of nested classes.
 
-    names: the names of the values to return, by default all. Unknown names are ignored.
+    names: the names to return; default: all. Unknown names are ignored.
     """
     keywords: dict[str, Any] = {}
     for field in attrs.fields(type(args)):
@@ -224,7 +225,7 @@ def keywords_of(args: attrs.AttrsInstance, names: Collection[str] | None = None)
 
 
 def is_given(parameter: str) -> bool:
-    """Return True if the user gave this argument or option, False if it has its default value."""
+    """Return True if the user gave this argument or option on the command line."""
     source = click.get_current_context().get_parameter_source(parameter)
     return source is ParameterSource.COMMANDLINE
 
@@ -232,7 +233,7 @@ def is_given(parameter: str) -> bool:
 def refuse_given(parameters: Collection[str], conflict: str) -> None:
     """Raise UsageError, "FLAG: not with CONFLICT", if the user gave any of these options.
 
-    parameters: the arguments and options, by their names in the command's function.
+    parameters: the parameter names of the options in the command function.
     """
     params = click.get_current_context().command.params
     refused = [p for p in params if p.name in parameters and is_given(str(p.name))]
@@ -242,7 +243,7 @@ def refuse_given(parameters: Collection[str], conflict: str) -> None:
 
 
 def require_runs_or_methods(runs: Sequence[str], methods: Sequence[str]) -> None:
-    """Raise UsageError unless the user gave either runs or --method, and not both."""
+    """Raise UsageError unless the user gave exactly one of runs and --method."""
     if runs and methods:
         raise click.UsageError("runs and --method: expected one of them")
     if not runs and not methods:
@@ -255,16 +256,15 @@ def require_runs_or_methods(runs: Sequence[str], methods: Sequence[str]) -> None
 def protocol_from(
     options: ProtocolOptions, metrics: Sequence[str] = (), valid_dir: str | None = None
 ) -> Protocol:
-    """Build the protocol that the command-line options describe.
+    """Build the protocol described by the command-line options.
 
-    The base protocol comes from --signature or --protocol, which exclude each other, or else from
-    the first metric, or else it is bsds500. The other options then override single fields of it.
+    The base protocol is that of --signature or --protocol; if neither is given, that of the first
+    metric; without metrics, bsds500. The other options then override single fields of it.
 
-    valid_dir: the value of --valid, the folder of masks that limit the counted pixels to a field of
-        view, which a signature may require.
+    valid_dir: the value of --valid (folder of field-of-view masks), which a signature may require.
 
-    Raises ProtocolError if a field does not accept the value given for it. Raises UsageError if two
-    options exclude each other, or if the signature requires --valid.
+    Raises ProtocolError if a value is not valid for its field. Raises UsageError if two options
+    exclude each other, or if the signature requires --valid.
     """
     from bsdsbench.protocol.protocol import Protocol
     from bsdsbench.protocol.signature import Signature, parse_overrides
@@ -295,7 +295,7 @@ def protocol_from(
             protocol = protocol.replace(nms_params=options.nms)
     if overrides:
         changes = parse_overrides(overrides)
-        if options.thresholds:  # as the user wrote it: the field accepts more than --set expresses
+        if options.thresholds:  # the raw text: the field accepts more than --set can express
             changes["thresholds"] = options.thresholds
         protocol = protocol.replace(**changes)
     return registry.complete_options(protocol)
@@ -317,10 +317,9 @@ def resolve_inputs(
     images: str | None = None,
     takes_images: bool = False,
 ) -> RunInputs:
-    """Determine the task, the folders, the metrics and the protocol of a run from its options.
+    """Determine the task, folders, metrics and protocol of a run from its options.
 
-    A task sets the metric and the protocol. If a folder is not given, it is that of the task's data
-    set.
+    A task sets the metric and the protocol, and its data set provides folders that are not given.
 
     valid_dir, images: the values of --valid and of the argument IMAGES.
     takes_images: True for a command that runs a detector on images. Ground truth is then optional.
@@ -360,9 +359,8 @@ def compile_first(
 ) -> None:
     """Compile the kernels if they were never compiled and any of the metrics matches pixels.
 
-    A message tells the user to wait: ten seconds would otherwise look like a slow first image. If
-    one of the input folders does not exist, nothing is compiled, so that the user gets the error
-    about it at once. None is ignored.
+    A message announces the wait of about ten seconds. If one of the input `folders` does not exist,
+    nothing is compiled, so that the user gets the error at once. Folders that are None are ignored.
     """
     from bsdsbench.kernels import never_compiled
 
@@ -379,26 +377,26 @@ def compile_first(
 
 # Output ------------------------------------------------------------------------------------------
 
-PLAIN_SECONDS = 5.0  # between two lines of progress; later a tenth of the elapsed time
-BRIEF = 2.0  # work that takes fewer seconds prints no last line
+PLAIN_SECONDS = 5.0  # minimum between two progress lines; at least a tenth of the elapsed time
+BRIEF = 2.0  # seconds; no final progress line if the previous line (or the start) is more recent
 
 
 def say(line: str, progress: bool = False) -> None:
-    """Print a line to standard error, but a line that reports progress not if --quiet is given."""
+    """Print a line to standard error. A line with `progress` is not printed if --quiet is given."""
     if not (progress and click.get_current_context().meta.get("quiet")):
         print(f"bsdsbench: {line}", file=sys.stderr)
 
 
 @contextmanager
 def progress(title: str, unit: str = "images") -> Iterator[Callable[[int, int, str], None] | None]:
-    """Show the progress of the work in the `with` block, on standard error.
+    """Show the progress of the `with` block on standard error.
 
-    A terminal shows a bar. Otherwise a line is printed every PLAIN_SECONDS, or less often if the
-    work takes long, and a last line unless the previous one (or the start) was less than BRIEF
-    seconds ago.
+    In a terminal, show a bar. Otherwise print a line every PLAIN_SECONDS, or every tenth of the
+    elapsed time if that is longer, and a final line unless the previous one (or the start) was less
+    than BRIEF seconds ago.
 
-    title: the name of the work.
-    unit: the plural of what is counted.
+    title: the name of the work, such as "evaluate".
+    unit: the plural noun for what is counted.
 
     Yields a function to call with (done, total, image id), or None if --quiet is given.
     """
@@ -414,8 +412,8 @@ def progress(title: str, unit: str = "images") -> Iterator[Callable[[int, int, s
         bar = Progress(*columns, console=Console(stderr=True), transient=True)
         bar.add_task(title, total=None)
     started = last_line = time.monotonic()
-    # (done, time) at the first call. The rate is measured from there, because the first item also
-    # compiles kernels and starts workers.
+    # (done, time) at the first call. The rate is measured from then on, because kernels are
+    # compiled and workers started during the first item.
     first_call: tuple[int, float] | None = None
 
     def report(done: int, total: int, image_id: str) -> None:
@@ -450,10 +448,10 @@ def print_json(value: object) -> None:
 
 
 def print_run(run: Evaluation, out: str | None, columns: Sequence[str] | None = None) -> None:
-    """Print the tables of a run, then its data set, its tasks, and the folder of its results.
+    """Print the score tables of a run, then its data set, its tasks, and its results folder.
 
-    out: the folder of the results, or None if they were not written.
-    columns: the scores to show, or None for the usual ones.
+    out: the results folder, or None if nothing was written.
+    columns: the scores to show, or None for the default ones.
     """
     from bsdsbench.results.score_tables import score_tables
 
@@ -467,10 +465,12 @@ def print_run(run: Evaluation, out: str | None, columns: Sequence[str] | None = 
 
 
 def report_left_out(failed: Mapping[str, str], run: Evaluation | None) -> int:
-    """Print the images that failed, with the reason of each, and those that the protocol left out.
+    """Print the images that failed, with reasons, and those that the protocol left out.
 
-    Returns the exit status: 2 if any image failed, and 0 otherwise. `run` is None if nothing was
-    scored.
+    failed: image id -> reason.
+    run: the run, or None if nothing was scored.
+
+    Returns the exit status: 2 if any image failed, otherwise 0.
     """
     if run and (empty := run.provenance.empty_gt):
         reason = "left out: no boundary in the ground truth (empty_gt=skip)"
@@ -488,10 +488,10 @@ def show_tables(
 ) -> None:
     """Print tables, or write them to the file `out`, in a format of `forms.TABLE_FORMATS`.
 
-    Of tables marked `aside`, plain text on standard output has only the titles.
+    In plain text on standard output, tables marked `aside` are listed only by title.
 
-    left_out: for each run, by its name, the images that it left out, with the reasons. In CSV,
-        which has no notes, they become a last column of the tables of runs.
+    left_out: run name -> the images that the run left out, with reasons. In CSV, which has no
+        notes, they are added as a last column to the tables of runs.
     """
     from bsdsbench.results.score_tables import with_left_out
     from bsdsbench.tables.forms import render, write_tables
@@ -510,13 +510,13 @@ def show_tables(
 
 
 def as_flag(setting: Setting, command_name: str) -> str:
-    """Return the text that a user must type on the command line to use a setting.
+    """Format a setting as the user must type it on the command line.
 
-    - "--flag VALUE" for an option of the command `command_name`. For a bool, it is "--flag" if the
-      value is True, and "without --flag" if it is False.
-    - "--set FIELD=VALUE" for a field of the protocol or an option of a metric, if the command has
-      --set.
-    - "name=value", as in Python, otherwise.
+    - For an option of the command `command_name`: "--flag VALUE". If the value is a bool: "--flag"
+      (True) or "without --flag" (False).
+    - For a field of the protocol or an option of a metric, if the command has --set:
+      "--set FIELD=VALUE".
+    - Otherwise, as in Python: "name=value".
     """
     from bsdsbench.protocol.protocol import Protocol
 

@@ -1,4 +1,4 @@
-"""The commands to understand scores: doctor, compare, errors, worst, explain, plot."""
+"""The commands for understanding scores: doctor, compare, errors, worst, explain, plot."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from bsdsbench.diagnosis.explanation import Explanation
     from bsdsbench.results.evaluation import Evaluation
 
-_MAX_TRIALS = 9  # that `explain` prints, besides those that reach the target
+_MAX_TRIALS = 9  # trials printed by `explain`, in addition to those that reach the target
 
 
 @command
@@ -68,7 +68,7 @@ def doctor_command(
             pred_kind=pred_kind,
             progress=report,
         )
-    write = partial(as_flag, command_name="evaluate")  # suggested fixes name options of `evaluate`
+    write = partial(as_flag, command_name="evaluate")  # suggest fixes as options of `evaluate`
     if output_format == "json":
         print_json([asdict(finding) | {"fix": finding.fixes(write)} for finding in findings])
     else:
@@ -155,8 +155,8 @@ class _Compared(NamedTuple):
     """The comparisons of runs or methods.
 
     on_all_images: the comparison on all images.
-    slices: the comparison on the images of each slice (a group of images) of --by, by its name.
-    slice_column: the column of groups that --by names, "" without --by.
+    slices: name of a slice (group of images) of --by -> the comparison on its images.
+    slice_column: the grouping column of --by, or "" if --by is not given.
     """
 
     on_all_images: Comparison | MethodComparison
@@ -169,13 +169,13 @@ def _compare(
 ) -> _Compared:
     """Compare the runs, or the methods of --method, on all images and in each slice of --by.
 
-    Methods with only one run each are compared as runs.
+    If every method has only one run, these are compared as runs.
 
     options: keywords that both `bb.compare` and `bb.compare_methods` accept.
     test: the test for p-values, which only `bb.compare` accepts.
 
-    Raises UsageError unless the user gave either runs or --method, and if --names is given for
-    methods, or --test for methods with several runs.
+    Raises UsageError if the user gave both or neither of runs and --method, --names for methods, or
+    --test for methods with several runs.
     """
     import bsdsbench as bb
     from bsdsbench.comparison.method import methods_of, runs_of, with_runs
@@ -189,7 +189,7 @@ def _compare(
         refuse_given(("names",), "--method")
     loaded = as_runs(runs_of(methods) or args.runs, args.names, **keywords_of(args.grouping))
     if all(method.n_runs == 1 for method in methods):
-        methods = []  # the runs, which have the names of the methods, are compared
+        methods = []  # compare the runs, which are named after the methods
         options = {**options, "test": test}
     else:
         refuse_given(("test",), "--method")
@@ -307,7 +307,7 @@ def worst_command(
     loaded = as_runs(runs_of(loaded_methods) or runs, None, **keywords_of(grouping))
     loaded = labelled_runs(folders, loaded, labels)
     columns = tables.columns
-    # --by is either a column of groups, possibly with limits, or a score
+    # --by is either a grouping column, optionally with limits, or a score
     records = loaded[0].records
     of_each = by if by and column_of(by, records) in group_columns(records) else None
     if by and not of_each:
@@ -331,10 +331,10 @@ def worst_command(
 
 
 def _with_error_class(runs: list[Evaluation], score: str) -> list[Evaluation]:
-    """Count the classes of errors of the runs, if `score` is that of such a class.
+    """Count the error classes of the runs if `score` is that of an error class.
 
-    For any other score, the runs are returned unchanged. Raises DataError if `score` begins with
-    "error." but names no class of errors.
+    For any other score, return the runs unchanged. Raises DataError if `score` begins with "error."
+    but names no error class.
     """
     from bsdsbench.comparison.lost_scores import with_errors
     from bsdsbench.metrics.base import ERROR_COLUMNS
@@ -426,9 +426,11 @@ def _print_explanation(
 ) -> None:
     """Print which settings give the published scores, as text or JSON.
 
-    Of the trials for which all images were counted, the first _MAX_TRIALS are printed, all that
-    reach the target, marked with "=" if a known program uses the setting and else with "~", and the
-    run as it is. `target_values` are the targets as the user wrote them, by score, such as "ods".
+    Only trials on all images are printed: the first _MAX_TRIALS, all others that reach the targets,
+    and the unchanged run. In text, trials that reach the targets are marked with "=" if a known
+    program uses the setting, otherwise with "~".
+
+    target_values: score, such as "ods" -> target as the user wrote it.
     """
     from bsdsbench.diagnosis.explanation import capitalise
     from bsdsbench.metrics.registry import describe
@@ -463,9 +465,8 @@ def _print_explanation(
 def _print_differences(between: tuple[str, str]) -> int:
     """Print the differences between two signatures that can change a score.
 
-    A text that contains "|" is a signature. Any other text is a run (an existing path, a URL, or
-    ref:NAME), whose signature is used. Returns the exit status: 1 if there are any differences, and
-    0 otherwise.
+    An argument that contains "|" is a signature. Otherwise, an existing path, a URL or ref:NAME is
+    a run whose signature is used. Returns the exit status: 1 if there are differences, otherwise 0.
     """
     import bsdsbench as bb
     from bsdsbench.protocol.signature import Severity, Signature

@@ -1,8 +1,8 @@
-"""Baselines: edge detectors and segmenters of scikit-image.
+"""Baselines: edge detectors and segmenters based on scikit-image.
 
 Every function takes an (H, W, 3) uint8 image. Edge detectors return a soft map, float64 (H, W) in
-[0, 1]; segmenters return integer label maps (H, W), coarse to fine. An image of one colour gives
-zeros or one region.
+[0, 1]; segmenters return a list of integer label maps (H, W), coarse to fine. For an image of a
+single colour, the map is zero, or there is one region.
 """
 
 from __future__ import annotations
@@ -24,22 +24,23 @@ Image = NDArray[np.uint8]
 Filter = Callable[[F8], F8]
 _N_SEGMENTS = (25, 50, 100, 200, 400, 800)
 _CANNY_SIGMA = 2.0  # pixels
-_CANNY_THRESHOLDS = np.geomspace(0.03, 0.6, 24)  # the high ones
-_LOW_THRESHOLD = 0.4  # relative to the high one
+_CANNY_THRESHOLDS = np.geomspace(0.03, 0.6, 24)  # high thresholds
+_LOW_THRESHOLD = 0.4  # low threshold / high threshold
 _TENSOR_SCALES = (1.2, 2.0, 3.4)  # standard deviations of Gaussian derivatives, in pixels
 _STRENGTH_SCALE = 0.35  # an edge of this strength has the value 1 - 1 / e
 
 
 def canny(image: Image) -> F8:
-    """Return for each pixel the share of 24 thresholds at which Canny's detector marks it.
+    """Return, for each pixel, the fraction of 24 thresholds at which the Canny detector marks it.
 
-    A connected piece of the ridges above the low threshold is marked if any of its pixels reaches
-    the high one. The ridges themselves do not depend on the thresholds, so they are computed once.
+    Hysteresis: a connected component of ridge pixels above the low threshold is marked if any of
+    its pixels reaches the high one. The ridges do not depend on the thresholds, so they are
+    computed once.
     """
     gray = color.rgb2gray(image)
     sigma = _CANNY_SIGMA
-    mode = "constant"  # how filters extend the image; scikit-image will change its default
-    # Divide by the filter's weight inside the image, since pixels outside count as 0
+    mode = "constant"  # border mode, set because scikit-image will change its default
+    # Divide by the filter's weight inside the image, because pixels outside are taken as 0
     inside = ndi.gaussian_filter(np.ones(gray.shape), sigma, mode=mode) + np.finfo(float).eps
     smooth = ndi.gaussian_filter(gray, sigma, mode=mode) / inside
     strength = np.hypot(ndi.sobel(smooth, axis=0), ndi.sobel(smooth, axis=1))
@@ -47,7 +48,7 @@ def canny(image: Image) -> F8:
     ridges = np.where(on_ridge, strength, 0)
     n_marked = np.zeros(gray.shape)  # number of thresholds that mark each pixel
     for high in _CANNY_THRESHOLDS:
-        # Number the connected pieces from 1; pixels below the low threshold get 0
+        # Label the connected components from 1; pixels below the low threshold get 0
         is_candidate = ridges >= _LOW_THRESHOLD * high
         pieces, n_pieces = ndi.label(is_candidate, structure=np.ones((3, 3)))
         is_strong = np.zeros(n_pieces + 1, bool)
@@ -57,29 +58,32 @@ def canny(image: Image) -> F8:
 
 
 def sobel(image: Image) -> F8:
-    """Return Sobel's gradient magnitude, thinned; faint gradients become 0."""
+    """Return the thinned Sobel gradient magnitude; weak gradients become 0."""
     return _thinned_gradient(image, filters.sobel_h, filters.sobel_v)
 
 
 def scharr(image: Image) -> F8:
-    """Return Scharr's gradient magnitude, thinned; faint gradients become 0."""
+    """Return the thinned Scharr gradient magnitude; weak gradients become 0."""
     return _thinned_gradient(image, filters.scharr_h, filters.scharr_v)
 
 
 def _thinned_gradient(image: Image, row_filter: Filter, column_filter: Filter) -> F8:
-    """Return the thinned magnitude of a gradient, which two filters of the gray image give."""
+    """Return the thinned gradient magnitude of the gray image, scaled by 3.5 and reduced by 0.06.
+
+    The filters compute the derivatives along rows (y) and columns (x).
+    """
     gray = color.rgb2gray(image)
     gy, gx = row_filter(gray), column_filter(gray)
     return np.clip(3.5 * _thin_ridges(np.hypot(gy, gx), gy, gx) - 0.06, 0, 1)
 
 
 def _structure_tensor(image: Image, *, thin: bool) -> F8:
-    """Return 1 - exp(-strength / 0.35), an edge map from the structure tensor of colours.
+    """Return 1 - exp(-strength / 0.35), an edge map from the structure tensor of the Lab image.
 
-    The strength is summed over three scales. At each, it is the root of the tensor's larger
-    eigenvalue minus 0.9 times that of the smaller one, which suppresses texture. With `thin`, the
-    map is thinned along the normals of edges: the eigenvectors for the larger eigenvalue of the
-    tensor summed over the scales.
+    The strength is summed over three scales. At each scale, it is sqrt(larger eigenvalue) - 0.9 *
+    sqrt(smaller eigenvalue) of the tensor, which suppresses texture. If `thin`, the map is thinned
+    along the edge normal, the eigenvector of the larger eigenvalue of the tensor summed over the
+    scales.
     """
     lab = np.ascontiguousarray(np.moveaxis(color.rgb2lab(image), -1, 0)) / 100  # (3, H, W)
     strength = np.zeros(lab.shape[1:])
@@ -118,22 +122,22 @@ def slic(image: Image) -> list[NDArray[Any]]:
 
 
 def watershed(image: Image) -> list[NDArray[Any]]:
-    """Segment an image by the compact watershed of its Sobel gradient, from 25 to 800 seeds."""
+    """Segment an image by the compact watershed of its Sobel gradient, with 25 to 800 seeds."""
     gradient = ndi.gaussian_filter(filters.sobel(color.rgb2gray(image)), 1.0)
     return [segmentation.watershed(gradient, markers=n, compactness=1e-4) for n in _N_SEGMENTS]
 
 
 def _thin_ridges(strength: F8, ny: F8, nx: F8) -> F8:
-    """Return a copy of an edge map (H, W) in which only ridges are above 0.
+    """Return a copy of an edge map (H, W) after non-maximum suppression along the edge normal.
 
-    A pixel is set to 0 if the strength one pixel away along the edge normal (ny, nx), interpolated
-    linearly, is larger in either direction. The four rows and columns next to the border are faded
-    out.
+    A pixel is set to 0 if the strength one pixel away along the normal (ny, nx), in either
+    direction and interpolated linearly, is larger. The four rows and columns next to the border are
+    faded out.
     """
     length = np.hypot(ny, nx) + 1e-12
     y, x = np.mgrid[: strength.shape[0], : strength.shape[1]]
     thinned = strength.copy()
-    for pixels in (-1, 1):  # along the normal
+    for pixels in (-1, 1):  # distance along the normal
         coordinates = (y + pixels * ny / length, x + pixels * nx / length)
         neighbour = ndi.map_coordinates(strength, coordinates, order=1, mode="nearest")
         thinned[strength < neighbour] = 0

@@ -1,7 +1,7 @@
-"""Call a detector on every image of a folder, save its maps, time it and evaluate the maps.
+"""Run a detector on every image of a folder, save and evaluate its maps, and time it.
 
-The maps are written into OUT/maps, with a run.json that describes the detector. If the folder
-already holds maps, the user must choose to keep them (`resume`) or to make them again (`fresh`).
+The maps are written to OUT/maps, with a run.json that describes the detector. If the folder already
+contains maps, the user must choose to keep them (`resume`) or to recompute them (`fresh`).
 """
 
 from __future__ import annotations
@@ -60,15 +60,15 @@ class DetectorRun(TabularResult):
     kind : str
         "soft", or "labels" for label maps.
     milliseconds : dict of str to float
-        Image id -> time of the detector's call. The warm-up call is not included.
+        Image id -> time of the detector's call, without the warm-up call.
     machine : str
         Processor, cores and Python version on which the times were measured.
     failed : dict of str to str
         Image id -> reason why the detector failed on this image.
     evaluation : Evaluation or None
-        The scores, or None without ground truth.
+        The scores, or None if there was no ground truth.
     kept : int
-        Number of maps that were kept from an earlier run.
+        Number of maps kept from an earlier run.
 
     Examples
     --------
@@ -91,7 +91,7 @@ class DetectorRun(TabularResult):
 
     @property
     def ms_per_image(self) -> float:
-        """Return the median time per image in milliseconds, NaN if no call succeeded."""
+        """The median time per image in milliseconds, or NaN if no call succeeded."""
         return float(np.median(list(self.milliseconds.values()) or [np.nan]))
 
     def __repr__(self) -> str:
@@ -99,11 +99,11 @@ class DetectorRun(TabularResult):
         return f"<DetectorRun {self.name!r}, {cost}: {self.evaluation!r}>"
 
     def tables(self) -> list[Table]:
-        """Return the tables of scores with a column of times, or [] if nothing was scored."""
+        """Return the score tables with a column of times, or [] if nothing was scored."""
         return score_tables([self.evaluation]) if self.evaluation else []
 
     def to_mapping(self) -> dict[str, object]:
-        """Return the fields, the median time and the scores for JSON, None where there are none."""
+        """Return a JSON-serializable dict of the fields, the median time and the scores."""
         return {
             "name": self.name,
             "maps": str(self.maps),
@@ -126,19 +126,19 @@ def run(
     gt: StrPath | None = None,
     **options: Unpack[DetectorOptions],
 ) -> DetectorRun:
-    """Call a detector on every image of a folder, time it, and evaluate its maps.
+    """Run a detector on every image of a folder, time it, and evaluate its maps.
 
-    The detector is called on one image at a time in this process. It may print, and may change the
-    working folder. The maps are written to OUT/maps, floats as 16-bit PNG rounded to 1/65535.
-    OUT/maps/run.json describes the detector.
+    The detector is called on one image at a time in this process. It may print and may change the
+    working directory. The maps are written to OUT/maps; floats are stored as 16-bit PNG, rounded to
+    1/65535. OUT/maps/run.json describes the detector.
 
     Parameters
     ----------
     function : callable or str
-        A function from an (H, W, 3) uint8 image to a soft map (H, W) of bool, uint8, uint16 or
-        floats in [0, 1], to a label map (H, W) of any other integers, or to a list of label maps,
-        coarse to fine. "MODULE:FUNCTION" is imported; the current folder is searched first. A name
-        such as "canny" is one of `bsdsbench.detectors.baselines`.
+        A function that takes an (H, W, 3) uint8 image and returns one of: a soft map (H, W) of
+        bool, uint8, uint16 or floats in [0, 1]; a label map (H, W) of any other integer dtype; a
+        list of label maps, coarse to fine. "MODULE:FUNCTION" is imported, searching the current
+        folder first. Any other string, such as "canny", names a `bsdsbench.detectors.baselines`.
     images : path
         Folder of images.
     protocol : Protocol or str or None
@@ -146,20 +146,20 @@ def run(
     metrics : str or sequence of str
         Names of metrics that read the same kind of ground truth.
     gt : path, optional
-        Ground-truth folder. Without it nothing is scored.
+        Ground-truth folder. If it is None, nothing is scored.
     **options : DetectorOptions
-        Keywords of the run, see `runs.keywords.RunKeywords`; `on_error` is "skip" by default.
+        Keywords of the run; see `runs.keywords.RunKeywords`. `on_error` defaults to "skip".
 
     Returns
     -------
     DetectorRun
-        Maps, times and scores. A first call that only warms up is not timed.
+        Maps, times and scores. The first call is a warm-up that is not timed.
 
     Raises
     ------
     DataError
-        If the function cannot be imported, there are no images, the function failed on all images,
-        or OUT holds maps and neither `resume` nor `fresh` is given.
+        If the function cannot be imported, if there are no images, if the function fails on all
+        images, or if OUT contains maps and neither `resume` nor `fresh` is given.
 
     Examples
     --------
@@ -217,10 +217,10 @@ def run(
 
 
 def _photos_of_split(images: StrPath, split_file: StrPath | None) -> dict[str, Path]:
-    """Return the absolute paths of the photos in a folder by image id.
+    """Return {image id: absolute path} of the photos in a folder.
 
-    With a `split_file`, only the photos that it lists are returned. Raises DataError if one of them
-    is missing, or if there are no photos.
+    If `split_file` is given, only the photos that it lists are returned. Raises DataError if one of
+    them is missing, or if there are no photos.
     """
     wanted_ids = None if split_file is None else read_split(split_file)
     photos = {i: path.resolve() for i, path in find_photos(images, wanted_ids).items()}
@@ -239,10 +239,10 @@ def _evaluate(
     record: MapsRecord,
     plan: Plan,
 ) -> Evaluation:
-    """Score the detector's maps of the shard's images against the ground truth in the folder `gt`.
+    """Score the detector's maps of the images `shard_ids` against the ground truth in `gt`.
 
-    Images on which the detector failed are not scored. The description of the data that is stored
-    with the scores covers all images, `ids`.
+    Images on which the detector failed are left out. The description of the data set that is stored
+    with the scores covers all images, `ids`, not only those of the shard.
     """
     plan = attrs.evolve(plan, name=record.name, pred_kind=detected.kind, split_file=None)
     all_items, _ = list_items(detected.maps, gt, attrs.evolve(plan, missing="zero"), ids)
@@ -264,10 +264,10 @@ def _evaluate(
 def _new_record(detector: Detector, function: Detector | str, plan: Plan) -> MapsRecord:
     """Return the record of a detector that has no maps yet.
 
-    function: the detector as the user passed it to `run`. Only for MODULE:FUNCTION the hash of the
-        detector's file is recorded.
+    function: the argument of `run`. The detector's file is recorded only if this is a string
+        MODULE:FUNCTION.
     """
-    # An object that can be called, such as a network, is named after its class
+    # A callable object, such as a network, is named after its class
     named: Any = detector if hasattr(detector, "__qualname__") else type(detector)
     path = function if isinstance(function, str) else f"{named.__module__}:{named.__qualname__}"
     is_baseline = ":" not in path
@@ -284,17 +284,17 @@ def _new_record(detector: Detector, function: Detector | str, plan: Plan) -> Map
 def _detect(
     detector: Detector, photos: dict[str, Path], maps: Path, record: MapsRecord, plan: Plan
 ) -> dict[str, str]:
-    """Call the detector on each photo, write its maps, and return why it failed, by image id.
+    """Call the detector on each photo, write its maps, and return {image id: reason for failure}.
 
     An image fails if the photo cannot be read, if the detector raises an exception, or if it
-    returns what is no map. The first call that succeeds is a warm-up: it is repeated, and not
-    timed.
+    returns something that is not a map. The first successful call is a warm-up: it is not timed,
+    and the call is repeated.
 
-    record: receives the kind of the maps and the time of each call. It is written to run.json
+    record: modified in place: the kind of the maps and the times of the calls are set. It is saved
         before the first map, then about once a second, and at the end even after an error.
 
     Raises DataError if the detector returns soft maps for some images and labels for others. If the
-    user interrupts the run, KeyboardInterrupt is raised again with advice on how to continue.
+    user interrupts the run, KeyboardInterrupt is raised again with advice on how to resume.
     """
     failed = {}
     is_warm = False
@@ -304,10 +304,10 @@ def _detect(
             try:
                 image = read_photo(path)
                 with _undisturbed():
-                    if not is_warm:  # importing and compiling must not count as detection time
+                    if not is_warm:  # do not time lazy imports and compilation
                         detector(image.copy())
                     is_warm = True
-                    argument = image.copy()  # the detector may write into it
+                    argument = image.copy()  # the detector may modify it
                     started = time.perf_counter()
                     returned_map = detector(argument)
                     seconds = time.perf_counter() - started
@@ -351,7 +351,7 @@ def machine() -> str:
 
 @contextlib.contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Redirect a function's prints to standard error, and restore the working folder after it."""
+    """Redirect standard output to standard error, and restore the working directory afterwards."""
     working_folder = os.getcwd()
     try:
         with contextlib.redirect_stdout(sys.stderr):
@@ -362,13 +362,13 @@ def _undisturbed() -> Iterator[None]:
 
 @contextlib.contextmanager
 def fresh_modules(name: str) -> Iterator[None]:
-    """Make imports in the `with` block load the module `name` from its file, even after an edit.
+    """Make imports in the `with` block reload the module `name`, so that edits take effect.
 
-    The current folder is searched first, and no bytecode is written. If the module's package lies
-    in the current folder, all its modules are imported anew. Installed modules are never reloaded.
+    The current folder is searched first, and no bytecode is written. If the module's top-level
+    package is in the current folder, all its modules are reloaded. Installed modules never are.
 
-    Afterwards modules imported from the current folder are removed, and earlier ones restored, so
-    that another folder may hold a module of the same name.
+    On exit, modules imported from the current folder are removed from sys.modules, and the earlier
+    ones are restored, so that another folder may have a module of the same name.
     """
     folder = Path.cwd()
     package = name.partition(".")[0]
@@ -380,7 +380,7 @@ def fresh_modules(name: str) -> Iterator[None]:
         if is_wanted and package != "bsdsbench" and not _is_installed(module):
             del sys.modules[module_name]
     sys.path.insert(0, str(folder))
-    sys.dont_write_bytecode = True  # bytecode misses edits within the same second
+    sys.dont_write_bytecode = True  # cached bytecode would hide edits within the same second
     invalidate_caches()
     try:
         yield
@@ -394,14 +394,14 @@ def fresh_modules(name: str) -> Iterator[None]:
 
 
 def _is_installed(module: ModuleType) -> bool:
-    """Return True if a module lies in the standard library or in site-packages."""
+    """Return True if a module is in the standard library or in site-packages."""
     file = getattr(module, "__file__", None) or ""
     paths = sysconfig.get_paths()
     return any(Path(file).is_relative_to(paths[kind]) for kind in ("stdlib", "purelib", "platlib"))
 
 
 def _is_from(module: ModuleType, folder: Path) -> bool:
-    """Return True if a module, or its top-level package, lies directly in a folder."""
+    """Return True if a module, or its top-level package, is directly in a folder."""
     package = getattr(module, "__name__", "").partition(".")[0]
     file = getattr(module, "__file__", None)
     paths = map(Path, [file] if file else getattr(module, "__path__", ()))
@@ -413,7 +413,7 @@ def _is_from(module: ModuleType, folder: Path) -> bool:
 
 
 def _file_of(detector: Detector) -> dict[str, str] | None:
-    """Return the "name" and the "blake2b" hash of the file of a function, None without a file."""
+    """Return {"name": file name, "blake2b": hash} of a function's file, or None if it has none."""
     file = getattr(sys.modules.get(detector.__module__), "__file__", None)
     if file is None:
         return None
@@ -422,10 +422,10 @@ def _file_of(detector: Detector) -> dict[str, str] | None:
 
 
 def _load_function(spec: str) -> Detector:
-    """Import MODULE:FUNCTION, or return the baseline of this name if `spec` has no colon.
+    """Import MODULE:FUNCTION or, if `spec` has no colon, return the baseline of this name.
 
-    FUNCTION may be a path such as "Class.method". Raises DataError if the import fails, or if there
-    is no such function or baseline.
+    FUNCTION may be dotted, such as "Class.method". Raises DataError if the import fails, or if
+    there is no such function or baseline.
     """
     if ":" not in spec:
         from bsdsbench.detectors.baselines import baseline  # imports scikit-image
@@ -434,7 +434,7 @@ def _load_function(spec: str) -> Detector:
     module_name, _, attribute = spec.partition(":")
     try:
         with _undisturbed():
-            loaded: Any = import_module(module_name)  # the module, then each attribute in turn
+            loaded: Any = import_module(module_name)
     except (Exception, SystemExit) as error:  # the user's module may raise anything
         raise DataError(f"{spec!r}: cannot be imported ({_reason_of(error)})") from None
     for name in attribute.split("."):
@@ -445,9 +445,9 @@ def _load_function(spec: str) -> Detector:
 
 
 def _reason_of(error: BaseException) -> str:
-    """Return the reason for a failure as one line of at most 300 characters.
+    """Return the reason for a failure: a DataError's message, otherwise "TYPE: MESSAGE".
 
-    A DataError keeps its message; any other error is described by its type and message.
+    The latter is one line of at most 300 characters.
     """
     if isinstance(error, DataError):
         return str(error)

@@ -1,4 +1,4 @@
-"""The folder of a detector's maps: one file per map, and run.json, which describes the detector."""
+"""The folder of a detector's maps: one file per image, and a description in run.json."""
 
 from __future__ import annotations
 
@@ -22,45 +22,45 @@ _SUFFIXES = (".png", ".mat")
 
 @define
 class MapsRecord:
-    """The contents of run.json: the detector, and the state of its maps so far."""
+    """The contents of run.json: the detector, and what is known about its maps so far."""
 
     function: str  # MODULE:FUNCTION or the name of a baseline
-    name: str  # in tables
-    tag: str | None  # the user's own label of the maps
-    file: dict[str, str] | None  # name and hash of the file that defines the function
-    versions: dict[str, str]  # of "bsdsbench" and "python"
+    name: str  # name in tables
+    tag: str | None  # the user's label for the maps
+    file: dict[str, str] | None  # "name" and "blake2b" hash of the file that defines the function
+    versions: dict[str, str]  # versions of "bsdsbench" and "python"
     made: str = Factory(lambda: time.strftime("%Y-%m-%d %H:%M"))  # when the first map was made
     kind: str | None = None  # "soft" or "labels"; None before the first map
-    milliseconds: dict[str, float] = Factory(dict)  # time of each call by image id
-    scales: str | None = None  # as `MultiScale` writes them, None for a single scale
+    milliseconds: dict[str, float] = Factory(dict)  # image id -> time of the detector's call
+    scales: str | None = None  # str(MultiScale), or None for a single scale
 
     def detector(self) -> dict[str, object]:
-        """Return the fields that identify the detector, which are stored with its scores."""
+        """Return the fields that identify the detector, to be stored with its scores."""
         optional = ("scales",) if self.scales else ()
         names = ("function", "name", "tag", "file", "versions", *optional)
         return {name: getattr(self, name) for name in names}
 
     def save(self, maps: Path) -> None:
-        """Write the record to run.json in the folder `maps`; `kind` and `scales` only if set."""
+        """Write the record to run.json in the folder `maps`, omitting unset `kind` and `scales`."""
         optional = ("kind", "scales")
         fields = {k: v for k, v in asdict(self).items() if v or k not in optional}
         write_atomic(maps / RUN_FILE, as_json(fields))
 
 
 def maps_in(maps: Path) -> list[Path]:
-    """Return the maps directly in a folder, which are known by their suffix."""
+    """Return the paths of the .png and .mat files directly in a folder."""
     return [path for path in maps.iterdir() if path.suffix in _SUFFIXES]
 
 
 def open_maps(maps: Path, record: MapsRecord, *, resume: bool, fresh: bool) -> set[str]:
-    """Create or reopen the folder of a detector's maps, and return the ids of maps that are kept.
+    """Create or reopen the folder of a detector's maps, and return the ids of the maps it keeps.
 
-    `resume` keeps the maps in the folder, and `fresh` deletes them. If maps are kept, `record`
-    receives their kind, their date and the times of their calls.
+    `resume` keeps the maps in the folder, and `fresh` deletes them. If maps are kept, their kind,
+    date and times are copied into `record` from run.json.
 
-    Raises DataError if the folder holds maps that bsdsbench did not write, or if it holds maps and
-    neither option is set. With `resume`, raises DataError if the maps come from another function,
-    tag or scales, and warns if the detector's file has changed since the maps were made.
+    Raises DataError if the folder contains maps that bsdsbench did not write, if it contains maps
+    and neither option is set, or if `resume` is set and the maps were made with a different
+    function, tag or scales. Warns if `resume` is set and the detector's file has changed.
     """
     maps.mkdir(parents=True, exist_ok=True)
     remove_leftovers(maps)
@@ -95,17 +95,17 @@ def open_maps(maps: Path, record: MapsRecord, *, resume: bool, fresh: bool) -> s
 
 
 class MapFile(NamedTuple):
-    """The content of a map's file."""
+    """A map encoded as a file."""
 
-    # "labels" for a PNG file of labels, else "soft". A .mat file of label maps is "soft" too:
-    # its readers recognise labels by themselves.
+    # "labels" for a PNG file of labels, otherwise "soft". A .mat file of label maps is also "soft",
+    # because its readers recognise label maps by themselves.
     kind: str
     suffix: str  # ".png" or ".mat"
     content: bytes
 
 
 def encode_map(answer: object, shape: tuple[int, ...]) -> MapFile:
-    """Encode what a detector returned for an image of `shape` (H, W) as the content of a file.
+    """Encode what a detector returned for an image of `shape` (H, W) as a file.
 
     - a list or tuple of integer label maps: a .mat file with the cell array `segs`
     - a map of integers other than uint8 and uint16: labels, as a 16-bit PNG of 1 .. n
@@ -134,7 +134,10 @@ def encode_map(answer: object, shape: tuple[int, ...]) -> MapFile:
 
 
 def _encode_segmentations(label_maps: Sequence[Any], shape: tuple[int, ...]) -> bytes:
-    """Return label maps of the given shape as a .mat file. Raises DataError if they are none."""
+    """Encode label maps as the bytes of a .mat file with a cell array `segs`.
+
+    Raises DataError if there are none, or if a map has a wrong shape or dtype.
+    """
     from scipy.io import savemat
 
     if not label_maps:
@@ -148,10 +151,10 @@ def _encode_segmentations(label_maps: Sequence[Any], shape: tuple[int, ...]) -> 
 
 
 def _renumber(labels: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.uint16]:
-    """Renumber the n labels of a label map from 1 to n, in ascending order.
+    """Renumber the n labels of a label map to 1 .. n, in ascending order.
 
-    Raises DataError if the map has another shape, other values than integers, or more than 65535
-    labels.
+    Raises DataError if the map does not have this shape, does not have an integer or bool dtype, or
+    has more than 65535 labels.
     """
     if labels.shape != shape:
         raise DataError(f"returned shape {labels.shape}, expected {shape}")

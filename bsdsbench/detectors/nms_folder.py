@@ -28,15 +28,15 @@ def nms_files(
 ) -> int:
     """Apply NMS to the soft maps in a folder, write one PNG per image, and return their number.
 
-    source: a folder, or several with maps of the same images, which are averaged before NMS.
-    target: folder for the PNGs. Files of the same names are replaced.
+    source: a folder, or several folders with maps of the same images, which are averaged first.
+    target: folder for the PNGs. Existing files with the same names are replaced.
     protocol: its invert, normalise and nms_params are applied. The PNGs have nms_params.bits bits,
         or 8 if that is 0.
     progress: called after each image with (images done, number of images, image id).
 
     Raises DataError before anything is written if a folder has no maps, if `target` is one of the
-    sources, or if the folders hold different images. A file that cannot be processed does not stop
-    the others; such errors are raised together at the end.
+    sources, or if the folders contain different images. If a file cannot be processed, the others
+    still are; such errors, and two files with the same id, are raised together at the end.
     """
     folders = [source] if isinstance(source, str | os.PathLike) else source
     sources, target = [Path(folder) for folder in folders], Path(target)
@@ -65,7 +65,7 @@ def nms_files(
 
 
 def refuse_maps_in(folder: StrPath) -> None:
-    """Raise DataError if a folder for results holds maps: it may be meant as a further input."""
+    """Raise DataError if the output folder contains maps, since it may be meant as an input."""
     if Path(folder).is_dir() and find_files(Path(folder), FORMATS):
         raise DataError(
             f"{show(folder)}: holds maps, expected a new folder for the result",
@@ -74,10 +74,10 @@ def refuse_maps_in(folder: StrPath) -> None:
 
 
 def _maps_by_id(folder: Path, errors: list[DataError]) -> dict[str, Path]:
-    """Return the paths of the maps directly in a folder, by image id.
+    """Return {image id: path} of the maps directly in a folder.
 
-    If two maps have the same id, the first is returned, and an error is appended to `errors`.
-    Raises DataError if there are no maps.
+    If two maps have the same id, the first is used, and an error is appended to `errors`. Raises
+    DataError if there are no maps.
     """
     files = [path for path in find_files(folder, FORMATS) if path.parent == folder]
     if not files:
@@ -93,7 +93,7 @@ def _maps_by_id(folder: Path, errors: list[DataError]) -> dict[str, Path]:
 def _mean_map(paths: Sequence[Path]) -> Map:
     """Read the maps of one image and return their mean, with values in [0, 1].
 
-    A single map is returned unchanged. Raises DataError if the sizes differ or a file cannot be
+    A single map is returned as stored. Raises DataError if the sizes differ or a file cannot be
     read.
     """
     maps = [load_prediction(path).soft for path in paths]

@@ -97,7 +97,7 @@ class ExaminedInputs:
 
     @property
     def readings(self) -> Readings:
-        """How the metric interprets the prediction and ground-truth files."""
+        """The `Readings`: how the metric interprets the prediction and ground-truth files."""
         return self.metric.readings(self.protocol, self.kind)
 
     def read_image(self, image_id: str, measure: bool) -> None:

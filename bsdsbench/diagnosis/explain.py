@@ -1,9 +1,9 @@
-"""Search for the settings that turn a run's score into a published one, on the run's own images.
+"""Search for the settings that turn a run's scores into published ones, on the run's own images.
 
-Trials that need no counting come first: other ways to read scores off the counts, and named subsets
-of the images. Then images are counted under other settings, one at a time and then in pairs. Only a
-score of all images can meet a target. Pairs of causes, and changes that no known program makes, are
-so many that some come within half a hundredth of any number; they need targets of four digits.
+Trials that need no recounting come first: other scoring rules and columns, and named subsets of the
+images. Then images are recounted under other settings, one setting at a time and then in pairs.
+Only a score on all images can reach a target. There are so many pairs, and changes that no known
+program makes, that some come close to any number; for them, a target needs four decimals.
 """
 
 from __future__ import annotations
@@ -39,23 +39,23 @@ from bsdsbench.runs.sources import Sources, find_sources
 from bsdsbench.scores.counts import sample_scores
 
 METRIC = registry.DEFAULT_METRICS[0]
-SUBSET_SIZES = (2, 6, 25)  # numbers of images on which a setting is counted, before all of them
-STARTS = 4  # number of single settings from which pairs are formed
-LATE = 0.5  # images are begun for at most this share of the time limit after its end
-ROUNDING = 1e-12  # scores that differ by no more than this differ by rounding errors
+SUBSET_SIZES = (2, 6, 25)  # numbers of images on which a setting is tried before all images
+STARTS = 4  # number of single settings that are combined with all others to pairs
+LATE = 0.5  # no image is started later than this fraction of the time limit after its end
+ROUNDING = 1e-12  # larger differences between scores are not rounding errors
 GOLDEN_RATIO = 0.6180339887498949
-NO_CHANGE = CountingChange("", "", "")  # the settings of the run itself
+NO_CHANGE = CountingChange("", "", "")  # the run's own settings
 
 
 def parse_targets(items: Sequence[str]) -> dict[str, str]:
-    """Parse the published scores that a search is to reach, such as "ods=0.788".
+    """Parse target scores such as "ods=0.788" into a dict.
 
     For example, ["boundary.ods=0.788", "ois=0.81"] gives {"ods": "0.788", "ois": "0.81"}. An item
-    may hold several targets, separated by commas. Keys become lower case, unless they name a class.
-    Values stay texts, because their number of digits matters.
+    may contain several targets, separated by commas. Keys are lowercased unless they name a class.
+    Values remain strings, because their number of decimals matters.
 
-    Raises DataError if an item is not of the form KEY=NUMBER, if a key is repeated, or if a score
-    of the boundary metric is above 1.
+    Raises DataError if an item is not KEY=NUMBER, if a key is repeated, or if a score of the
+    boundary metric is above 1.
     """
     targets = {}
     for item in ",".join(items).split(","):
@@ -75,17 +75,17 @@ def parse_targets(items: Sequence[str]) -> dict[str, str]:
 
 
 class MetricTargets(NamedTuple):
-    """The targets of one metric."""
+    """The targets (published scores) of one metric."""
 
     metric: str
-    values: dict[str, Number]  # score, such as "ods" -> published value
+    values: dict[str, Number]  # name of a score, such as "ods" -> published value
 
 
 def find_metric(targets: Mapping[str, Number]) -> MetricTargets:
-    """Find the metric that all targets belong to, and drop its name from their keys.
+    """Find the metric that all targets belong to, and remove its name from their keys.
 
-    A key without the name of a metric is a score of the boundary metric. Raises DataError if there
-    are no targets, or if they belong to several metrics.
+    A key without a metric's name is a score of the boundary metric. Raises DataError if there are
+    no targets, or if they belong to several metrics.
     """
     by_metric: dict[str, dict[str, Number]] = {}
     for target, value in targets.items():
@@ -114,15 +114,15 @@ def load_run_with_files(
     metric: str = METRIC,
     **options: Any,
 ) -> RunWithFiles:
-    """Load a run along with its files. If `run` is a folder of maps, evaluate the maps first.
+    """Load a run and its files. If `run` is a folder of maps, evaluate the maps first.
 
     `run` is one of these:
 
     - "ref:NAME", a URL, or a file: a reference run or a shared run, which has no files.
-    - The folder of a saved run, which names its maps and, unless `gt_dir` is given, its ground
-      truth.
-    - Any other folder: maps, which are evaluated by `metric` with the ground truth in `gt_dir`, the
-      protocol and further `options` of `evaluate`.
+    - The folder of a saved run. The maps and, unless `gt_dir` is given, the ground truth are read
+      from the folders recorded in it.
+    - Any other folder: maps, which are evaluated by `metric` with the ground truth in `gt_dir`,
+      `protocol` and further `options` of `evaluate`.
 
     Raises DataError if a folder of maps is given without `gt_dir`, or if a saved run or its files
     cannot be read.
@@ -152,27 +152,26 @@ def explain(
     progress: Progress | None = None,
     published: Sequence[str] = (),
 ) -> Explanation:
-    """Search for the settings and readings that turn the run's scores into the targets.
+    """Search for settings, scoring rules and image subsets that turn the run's scores into targets.
 
     Parameters
     ----------
     run : Evaluation
         The run to explain.
     targets : dict
-        The published values, by score ("ods", "ois" or "ap") or by METRIC.SCORE of another metric.
-        A target is met if the score agrees with it to its digits. A text keeps its
-        digits ("0.760"), while a float loses zeros at its end.
+        Name of a score ("ods", "ois" or "ap", or METRIC.SCORE of another metric) -> published
+        value. A target is reached if the score rounds to it. A string keeps its number of decimals
+        ("0.760"); a float loses trailing zeros.
     sources : Sources, optional
-        The run's files; by default found by the run's provenance.
+        The run's files. Default: those in the folders recorded in the run.
     seconds : float
-        The time limit of the search. The result names what was not tried for want of time.
+        The time limit of the search. The result lists what was not tried because time ran out.
     workers : int, optional
-        Number of images counted at the same time; by default the available cores.
+        Number of images counted in parallel. Default: the number of available cores.
     progress : callable, optional
         Called with (images done, images, setting).
     published : sequence of str
-        Descriptions of published results that have the targets, to be named first.
-
+        Descriptions of published results that equal the targets, which the conclusion names first.
 
     Raises
     ------
@@ -218,11 +217,11 @@ def _pair_nearest(
 ) -> list[CountingChange]:
     """Pair each of the STARTS changes that came nearest to the targets with all other changes.
 
-    gaps : the distance of the scores from the targets under each change, by its label. A change
-        without a gap was not counted, and is taken to be the farthest.
+    gaps : label of a change -> difference between scores and targets under it. Changes without a
+        gap were not evaluated, and come last
 
-    Two changes are not paired if they exclude each other, or if the run would be counted as before
-    under both together. No pair is returned twice.
+    Pairs are left out if the two changes exclude each other, or if both together do not affect how
+    the run is counted. No pair is returned twice.
     """
     pairs = dict[frozenset[str], CountingChange]()
     for nearest in sorted(changes, key=lambda change: gaps.get(change.label, inf))[:STARTS]:
@@ -234,36 +233,36 @@ def _pair_nearest(
 
 
 class _OtherScores(NamedTuple):
-    """Scores that are read off the same counts in another way."""
+    """Scores computed from the same counts by another rule, or read from another column."""
 
     label: str
-    who: str  # the programs that do so
+    who: str  # the programs that use the rule
     scores: dict[str, float]
 
 
 class _Waiting(NamedTuple):
-    """A setting that waits to be counted on more images. The smallest of them is the next one."""
+    """An item of the priority queue: a setting to be counted on more images, smallest gap first."""
 
-    gap: float  # the largest distance of a score from its target so far, -inf if uncounted
-    place: int  # settings with equal gaps are counted in the order of their places
-    n_counted: int  # number of images that were counted
+    gap: float  # largest difference between a score and its target so far; -inf before counting
+    place: int  # tie-breaker between equal gaps
+    n_counted: int  # number of images counted so far
     setting: CountingChange
 
 
 class Search:
-    """A search for the settings under which the scores of a run are the targets.
+    """A search for the settings under which a run's scores equal the targets.
 
-    - targets: the published values, by column key of the metric
-    - sources: the files of the run, or None if it has counts only
+    - targets: column key of the metric -> published value
+    - sources: the files of the run, or None if only its counts are available
     - ids: the ids of the images
     - run_counts: the run's counts of each image, in the order of `ids`
-    - run_scores: the run's scores by column key
-    - image_order: the indices of the images in the order of counting. However many are counted,
-      they are spread evenly over the run.
-    - counted: for each setting, by its label, its counts by the index of the image
-    - trials: the trials by label. Of several with the same label, one that met the targets is kept,
-      or else the last one.
-    - not_tried: the settings that were not counted on all images for want of time
+    - run_scores: column key -> score of the run
+    - image_order: the indices of the images in the order of counting. Any number of images from
+      the start is spread evenly over the run.
+    - counted: label of a setting -> index of an image -> counts
+    - trials: label -> trial. Of several trials with the same label, the last one that reaches the
+      targets is kept; if none does, the last one.
+    - not_tried: the settings that were not counted on all images because time ran out
     """
 
     def __init__(
@@ -288,7 +287,7 @@ class Search:
             if target not in self.run_scores:
                 known = ", ".join(self.run_scores)
                 raise DataError(f"target {target!r}: expected any of {known}")
-        # Fractions of multiples of the golden ratio spread evenly, however many are taken
+        # Fractional parts of multiples of the golden ratio are spread evenly for any number
         spread = np.modf(np.arange(len(self.ids)) * GOLDEN_RATIO)[0]
         self.image_order = np.argsort(spread, kind="stable").tolist()
         self.counted: dict[str, dict[int, Any]] = {}
@@ -297,20 +296,20 @@ class Search:
 
     @property
     def seconds_left(self) -> float:
-        """The number of seconds left; negative after the end."""
+        """The number of seconds left, negative after the time limit."""
         return self.end_time - time.monotonic()
 
     @property
     def reached(self) -> bool:
-        """True if a trial meets the targets."""
+        """True if a trial reaches the targets."""
         return any(trial.reached for trial in self.trials.values())
 
     def compute_scores(
         self, counts: Sequence[Mapping[str, Any]], protocol: Protocol
     ) -> dict[str, float]:
-        """Compute the scores of a set of images from the counts of each, by column key.
+        """Compute {column key: score} of a set of images from the counts of each image.
 
-        Scores that are undefined are left out.
+        Undefined scores are left out.
         """
         opt = self.metric.options_of(protocol)
         once = np.ones((1, len(counts)), np.int64)  # one sample, in which each image occurs once
@@ -321,11 +320,12 @@ class Search:
     def record_trial(
         self, label: str, kind: str, scores: Mapping[str, float], **fields: Any
     ) -> float:
-        """Record a trial, and return its gap: the largest distance between a score and its target.
+        """Record a trial, and return its gap: the largest difference between score and target.
 
-        The parameters are fields of `Trial`. By default a trial has one cause and all images. If a
-        score with a target is undefined, nothing is recorded, and inf is returned. A trial replaces
-        an earlier one with the same label, unless only the earlier one meets the targets.
+        The parameters are fields of `Trial`; by default it has one cause and covers all images. If
+        a score with a target is undefined, nothing is recorded and inf is returned. A trial
+        replaces an earlier one with the same label, unless only the earlier one reaches the
+        targets.
         """
         if not self.targets.keys() <= scores.keys():
             return inf
@@ -342,21 +342,20 @@ class Search:
         counts: Sequence[Mapping[str, Any]],
         scores: Mapping[str, float],
     ) -> None:
-        """Record a trial for every other way to compute the targets from the same counts.
+        """Record a trial for every other rule or column that gives the targets from these counts.
 
-        Another way is to read another column of the metric, or to compute a score of the curve by
-        another rule. It is recorded only if it changes the score of a target.
+        A trial is recorded only if the rule or column changes a score that has a target.
 
         setting : the change under which the images were counted. Unless it is NO_CHANGE, the trials
-            have two causes, the setting and the rule.
+            have two causes: the setting and the rule
         counts : the counts of all images under this setting
-        scores : the scores that these counts give by the run's own rules
+        scores : the scores computed from these counts by the run's own rules
         """
         other_columns = causes.iterate_other_columns(self.metric, self.targets, scores)
         others = [_OtherScores(label, "", changed) for label, changed in other_columns]
         others += self._apply_other_rules(setting, counts, scores)
         for label, who, changed in others:
-            # An undefined score (NaN) counts as no change
+            # NaN (undefined) compares as no change
             if not any(abs(changed[t] - scores[t]) > ROUNDING for t in self.targets):
                 continue
             if setting is NO_CHANGE:
@@ -372,10 +371,10 @@ class Search:
         counts: Sequence[Mapping[str, Any]],
         scores: Mapping[str, float],
     ) -> list[_OtherScores]:
-        """Compute ODS, OIS and AP by every other rule that programs or papers use.
+        """Compute ODS, OIS and AP by every rule that programs or papers use.
 
-        The parameters are those of `record_other_rules`. Returns, for each rule, a copy of `scores`
-        in which the score that it computes is replaced, or [] if the metric has no curve.
+        The parameters are those of `record_other_rules`. Returns a copy of `scores` for each rule,
+        in which the rule's score is replaced; or [] if the metric has no curve.
         """
         protocol = setting.on(self.run.protocol)
         opt = self.metric.options_of(protocol)
@@ -387,8 +386,8 @@ class Search:
         run_curves: Any = self.metric.scores(stack, all_once, protocol, opt)["curve"]
         image_curves: Any = self.metric.scores(stack, each_alone, protocol, opt)["curve"]
         curve = run_curves[0]
-        # Some rules need the point at threshold 0. If the run's own counts of boundaries lack it,
-        # and AP has a target, it is counted from the ground truth.
+        # Some AP rules need the point at threshold 0. If a boundary run's own counts lack it, and
+        # AP has a target, it is counted from the ground truth.
         whole = whole_curve(self.metric, curve, stack)
         are_boundaries = self.metric.reads == "annotators" and "matches" in stack
         lacks_point = are_boundaries and 0 < curve.thresholds[0] < 1
@@ -401,19 +400,18 @@ class Search:
         return others
 
     def search_settings(self, settings: Iterable[CountingChange]) -> dict[str, float]:
-        """Count images under other settings, until the targets are met or the time is up.
+        """Count images under other settings until the targets are reached or time runs out.
 
-        Each setting is first counted on a few images, then on more (SUBSET_SIZES), and finally on
-        all. The setting whose scores are nearest to the targets so far is continued first. A
-        setting is dropped if an image cannot be counted under it, or if it leaves all scores with a
-        target as they are.
+        Each setting is counted first on a few images, then on more (SUBSET_SIZES), and finally on
+        all. The setting with the smallest gap so far is continued first. A setting is dropped if an
+        image cannot be counted under it, or if it changes no score that has a target.
 
-        The search also ends if a trial meets the targets and the scores under all other settings
-        differ from them by more than half a unit of their last digit. Settings for which there was
-        no time are added to `not_tried`.
+        The search ends early once a trial reaches the targets and all remaining settings miss them
+        by more than half a unit of the last decimal. Settings for which time ran out are added to
+        `not_tried`.
 
-        Returns the gap of each setting (the largest distance of a score from its target), computed
-        from as many images as were counted, by its label.
+        Returns {label of a setting: gap}, from as many images as were counted. The gap is the
+        largest difference between a score and its target.
         """
         sizes = [n for n in SUBSET_SIZES if n < len(self.ids)] + [len(self.ids)]
         half_unit = max(resolution(target) for target in self.targets.values())
@@ -428,7 +426,7 @@ class Search:
             is_exact = n == len(self.ids)
             indices = sorted(self.image_order[:n])
             counts = self.count_images(setting, indices)
-            if counts is None:  # an image was refused, or time is up
+            if counts is None:  # an image cannot be counted, or time is up
                 if self.seconds_left <= 0:
                     self.not_tried.append(setting)
                 continue
@@ -451,10 +449,10 @@ class Search:
     def _estimate_scores(
         self, setting: CountingChange, counts: Sequence[Any], indices: Sequence[int]
     ) -> dict[str, float]:
-        """Estimate the scores of all images under a setting from the images counted so far.
+        """Estimate the scores on all images under a setting from the images counted so far.
 
-        If not all images were counted, an estimate is the run's score on all images, plus the
-        difference that the setting makes to the score of the counted images, `indices`.
+        If only a subset, `indices`, was counted, the estimate is the run's score on all images plus
+        the change of the score on the subset. `counts` are the subset's counts under the setting.
         """
         scores = self.compute_scores(counts, setting.on(self.run.protocol))
         if len(indices) == len(self.ids):
@@ -466,16 +464,15 @@ class Search:
     def count_images(self, setting: CountingChange, images: Sequence[int]) -> list[Any] | None:
         """Count images, given by their indices, under a setting, and return the counts of each.
 
-        The counts are kept in `counted`, so that no image is counted twice. Images are begun for a
-        while even after the time is up; see LATE. Returns None if an image cannot be counted, or if
-        the time did not suffice for all of them.
+        Counts are cached in `counted`. Images are still started for a while after time is up (see
+        LATE). Returns None if an image cannot be counted, or if time ran out before all were.
         """
         protocol = setting.on(self.run.protocol)
         opt = self.metric.options_of(protocol)
         counts = self.counted.setdefault(setting.label, {})
 
         def count_image(k: int) -> None:
-            """Count an image and add its counts to `counts`; do nothing long after the end."""
+            """Count image `k` and store the result in `counts`, unless time is up (see LATE)."""
             if self.seconds_left < -LATE * self.seconds:
                 return
             assert self.sources is not None  # without files there are no settings

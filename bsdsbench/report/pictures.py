@@ -274,7 +274,7 @@ def draw_pictures(
 
     named : the names of the runs for which the user gave folders. If a file of such a run cannot be
         used, DataError is raised
-    notes : modified at the end: gets one line for each other run with a file that cannot be used
+    notes : at the end, one line is appended for each other run with a file that cannot be used
     ids : the images, the most interesting first. Drawing stops after MOST images, or before the
         pictures exceed BUDGET characters; at least one image is drawn
     full : draw all images, without these limits
