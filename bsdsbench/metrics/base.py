@@ -409,9 +409,9 @@ class Metric(ABC, Generic[Opt]):
     ) -> Iterator[tuple[str, Column, Any]]:
         """Yield (key, column, value) for every score in `tree`, a result of `scores`.
 
-        The order is that of the columns. Columns that hold no score, such as thresholds, and those
-        without a value in `tree` are skipped. If a protocol is given, the scores of the `parts`,
-        such as classes, follow with keys PART.KEY, except those that a column of `columns` shows.
+        Scores are in the order of columns. Columns that hold no score, such as thresholds, or have
+        no value in `tree` are skipped. If a protocol is given, the scores of the `parts`, such as
+        classes, follow with keys PART.KEY, unless the metric has a column for the same score.
         """
         overall = {column.key: column for column in self.columns_of(tree)}
         for key, column in overall.items():

@@ -97,8 +97,8 @@ class CurveMetric(Metric[Opt]):
     def curves(self, stack: Stack, opt: Opt) -> dict[tuple[str, ...], I8]:
         """Return the counts of each curve, keyed by the path to its scores.
 
-        The path of a single curve is (), and that of each of several (key,). Counts are int64
-        (N, T, 4) for N images and T thresholds, with the columns of `matches` in `boundary_counts`.
+        A single curve has the path (); each of several has (key,). Counts are int64 (N, T, 4) for
+        N images and T thresholds, with the columns of `matches` in `boundary_counts`.
         """
         if not self.curve_paths:
             return {(): stack["matches"]}

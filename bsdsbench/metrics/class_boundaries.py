@@ -66,12 +66,12 @@ def class_boundaries(
 
 
 def _check_labels(present: set[int], params: SemanticOptions) -> None:
-    """Raise DataError if a label that is present is neither 0 nor that of a class.
+    """Raise DataError if a label in `present` is neither 0 nor the label of a class.
 
     If `params.ids` lists the labels of the classes, all labels below the largest are allowed.
     """
     known = params.class_labels
-    gaps = range(max(known)) if params.ids else ()  # labels between those of the classes
+    gaps = range(max(known)) if params.ids else ()  # labels below the largest
     strange = present - {0, *known, *gaps}
     if strange:
         ignored = ", ".join(map(str, params.ignored)) or "none"

@@ -114,7 +114,7 @@ def pixel_classes(
 def _missed_steps(steps: PixelSteps, errors: bool) -> dict[int, NDArray[np.uint64]]:
     """Return code -> the steps (thresholds) at which annotated pixels are missed with this code.
 
-    The codes are those of MISSED in `ERROR_CODES` or, if `errors` is False, MISSED_PIXEL alone.
+    There is a code for each class in MISSED or, if `errors` is False, only MISSED_PIXEL.
     Arrays are uint64 (annotated pixels, words), with one bit for each step.
     """
     is_missed = ~steps.gt_matched

@@ -99,7 +99,7 @@ class OcclusionMetric(CurveMetric[None]):
     ) -> Arrays:
         """Count the matched pixels, and those in pairs whose angles agree, at each threshold.
 
-        Returns a dict with these arrays, and those of `counter`, a function like `boundary_counts`:
+        Returns a dict with these arrays, and those that `counter` (if given) adds:
 
         thresholds, matches : float64 (T,), int64 (T, 4), as in `boundary_counts`
         right_gt : int64 (T,), annotated pixels in a pair with agreeing angles, summed over

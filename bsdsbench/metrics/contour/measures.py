@@ -75,9 +75,9 @@ def _fom(outlines: BothOutlines, alpha: float) -> F8:
 def _hausdorff(
     definition: Literal["directed", "pooled", "area"], outlines: BothOutlines, percent: float
 ) -> F8:
-    """Compute a percentile of the Hausdorff distance of each of n labels, float64 (n,).
+    """Compute the Hausdorff distance at a percentile for each of n labels, float64 (n,).
 
-    The definition is one of these; the result is NaN if either outline is empty:
+    It is NaN if either outline is empty. `definition` is one of:
 
     - "pooled": the percentile of the distances of both outlines together
     - "directed": the larger of the two outlines' percentiles
@@ -362,6 +362,6 @@ class Measure(NamedTuple):
         classes: int | None = None,
         **settings: Unpack[_Settings],
     ) -> float | F8:
-        """Call `measure` with this name. If no `empty` is given, that of this object is used."""
+        """Call `measure` with this name, and with `self.empty` if no `empty` is given."""
         settings.setdefault("empty", self.empty)
         return measure(self.name, pred, gt, size, classes=classes, **settings)

@@ -6,8 +6,8 @@ There are three kinds of outline in use, which give different numbers:
   (scipy, medpy, MONAI, torchmetrics, panoptica).
 - "side": pixels that differ from their right, lower or lower-right neighbour, if it is in the image
   (seg2bmap: DAVIS and everything that uses its F).
-- "corner": corners where four pixels meet of which some, but not all, are in the mask, each with
-  the length of the contour inside this 2 x 2 window (DeepMind's surface-distance).
+- "corner": corners where four pixels meet, some inside and some outside the mask, each with the
+  length of the contour inside this 2 x 2 window (DeepMind's surface-distance).
 
 Distances are Euclidean, to the outline of the same label in the other map.
 """
@@ -37,8 +37,8 @@ class OutlinePoints(NamedTuple):
 
     start: I8  # (n + 1,); the points of label k are start[k] : start[k + 1] of the other arrays
     label: I8  # (points,), the label of each point
-    distance: F8  # (points,), to the label's outline in the other map; inf if it has none there
-    length: F8  # (points,), length of contour at the point; 0 for the outline "rim"
+    distance: F8  # (points,), to the label's outline in the other map; inf if there is none
+    length: F8  # (points,), contour length at each point; 0 for the outline "rim"
 
     @property
     def n(self) -> I8:
@@ -46,10 +46,7 @@ class OutlinePoints(NamedTuple):
         return np.diff(self.start)
 
     def sums(self, values: Map) -> F8:
-        """Sum `values`, one for each point (points,), over the points of each label.
-
-        Returns float64 (n,).
-        """
+        """Sum `values` (points,) over the points of each label, float64 (n,)."""
         return np.bincount(self.label, values, self.start.size - 1).astype(np.float64)
 
 

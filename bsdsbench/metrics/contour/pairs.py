@@ -198,7 +198,7 @@ class ClassedPair(NamedTuple):
 def pair_masks(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> ClassedPair:
     """Renumber two maps (H, W) so that the masks to compare have the same label in both.
 
-    Which masks are compared depends on `opt.unit`: those of the same class ("class"), instances
+    `opt.unit` determines which masks are compared: masks of the same class ("class"), instances
     with the same number ("id"), or instances that `match_regions` pairs ("instance").
 
     An instance without a partner gets a label of its own. Instances that lie only on void pixels
@@ -271,8 +271,8 @@ class Instances(NamedTuple):
     for crowds: groups of objects that are not annotated one by one. With C classes, an ignored
     class with the number divisor - 1 - k is
 
-    - if k < C: a crowd of class k. A prediction of class k of which more than half lies on the
-      crowd or on void pixels is excused: it is not a false positive.
+    - if k < C: a crowd of class k. A prediction of class k is excused (not a false positive) if
+      more than half of it lies on the crowd or on void pixels.
     - if C <= k < 2 C: a crowd that excuses no prediction
     """
 
