@@ -303,7 +303,7 @@ def _count_boundaries(compared: Compared, opt: ContourOptions) -> dict[str, I8]:
             outline[:, side] = points.n
             for k, bound in enumerate(bounds):
                 radius = with_tolerance(davis_radius(compared.pair.shape, bound))
-                near[:, k, side] = points.sums(points.distance <= radius)
+                near[:, k, side] = points.counts(points.distance <= radius)
     return {"shells": shells, "near": near, "outline": outline}
 
 

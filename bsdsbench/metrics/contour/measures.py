@@ -56,8 +56,8 @@ def _f_within(outlines: BothOutlines, radius: float) -> F8:
     """
     pred, gt = outlines
     limit = with_tolerance(radius)
-    precision = ratio(pred.sums(pred.distance <= limit), pred.n)
-    recall = ratio(gt.sums(gt.distance <= limit), gt.n)
+    precision = ratio(pred.counts(pred.distance <= limit), pred.n)
+    recall = ratio(gt.counts(gt.distance <= limit), gt.n)
     return f_measure(precision, recall)
 
 
@@ -146,10 +146,10 @@ def _nsd(unit: Literal["area", "counts", "mean"], outlines: BothOutlines, tolera
     """
     near, total = [], []  # of pred, of gt
     for outline in outlines:
-        weight = outline.length if unit == "area" else np.ones(outline.length.size)
         is_near = outline.distance <= with_tolerance(tolerance)
-        near.append(outline.sums(is_near * weight))
-        total.append(outline.sums(weight))
+        in_area = unit == "area"
+        near.append(outline.sums(is_near * outline.length) if in_area else outline.counts(is_near))
+        total.append(outline.sums(outline.length) if in_area else outline.n)
     if unit == "mean":
         return (ratio(near[0], total[0]) + ratio(near[1], total[1])) / 2
     return ratio(near[0] + near[1], total[0] + total[1])

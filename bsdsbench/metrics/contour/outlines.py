@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bsdsbench.arguments import F8, I8
+from bsdsbench.arguments import F8, I8, Bool
 from bsdsbench.errors import DataError
 from bsdsbench.images import Map
 from bsdsbench.kernels.distances import distances, erosion
@@ -48,6 +48,10 @@ class OutlinePoints(NamedTuple):
     def sums(self, values: Map) -> F8:
         """Sum `values` (points,) over the points of each label, float64 (n,)."""
         return np.bincount(self.label, values, self.start.size - 1).astype(np.float64)
+
+    def counts(self, marks: Bool) -> I8:
+        """Count the marked points of each label, int64 (n,), by a mark for each point (points,)."""
+        return np.diff(np.searchsorted(np.flatnonzero(marks), self.start))
 
 
 BothOutlines = tuple[OutlinePoints, OutlinePoints]  # of pred and of gt
