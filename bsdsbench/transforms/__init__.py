@@ -1,1 +1,1 @@
-"""Transforms of maps before they are counted: inversion, NMS, thinning, resizing."""
+"""Preprocessing of maps before evaluation: inversion, NMS, thinning, resizing."""

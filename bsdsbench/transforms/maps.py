@@ -1,21 +1,21 @@
-"""Preparing maps (H, W) for thresholds: edge non-maximum suppression, scaling, thinning.
+"""Preprocessing of maps (H, W) before thresholding: edge non-maximum suppression, scaling, thinning.
 
-Published results thin the maps of networks with one small program before the benchmark. Its steps
-(E is the soft map (H, W), all maps are float32):
+Published results apply one small NMS program to a network's maps before the benchmark. It works as
+follows (E is the soft map (H, W); all maps are float32):
 
-1. With `smooth` (as HED and later networks; structured edges do not) E is filtered with the
-   triangle kernel [1 2 1] / 4 in rows and columns, mirrored at the border.
-2. E filtered with the triangle kernel of radius 4 gives, by central differences (one-sided at the
-   border), Gxx, Gxy, Gyy and the angle of the normal
+1. If `smooth` is True (HED and later networks, but not structured edges), filter E with the
+   triangle kernel [1 2 1] / 4 along rows and columns, mirrored at the border.
+2. Filter E with the triangle kernel of radius 4. From the result, compute Gxx, Gxy and Gyy by
+   central differences (one-sided at the border), and the angle of the edge normal
    O = atan(Gyy sign(-Gxy) / (Gxx + 1e-5)) mod pi.
-3. A pixel is zeroed if multiplier * E is below E, interpolated bilinearly, at d pixels along the
-   normal, for any d in -radius .. radius but 0. Coordinates are clamped to the image.
-4. The k-th row and column from each border, k = 0 .. border-1, is multiplied by k / border.
+3. Set a pixel to zero if multiplier * E is below the bilinearly interpolated E at d pixels along
+   the normal, for any nonzero d in -radius .. radius. Coordinates are clamped to the image.
+4. Multiply the k-th row and column from each border, k = 0 .. border-1, by k / border.
 
-Two side effects are kept. A ridge that is exactly horizontal, straight and equally high everywhere
-has Gxy = 0, hence O = 0, and is not thinned. A pixel and its neighbour both stay if they differ by
-less than the multiplier requires. As maps are rounded to float32 after each step, other
-implementations may decide ties within about 1e-6 differently.
+Two quirks of this program are kept. A ridge that is exactly horizontal, straight and of constant
+height has Gxy = 0, hence O = 0, and is not thinned. Two neighbours are both kept if their values
+differ by less than the factor `multiplier`. Because maps are rounded to float32 after each step,
+other implementations may resolve near-ties (within about 1e-6) differently.
 """
 
 from __future__ import annotations
@@ -39,14 +39,15 @@ def nms(
     prob : array
         (H, W) uint8 (value/255), uint16 (value/65535) or float in [0, 1].
     radius : int
-        A pixel is compared with its neighbours across the edge, up to this many pixels away on both
-        sides.
+        Distance in pixels up to which a pixel is compared with its neighbours along the edge
+        normal, in both directions.
     border : int
-        Number of rows and columns at the border of the map that are faded out.
+        Width in pixels of the border that is faded out; at most half of the map.
     multiplier : float
-        A value above 1 keeps pixels that are slightly below their neighbours.
+        Factor applied to a pixel before the comparison. A factor above 1 keeps pixels that are
+        slightly lower than their neighbours.
     smooth : bool
-        Smooth the map once more before the comparison.
+        Smooth the map with [1 2 1] / 4 first. The result then holds the smoothed values.
 
     Returns
     -------
@@ -73,23 +74,23 @@ def nms(
 
 
 def as_float32(soft: Map) -> NDArray[np.float32]:
-    """Copy a soft map to a contiguous float32 array in [0, 1].
+    """Convert a soft map to a C-contiguous float32 array in [0, 1]; always a copy.
 
-    Integers are divided by the largest value of their dtype, such as 255 for uint8.
+    Integers are divided by the maximum of their dtype, such as 255 for uint8.
     """
     values = unit(soft) if soft.dtype.kind == "u" else soft
     return np.array(values, np.float32, order="C")
 
 
 def _quantise(prob: Map, bits: int) -> Map:
-    """Convert a map in [0, 1] to integers of 8 or 16 `bits`. Halves are rounded up."""
+    """Convert a map in [0, 1] to uint8 or uint16 (`bits` is 8 or 16), rounding halves up."""
     dtype = np.uint8 if bits == 8 else np.uint16
     scaled = np.asarray(prob, np.float64) * np.iinfo(dtype).max
     return np.floor(scaled + 0.5).astype(dtype)
 
 
 def invert(soft: Map) -> Map:
-    """Return 1 - value, in the dtype of the map: 255 - value for uint8, the negation for bool."""
+    """Return 1 - soft, in the dtype of the map: 255 - soft for uint8, ~soft for bool."""
     if soft.dtype == bool:
         return ~soft
     if soft.dtype.kind == "u":
@@ -98,19 +99,19 @@ def invert(soft: Map) -> Map:
 
 
 def prepare(soft: Map, protocol: Protocol, valid: Bool | None = None) -> Map:
-    """Prepare a soft map (H, W) as the protocol demands, before thresholds are applied to it.
+    """Preprocess a soft map (H, W) as the protocol specifies, before it is thresholded.
 
-    Steps 1, 2 and 4 are done only if the protocol asks for them:
+    Operations 1, 2 and 4 are applied only if the protocol field of that name is set:
 
-    1. normalise: divide by the largest value of the valid pixels (float32 or float64)
+    1. normalise: divide by the maximum over valid pixels; the map becomes float32 or float64
     2. invert: 1 - value
-    3. set void pixels (those that are False in `valid`) to 0
-    4. nms: thin the map to its ridges. The map becomes float32; or uint8 or uint16 if
-       nms_params.bits is 8 or 16, which gives the scores of a PNG written by `bsdsbench nms`
+    3. set void pixels (False in `valid`) to 0
+    4. nms: thin the map to its ridges. The map becomes float32, or uint8 or uint16 if
+       nms_params.bits is 8 or 16, which reproduces the scores of PNGs written by `bsdsbench nms`
 
-    valid (H, W): False at pixels that are not counted. None means that all pixels are counted.
+    valid: bool (H, W), False at pixels that are not counted; None if all pixels are counted.
 
-    Returns a map of the same shape. A map that nothing was done to is returned as it is.
+    Returns a map of the same shape, which is `soft` itself if nothing was changed.
     """
     if protocol.normalise:
         largest = without_void(soft, valid).max(initial=0)
@@ -127,7 +128,7 @@ def prepare(soft: Map, protocol: Protocol, valid: Bool | None = None) -> Map:
 
 
 def thin(bmap: Map) -> Bool:
-    """Thin a boundary map as MATLAB's bwmorph(bmap, 'thin', Inf) (Guo and Hall 1989).
+    """Thin a boundary map like MATLAB's bwmorph(bmap, 'thin', Inf) (Guo and Hall 1989).
 
     Parameters
     ----------
@@ -159,9 +160,9 @@ def thin(bmap: Map) -> Bool:
 
 
 def clean(maps: Bool) -> Bool:
-    """Return copies of bool maps (T, H, W) without isolated pixels.
+    """Remove the isolated pixels of T bool maps (T, H, W), and return new maps.
 
-    A pixel is isolated if its eight neighbours in its own map are all off.
+    A pixel is isolated if its eight neighbours in the same map are all off.
     """
     from scipy.ndimage import binary_dilation
 

@@ -1,8 +1,8 @@
-"""Multi-scale testing: the mean of a detector's maps of an image at several scales.
+"""Multi-scale testing: the average of a detector's maps of an image at several scales.
 
-As in the test programs of RCF and later methods, the image is resized by each scale, the detector
-is called, its map is resized back to the size of the image, and the maps are averaged before any
-NMS. Resizing is bilinear or cubic, without antialiasing, as in OpenCV and PyTorch.
+As in the test code of RCF and later methods, the image is resized by each scale factor, and the
+detector's map of it is resized back to the original size. The maps are averaged before any NMS.
+Resizing is bilinear or cubic, without antialiasing, as in OpenCV and PyTorch.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from bsdsbench.transforms.resize import Resize, resample
 Detector = Callable[[NDArray[np.uint8]], Any]
 
 MAX_SCALE, MAX_SCALES = 8, 16
-# The scales of these methods' test programs
+# The scales used in each method's test code
 SCALES = {
     "rcf": (0.5, 1.0, 1.5),
     "pidinet": (0.5, 1.0, 1.5),
@@ -36,27 +36,26 @@ SCALES = {
 
 @frozen
 class MultiScale:
-    """How a detector is called at several scales."""
+    """The settings of multi-scale testing."""
 
-    scales: tuple[float, ...] = (1.0,)  # factors for the sides of an image
+    scales: tuple[float, ...] = (1.0,)  # scale factors for height and width
     flip: bool = False  # call the detector on the mirrored image too
-    resize: Resize = "bilinear"  # the kernel for images and maps
+    resize: Resize = "bilinear"  # interpolation of images and maps
 
     @classmethod
     def given(
         cls, scales: str | float | Sequence[float] | None, flip: bool, resize: str
     ) -> MultiScale | None:
-        """Build the settings from a user's options.
+        """Build the settings from user options, or return None for plain single-scale testing.
 
-        Returns None if the options amount to the default: a single call at the scale 1, without the
-        mirrored image.
+        None means a single call at scale 1 without the mirrored image, which needs no settings.
 
         scales: a number, several numbers, text such as ".5,1,1.5", a key of SCALES, or None for 1.
         flip: whether to call the detector on the mirrored image too.
-        resize: a value of `Resize`, the kernel by which images and maps are resized.
+        resize: "bilinear" or "cubic".
 
-        Raises DataError unless there are 1 to MAX_SCALES different scales, each above 0 and at most
-        MAX_SCALE, and `resize` is one of the values of `Resize`.
+        Raises DataError if `resize` has another value, or if `scales` is not 1 to MAX_SCALES
+        distinct numbers above 0 and at most MAX_SCALE.
         """
         numbers = _given_scales(scales)
         if resize not in get_args(Resize):
@@ -75,15 +74,15 @@ class MultiScale:
         return ",".join(words)
 
     def of(self, detector: Detector) -> Detector:
-        """Return a detector that averages the maps of `detector` over all scales.
+        """Wrap a detector into one that averages its maps over all scales.
 
-        The new detector takes an image uint8 (H, W, 3) and returns float64 (H, W) in [0, 1]. With
-        `flip` the mean includes the maps of the mirrored image, mirrored back. The new detector
-        raises DataError if `detector` does not return soft maps of the size of the image.
+        The new detector takes an image uint8 (H, W, 3) and returns float64 (H, W) in [0, 1]. If
+        `flip` is True, the average includes the maps of the mirrored image, mirrored back. It
+        raises DataError if `detector` does not return soft maps of the size of its image.
         """
 
         def mean_map(image: NDArray[np.uint8]) -> F8:
-            """Return the mean of the maps at all scales."""
+            """Average the maps over all scales and, if `flip` is True, both orientations."""
             shape = image.shape[:2]
             maps = list[F8]()
             for scale in self.scales:
@@ -99,7 +98,7 @@ class MultiScale:
         return mean_map
 
     def _scale_image(self, image: NDArray[np.uint8], scale: float) -> NDArray[np.uint8]:
-        """Resize an image (H, W, 3) by a factor; no side becomes shorter than one pixel."""
+        """Resize an image (H, W, 3) by a factor, to at least one row and one column."""
         if scale == 1:
             return image
         rows, cols = (max(1, int(np.rint(side * scale))) for side in image.shape[:2])
@@ -108,10 +107,9 @@ class MultiScale:
 
 
 def _given_scales(scales: str | float | Sequence[float] | None) -> tuple[float, ...]:
-    """Convert the scales that a user has given, as `MultiScale.given` takes them, to numbers.
+    """Parse the user's `scales`, as described in `MultiScale.given`.
 
-    Raises DataError unless there are 1 to MAX_SCALES different numbers, each above 0 and at most
-    MAX_SCALE.
+    Raises DataError if they are not 1 to MAX_SCALES distinct numbers above 0 and at most MAX_SCALE.
     """
     values: Any = 1.0 if scales is None else scales
     if isinstance(values, str):

@@ -1,6 +1,7 @@
-"""Resizing maps (H, W) like MATLAB's imresize: antialiased when shrinking, mirrored at the border.
+"""Resizing of maps (H, W), in the manner of MATLAB or of OpenCV and PyTorch.
 
-`resample` resizes like OpenCV and PyTorch: without antialiasing, with the border repeated.
+`bicubic` and `bilinear` work like MATLAB's imresize: antialiased when shrinking, and mirrored at
+the border. `resample` works like OpenCV and PyTorch: no antialiasing, and edge pixels repeated.
 """
 
 from __future__ import annotations
@@ -23,17 +24,17 @@ _Kernel: TypeAlias = Callable[[F8], F8]  # weight of samples at distances >= 0 f
 
 
 def bicubic(soft: Map, shape: tuple[int, int]) -> F8:
-    """Resize a soft map (H, W) to `shape` with the bicubic kernel, the default of imresize.
+    """Resize a soft map (H, W) to `shape` by bicubic interpolation, the default of imresize.
 
-    The kernel overshoots, so the map is clipped to [0, 1]. This changes no comparison with a
-    threshold in (0, 1].
+    The result is clipped to [0, 1], because the kernel overshoots. Clipping does not change which
+    pixels reach a threshold in (0, 1].
     """
     values = np.asarray(unit(check_soft_map(soft)), np.float64)
     return np.clip(_resize(values, shape, _cubic, 4), 0.0, 1.0)
 
 
 def bilinear(values: Map, shape: tuple[int, int]) -> F8:
-    """Resize a map (H, W) of any numbers with the triangle kernel, antialiased when shrinking."""
+    """Resize a map (H, W) of arbitrary numbers bilinearly, antialiased when shrinking."""
     return _resize(np.asarray(values, np.float64), shape, _triangle, 2)
 
 
@@ -42,11 +43,11 @@ def resample(
 ) -> F8:
     """Resize an image (H, W) or (H, W, C) to `shape` (rows, columns), without antialiasing.
 
-    kernel: "bilinear" or "cubic", with the slope of OpenCV and PyTorch.
-    scale: the exact scale factor, if `shape` was rounded from it. By default rows and columns are
-        scaled by the ratio of the new and the old size.
+    kernel: "bilinear", or "cubic" with a = -0.75 as in OpenCV and PyTorch.
+    scale: the exact scale factor, if `shape` was rounded from it. By default it is new size / old
+        size, separately for rows and columns.
 
-    Returns float64 of the new size.
+    Returns float64; values may overshoot the input range if the kernel is cubic.
     """
     array = np.asarray(image, np.float64)
     weight: _Kernel = _triangle
@@ -68,10 +69,9 @@ def _resize(
     scale: float | None = None,
     antialias: bool = True,
 ) -> F8:
-    """Resize a map (H, W), first along the vertical axis and then along the horizontal axis.
+    """Resize a map (H, W) to `shape`: first the number of rows, then the number of columns.
 
-    shape: the new size (rows, columns).
-    kernel, support, scale, antialias: as in `_resize_matrix`.
+    The other parameters are those of `_resize_matrix`.
     """
     old_rows, old_cols = image.shape
     new_rows, new_cols = shape
@@ -82,12 +82,12 @@ def _resize(
 
 
 def _triangle(x: F8) -> F8:
-    """Return the kernel of linear interpolation at distances x >= 0."""
+    """Evaluate the kernel of linear interpolation at distances x >= 0."""
     return np.maximum(1 - x, 0.0)
 
 
 def _cubic(x: F8, a: float = -0.5) -> F8:
-    """Return the cubic convolution kernel (Keys 1981) with slope `a` at 1, at distances x >= 0."""
+    """Evaluate the cubic convolution kernel (Keys 1981) with slope `a` at x = 1, for x >= 0."""
     near = (a + 2) * x**3 - (a + 3) * x**2 + 1
     far = a * x**3 - 5 * a * x**2 + 8 * a * x - 4 * a
     return np.where(x <= 1, near, np.where(x <= 2, far, 0.0))
@@ -96,12 +96,12 @@ def _cubic(x: F8, a: float = -0.5) -> F8:
 def _resize_matrix(
     size: int, new_size: int, kernel: _Kernel, support: int, scale: float | None, antialias: bool
 ) -> csr_array:
-    """Return the sparse matrix (new_size, size) that resizes a row of samples.
+    """Return the sparse matrix (new_size, size) that resamples a line of `size` samples.
 
-    kernel: returns the weight of an old sample from its distance to the new sample, which is 0
-        beyond half the `support`, its width in old samples.
+    kernel: the weight of an old sample as a function of its distance from the new sample.
+    support: width of the kernel in old samples; the weight is 0 beyond half of it.
     scale: the exact scale factor. If None, it is new_size / size.
-    antialias: if True, the kernel is widened when the row shrinks, and the samples are mirrored at
+    antialias: if True, the kernel is widened when the line shrinks, and the line is mirrored at
         both ends. If False, the first and last samples are repeated beyond the ends.
     """
     from scipy.sparse import csr_array
@@ -109,18 +109,19 @@ def _resize_matrix(
     scale = scale or new_size / size
     narrowing = min(scale, 1.0) if antialias else 1.0  # the kernel is 1 / narrowing times wider
     centre = (np.arange(new_size) + 0.5) / scale - 0.5  # of each new sample, in old samples
-    # The old samples under the kernel of each new sample, (new_size, samples); some lie outside
+    # Indices of the old samples under each new sample's kernel, (new_size, samples); some lie
+    # outside the line
     first = np.floor(centre - support / 2 / narrowing)
     sample = first[:, None] + np.arange(math.ceil(support / narrowing) + 2)
     weight = kernel(np.abs((centre[:, None] - sample) * narrowing))
     weight /= weight.sum(axis=1, keepdims=True)
     column = sample.astype(np.int64)
     if antialias:
-        # Mirrored at both ends: of 3 samples, 0 1 2 are followed by 2 1 0, 0 1 2 and so on
+        # Mirrored at both ends: samples 0 1 2 are followed by 2 1 0, 0 1 2 and so on
         column %= 2 * size
         column = np.minimum(column, 2 * size - 1 - column)
     else:
         column = np.clip(column, 0, size - 1)
     row = np.broadcast_to(np.arange(new_size)[:, None], sample.shape)
-    # Sparse, because the order of sums in BLAS depends on the number of its threads
+    # Sparse, because BLAS sums in an order that depends on its number of threads
     return csr_array((weight.ravel(), (row.ravel(), column.ravel())), (new_size, size))
