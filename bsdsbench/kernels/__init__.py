@@ -1,4 +1,4 @@
-"""Numba kernels: numpy arrays in, numpy arrays out. No files, no protocols, no ratios."""
+"""Numba kernels: functions of numpy arrays, without files, protocols or scores."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-# Raised with every change that can move a count. Stored records of other versions are recounted.
+# Incremented with every change that can alter a count. Records stored by another version are
+# recomputed.
 KERNEL_VERSION = 2
 _PREFIX = "kernels-"
 
 
 def source_hash() -> str:
-    """Return the SHA-256 of the sources of all kernels, or "" if there are none (a zip archive)."""
+    """Return the SHA-256 of all kernel sources, or "" if there are none (as in a zip archive)."""
     sources = sorted(Path(__file__).parent.rglob("*.py"))
     content = b"\0".join(s.read_bytes() for s in sources)
     return hashlib.sha256(content).hexdigest() if sources else ""
@@ -23,11 +24,12 @@ def source_hash() -> str:
 
 @cache
 def compiled_folder() -> Path | None:
-    """Create and return the folder for compiled kernels, or None if no folder can be written.
+    """Create and return the folder for compiled kernels, or None if none is writable.
 
     Its name contains a hash of the sources, so that code compiled from other sources is never
-    loaded. It lies in NUMBA_CACHE_DIR if that environment variable is set. Otherwise it lies in
-    __pycache__ beside the sources or, if that cannot be written, in the user's cache folder.
+    loaded. Its parent is NUMBA_CACHE_DIR if that environment variable is set. Otherwise it is
+    __pycache__ beside the sources or, if that is not writable, the user's cache folder. Folders of
+    other sources are removed from __pycache__.
     """
     digest = source_hash()
     if not digest:  # there are no source files
@@ -56,10 +58,10 @@ def compiled_folder() -> Path | None:
 
 @cache
 def never_compiled() -> bool:
-    """Return True if the first run of this process will compile the kernels and keep them on disk.
+    """Return True if the first run will compile the kernels and cache them on disk.
 
-    Returns False if the kernels are compiled already, if no folder can be written, or if numba's
-    compiler is switched off.
+    Returns False if they are already cached, if no folder is writable, or if numba's compiler is
+    disabled.
     """
     folder = compiled_folder()
     is_enabled = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"

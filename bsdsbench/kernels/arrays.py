@@ -16,12 +16,12 @@ Bool = NDArray[np.bool_]
 
 
 class Events(NamedTuple):
-    """The changes of a bool map (H, W) over n steps, starting from an empty map.
+    """The pixels that enter or leave a bool map (H, W) at each of n steps, from an empty map on.
 
-    The events of step k are start[k] : start[k + 1], in any order. No pixel changes
-    twice at a step.
+    A step is the change from one threshold to the next, the highest first. Step k has the changes
+    (events) start[k] : start[k + 1], in any order. A pixel changes at most once per step.
     """
 
     start: I8  # (n + 1,)
-    pixel: I4  # the flat index of the pixel that changes
-    added: Bool  # True if the pixel enters the map, False if it leaves
+    pixel: I4  # (events,): the flat index of the pixel that changes
+    added: Bool  # (events,): True if the pixel enters the map, False if it leaves

@@ -1,4 +1,4 @@
-"""Boolean maps as bits: a uint64 word holds 64 pixels of a row, which are processed at once."""
+"""Bit-packed bool maps: a uint64 word holds 64 pixels of a row, which are processed at once."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from bsdsbench.kernels.arrays import I8, U8, Bool
 from bsdsbench.kernels.jit import inner, kernel
 
-# Constants of a module compile faster than a call of np.uint64 in a kernel.
+# Module constants compile faster than calls of np.uint64 in a kernel
 ONE, _TWO, _FOUR, _TOP_BYTE = map(np.uint64, (1, 2, 4, 56))
 _PAIRS, _FOURS, _BYTES, _SUM = (
     np.uint64(byte * 0x0101010101010101) for byte in (0x55, 0x33, 0x0F, 0x01)
@@ -16,7 +16,7 @@ _PAIRS, _FOURS, _BYTES, _SUM = (
 
 @inner
 def ones(word):
-    """Count the set bits of a uint64 word: in pairs of bits, then in fours, then in bytes."""
+    """Return the number of set bits of a uint64 word (population count)."""
     word -= word >> ONE & _PAIRS
     word = (word & _FOURS) + (word >> _TWO & _FOURS)
     word = (word + (word >> _FOUR)) & _BYTES
@@ -24,10 +24,10 @@ def ones(word):
 
 
 def pack(bmap: Bool) -> U8:
-    """Pack bool maps (..., H, W) into words of 64 pixels.
+    """Pack bool maps (..., H, W) into uint64 words of 64 pixels.
 
-    Returns a uint64 array (..., H, ceil(W / 64)). Pixel (row, col) is bit col & 63 of the word
-    [row, col >> 6]. Bits beyond the last column are 0.
+    Returns (..., H, ceil(W / 64)). Pixel (row, col) is bit col & 63 of the word [row, col >> 6].
+    Bits beyond the last column are 0.
     """
     *rows, cols = bmap.shape
     row_bytes = np.zeros((*rows, 8 * ((cols + 63) // 64)), np.uint8)
@@ -36,18 +36,18 @@ def pack(bmap: Bool) -> U8:
 
 
 def unpack(words: U8, cols: int) -> Bool:
-    """Unpack the words (H, words) of a map that `pack` has packed, to a bool map (H, cols)."""
+    """Unpack the words (H, words) of one map packed by `pack` to a bool map (H, cols)."""
     row_bytes = words.astype("<u8", copy=False).view(np.uint8)
     return np.unpackbits(row_bytes, axis=1, count=cols, bitorder="little").view(np.bool_)
 
 
 def count_set_bits(bits: U8, kind: I8 | None = None, n_kinds: int = 1) -> I8:
-    """Count, for each bit, the rows of each of K kinds in which it is set.
+    """Count, for each bit position, the rows of each kind in which the bit is set.
 
     bits (rows, words): bit j of a row is bit j & 63 of word j >> 6.
-    kind (rows,): the kind of each row, 0 .. K - 1; by default all rows are of one kind.
+    kind (rows,): the kind of each row, 0 .. n_kinds - 1; by default all rows are of kind 0.
 
-    Returns an array (K, 64 words).
+    Returns an array (n_kinds, 64 * words).
     """
     rows, words = bits.shape
     first_group = np.zeros(rows, np.int64) if kind is None else kind * words
@@ -58,19 +58,20 @@ def count_set_bits(bits: U8, kind: I8 | None = None, n_kinds: int = 1) -> I8:
 
 @kernel(_nrt=False)
 def _count_steps(bits, first_group, steps):
-    """Count, for each group of words and each bit, how many more words have the bit than the last.
+    """Compute, for each group of words, how the number of set bits changes from bit to bit.
 
     bits uint64 (rows, words): word k of a row belongs to the group first_group[row] + k.
     first_group int64 (rows,).
     steps int64 (groups, 64): 0 on entry; element [g, j] receives the number of words of group g in
-        which bit j is set, minus the number of those in which bit j - 1 is set.
+        which bit j is set, minus the number in which bit j - 1 is set. A cumulative sum along axis
+        1 gives the counts.
 
     Bits are set in long runs, so only the ends of runs are visited.
     """
     for row in range(bits.shape[0]):
         for k in range(bits.shape[1]):
             word, group = bits[row, k], first_group[row] + k
-            run_ends = word ^ (word << ONE)  # the bits that differ from the bit before
+            run_ends = word ^ (word << ONE)  # the bits that differ from the next lower bit
             while run_ends:  # one set bit after another, the lowest first
                 lowest = run_ends & (~run_ends + ONE)
                 steps[group, ones(lowest - ONE)] += 1 if word & lowest else -1

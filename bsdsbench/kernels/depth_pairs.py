@@ -1,7 +1,7 @@
-"""Neighbouring pixels of depth maps whose inverse depths differ by more than a ratio.
+"""Occlusion edges of depth maps: neighbours whose inverse depths differ by more than a ratio.
 
-The side of such a pair is the place of the nearer pixel, which has the larger inverse depth: 0
-left, 1 top, 2 right, 3 bottom.
+The side of such a pair is the position in it of the nearer pixel, which has the larger inverse
+depth: 0 left, 1 top, 2 right, 3 bottom.
 """
 
 from __future__ import annotations
@@ -14,12 +14,9 @@ from bsdsbench.kernels.jit import inner, kernel
 
 @inner
 def _count_exceeded(a, b, ratios):
-    """Count the ratios that the larger of two numbers, divided by the smaller, exceeds.
+    """Count the ratios (R,), ascending and >= 1, that max(a, b) / min(a, b) exceeds.
 
-    a, b: numbers from 0.
-    ratios (R,): 1 or larger, in ascending order.
-
-    The answer is 0 if a or b is NaN or both are equal, and R if only one of them is 0.
+    a and b are >= 0. Returns 0 if they are equal or one is NaN, and R if only one of them is 0.
     """
     large, small = max(a, b), min(a, b)
     if not large > small:  # equal, or NaN
@@ -35,12 +32,12 @@ def _count_exceeded(a, b, ratios):
 def ratio_pairs(pred: F8, gt: F8, valid: Bool, ratios: F8) -> I8:
     """Count the pairs of neighbouring pixels whose inverse depths differ by more than each ratio.
 
-    pred, gt (H, W): inverse depths. valid (H, W): both pixels of a pair must be valid.
-    ratios (R,): 1 or larger, in ascending order.
+    pred, gt (H, W): inverse depths. valid (H, W): both pixels of a pair must be True.
+    ratios (R,): ascending, >= 1.
 
-    Returns counts (R, 4, 3). The axes are the ratio, the side of the nearer pixel (left, top,
-    right, bottom), and the map: pairs that exceed the ratio in both maps with the nearer pixel on
-    the same side, pairs that exceed it in pred, and pairs that exceed it in gt.
+    Returns counts (R, 4, 3). Axis 0 is the ratio, and axis 1 the position of the nearer pixel in
+    the pair (left, top, right, bottom). Axis 2 has the pairs that exceed the ratio (0) in both maps
+    with the same pixel nearer, (1) in pred, and (2) in gt.
     """
     count = np.zeros((ratios.size + 1, 4, 3), np.int64)
     _count_pairs(pred, gt, valid, ratios, count)
@@ -52,20 +49,17 @@ def ratio_pairs(pred: F8, gt: F8, valid: Bool, ratios: F8) -> I8:
 def _count_pairs(pred, gt, valid, ratios, count):
     """Count the pairs of neighbouring pixels by the number of ratios that they exceed.
 
-    A pair exceeds a ratio if the larger of its inverse depths, divided by the smaller, does.
-
-    pred, gt float64 (H, W): inverse depths. valid bool (H, W): both pixels of a pair must be valid.
-    ratios float64 (R,): 1 or larger, in ascending order.
-    count int64 (R + 1, 4, 3): 0 on entry. The axes are the number of ratios exceeded, the side of
-        the nearer pixel (left, top, right, bottom), and the map: pairs with the same side in both
-        maps, by the smaller number; pairs of pred; pairs of gt.
+    pred, gt float64 (H, W), valid bool (H, W), ratios float64 (R,): as in `ratio_pairs`.
+    count int64 (R + 1, 4, 3): 0 on entry. Axis 0 is the number of ratios exceeded, and the other
+        axes are those of `ratio_pairs`. A pair with the same pixel nearer in both maps is counted
+        in [..., 0] at the smaller of its two numbers.
     """
     h, w = pred.shape
     for y in range(h):
         for x in range(w):
             if not valid[y, x]:
                 continue
-            for vertical in range(2):  # the neighbour (v, u) to the right, and that below
+            for vertical in range(2):  # (v, u) is the right neighbour, then the lower one
                 v, u = y + vertical, x + 1 - vertical
                 if v >= h or u >= w or not valid[v, u]:
                     continue
@@ -80,17 +74,17 @@ def _count_pairs(pred, gt, valid, ratios, count):
 
 
 def count_hit_mask_edges(pred: F8, mask: Bool, ratios: F8) -> I8:
-    """Count the edges of a mask that the depth edges of a prediction hit.
-
-    pred (H, W): inverse depths. mask (H, W). ratios (R,): 1 or larger, in ascending order.
+    """Count the edges of a mask, and those that coincide with a depth edge of a prediction.
 
     A mask edge is a pair of neighbours, one inside the mask and one outside. A depth edge is a pair
-    whose inverse depths differ by more than a ratio; in a run of adjacent depth edges along a row
-    or column, only the strongest counts. It hits a mask edge if both are the same pair, and the
-    nearer pixel is inside the mask.
+    whose inverse depths differ by more than a ratio. In a run of adjacent depth edges along a row
+    or column, only the strongest counts. A depth edge hits a mask edge if they are the same pair
+    and the nearer pixel is inside the mask.
 
-    Returns counts (R, 4, 2). The axes are the ratio, the side of the pixel inside the mask (left,
-    top, right, bottom), and what is counted: the mask edges that are hit, and all mask edges.
+    pred (H, W): inverse depths. mask (H, W): True inside. ratios (R,): ascending, >= 1.
+
+    Returns counts (R, 4, 2). Axis 0 is the ratio, and axis 1 the position of the inside pixel in
+    the pair (left, top, right, bottom). Axis 2 has the mask edges that are hit, and all mask edges.
     """
     count = np.zeros((ratios.size, 4, 2), np.int64)
     for vertical in range(2):
@@ -103,22 +97,22 @@ def count_hit_mask_edges(pred: F8, mask: Bool, ratios: F8) -> I8:
 
 @kernel(_nrt=False)
 def _count_along_rows(pred, mask, ratios, row_ratio, count, vertical):
-    """Count the mask edges along the rows, and how many of them a depth edge hits; add to `count`.
+    """Count the mask edges along each row, and those that coincide with a depth edge, in `count`.
 
-    A mask edge is a pair of horizontal neighbours, one inside the mask and one outside. A pair has
-    a depth edge if its quotient, the inverse depth inside divided by the inverse depth outside,
-    exceeds a ratio; the inside is then nearer. In each run of adjacent pairs with a depth edge,
-    only the pair with the largest quotient is kept. A mask edge is hit if its pair is kept.
+    First the left pixel of each pair of horizontal neighbours is taken as inside, then the right
+    one. The pair is a mask edge if the mask is True inside and False outside. It is a depth edge if
+    its quotient, inverse depth inside / inverse depth outside, exceeds the ratio. A zero outside
+    gives inf, or NaN if both are zero. In each run of adjacent depth edges only the pair with the
+    largest quotient is kept (the first of equal ones). A mask edge is hit if its pair is kept.
 
-    pred float64 (H, W): inverse depths. mask bool (H, W): True inside. ratios float64 (R,).
-    row_ratio float64 (W,): work space, the quotients of one row.
-    count int64 (R, 4, 2): per ratio and side, the hit mask edges and all mask edges. The side tells
-        where the pixel inside lies in the pair: left (0), top (1), right (2) or bottom (3).
+    pred float64 (H, W): inverse depths. mask bool (H, W). ratios float64 (R,).
+    row_ratio float64 (W,): work space for the quotients of one row.
+    count int64 (R, 4, 2): as in `count_hit_mask_edges`; added to in place.
     vertical: 1 if the maps are transposed, so that their rows are columns of the image, else 0.
     """
     h, w = pred.shape
     for y in range(h):
-        for inside_right in range(2):  # 1 if the right pixel of each pair is taken as inside
+        for inside_right in range(2):  # 0: the left pixel of each pair is taken as inside; 1: the right
             side = vertical + 2 * inside_right
             for x in range(w - 1):
                 inside, outside = pred[y, x + inside_right], pred[y, x + 1 - inside_right]

@@ -1,7 +1,7 @@
 """Edge non-maximum suppression: triangle filter, orientation, comparison along the normal.
 
-Maps are float32 (H, W) between the steps and each step computes one pixel in float64, so that a
-result does not depend on the order of a sum.
+Maps are stored as float32 (H, W). Each pixel is computed in float64 with a fixed order of
+summation, so that results are reproducible.
 """
 
 import math
@@ -16,15 +16,15 @@ _Image = NDArray[np.float32]
 
 @inner
 def _reflect(i, n):
-    """Mirror an index beyond the ends of n samples: -1 gives 0, n gives n - 1."""
+    """Map an index beyond the ends of n samples to its mirror image: -1 to 0, n to n - 1."""
     i %= 2 * n
     return i if i < n else 2 * n - 1 - i
 
 
 def _smooth(image: _Image, radius: int) -> _Image:
-    """Smooth a map with a triangle filter along its rows and columns.
+    """Smooth a map with a triangle filter along rows and columns, and return a new map.
 
-    The weights are [1 .. R, R + 1, R .. 1] / (R + 1)^2, where R is the radius.
+    The weights are [1 .. R, R + 1, R .. 1] / (R + 1)^2, where R is the radius in pixels.
     """
     h, w = image.shape
     weight = (radius + 1 - np.abs(np.arange(-radius, radius + 1))) / (radius + 1.0) ** 2
@@ -38,9 +38,8 @@ def _triangle_filter(image, weight, line, sums, rows, filtered):
     """Filter a map along the rows, then along the columns, mirrored at the border.
 
     image float32 (H, W): the map. weight float64 (2 R + 1,): the filter.
-    line float64 (W + 2 R,), sums float64 (W,): work space for a row and its mirrored ends, and for
-        a filtered row.
-    rows float32 (H, W): work space for the map filtered along the rows.
+    line float64 (W + 2 R,), sums float64 (W,), rows float32 (H, W): work space for a row with its
+        mirrored ends, for a filtered row, and for the map filtered along the rows.
     filtered float32 (H, W): receives the filtered map.
     """
     (h, w), size, radius = image.shape, weight.size, weight.size >> 1
@@ -65,13 +64,12 @@ def _triangle_filter(image, weight, line, sums, rows, filtered):
 
 @kernel(_nrt=False)
 def _write_gradient(image, dy, dx, difference):
-    """Write the derivative of a map along its columns or rows.
+    """Compute the derivative of a map along one axis by central differences.
 
-    Differences are central, except at the border, where they are one-sided.
+    Differences are one-sided at the border.
 
     image float32 (H, W): the map.
-    dy, dx: 1, 0 for the derivative along the columns (downwards), and 0, 1 for the derivative along
-        the rows (to the right).
+    dy, dx: (1, 0) for the derivative along y (downwards), (0, 1) for x (to the right).
     difference float32 (H, W): receives the derivative.
     """
     h, w = image.shape
@@ -87,9 +85,9 @@ def _ridge_normal(image: _Image) -> list[_Image]:
     """Compute the direction of the normal to the ridges of a map (H, W) at each pixel.
 
     The angle from the horizontal is atan(Gyy sign(-Gxy) / (Gxx + 1e-5)), where Gxx, Gxy and Gyy are
-    second differences of the map. A normal has two opposite directions; either may be returned.
+    the second derivatives of the map. The sign of the normal is arbitrary.
 
-    Returns two maps, float32 (H, W): the cosine and the sine of the angle.
+    Returns the cosine and the sine of the angle, float32 (H, W) each.
     """
     gx, gy, gxx, gxy, gyy, *normal = np.empty((7, *image.shape), np.float32)
     _write_gradient(image, 0, 1, gx)
@@ -103,11 +101,11 @@ def _ridge_normal(image: _Image) -> list[_Image]:
 
 @kernel(_nrt=False)
 def _write_normal(gxx, gxy, gyy, cos, sin):
-    """Write the cosine and the sine of the angle of the normal to a ridge, see `_ridge_normal`.
+    """Compute the cosine and sine of the angle of the ridge normal into `cos` and `sin`.
 
     The angle is atan(Gyy sign(-Gxy) / (Gxx + 1e-5)), or 0 if Gxy or Gyy is 0.
 
-    gxx, gxy, gyy float32 (H, W): second differences of the map.
+    gxx, gxy, gyy float32 (H, W): the second derivatives of the map.
     cos, sin float32 (H, W): receive the results.
     """
     h, w = cos.shape
@@ -124,10 +122,9 @@ def _write_normal(gxx, gxy, gyy, cos, sin):
 
 @inner
 def _bilinear(image, y, x):
-    """Return the value of a map (H, W) at a fractional position (y, x), interpolated bilinearly.
+    """Interpolate a map (H, W) bilinearly at a fractional position (y, x).
 
-    A position outside the map is moved to its border: to 0, or to .001 before the last row or
-    column, as in the published program.
+    Coordinates are clamped to [0, H - 1.001] and [0, W - 1.001], as in the published program.
     """
     h, w = image.shape
     y, x = max(min(y, h - 1.001), 0.0), max(min(x, w - 1.001), 0.0)
@@ -143,10 +140,10 @@ def _bilinear(image, y, x):
 def _suppress_non_maxima(image, cos, sin, radius, multiplier, thinned):
     """Set pixels of `thinned` to 0 if a neighbour along the normal is larger.
 
-    image, thinned float32 (H, W): the map, and a copy of it that is changed in place.
-    cos, sin float32 (H, W): column and row of the unit vector along the normal of each pixel.
-    radius: neighbours at 1 .. radius pixels in both directions are compared.
-    multiplier: the pixel is multiplied by it before the comparison.
+    image, thinned float32 (H, W): the map, and a copy of it that is modified in place.
+    cos, sin float32 (H, W): x and y component of the unit normal at each pixel.
+    radius: neighbours at distances 1 .. radius in both directions are compared.
+    multiplier: factor applied to the pixel before the comparison.
     """
     h, w = image.shape
     for y in range(h):
@@ -162,14 +159,14 @@ def _suppress_non_maxima(image, cos, sin, radius, multiplier, thinned):
 
 
 def edge_nms(image: _Image, radius: int, border: int, multiplier: float, smooth: bool) -> _Image:
-    """Thin an edge map to its ridges (non-maximum suppression), and return the thinned map.
+    """Thin an edge map to its ridges by non-maximum suppression, and return a new map.
 
-    image float32 (H, W): the edge map, with values in [0, 1].
-    radius: a pixel becomes 0 if a neighbour along the normal of its ridge, up to this many pixels
-        away, is larger than the pixel times `multiplier`.
-    border: number of rows and columns at each side that are faded out; at most half of the map.
+    image float32 (H, W): the edge map, with values in [0, 1]; may be empty.
+    radius: a pixel becomes 0 if, along the normal to its ridge and up to this many pixels away, the
+        map is larger than the pixel times `multiplier`.
+    border: width in pixels of the border that is faded out; at most half of the map.
     multiplier: a factor above 1 keeps pixels that are slightly lower than a neighbour.
-    smooth: if True, the map is smoothed first.
+    smooth: if True, the map is first smoothed with [1 2 1] / 4, and smoothed values are returned.
     """
     if image.size == 0:
         return image.copy()

@@ -1,7 +1,7 @@
-"""Counts of the scores of two classes at or above every distinct score, from the highest down.
+"""Cumulative counts of positives and negatives at every distinct score, the highest score first.
 
-No branch of `partition_scores` depends on a class, because a branch that the processor cannot
-predict doubles the time. The caller allocates the outputs.
+`partition_scores` does not branch on the class of a sample, because mispredicted branches would
+double its time. The caller allocates the outputs.
 """
 
 import numpy as np
@@ -13,18 +13,16 @@ from bsdsbench.kernels.jit import kernel
 def partition_scores(positive, negative, scores, parted):
     """Copy the scores of positives to the front of `parted`, and those of negatives to its back.
 
-    positive, negative bool (n,): which scores belong to each class. Scores that belong to neither
-        are left out.
-    scores float64 (n,): the scores.
+    positive, negative bool (n,): the samples of each class. Scores of neither class are left out.
+    scores float64 (n,).
     parted float64 (n + 1,): receives the positives in their order, and the negatives in reverse
-        order. It has one element more than `scores`, because each score is written at both ends
-        before it is known which of them keeps it.
+        order. The extra element is needed because each score is written at both ends, and only one
+        end then advances.
 
     Returns two indices i and j: the positives are parted[:i], and the negatives are parted[j:].
     """
     i, j = 0, parted.size
     for k in range(scores.size):
-        # Write at both ends; only the end that advances keeps the score
         parted[i] = parted[j - 1] = scores[k]
         i += np.int64(positive[k])
         j -= np.int64(negative[k])
@@ -33,18 +31,18 @@ def partition_scores(positive, negative, scores, parted):
 
 @kernel
 def merge_levels(pos, neg, thresholds, tp, fp):
-    """Count the positives and negatives at or above every distinct score.
+    """Count the positives (tp) and negatives (fp) at or above every distinct score.
 
     pos, neg float64: the scores of each class, in ascending order.
-    thresholds float64, tp and fp int64 (n + 1,): receive one point for each distinct score, the
-        highest first. Its threshold is the score, and tp and fp are the numbers of positives and
-        negatives at or above it. The first point is always (+inf, 0, 0), even if a score is +inf.
+    thresholds float64, tp and fp int64 (n + 1,): receive the point (+inf, 0, 0), and then one point
+        for each distinct score, the highest first. The threshold of a point is the score. A score
+        of +inf gets a second point at +inf.
 
-    Returns the number of points.
+    Returns the number of points, including the first.
     """
     thresholds[0], tp[0], fp[0] = np.inf, 0, 0
     i, j = pos.size - 1, neg.size - 1  # the next score of each class, from the highest down
-    k = 0  # the last point
+    k = 0  # index of the last point
     while i >= 0 or j >= 0:
         if i >= 0 and j >= 0:
             level = max(pos[i], neg[j])
@@ -53,7 +51,7 @@ def merge_levels(pos, neg, thresholds, tp, fp):
             level, i = pos[i], i - 1
         else:
             level, j = neg[j], j - 1
-        k += (k == 0) | (thresholds[k] != level)  # a new point, unless the last has this score
-        # + 0.0 turns -0 into 0
+        k += (k == 0) | (thresholds[k] != level)  # a new point, unless the last one has this score
+        # Adding 0.0 turns -0.0 into 0.0
         thresholds[k], tp[k], fp[k] = level + 0.0, pos.size - 1 - i, neg.size - 1 - j
     return k + 1

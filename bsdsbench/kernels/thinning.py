@@ -1,21 +1,21 @@
-"""Thinning of (H, W) maps to one-pixel lines, and the changes from threshold to threshold.
+"""Thinning of (H, W) maps to one-pixel lines, and its changes from threshold to threshold.
 
-Two subiterations alternate until neither deletes a pixel. Each deletes pixels by their eight
-neighbours (`mark_deletable`). All pixels are tested on the map as it was before the subiteration,
-and pixels outside the image are off. The method is that of Guo and Hall (1989), in the form A1 of
-Lam, Lee and Suen (1992), which MATLAB's bwmorph(bw, 'thin', Inf) documents.
+The algorithm is that of Guo and Hall (1989), in the form A1 of Lam, Lee and Suen (1992), which
+MATLAB documents for bwmorph(bw, 'thin', Inf). Two subiterations alternate until neither deletes a
+pixel. In a subiteration, each pixel is tested by its eight neighbours (`mark_deletable`) before any
+pixel is deleted. Pixels outside the image are off.
 
-Each threshold is thinned from scratch, but only where something changes: a tile of 64 x 64 pixels
-is tested again only if it changed in the last two subiterations, or a neighbour changed at their
-common border. Thinning does not depend on the position in the image, so maps cover only the
-bounding box of the pixels that are on at any threshold.
+At each step (the change from one threshold to the next lower one) the whole map is thinned from
+scratch. A block of 64 x 64 pixels, called a tile, is tested again only if one of the last two
+subiterations deleted a pixel in it or next to its border. The maps cover only the bounding box of
+the pixels that are on at any threshold, because thinning is invariant to translation.
 
-Maps are held as bits, so that one logical operation tests 64 pixels. They are uint64 (words,). A
-word holds 64 pixels of a row; bit 0 is the westernmost pixel. Words below each other form a column
-and are contiguous in memory, so that the processor takes several rows at a time. TILE_ROWS words
-below each other are a tile: tile q is the words q TILE_ROWS to (q + 1) TILE_ROWS - 1. The box is
-framed by empty tiles: one above and below each column, and one column to the left and to the right.
-So the word of row r that holds the pixels 64 c .. 64 c + 63 of the box has the index
+Layout. A map is uint64 (words,), one bit per pixel, so that one logical operation tests 64 pixels.
+A word holds 64 pixels of a row; bit 0 is the westernmost. Words that lie below each other in the
+image form a column, and are contiguous in memory so that the CPU can process several rows at once.
+TILE_ROWS such words are a tile: tile q consists of the words q TILE_ROWS to (q + 1) TILE_ROWS - 1.
+The box is framed by empty tiles: one at the top and bottom of each column, and one column on the
+left and right. The word with pixels 64 c .. 64 c + 63 of row r of the box has the index
 ((c + 1) tiles_per_column + 1) TILE_ROWS + r.
 """
 
@@ -31,38 +31,36 @@ from bsdsbench.kernels.bits import ONE, ones
 from bsdsbench.kernels.jit import inner, kernel
 
 TILE_ROWS = 64
-_EVENTS_PER_PIXEL = 4  # expected per pixel that is ever on: noise has 3.6, contour maps have 1
+# Expected changes for each pixel that is ever on: noise has 3.6, contour maps have 1
+_EVENTS_PER_PIXEL = 4
 _WORD_BITS, _TILE_BITS, _LAST_BIT = map(np.uint64, (6, 12, 63))
-EVERYWHERE = np.zeros((0, 0), np.uint64)  # the events of all pixels are needed
+EVERYWHERE = np.zeros((0, 0), np.uint64)  # value of `near`: the changes of all pixels are needed
 
 
 class _Workspace(NamedTuple):
-    """The maps that are thinned, and what is known of their tiles.
+    """The bit maps and the state of the tiles during thinning; see the module for their layout."""
 
-    Maps are uint64 (words,), with a frame of empty tiles.
-    """
-
-    full: U8  # all pixels that are on at this step
-    now: U8  # the thinned map at this step; `now` and `before` change places at each step
-    before: U8  # the thinned map at the step before
-    marked: U8  # the pixels that a subiteration deletes
-    near: U8  # the pixels whose changes are needed
+    full: U8  # the map before thinning: all pixels that are on at the current step
+    now: U8  # the thinned map at the current step; swapped with `before` at each step
+    before: U8  # the thinned map at the previous step
+    marked: U8  # the pixels that the current subiteration deletes
+    near: U8  # the pixels whose changes are recorded
     first_pixel: I8  # (words,): the flat index in the image of bit 0 of each word
-    is_occupied: Bool  # (tiles,): True if a pixel of the tile is on in `full`
-    due: I8  # (tiles,): the last subiteration in which the tile is tested
+    is_occupied: Bool  # (tiles,): True if the tile has a pixel in `full`
+    due: I8  # (tiles,): the last subiteration in which the tile must be tested
     tiles_per_column: int
-    changed: I8  # (tiles,): list of the tiles that changed in a subiteration
+    changed: I8  # (tiles,): list of the tiles in which the current subiteration deletes pixels
 
 
 class SizedEvents(NamedTuple):
-    """The changes of a map over n steps, and the number of its pixels after each step."""
+    """The changes of a map from each of n thresholds to the next, and its number of pixels."""
 
     events: Events
-    size: I8  # (n,): the number of pixels that are on after each step
+    size: I8  # (n,): the number of pixels of the map at each threshold, the highest first
 
 
 def thin_map(bmap: Bool) -> Bool:
-    """Thin a bool map (H, W) until it is stable, as MATLAB's bwmorph(bmap, 'thin', Inf) does."""
+    """Thin a bool map (H, W) to convergence, like MATLAB's bwmorph(bmap, 'thin', Inf)."""
     events = thinning_events(bmap.astype(np.int16), 1).events  # with a single threshold
     thinned = np.zeros(bmap.shape, bool)
     thinned.ravel()[events.pixel] = True
@@ -70,29 +68,30 @@ def thin_map(bmap: Bool) -> Bool:
 
 
 def thin_each(bmaps: Bool) -> Bool:
-    """Thin each of N bool maps (N, H, W) by `thin_map`, and return the thinned maps (N, H, W)."""
+    """Thin each of N bool maps (N, H, W) separately, and return new maps (N, H, W)."""
     return np.stack([thin_map(bmap) for bmap in bmaps]) if len(bmaps) else bmaps.copy()
 
 
 def thinning_events(
     levels: NDArray[np.int16], n: int, do_thin: bool = True, near: U8 = EVERYWHERE
 ) -> SizedEvents:
-    """Thin a map at each of n thresholds, and return its changes from each to the next lower one.
+    """Thin a map at each of n thresholds, and return the changes from each to the next lower one.
 
-    levels (H, W): number of thresholds that each pixel reaches, from `thresholding.levels`. A pixel
-        is on at threshold i if its level exceeds i.
+    levels (H, W): the number of thresholds that each pixel reaches, from `thresholding.levels`. A
+        pixel is on at threshold i (in ascending order) if its level exceeds i.
     n: number of thresholds.
-    do_thin: if False, the maps are not thinned, so pixels are only added.
-    near (H, words): the pixels whose changes are needed, from `bits.pack`. Changes of other pixels
-        may be missing. By default the changes of all pixels are returned.
+    do_thin: if False, the maps are not thinned; pixels then only enter, and `near` is ignored.
+    near (H, words): the pixels whose changes are needed (near the ground truth), as bits from
+        `bits.pack`. Changes of other pixels are left out, but `size` counts all pixels. By default
+        all changes are returned.
 
-    Returns the changes, and the number of pixels of the map after each step. The highest threshold
-    comes first: step k stands for threshold n - 1 - k.
+    The highest threshold comes first: step k is the change to threshold n - 1 - k, and step 0
+    starts from an empty map.
     """
     levels = np.ascontiguousarray(levels, np.int16)
     is_on = levels > 0  # at any threshold
     flat = np.flatnonzero(is_on)
-    step = n - levels.ravel()[flat]  # at which each of these pixels is switched on
+    step = n - levels.ravel()[flat]  # the step at which each of these pixels is switched on
     start = np.concatenate([[0], np.cumsum(np.bincount(step, minlength=n))])
     switched_on = flat[np.argsort(step, kind="stable")].astype(np.int32)
     if not do_thin or flat.size == 0:
@@ -111,10 +110,10 @@ def thinning_events(
 
 
 def stack_events(bmaps: Bool) -> Events:
-    """Return the changes between T bool maps (T, H, W), from the last map to the first.
+    """Return the pixel changes between successive maps of T bool maps (T, H, W), last map first.
 
-    Step 0 turns an empty map into map T - 1, and step k turns map T - k into map T - 1 - k. The
-    maps are not thinned, and pixels may leave as well as enter.
+    Step 0 turns an empty map into map T - 1, and step k turns map T - k into map T - 1 - k. Unlike
+    `thinning_events`, this does not thin the maps, and they need not contain each other.
     """
     n_maps = len(bmaps)
     if bmaps.size == 0:
@@ -127,14 +126,14 @@ def stack_events(bmaps: Bool) -> Events:
 
 
 def _new_workspace(is_on: Bool, pixel: I4, near: U8) -> tuple[U8, _Workspace]:
-    """Allocate the work space for thinning, and find the places of pixels in its maps.
+    """Allocate the work space for thinning, and locate pixels in its bit maps.
 
-    is_on (H, W): the pixels that are ever on; at least one is.
-    pixel (n,): the flat indices of these pixels.
-    near (H, words): the pixels whose changes are needed, from `bits.pack`. If it is empty, the
-        changes of all pixels are needed.
+    is_on (H, W): the pixels that are on at any threshold; at least one is.
+    pixel (n,): the flat indices of these pixels, in any order.
+    near (H, words): the pixels whose changes are needed, as bits; EVERYWHERE (empty) for all.
 
-    Returns the places, uint64 (n,), and the work space. The place 64 w + b is bit b of word w.
+    Returns the place of each pixel, uint64 (n,), and the work space. Place 64 w + b stands for bit
+    b of word w.
     """
     top, bottom = np.flatnonzero(is_on.any(axis=1))[[0, -1]].tolist()
     left, right = np.flatnonzero(is_on.any(axis=0))[[0, -1]].tolist()
@@ -180,18 +179,18 @@ def _new_workspace(is_on: Bool, pixel: I4, near: U8) -> tuple[U8, _Workspace]:
 def _find_changes(place, first, work, start, size, pixel, added):
     """Add pixels to a map in n steps, and record how the thinned map changes at each step.
 
-    At each step some pixels are switched on. Then the whole map is thinned from scratch, and
-    compared with the thinned map of the step before.
+    At each step (threshold) some pixels are switched on. Then the whole map is thinned from
+    scratch, and compared with the thinned map of the previous step.
 
     place uint64 (pixels,), first int64 (n + 1,): step k switches on the pixels
         place[first[k] : first[k + 1]], where place 64 w + b is bit b of word w.
     work: a new _Workspace.
-    start int64 (n + 1,): 0 on entry; receives the start of the changes of each step.
+    start int64 (n + 1,): 0 on entry; step k gets the changes start[k] : start[k + 1].
     size int64 (n,): receives the number of pixels in the thinned map after each step.
-    pixel int32, added bool: receive the flat index of each changed pixel, and True if it has
-        entered the map. Only changes of pixels in `work.near` are recorded.
+    pixel int32, added bool: receive the flat index of each changed pixel, and whether it entered
+        the map. Only changes of pixels in `work.near` are recorded.
 
-    Returns True, or False if `pixel` is too short for the changes. Then the results are incomplete.
+    Returns False if `pixel` is too short for the changes; the results are then incomplete.
     """
     now, before, n_on, end = work.now, work.before, 0, 0
     for k in range(size.size):
@@ -220,17 +219,17 @@ def _find_changes(place, first, work, start, size, pixel, added):
 
 @kernel(inline="always", _nrt=False)  # slices need reference counts otherwise
 def mark_deletable(now, deleted, first, stride, second):
-    """Mark the pixels of a tile that a subiteration deletes, and return True if there are any.
+    """Mark the pixels of a tile that a subiteration deletes, and return whether there are any.
 
     now uint64 (words,): the map, column after column of words of 64 pixels. Bit 0 of a word is its
         westernmost pixel.
-    deleted uint64 (words,): a map of the same form. The words of the tile receive the pixels to
-        delete.
+    deleted uint64 (words,): a map of the same layout. The words of the tile are overwritten with
+        the pixels to delete.
     first: index of the first of the TILE_ROWS words of the tile.
-    stride: number of words in a column. A word and the one to its right are this far apart.
+    stride: number of words in a column, the distance from a word to the one to its right.
     second: 1 for the second subiteration of Guo and Hall, 0 for the first.
 
-    The word p has 64 pixels. Each of the words x1 .. x8 has one neighbour of each of these pixels:
+    The word p holds 64 pixels. Each of x1 .. x8 is a word with one neighbour of each of them:
 
         x4 x3 x2
         x5  p x1      (x9 = x1)
@@ -244,9 +243,9 @@ def mark_deletable(now, deleted, first, stride, second):
         G3   not ((x2 or x3 or not x8) and x1)
         G3'  not ((x6 or x7 or not x4) and x5)
 
-    The code combines the conditions into one expression with few operations, by cases of which of
-    x2 and x3 are on. The tests compare it with the conditions in all 256 neighbourhoods. A rotation
-    by 180 degrees turns G3 into G3', and leaves G1 and G2 unchanged.
+    The code evaluates the three conditions in one expression with few operations, which treats the
+    cases of x2 and x3 separately. Tests compare it with the conditions for all 256 neighbourhoods.
+    A rotation by 180 degrees turns G3 into G3', and leaves G1 and G2 unchanged.
     """
     any_deleted = np.uint64(0)
     west = now[first - stride - 1 : first - stride + TILE_ROWS + 1]
@@ -275,14 +274,14 @@ def mark_deletable(now, deleted, first, stride, second):
 
 @inner
 def _thin_tiles(work, now):
-    """Thin the map `work.full` until it is stable, tile by tile (64 x 64 pixels each).
+    """Thin the bit map `work.full` to convergence, by tiles of 64 x 64 pixels.
 
-    now uint64 (words,): receives the thinned map, one bit for each pixel.
+    now uint64 (words,): receives the thinned map.
 
-    Subiterations are numbered from 0. For each tile, `work.due` is the last subiteration in which
-    the tile is tested. At first this is subiteration 1. Whenever a pixel of the tile, or a pixel
-    next to its border, is deleted, the tile is due for two more subiterations. Tiles without pixels
-    are never tested.
+    Only active tiles are tested. A tile stays active until two consecutive subiterations delete no
+    pixel in it or next to its border; tiles without pixels are never active. `work.due[q]` is the
+    last subiteration, numbered from 0, in which tile q must be tested: at first 1, and after a
+    deletion in subiteration s, s + 2.
     """
     marked, due, changed = work.marked, work.due, work.changed
     stride = work.tiles_per_column * TILE_ROWS  # from a word to the one to its right
@@ -301,11 +300,11 @@ def _thin_tiles(work, now):
                 n_changed += 1
         subiteration += 1
         for i in range(n_changed):
-            q, columns = changed[i], np.uint64(0)  # a bit for each column with a deleted pixel
+            q, columns = changed[i], np.uint64(0)  # bit c: a pixel of column c is deleted
             for word in range(q * TILE_ROWS, (q + 1) * TILE_ROWS):
                 now[word] &= ~marked[word]
                 columns |= marked[word]
-            # Test the tile again, and the neighbours at whose border it changed
+            # Two more subiterations for this tile, and for neighbours at whose border it changed
             last = subiteration + 1
             north = np.int64(marked[q * TILE_ROWS] != 0)
             south = np.int64(marked[(q + 1) * TILE_ROWS - 1] != 0)

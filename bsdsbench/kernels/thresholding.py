@@ -1,14 +1,14 @@
-"""All thresholds from one read of the pixels of a map (H, W).
+"""Thresholding of a map (H, W) at all thresholds in one pass over its pixels.
 
-A pixel is on at a threshold t if its value is at least t. Values are compared as float64: an
-unsigned 8-bit value v stands for v / 255, a 16-bit value v for v / 65535, and a float32 is
-converted exactly. The level of a pixel is the number of thresholds that it reaches. If the
-thresholds are in ascending order, the pixel is on at exactly the thresholds with index i < level.
+A pixel is on at a threshold t if its value is at least t. Values are compared as float64: a uint8
+value v stands for v / 255, a uint16 value v for v / 65535, and a float32 is converted exactly. The
+level of a pixel is the number of thresholds that it reaches. The thresholds are ascending, so the
+pixel is on at exactly the thresholds with index i < level.
 
-The level of an integer is read from a table. The level of a float follows from its bucket,
-floor(value * K), where K is a power of two: the product is exact, so the value reaches all
-thresholds in lower buckets and none in higher ones. If no two thresholds share a bucket, as on an
-even grid, one comparison decides.
+The level of an integer is read from a lookup table. To find the level of a float, [0, 1] is divided
+into K equal buckets, where K is a power of two. A value lies in bucket floor(value * K). This
+product is exact, so the value reaches all thresholds in lower buckets and none in higher ones. If
+each bucket holds at most one threshold, as for a uniform grid, one comparison is left.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 from bsdsbench.kernels.arrays import F8, I8, Bool
 from bsdsbench.kernels.jit import kernel
 
-_LANES = 4  # histograms side by side, because neighbouring pixels often share a bin
+_LANES = 4  # interleaved histograms, because neighbouring pixels often share a bin
 
 
 class Confusion(NamedTuple):
-    """The numbers of true and false positives and negatives at T thresholds, int64 (T,) each."""
+    """True and false positives and negatives at each of T thresholds, int64 (T,) each."""
 
     tp: I8
     fp: I8
@@ -35,9 +35,9 @@ class Confusion(NamedTuple):
 
 
 class _Buckets(NamedTuple):
-    """T thresholds in n equal buckets of [0, 1]: the bucket of a value is floor(value * n).
+    """A lookup table of T thresholds in n equal buckets of [0, 1].
 
-    They let the level of a float be found with few comparisons.
+    The bucket of a value is floor(value * n); the value 1 has the extra bucket n.
     """
 
     n: int  # number of buckets, a power of two
@@ -45,18 +45,18 @@ class _Buckets(NamedTuple):
     # (n + 1,): the threshold in each bucket, NaN if there is none. None if two share a bucket.
     threshold: F8 | None
     first: I8  # (n + 2,): bucket b has the thresholds first[b] to first[b + 1] - 1
-    padded: F8  # the thresholds, padded with NaN, which no value reaches
-    halvings: int  # number of comparisons that find a level within the fullest bucket
+    padded: F8  # the thresholds, padded with NaN (which no value reaches) for the binary search
+    halvings: int  # number of comparisons of the binary search within a bucket
 
 
 def levels(values: NDArray[Any], thresholds: F8) -> NDArray[np.int16]:
-    """Return, for each value, how many thresholds it reaches (value >= threshold).
+    """Count, for each value, the thresholds that it reaches (value >= threshold).
 
     values: any shape; uint8 (taken as v / 255), uint16 (v / 65535), float32, float64 or bool
-        (0 and 1). NaN reaches no threshold.
-    thresholds (T,): in ascending order, T < 32768, because the answer is int16.
+        (0 and 1). NaN reaches no threshold. Raises ValueError for any other dtype.
+    thresholds (T,): ascending, T < 32768.
 
-    Raises ValueError for any other dtype.
+    Returns int16 counts of the shape of `values`.
     """
     flat, key = _flatten(values), np.asarray(thresholds, np.float64).tobytes()
     if flat.dtype.kind == "u":
@@ -72,16 +72,16 @@ def levels(values: NDArray[Any], thresholds: F8) -> NDArray[np.int16]:
 def confusion(values: NDArray[Any], gt: Bool, thresholds: F8) -> Confusion:
     """Count true and false positives and negatives at each threshold, pixel by pixel.
 
-    values, thresholds: as in `levels`. A pixel is positive at threshold t if its value >= t.
-    gt: True where a pixel is positive in the ground truth; of the same shape as `values`.
+    values, thresholds: as in `levels`. A pixel is predicted positive at threshold t if value >= t.
+    gt: bool of the shape of `values`, True for positives.
 
-    The counts are read from one histogram of the pixels, by ground truth and by a bin that rises
-    with the value. The bin is the level (number of thresholds reached) or, for floats with at most
-    one threshold in each bucket, the bucket and whether the value reaches its threshold.
+    The counts are cumulative sums of one histogram over bins of the value, with positives and
+    negatives apart. A bin is a level (number of thresholds reached). For floats with at most one
+    threshold per bucket, it is the part of a bucket below its threshold, or the part from it on.
     """
     flat, key = _flatten(values), np.asarray(thresholds, np.float64).tobytes()
     mask = np.ascontiguousarray(gt, np.bool_).view(np.uint8).ravel()
-    above = np.arange(1, thresholds.size + 1)  # the first bin that reaches each threshold
+    above = np.arange(1, thresholds.size + 1)  # the lowest bin that reaches each threshold
     buckets = _buckets(key)
     if flat.dtype.kind == "u":
         hist = np.zeros((_LANES, 2 * above.size + 2), np.int64)
@@ -95,7 +95,7 @@ def confusion(values: NDArray[Any], gt: Bool, thresholds: F8) -> Confusion:
         identity = np.arange(above.size + 1, dtype=np.int16)
         hist = np.zeros((_LANES, 2 * identity.size), np.int64)
         _table_histogram(reached, mask, identity, hist)
-    n_in_bin = hist.sum(axis=0).reshape(-1, 2)  # (bins, 2): without and with ground truth
+    n_in_bin = hist.sum(axis=0).reshape(-1, 2)  # (bins, 2): negatives, positives
     n_from_bin = np.cumsum(n_in_bin[::-1], axis=0)[::-1]  # in this bin and all higher ones
     n_negative, n_positive = n_from_bin[0]
     fp, tp = n_from_bin[above, 0], n_from_bin[above, 1]
@@ -103,7 +103,7 @@ def confusion(values: NDArray[Any], gt: Bool, thresholds: F8) -> Confusion:
 
 
 def _flatten(values: NDArray[Any]) -> NDArray[Any]:
-    """Return values as a flat contiguous array, with bool as uint8 of 0 and 255.
+    """Flatten values to a contiguous array, and convert bool to uint8 (0 and 255).
 
     Raises ValueError for dtypes that `levels` does not accept.
     """
@@ -117,13 +117,11 @@ def _flatten(values: NDArray[Any]) -> NDArray[Any]:
 
 @lru_cache(maxsize=16)
 def _lookup_table(dtype: np.dtype[Any], thresholds: bytes) -> NDArray[np.int16]:
-    """Return how many thresholds each possible value of an unsigned integer dtype reaches.
+    """Tabulate the number of thresholds that each value of uint8 (v / 255) or uint16 reaches.
 
-    dtype: uint8 or uint16. A value v stands for v divided by the largest value of the dtype.
-    thresholds: the bytes of a float64 array (T,) in ascending order, because the cache needs a
-        hashable argument.
+    thresholds: ascending float64 (T,), passed as bytes because the cache needs a hashable argument.
 
-    Returns an array with an element for each value of the dtype.
+    Returns int16, (256,) or (65536,), indexed by v.
     """
     t, top = np.frombuffer(thresholds), int(np.iinfo(dtype).max)
     lowest = np.ceil(np.clip(t, 0, 2) * top)  # the first value that reaches each threshold
@@ -135,13 +133,12 @@ def _lookup_table(dtype: np.dtype[Any], thresholds: bytes) -> NDArray[np.int16]:
 
 @lru_cache(maxsize=16)
 def _buckets(thresholds: bytes) -> _Buckets:
-    """Sort thresholds into equal buckets of [0, 1].
+    """Build a lookup table that finds, in constant time, how many thresholds a value reaches.
 
-    The number of buckets is doubled until no two thresholds share a bucket, up to about 16 to 32
-    buckets per threshold.
+    [0, 1] is divided into n equal buckets. n is doubled until each bucket holds at most one
+    threshold, but stays at or below 32 times the number of thresholds.
 
-    thresholds: the bytes of a float64 array (T,) in ascending order, because the cache needs a
-        hashable argument.
+    thresholds: ascending float64 (T,), passed as bytes because the cache needs a hashable argument.
     """
     t = np.frombuffer(thresholds)
     n = 1 << int(t.size).bit_length()
@@ -166,17 +163,14 @@ def _buckets(thresholds: bytes) -> _Buckets:
 def _float_levels(values, reaching, first, thresholds, halvings, n_buckets, levels):
     """Write the level of each value, the number of thresholds t with value >= t, into `levels`.
 
-    Buckets of equal width divide [0, 1]. The bucket of a value gives the first thresholds that may
-    exceed it, and a bisection among the thresholds of this bucket finds the level.
+    A value reaches all thresholds of lower buckets; a binary search among those of its own bucket
+    completes the level.
 
     values float32 or float64 (N,): values outside [0, 1] are put into the first or last bucket.
-    reaching uint64: the indices of the values that reach the lowest threshold. The levels of the
-        others are not written.
-    first int64 (n_buckets + 2,): bucket b has the thresholds first[b] to first[b + 1] - 1.
-    thresholds float64: in ascending order, padded with NaN.
-    halvings: number of comparisons that find a level within the fullest bucket.
-    n_buckets: a power of two, as a float. The bucket of a value v is floor(v * n_buckets), so that
-        v = 1 has one more bucket of its own.
+    reaching uint64: the indices of the values that reach the lowest threshold. Other levels are not
+        written.
+    first, halvings: the fields of `_Buckets`; thresholds: its field `padded`.
+    n_buckets: its field `n`, as a float.
     levels int16 (N,): 0 on entry.
     """
     for p in reaching:
@@ -195,15 +189,14 @@ def _float_levels(values, reaching, first, thresholds, halvings, n_buckets, leve
 def _bucket_histogram(values, gt, threshold_of_bucket, n_buckets, hist):
     """Count values in `hist` by bucket, by whether they reach its threshold, and by ground truth.
 
-    values float32 or float64 (N,): the values.
-    gt uint8 (N,): the ground truth of each value, 0 or 1.
+    values float32 or float64 (N,). gt uint8 (N,): the ground truth of each value, 0 or 1.
     threshold_of_bucket float64 (n_buckets + 1,): the threshold in each bucket, or NaN if it has
-        none. The value 1 has the last bucket to itself.
+        none. The last bucket holds only the value 1.
     n_buckets: the number of buckets in [0, 1), a power of two, as a float.
     hist int64 (_LANES, 4 * (n_buckets + 1)): 0 on entry. A value is counted in the column
         4 * bucket + 2 * reached + gt, where reached is 1 if the value reaches the threshold of its
-        bucket, else 0. The histogram is the sum of the rows, the lanes; neighbouring values are
-        counted in different lanes, so that one increment need not wait for another.
+        bucket, else 0. The histogram is the sum of the rows. Neighbouring values are counted in
+        different rows, so that one increment need not wait for another.
     """
     for p in range(values.size):
         value = np.float64(values[p])
@@ -219,11 +212,10 @@ def _bucket_histogram(values, gt, threshold_of_bucket, n_buckets, hist):
 def _table_histogram(values, gt, table, hist):
     """Count values in `hist` by level and by ground truth.
 
-    values uint8 or uint16 (N,): the values.
-    gt uint8 (N,): the ground truth of each value, 0 or 1.
-    table int16 (possible values,): the level of each value.
+    values uint8 or uint16 (N,). gt uint8 (N,): the ground truth of each value, 0 or 1.
+    table int16 (possible values,): the level of each possible value.
     hist int64 (_LANES, 2 * levels): 0 on entry. A value is counted in the column 2 * level + gt.
-        The histogram is the sum of the rows, the lanes; see `_bucket_histogram`.
+        The histogram is the sum of the rows, as in `_bucket_histogram`.
     """
     for p in range(values.size):
         hist[p % _LANES, np.uint64(2 * table[values[p]] + gt[p])] += 1

@@ -1,4 +1,4 @@
-"""Preprocessing of maps (H, W) before thresholding: edge non-maximum suppression, scaling, thinning.
+"""Preprocessing of maps (H, W) before thresholding: edge NMS, inversion, scaling, thinning.
 
 Published results apply one small NMS program to a network's maps before the benchmark. It works as
 follows (E is the soft map (H, W); all maps are float32):
