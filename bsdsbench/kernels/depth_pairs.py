@@ -112,7 +112,7 @@ def _count_along_rows(pred, mask, ratios, row_ratio, count, vertical):
     """
     h, w = pred.shape
     for y in range(h):
-        for inside_right in range(2):  # 0: the left pixel of each pair is taken as inside; 1: the right
+        for inside_right in range(2):  # 1 if the right pixel of each pair is taken as inside
             side = vertical + 2 * inside_right
             for x in range(w - 1):
                 inside, outside = pred[y, x + inside_right], pred[y, x + 1 - inside_right]
