@@ -160,7 +160,7 @@ def _mean_share(pairs: Map, column: int, strict: bool) -> F8:
 
 
 def _shares_at_ratios(counts: Stack, strict: bool) -> dict[str, F8]:
-    """Compute the measures of "si" and "matte" at each of R ratios, if `counts` has them.
+    """Compute the scores of "si" and "matte" at each of R ratios, if `counts` has their counts.
 
     Returns measure, such as "si_recall" -> (N, R) for N images, with NaN for undefined values.
     `strict` is the option of this name.

@@ -125,7 +125,7 @@ class DepthMaps(NamedTuple):
     pred: F8  # predicted depth
     raw_pred: F8  # input of Canny: `pred` with NaN where the stored value was 0 or not finite
     gt: F8 | None  # ground-truth depth; None if there is none
-    raw_gt: F8 | None  # the same for `gt`, also NaN at invalid pixels unless invalid="none"
+    raw_gt: F8 | None  # the same for `gt`; also NaN at invalid pixels, if invalid is not "none"
     valid: Bool  # True for the pixels that are evaluated
     edges: tuple[Bool, ...]  # annotated edges, one map per annotator; () if there are none
     matte: Bool | None  # mask of the annotated object; None if there is none

@@ -177,7 +177,7 @@ class _OverlapTable(NamedTuple):
 
 
 def _tabulate_overlaps(pred: Map, gt: Map) -> _OverlapTable:
-    """Tabulate the pixel overlaps of every annotated (row) with every predicted object (column).
+    """Tabulate the pixel overlaps of annotated objects (rows) with predicted objects (columns).
 
     `pred` and `gt` are label maps (H, W), with 0 for background. Rows and columns ascend by label.
     """
@@ -326,8 +326,9 @@ COUNTED_OBJECTS = tuple(
 class InstancesMetric(LabelMetric[InstancesOptions], ValuesMetric[InstancesOptions]):
     """Objects of label maps: aggregated Jaccard index, F of found objects, sorted AP.
 
-    AJI and sorted AP are means over the images with objects; precision, recall and F count the
-    objects of all images together. `pooled` and `mean_f1` are the opposite.
+    AJI and sorted AP are means over the images with objects. Precision, recall and F count the
+    objects of all images together. `pooled` holds the AJI computed from counts summed over images,
+    and `mean_f1` the mean F over images.
     """
 
     name, title, options = "instances", "Objects", InstancesOptions
@@ -356,7 +357,7 @@ class InstancesMetric(LabelMetric[InstancesOptions], ValuesMetric[InstancesOptio
     ) -> DrawnSteps:
         """Classify each pixel as correct, false or missed, with objects paired by IoU above 0.5.
 
-        The option `overlap` has no effect here.
+        The option `overlap` is ignored.
         """
         return draw_regions(pred, gt, opt)
 
@@ -371,7 +372,7 @@ class InstancesMetric(LabelMetric[InstancesOptions], ValuesMetric[InstancesOptio
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: InstancesOptions
     ) -> ScoreTree:
-        """Compute the scores, (S,) each; "by_size" has those of each size class in `opt.sizes`."""
+        """Compute the scores, (S,) each; "by_size" has scores per size class, if `sizes` is set."""
         scores = dict(super().scores(stack, weights, protocol, opt))
         if opt.sizes:
             by_size = _object_scores(weighted_sum(weights, stack["by_size"]))  # (S, B) each

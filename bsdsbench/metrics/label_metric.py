@@ -55,7 +55,7 @@ class ReadMaps(NamedTuple, Generic[MapOptions]):
 
 
 def read_maps(pred: Prediction, gt: GroundTruth, opt: MapOptions) -> ReadMaps[MapOptions]:
-    """Return both maps of an image as label maps (H, W), after checking them.
+    """Check the two maps of an image, and return them as label maps (H, W).
 
     The options determine the content of the maps, by the first condition that is true:
 

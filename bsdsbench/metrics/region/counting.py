@@ -272,7 +272,7 @@ def _tables_of_ucm(ucm2: F8, gts: Annotators, thresholds: F8) -> Iterator[_Table
 
 
 def _measure_official(table: OverlapTable) -> dict[str, float | F8]:
-    """Compute the official measures at one threshold, and each gt region's IoU `best_gt` (G,)."""
+    """Compute the official measures at one threshold, and `best_gt` (G,), each gt's best IoU."""
     gts, n_px = table.gts, table.n_pixels
     overlaps, pred_areas, gt_areas = table.overlaps, table.area_sums, gts.area_sums
     disagreeing = pred_areas.squares + gt_areas.squares - 2 * overlaps.squares  # ordered pairs
@@ -371,7 +371,7 @@ def _adapted_rand(table: OverlapTable, annotator: int, rule: str) -> float:
 
 
 def _sum_pairs(table: OverlapTable, annotator: int, rule: str) -> _PairSums:
-    """Count the pixel pairs in the same region; `_adapted_rand` explains `rule` and label 0."""
+    """Count the pixel pairs in the same region. See `_adapted_rand` for `rule` and label 0."""
     zero, n_all = table.gts.zero[annotator], table.n_pixels
     splits = rule == "cremi" and table.zero >= 0
     if rule == "region" or (zero < 0 and not splits):  # no pixel needs special treatment

@@ -113,7 +113,7 @@ class Annotators:
 
 @dataclass(frozen=True, eq=False)
 class OverlapTable:
-    """The number of pixels shared by each segmentation region (row) and each annotated (column)."""
+    """Overlap areas, in pixels, of a segmentation's regions (rows) and annotated ones (columns)."""
 
     gts: Annotators  # its regions are the columns
     cells: kernel.Cells  # the nonzero overlaps, as a sparse matrix in CSR form; no row is empty
