@@ -62,7 +62,7 @@ def find_overlaps(pred: Map, gt: Map) -> Overlaps:
 
 
 def void_of(gt: ArrayLike, ignored: Sequence[float] = ()) -> Bool | None:
-    """Return the void (not evaluated) pixels of an annotated map, bool (H, W), or None if none are.
+    """Return a mask of the void (not evaluated) pixels, bool (H, W), or None if there are none.
 
     Void pixels have one of the values in `ignored` or, in int64 maps, VOID.
     """
@@ -99,7 +99,7 @@ def as_label_maps(pred: ArrayLike, gt: ArrayLike) -> MapPair:
 
 @contextmanager
 def name_file_in_errors(pred: Prediction, gt: GroundTruth) -> Iterator[None]:
-    """Context manager that adds the name of the file to a DataError raised in the `with` block.
+    """Add the name of the file to a DataError that is raised inside the `with` block.
 
     The file name replaces "prediction: " or "ground truth: " at the start of the message. An error
     without such a start is attributed to the prediction. An error that names a file is unchanged.

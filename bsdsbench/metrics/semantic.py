@@ -342,7 +342,7 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
 
         Returns `thresholds` (T,); the other arrays of `counter`, such as `matches` (C, T, 4), with
         a leading class axis; and `counted`, bool (C,), False for classes that were skipped, whose
-        counts are 0. A class is skipped if it is absent from the image and `opt.absent` is "skip".
+        counts are 0. A class is skipped if it has no true boundary and `opt.absent` is "skip".
         """
         _check_numbering(pred, gt, opt)
         with name_file_in_errors(pred, gt):

@@ -340,8 +340,8 @@ class CcqMetric(ValuesMetric[CcqOptions]):
     def values(self, counts: Stack, opt: CcqOptions) -> dict[str, F8]:
         """Compute completeness, correctness, quality and F of N images, (N,) each.
 
-        A ratio is NaN if its denominator is 0. F is NaN if nothing is annotated or predicted, and 0
-        if only one of the maps has lines.
+        A ratio is NaN if its denominator is 0. F is NaN if neither map has lines, and 0 if only one
+        of them has.
         """
         matched, total = counts["matched"], counts["total"]
         shares = defined_ratio(matched, total)  # columns: correctness, completeness

@@ -50,7 +50,7 @@ def measures(labels: ArrayLike, gt: ArrayLike) -> dict[str, float]:
       straddles the border of region j, its smaller part counts as error.
     - "ue_levin": undersegmentation error (Levinshtein et al., TurboPixels, PAMI 2009), 0 is best,
       may exceed 1: (1/G) sum_j (sum of a_i over the i that overlap j, minus b_j) / b_j. Stutz's
-      code divides by the largest gt label + 1 instead of G, which is lower if labels have gaps.
+      code divides by the largest gt label + 1, not G: the error is lower if labels have gaps.
     - "asa": achievable segmentation accuracy (Liu et al., Entropy rate superpixels, CVPR 2011), in
       (0, 1], 1 is best: (1/N) sum_i max_j n_ij. This is the fraction of pixels labelled correctly
       if each superpixel gets the label of the region it overlaps most.
@@ -172,8 +172,8 @@ def compactness(labels: ArrayLike) -> float:
 def explained_variation(labels: ArrayLike, image: ArrayLike) -> float:
     """Compute the fraction of the image's variance explained by superpixel means; 1 is best.
 
-    This is sum_i a_i (mu_i - mu)^2 / sum_x (I(x) - mu)^2 with both sums also over channels; mu_i
-    and mu are the means of superpixel i and of the image. Source: Moore et al., CVPR 2008.
+    This is sum_i a_i (mu_i - mu)^2 / sum_x (I(x) - mu)^2, where both sums include all channels, and
+    mu_i and mu are the means of superpixel i and of the image. Source: Moore et al., CVPR 2008.
 
     Parameters
     ----------
@@ -341,7 +341,7 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
         return values
 
     def describe(self, protocol: Protocol, opt: SuperpixelOptions) -> str:
-        """Describe the definition of a superpixel, and the conventions of the measures."""
+        """Describe what counts as a superpixel, and the conventions of the measures."""
         kind = captions(opt).get("components", "each label is one, also in several pieces")
         return (
             f"superpixels: {kind}; means over annotators, then over images; boundary recall within "

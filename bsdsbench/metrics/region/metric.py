@@ -201,7 +201,7 @@ class RegionMetric(Metric[None]):
     segmentations = cuts_at_thresholds = True
 
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None) -> Counts:
-        """Count the regions of an image with `region_counts`."""
+        """Compute the `region_counts` of one image."""
         from bsdsbench.metrics.region.counting import region_counts
 
         return region_counts(pred, gt, protocol)
