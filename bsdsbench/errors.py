@@ -249,8 +249,7 @@ def group_similar_problems(problems: Iterable[Problem]) -> list[list[Problem]]:
 def merge_similar_problems(problems: Iterable[Problem], few: int = 3) -> list[Problem]:
     """Replace each group of more than `few` similar problems with its first problem.
 
-    The groups are those of `group_similar_problems`. The `file` of the remaining problem then gives
-    the number of files and the first ten names.
+    Its `file` then gives the number of files and the first ten names. See `group_similar_problems`.
 
     >>> faults = [Problem(file, f"value {k}", "0 .. 1") for k, file in enumerate("abcd", 3)]
     >>> print(*merge_similar_problems(faults))

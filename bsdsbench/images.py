@@ -101,7 +101,7 @@ class ImageParts:
     ) -> None:
         """Store validated parts, also as attributes, after checking that all maps have one size.
 
-        Raises ShapeError, which names the part, if the size of a map is not that of the first.
+        Raises ShapeError, which names the part, if a map differs in size from the first one.
         """
         shape = (0, 0)
         for name, value in parts.items():

@@ -114,9 +114,8 @@ class BenchmarkMetric(Metric):
     def evaluation(self, name: str = "torchmetrics") -> Evaluation:
         """Return the evaluation of all images added so far (of all ranks, once gathered).
 
-        `name` is the name of the run. Images without an id are numbered. Raises DataError if there
-        are no images, if two different images have the same id, or if the values of all maps taken
-        together are ambiguous.
+        Images without an id are numbered. Raises DataError if there are no images, if two different
+        images have the same id, or if the values of all maps taken together are ambiguous.
         """
         # After a reduction over ranks, torchmetrics holds one tensor instead of a list
         states = self.counts if isinstance(self.counts, list) else [self.counts]

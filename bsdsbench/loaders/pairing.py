@@ -136,7 +136,7 @@ class FilesOfSide(NamedTuple):
 class Grouping(NamedTuple):
     """The files of both sides, grouped by image id."""
 
-    wanted: set[str] | None  # the ids that the split names, or None if there is no split
+    wanted: set[str] | None  # the ids listed in the split, or None if there is no split
     pred: FilesOfSide
     gt: FilesOfSide
 
@@ -146,9 +146,9 @@ class Pair:
     """The files of one image, in natural order of their names."""
 
     image_id: str
-    # Several paths are label maps. If there is no path, an empty prediction is scored.
+    # Several files are label maps. If there is no file, an empty prediction is scored.
     pred_paths: tuple[Path, ...]
-    gt_paths: tuple[Path, ...]  # several paths are annotators
+    gt_paths: tuple[Path, ...]  # several files are one per annotator
 
 
 class _File(NamedTuple):
@@ -203,7 +203,7 @@ def pair(
 
 
 def ground_truths(gt_dir: PathLike, split: Split = None) -> list[Pair]:
-    """List a ground-truth folder's images, or those of `split`, as pairs without a prediction."""
+    """List the images of a ground-truth folder (or of `split`) as pairs without a prediction."""
     return pair(None, gt_dir, split, "zero")
 
 
@@ -332,8 +332,7 @@ def _find_depth(
     instead be an image with several files on both sides, so the split must list frames.
 
     `lines` are the lines of the split, or None. Raises PairingError if a split is needed to tell
-    frames from several files of an image. Also raises it if `sequences` is True, the ground truth
-    has several folders, and no depth fits.
+    frames from several files of an image, or if `sequences` is True but no depth fits.
     """
     names_repeat = _ends_repeat(pred, 1) or _ends_repeat(gt, 1)
     deepest = max(len(file.parts) for file in (*pred, *gt)) if names_repeat or sequences else 1
@@ -400,11 +399,10 @@ def _find_doubtful_ids(
 ) -> set[str]:
     """Return the known ids to which an unassigned file may belong, as one more annotator.
 
-    A file is unassigned if `arrangement` does not give it a known id. It may belong to any known id
-    that another `possible` arrangement gives it and, if the arrangement is ID_1 or ID_gt1, to ID
-    if its name is like ID_bob. Files whose name is in `other_names`, the file names of the other
-    side, are images of their own. `known` are the ids of the split or, without a split, of the
-    other side.
+    A file is unassigned if `arrangement` gives it no known id, and its name is not among the file
+    names of the other side (`other_names`). It may belong to the known ids that other `possible`
+    arrangements give it. If the arrangement is ID_1 or ID_gt1, ID_bob may also belong to ID.
+    `known` are the ids of the split or, without a split, of the other side.
     """
     ids = set[str]()
     for file in files:
@@ -427,11 +425,9 @@ def _group_by_id(
     """Group the files of one side by image id, and collect the ambiguous ids.
 
     `wanted` are the ids to keep (None: all). An id is ambiguous if it is in `doubtful`, or if it
-    has several files (per class) that
-
-    - do not form one series (see `_Ending`), or
-    - look like video frames, if `may_be_frames` is True: a number has leading zeros, or the numbers
-      of this side start above 1.
+    has several files (per class) that do not form one series (see `_Ending`). If `may_be_frames` is
+    True, it is also ambiguous if several files look like video frames: a number has leading zeros,
+    or the numbers of this side start above 1.
     """
     groups: dict[str, list[_File]] = {}
     for file in files:
@@ -462,18 +458,14 @@ class _Ending(NamedTuple):
     image's folder (ID/NAME), or in the folder (ANNOTATOR/ID.seg). They may then be its annotators.
     """
 
-    # What the files of a series share: folder, suffix and word, such as "_" or "_gt"; () if the
-    # file cannot belong to a series
+    # Folder, suffix and word (such as "_gt"), the same within a series; () if there is no series
     series: tuple[object, ...]
-    number: int  # the number in "_1"; -1 for any other ending
+    number: int  # the number in "_1"; -1 for all other endings, also ID/NAME and ANNOTATOR/ID.seg
     is_frame: bool  # True if the number has leading zeros, like many numbers of video frames
 
 
 def _parse_ending(image_id: str, file: _File, arrangement: Arrangement) -> _Ending:
-    """Split what follows the image id in a file name, such as "_gt1", into a word and a number.
-
-    Files named ID/NAME or ANNOTATOR/ID.seg have neither.
-    """
+    """Split what follows the image id in a file name, such as "_gt1", into a word and a number."""
     name, folder, suffix = file.parts[-1], file.path.parent, file.path.suffix.lower()
     if arrangement is Arrangement.FOLDERS and len(file.parts) > 1:
         return _Ending((folder, suffix), -1, _FRAME_IN_FOLDER.search(name) is not None)

@@ -1,7 +1,6 @@
 """Reading the files of an image into a Prediction or a GroundTruth.
 
-The kinds of content are listed in `read_prediction` and `read_truth`, the file suffixes in
-`formats.pictures.FORMATS`.
+`read_prediction` and `read_truth` list the kinds of content, `pictures.FORMATS` the suffixes.
 """
 
 from __future__ import annotations
@@ -96,9 +95,7 @@ def load_prediction(
 def _read_map(
     image_id: str | None, paths: Sequence[Path], kind: str, read: ReadBytes
 ) -> Prediction:
-    """Read a prediction: a contour map, a soft map or label maps.
-
-    For each file, the first rule that applies decides:
+    """Read a prediction. For each file, the first rule that applies decides what it holds:
 
     1. A variable `ucm2` is a contour map at double size; it is the whole prediction.
     2. If `kind` is "soft" and there is a single file with a single map, this is the soft map. A
@@ -174,7 +171,7 @@ def read_prediction(
     options: ReadOptions | None = None,
     read: ReadBytes = read_bytes,
 ) -> Prediction:
-    """Read an image's prediction; without a prediction file, return an empty one.
+    """Read an image's prediction; if it has no file, return an empty prediction.
 
     - kind: "soft" or "labels" (see `load_prediction`), "classes" (see
       `class_files.read_predicted_classes`), or a key of READERS
@@ -435,11 +432,10 @@ def join_annotations(
 
 
 def empty_truth_error(where: object, annotations: int, faint: bool = False) -> EmptyTruthError:
-    """Return the error for an image in which no annotation has a boundary pixel.
+    """Return the error for an image, named `where`, in which no annotation has a boundary pixel.
 
-    - where: the path or id of the image
-    - annotations: the number of annotations
-    - faint: True if some values are above 0, but all are below gt_threshold
+    `annotations` is the number of annotations. `faint` is True if some values are above 0, but all
+    are below gt_threshold.
     """
     below = " (all are below gt_threshold; masks of 0 and 1 need no threshold)" if faint else ""
     return EmptyTruthError(
@@ -485,12 +481,10 @@ def _parse_struct(
 ) -> Annotation:
     """Convert an annotator's struct from a BSDS .mat file to an annotation.
 
-    Its fields Boundaries and Segmentation are (H, W) arrays, and one of them may be missing.
-    Without Boundaries, they are derived from Segmentation; without Segmentation, the annotation has
-    no regions. Binary Boundaries are True where nonzero, whatever the threshold in `options`.
-
-    `number` (from 1) and `file` are for error messages. `mask` is the (H, W) object mask to store
-    in the annotation (crack sets), or None.
+    Its fields Boundaries and Segmentation are (H, W) arrays. If Boundaries is missing, boundaries
+    are derived from Segmentation; if Segmentation is missing, the annotation has no regions. Binary
+    Boundaries are True where nonzero, whatever the threshold in `options`. `number` (from 1) and
+    `file` are for error messages. `mask` is the (H, W) object mask of a crack set, or None.
     """
     what = f"annotation {number}"
     fields = struct if isinstance(struct, dict) else {}

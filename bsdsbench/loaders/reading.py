@@ -1,9 +1,8 @@
 """Interpretation of pixel values: binarising masks, and consistency checks of a whole set.
 
 The predictions and the ground truth of a run are each read under a `ReadOptions`. If no option is
-set, the values of a mask must have a single conventional meaning (see `binarise`). A mask with a
-third value, either void or a gray level, is rejected unless an option decides or other files of the
-set are clearly gray.
+set, mask values must have a single conventional meaning (see `binarise`). A mask with a third value
+(void or gray?) is rejected, unless an option decides or other files of the set are clearly gray.
 
 Each image is read on its own. What its values reveal about their encoding is stored in its record
 as `Evidence`, and `check_all_values` checks the evidence of all images once the set is complete.
@@ -321,11 +320,10 @@ class Readings(NamedTuple):
     gt: ReadOptions
 
     def check_values(self, records: Sequence[ImageRecord]) -> list[InputWarning]:
-        """Check that the files of a set encode their values consistently, by recorded evidence.
+        """Check, by the recorded evidence, that the files of a set encode values consistently.
 
-        Returns warnings, for example if all predictions are zero, or if maps are darker on
-        annotated boundaries than elsewhere. Raises one DataError that lists all problems of
-        predictions and ground truth.
+        Returns warnings, for example if maps are darker on annotated boundaries than elsewhere.
+        Raises one DataError that lists all problems of predictions and ground truth.
         """
         sides = [record.evidence_for(self.gt.metric) for record in records]
         preds, gts = [s.pred for s in sides], [s.gt for s in sides]
@@ -363,7 +361,7 @@ class Readings(NamedTuple):
     def _number_problems(
         self, preds: Sequence[Evidence], gts: Sequence[Evidence]
     ) -> Iterator[Problem]:
-        """Yield a problem if the predictions' only object number is not that of the ground truth.
+        """Yield a problem if the only object numbers of predictions and ground truth differ.
 
         One of the two must be white (255 or 65535), which suggests a mask without numbers; objects
         1 and 2 may really be different. This is for objects paired by number (`Kind.OBJECTS`).
@@ -487,17 +485,17 @@ def _white_of(values: Map) -> int:
 
 
 def _third_values(values: Map) -> tuple[float, ...]:
-    """Return the sorted distinct values of a mask if it seems to have a third class, such as void.
+    """Return the sorted distinct values of a mask if it may have a third class, such as void.
 
     Resizing and JPEG also create intermediate values, but only along outlines. Hence:
 
     - Two values: no third class. Three values: a third class.
-    - More: a third class if an intermediate value fills a block of 3 x 3 pixels. But if there are
-      more than LEVELS values, some strictly between half the maximum and the maximum, the mask is
-      gray, like an average of masks, and has no third class.
+    - More values: a third class if an intermediate value fills a block of 3 x 3 pixels. Exception:
+      a mask of more than LEVELS values, some strictly between half the maximum and the maximum, is
+      gray, like an average of masks.
 
-    Returns () if there is no third class. If there are more than LEVELS values, only the LEVELS - 1
-    smallest and the largest are returned.
+    Returns () if there is no third class. Of more than LEVELS values, only the LEVELS - 1 smallest
+    and the largest are returned.
     """
     levels = _distinct_values(values)
     if len(levels) == 2:

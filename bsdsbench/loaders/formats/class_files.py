@@ -64,7 +64,11 @@ def parse_annotated_classes(
 
 
 def _find_class_maps(arrays: dict[str, object], path: Path) -> dict[str, object]:
-    """Return a file's "labels", "class_boundaries" or both (see `parse_annotated_classes`)."""
+    """Return the class maps of a loaded file: "labels", "class_boundaries", or both.
+
+    Accepts SBD's struct GTcls (both), a crack mask (labels 1 and 2), or a single array (2-D:
+    labels; 3-D: boundaries). See `parse_annotated_classes` for shapes.
+    """
     if "GTcls" in arrays:
         struct: Any = arrays["GTcls"]
         if not {"Boundaries", "Segmentation"} <= {*struct}:

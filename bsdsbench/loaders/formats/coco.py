@@ -68,10 +68,9 @@ class CocoItems:
     ) -> dict[int, list[Entry]]:
         """Read a COCO file, and return its annotations by image id.
 
-        The ground truth must be read first: it fills `self.images` and `self.categories`. For
-        predictions, `is_panoptic` says whether the ground truth is panoptic, which decides how an
-        empty file is checked. Raises FileFormatError for annotations of unlisted images, and for
-        panoptic files without exactly one entry per image.
+        The ground truth must be read first: it fills `self.images` and `self.categories`. An empty
+        prediction file is checked as panoptic if `is_panoptic` is True. Raises FileFormatError for
+        annotations of unlisted images, and for panoptic files without exactly one entry per image.
         """
         by_image: dict[int, list[Entry]] = {}
         with errors_naming(path, "a COCO file"):

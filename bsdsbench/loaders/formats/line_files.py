@@ -265,8 +265,7 @@ def _draw_annotated_lines(lines: ArrayLike, shape: _Size) -> Bool:
 
     `lines` (N, 4) holds row, column, row, column of the two ends, in pixels counted from 1. As in
     the reference program, only the points of `_sample_line` are drawn, so a line may have gaps.
-    Points above or left of the image are moved to its border; points below or right of it raise
-    DataError.
+    Points above or left of the image move to its border; those below or right raise DataError.
 
     >>> _draw_annotated_lines([[1, 1, 1, 3]], (2, 4)).astype(int).tolist()
     [[1, 0, 1, 0], [0, 0, 0, 0]]

@@ -197,8 +197,7 @@ class _Reader:
     def read_sparse(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
         """Read a sparse matrix of `shape` from the next three elements, and return it dense.
 
-        They are in CSC format: row indices, column pointers, and values. Raises FaultError if they
-        are inconsistent.
+        They are row indices, column pointers and values (CSC format). Raises FaultError if damaged.
         """
         from scipy.sparse import csc_array
 

@@ -115,8 +115,8 @@ def _choose_columns(names: Sequence[str], count: str | None, cluster: str | None
 
     `names` are the cells of the first row, which is a header unless one of them is a number. The
     label and score columns are found by their names in _NAMES, ignoring case. If neither is found
-    and there are just two columns, the first holds labels and the second scores. Raises FaultError
-    if one of these columns, or the column `cluster`, is missing.
+    and there are just two columns, they are labels and scores. Raises FaultError if one of these
+    columns, or the column `cluster`, is missing.
     """
     columns = [0, 1]
     if any(map(_is_number, names)):

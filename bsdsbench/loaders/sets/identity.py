@@ -59,8 +59,8 @@ class Identity:
     def to_mapping(self) -> dict[str, object]:
         """Return the identity of this image set as a JSON-serialisable dict.
 
-        "set" is the name of the known set that contains all these images, and "of" is the number of
-        images in the known set. Both are None if there is no such set.
+        "set" is the known set that contains all these images, and "of" its number of images. Both
+        are None if no known set contains them all.
         """
         return {
             "set": self.name,
