@@ -44,8 +44,7 @@ def comparability(a: Evaluation, b: Evaluation | Task) -> list[Difference]:
     Returns
     -------
     list of Difference
-        The `field` of a difference is the name of a protocol field or of a metric's option, or one
-        of these:
+        The `field` of a difference is a protocol field, an option of a metric, or one of these:
 
         - "metrics": the runs have no metric in common. Then no other difference is listed.
         - "images": the runs have different images.
@@ -109,9 +108,8 @@ def changed_sources(a: Evaluation, b: Evaluation) -> list[str]:
 def _task_differences(run: Evaluation, task: Task) -> list[Difference]:
     """List the differences between a run and a task: protocol, ground truth, number of images.
 
-    A run that completes the task has none. The protocol is not compared if it is unknown or if the
-    run is a reference run. The number of images is compared only if the run's ground truth has no
-    fingerprint.
+    A run that completes the task has none. Protocols of reference runs and unknown protocols are
+    not compared. The number of images is compared only if the ground truth has no fingerprint.
     """
     if any(task.name == known.name for known in run.tasks):
         return []
@@ -155,9 +153,8 @@ def _reading_differences(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
 def _image_differences(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
     """Yield a Difference if the runs have different images; none if either run has no records.
 
-    It forbids the comparison, with one exception: the runs share an image, and every image missing
-    from one run is excused. It is excused if it failed, if its ground truth is empty, or if the run
-    skips missing predictions.
+    It forbids the comparison unless the runs share an image and every missing image is excused. An
+    image is excused if it failed, has empty ground truth, or if the run skips missing predictions.
     """
     ids_a, ids_b = frozenset(a.image_ids), frozenset(b.image_ids)
     if not ids_a or not ids_b or ids_a == ids_b:

@@ -210,8 +210,7 @@ class Evaluation(TabularResult):
 
         The run must have the task's metric, its protocol (except for reference runs) and its whole
         ground truth, recognised by the fingerprint. If the task has no fingerprint, the run must
-        have been made for the task, and image ids and number must agree. A run with failed images
-        completes no task.
+        have been made for it, and the images must agree. Runs with failed images complete no task.
         """
         if not self.records or not self.protocol.stated or self.failed:
             return ()
@@ -481,8 +480,8 @@ class Evaluation(TabularResult):
     def share(self, path: str | Path, licence: str = "", citation: str = "") -> Path:
         """Write the run to one small file, which others can compare with their runs.
 
-        The file does not contain the paths of your folders. `load` restores the run bit for bit,
-        from the file or its URL.
+        It does not contain the paths of your folders. `load` restores the run bit for bit, also
+        from a URL.
 
         Parameters
         ----------

@@ -81,8 +81,8 @@ def group_rows(
     -------
     dict
         Image id -> column -> value. The values of a column are floats if all of them are numbers,
-        otherwise strings. A number with leading zeros, such as 007, counts as text. A missing value
-        is None.
+        otherwise strings. Numbers with leading zeros, such as 007, are text. Missing values are
+        None.
 
     Raises
     ------

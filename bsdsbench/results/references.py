@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
 PREFIX, SET = "ref:", "bsds500-test"
 SOLVER = "the official randomised solver"
-# The largest difference in ODS between two runs of the solver. In one image, at most 19 of several
-# thousand matched pixels differ.
+# The largest difference in ODS between two runs of the solver. In one image, at most 19 of some
+# thousands of counts differ.
 SOLVER_MOVES = 0.0003
 # Matches per map that the solver misses: 4 on average, at most 9 (33 maps of 5 images, 10 runs)
 PAIRS_LOST = 4
@@ -185,9 +185,8 @@ def _even_grid(printed: F8) -> F8:
 def with_common_rules(runs: list[Evaluation]) -> list[Evaluation]:
     """Set the AP and ODS rules of reference runs to those of the other runs.
 
-    The rules are those of the first run that is not a reference run; if its protocol is unknown,
-    nothing is changed. If all runs are reference runs and their AP rules differ, they get the rules
-    of the preset bsds500.
+    These are the rules of the first other run; if its protocol is unknown, nothing is changed. If
+    all are reference runs and their AP rules differ, they get the rules of the preset bsds500.
     """
     other_runs = [run for run in runs if run.reference is None]
     if other_runs:

@@ -77,8 +77,7 @@ def logged_scores(
 ) -> dict[str, float]:
     """Return the scores of a run for an experiment tracker: {PREFIX + METRIC/SCORE: value}.
 
-    Characters that MLflow rejects are replaced by "_". If two names become equal, another "_" is
-    appended to the second.
+    Characters that MLflow rejects become "_". If two names become equal, the second gets one more.
 
     per_class : True to add the scores of classes and other parts, as METRIC/PART/SCORE
     undefined : True to keep scores that are NaN or infinite, also of classes that never occur

@@ -246,8 +246,7 @@ def is_area(score: str) -> bool:
 def late_starts_note(runs: Sequence[Evaluation], metric: str) -> str:
     """Return the note of `describe_late_starts` on the runs' curves, or "" if AP rules differ.
 
-    Curves are named after their part, such as a class. If there are several runs, the name of the
-    run comes first.
+    Curves are named by class or other part. If there are several runs, the run is named first.
     """
     curves = {}
     ap_rules = set[str]()
@@ -311,8 +310,7 @@ def score_tables(
     notes : sequence of str
         Further lines below each table.
     columns : sequence of str, optional
-        The columns to show, by key or heading, or ["all"] for every column. Default: the columns
-        that the metric shows by default.
+        The columns to show, by key or heading, or ["all"]. Default: the main columns of the metric.
     intervals : mapping of (str, str) to Estimate, optional
         (name of a run, METRIC.SCORE or METRIC.PART.SCORE) -> the score with its confidence
         interval, which replaces the score.
@@ -407,8 +405,7 @@ def _score_table(
 
     runs : the runs that have the metric. A table of overall scores must start with their rows.
     labels : the columns before the scores. They include PART in a table of parts.
-    is_single : True if the table of overall scores has a single row. It then has more columns and
-        one more decimal.
+    is_single : True if the overall table has a single row; it has more columns and decimals.
     intervals : as in `score_tables`.
     """
     usual_keys = metric.usual(metric.options_of(runs[0].protocol))  # None: no restriction

@@ -182,8 +182,7 @@ def is_address(run: object) -> bool:
 def download_shared_run(address: str) -> Path:
     """Return the path of a shared run in the cache. It is downloaded if it is not there.
 
-    The sha256 of the file is stored beside it. Later calls with the same URL must get a file with
-    the same hash.
+    Its sha256 is stored beside it. Later calls with the same URL must get a file with this hash.
 
     address : an https URL, optionally followed by #SHA256, the expected hash
 

@@ -249,8 +249,7 @@ def _count_all(
 ) -> _CountedImages:
     """Count every image, store each new record, and warn about mistakes in the first LOOKS images.
 
-    stored: the store of records, or None if `plan.out` is not set. An image whose stored record is
-        still valid is not counted again.
+    stored: the store of records, or None. Images whose stored record is valid are not recounted.
     total: the number of images, or 0 if unknown.
     batch: the number of images that a worker gets at a time.
     """

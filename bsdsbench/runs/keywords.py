@@ -424,9 +424,8 @@ def plan(
 ) -> Plan:
     """Resolve the keywords, the protocol and the metrics of a run into a complete plan.
 
-    - If there is a task, it sets the protocol and the metric. Otherwise the default protocol is
-      that of the first metric.
-    - The default `pred_kind` is that of the first metric.
+    - A task sets the protocol and the metric.
+    - The default protocol and the default `pred_kind` are those of the first metric.
     - `classes` becomes an option of every metric in the protocol.
 
     Raises DataError if a metric is unknown, if the metrics cannot share a run, or if the task
@@ -505,8 +504,7 @@ def _protocol_of(
 
     Raises DataError if
 
-    - the protocol differs from the task's in a field other than those of MAPS, which concern the
-      preparation of soft maps
+    - the protocol differs from the task's in a field other than MAPS (preparation of soft maps)
     - `metrics` is neither the default nor the task's metric
     - the keywords allow images to be skipped
     """

@@ -80,7 +80,7 @@ def look_at(
 ) -> Look:
     """Prepare one image for the checks of `first_look`, including its symptoms for `metrics`.
 
-    If a metric raises DataError for the image, it and the metrics after it add no symptoms.
+    If a metric raises DataError for the image, only the symptoms up to then are included.
     """
     soft = truth = np.zeros((0, 0))
     if pred.kind in ("soft", "ucm2"):
@@ -99,9 +99,9 @@ def look_at(
 def find_symptoms(
     pred: Prediction, gt: GroundTruth, metric: Metric[Any], protocol: Protocol
 ) -> Iterator[Symptom]:
-    """Yield the signs of wrong settings in an image: a map darker on the mask than elsewhere.
+    """Yield a `Symptom` for each sign of a wrong setting or convention in one image.
 
-    The metric adds its own symptoms.
+    "inverted": the map is darker on the ground-truth mask than elsewhere. Metrics add their own.
     """
     soft = np.zeros((0, 0))
     if pred.kind == "soft":
@@ -126,13 +126,11 @@ def first_look(
     Symptoms that occur in most images are reported, except the scale of depth maps, which affects
     few measures. Of the following checks, only the first one that finds a mistake is reported:
 
-    1. Inverted ground truth: in most images, most pixels are boundaries. Only checked if
-       boundaries are matched.
+    1. Inverted ground truth: in most images, most pixels are boundaries (only if they are matched).
     2. Inverted maps: most maps are much darker on annotated boundaries than elsewhere.
     3. Flipped maps: a map fits its ground truth clearly better mirrored, rotated or transposed.
     4. Swapped maps: a map fits the ground truth of another image clearly better than its own.
-    5. Thick maps: most maps have broad edges. Only checked if boundaries are matched, and are
-       thinned without NMS.
+    5. Thick maps: most maps have broad edges (only if boundaries are matched, thinned without NMS).
 
     looks: the first images. Maps that cannot be compared (`Look.measured`) are skipped.
     unused: the protocol fields that the metrics of the run do not use.
@@ -250,8 +248,7 @@ def evidence_of(
     any values. If the metric interprets labels, it adds statistics of the label maps.
 
     pred: the prediction, or None if there is no file.
-    has_thresholds: True if a metric thresholds soft maps. Maps below the lowest threshold are then
-        faint.
+    has_thresholds: True if a metric thresholds soft maps; maps below all thresholds are then faint.
     """
     gt_evidence = gt.evidence
     pred_evidence = NO_EVIDENCE
@@ -357,8 +354,7 @@ def _smoothed(values: F8, weights: Sequence[float]) -> F8:
 def best_orientation(pred: Thumbnail, truth: Thumbnail) -> str:
     """Return the name of the flip in FLIPS that makes a prediction fit its ground truth best.
 
-    Returns "" if no flip fits clearly better than the unflipped prediction. Both arguments are
-    thumbnails of the same shape.
+    Returns "" if no flip fits clearly better than the unflipped map. Both are thumbnails (h, w).
     """
     best_name = ""
     best_fit = _min_convincing_fit(pred.size, float((pred * truth).sum()))

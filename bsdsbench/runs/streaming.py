@@ -120,11 +120,9 @@ class StreamingEvaluator:
             (A, H, W) array. A batch: a sequence of these.
         image_id : str, int or sequence of these, optional
             One id for an image, a list or tensor of ids for a batch. 3, tensor(3) and "3" are the
-            same id. By default images are numbered; then evaluators of several ranks cannot be
-            merged.
+            same id. By default images are numbered; then ranks cannot be merged.
         groups : mapping of str to value, optional
-            Grouping attribute -> value of the image. For a batch: a list of values, or one value
-            for all images.
+            Grouping attribute -> value. For a batch: a list of values, or one for all images.
 
         Raises
         ------
@@ -153,8 +151,7 @@ class StreamingEvaluator:
     def compute(self) -> Evaluation:
         """Return the evaluation of all images added so far. The evaluator is not reset.
 
-        Raises DataError if there are no images, or if the values of all images have no consistent
-        interpretation.
+        Raises DataError if there are no images, or if their values have no consistent meaning.
         """
         if not self._records:
             raise DataError("no images yet, expected an update before compute")

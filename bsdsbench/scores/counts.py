@@ -170,8 +170,7 @@ def _are_match_counts(arrays: Mapping[str, Any]) -> bool:
 def checked_counts(arrays: Mapping[str, Any]) -> Counts:
     """Convert an image's arrays to `MatchCounts` if they include matches, otherwise to `Counts`.
 
-    Raises DataError or ShapeError if the arrays are not valid counts. An instance of `Counts` is
-    returned unchanged.
+    `Counts` are returned unchanged. Raises DataError or ShapeError if other arrays are invalid.
     """
     if "matches" not in arrays and arrays.keys() >= set(MATCH_COLUMNS):
         columns = ", ".join(MATCH_COLUMNS)
@@ -267,8 +266,7 @@ class Evidence:
     """
 
     values: Values = Values.NOTHING  # the properties that at least one of the maps has
-    # If FEW is set: the distinct values of the map, for the error message. If PIECES is set: the
-    # label that all instances have.
+    # With FEW: the distinct values of the map. With PIECES: the label that all instances have.
     levels: tuple[float, ...] = ()
     strongest: float = 0.0  # maximum of a faint map, otherwise 0
     maps: int = 0  # number of maps, such as annotators' maps; 0 if the values were not examined
@@ -530,8 +528,7 @@ def part_of(tree: object, path: Sequence[str]) -> Any:
 def value_at(tree: Mapping[str, Any], key: str) -> Any:
     """Return the value at a dotted path in nested scores, such as "ods.threshold".
 
-    If the path ends at a mapping, such as the operating point "ods", return its F-measure. Return
-    None if the path does not exist.
+    For a point of a curve, such as "ods", this is its F. It is None if the path does not exist.
     """
     value = part_of(tree, key.split("."))
     return value.get("f") if isinstance(value, Mapping) else value

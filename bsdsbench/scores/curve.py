@@ -100,8 +100,7 @@ class PRCurve(TabularCurve):
     def of_counts(cls, thresholds: ArrayLike, matches: ArrayLike, operator: str = ">=") -> PRCurve:
         """Compute a curve, or a stack of S curves, from pixel counts at T ascending thresholds.
 
-        - matches: (T, 4) or (S, T, 4), with the columns matched_gt, total_gt, matched_pred and
-          total_pred.
+        - matches: (T, 4) or (S, T, 4); columns matched_gt, total_gt, matched_pred, total_pred.
         - operator: ">=" or ">". A pixel was predicted if (value operator threshold) is true.
         """
         matched_gt, total_gt, matched_pred, total_pred = np.moveaxis(np.asarray(matches), -1, 0)
@@ -386,8 +385,7 @@ def recall_at_half(curve: PRCurve) -> dict[str, F8]:
         between adjacent thresholds. It is NaN if precision does not cross 0.5.
     "edges_r50": the value of the edges toolbox. The points are sorted by precision, and recall is
         interpolated linearly at precision 0.5. If the lowest precision is above 0.5, recall at the
-        lowest precision is used instead. If precision never reaches 0.5, the value is 0 (the
-        toolbox gives NaN).
+        lowest precision is used. If precision never reaches 0.5, it is 0 (in the toolbox NaN).
     """
     p, r = np.atleast_2d(curve.precision), np.atleast_2d(curve.recall)  # (S, T)
     shape = curve.precision.shape[:-1]

@@ -1,7 +1,6 @@
 """Scores that show how much each class of errors costs, from the counts of `boundary_errors`.
 
-They use the counts at the threshold nearest to the ODS threshold, where F of the data set is
-highest.
+They use the counts at the threshold nearest to the ODS threshold (highest F of the data set).
 """
 
 from __future__ import annotations
@@ -28,8 +27,7 @@ def error_scores(stack: Stack, weights: Weights, protocol: Protocol) -> dict[str
 
     stack: the counts of `boundary_errors`, (N, ...). For metrics with several curves, such as one
         for each class of a label map, axis 1 is the curve. Pixels are then summed over the curves,
-        each at its own ODS threshold, and "delta_ods" is the mean over the curves with ground
-        truth.
+        each at its own ODS threshold; "delta_ods" is the mean over curves with ground truth.
     weights: int (S, N), how many times each image occurs in each sample.
 
     Returns a dict of these groups. Each maps the name of an error class to float64 (S,):

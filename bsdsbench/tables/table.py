@@ -312,9 +312,8 @@ def _python_number(value: Any) -> float | None:
 def lines_below_tables(tables: Sequence[Table]) -> list[list[str]]:
     """Return the lines to print below each table, without repeating lines that tables share.
 
-    A shared line is printed only below the last table that has it, after the lines that only this
-    table has. Tables marked `aside` can be collapsed in HTML, so they share lines only among
-    themselves.
+    A shared line is printed only below the last table that has it, after the lines of only this
+    table. Tables marked `aside` can be collapsed in HTML, so they share lines only with each other.
     """
     first: dict[tuple[bool, str], int] = {}  # (aside, line) -> index of the first table with it
     last: dict[tuple[bool, str], int] = {}  # likewise for the last table
