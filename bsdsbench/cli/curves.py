@@ -273,7 +273,7 @@ def _with_implied_options(args: _CurvesArguments) -> _CurvesArguments:
 
 
 def _convention_flags(args: _CurvesArguments) -> list[str]:
-    """Return, as command-line flags, the current values of the options that --convention controls.
+    """Return the current values of the options that --convention controls, as flags.
 
     Example: ["--ties merge", "--include-inf"].
     """
@@ -327,9 +327,9 @@ def _rename_curves(curves: Sequence[NamedCurve], names: Sequence[str] | None) ->
 def _curves_of_files(args: _CurvesArguments) -> list[NamedCurve]:
     """Read the files of labels and scores, and compute a curve for each.
 
-    The name of a curve is that of its file without folder and suffix. If two of these are equal,
-    all curves are named by the paths. Identical warnings are printed once per file. Raises
-    DataError, which names the file, if a file or its labels cannot be used.
+    Curves are named after the files without folder and suffix or, if two such names are equal, by
+    the paths. Identical warnings are printed once per file. Raises DataError, which names the file,
+    if a file or its labels cannot be used.
     """
     from bsdsbench.errors import DataError
     from bsdsbench.loaders.formats.scores import read_scores
@@ -400,9 +400,8 @@ def _quantile_curve(sample: LabelsAndScores, args: _CurvesArguments) -> CurvePoi
 def _curves_of_points(args: _CurvesArguments) -> list[NamedCurve]:
     """Make a curve from each --points option, followed by a curve from each --counts option.
 
-    The same curve is used on all axes (PR, ROC or DET). For --points, the totals (numbers of
-    positives and negatives) are --num-positives and --num-negatives; for --counts, they are
-    computed from the counts.
+    The same curve is used on all axes. The totals (numbers of positives and negatives) are
+    --num-positives and --num-negatives for --points, and are computed from the counts for --counts.
 
     Raises UsageError if the totals differ between the points of one --counts option. Raises
     DataError if the totals of a PR curve are unknown.

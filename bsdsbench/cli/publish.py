@@ -112,13 +112,12 @@ def report_command(args: _ReportArguments = opt.options_of(_ReportArguments)) ->
 def _show_run_tables(runs: Sequence[Evaluation], args: _ReportArguments) -> None:
     """Print the tables of runs, or write them to the file given with -o.
 
-    - scores
-    - error classes, of runs that counted them, unless --columns is given
-    - slices (groups of images), with --by
-    - summaries of the per-image scores, with --summary
+    There are tables of scores; of error classes, if runs counted them, unless --columns is given;
+    of slices (groups of images), with --by; and of summaries of the per-image scores, with
+    --summary. In CSV, the tables of runs get a last column with the images that were left out.
 
-    In CSV, the tables of runs get a last column with the images that were left out. Raises
-    UsageError if the user gave an option that only applies to a page, or --cluster without --by.
+    Raises UsageError if the user gave an option that only applies to a page, or --cluster without
+    --by.
     """
     from bsdsbench.comparison.lost_scores import error_table, lost_scores, metric_with_errors
     from bsdsbench.comparison.published import published_beside

@@ -68,10 +68,7 @@ def scharr(image: Image) -> F8:
 
 
 def _thinned_gradient(image: Image, row_filter: Filter, column_filter: Filter) -> F8:
-    """Return the thinned gradient magnitude of the gray image, scaled by 3.5 and reduced by 0.06.
-
-    The filters compute the derivatives along rows (y) and columns (x).
-    """
+    """Return the thinned gradient magnitude; the filters give the derivatives along y and x."""
     gray = color.rgb2gray(image)
     gy, gx = row_filter(gray), column_filter(gray)
     return np.clip(3.5 * _thin_ridges(np.hypot(gy, gx), gy, gx) - 0.06, 0, 1)

@@ -105,8 +105,7 @@ def plot_curves(
     kinds = {f"{type(display).__name__} {display.kind}".strip() for display in displays}
     if len(kinds) > 1:
         raise DataError(f"curves of kinds {', '.join(sorted(kinds))}, expected one kind per figure")
-    # All DET curves share the smallest lower limit. Copies are drawn, so that the displays keep
-    # their own limits.
+    # All DET curves share the smallest lower limit. Copies are drawn, so displays keep their own.
     lowest = min(getattr(display, "lowest", 1.0) for display in displays)
     drawn_levels = set()  # chance lines at the same level are drawn only once
     with style(file=path is not None):
@@ -274,8 +273,7 @@ def plot_runs(
     ap : bool
         Show AP in the legend. A published AP is shown only if all runs use its AP rule.
     force : bool
-        Draw even if the runs' protocols differ, or if published results were computed on different
-        images.
+        Draw even if the protocols of the runs, or the images of published results, differ.
     labels : mapping
         Replacement names in the legend, keyed by a run's name or folder or by a published result's
         key.
@@ -346,8 +344,7 @@ def _check_comparable(
     """Raise DataError if the curves of a figure are not comparable, unless `force` is True.
 
     The runs must have the same protocol and images. Published results, and human performance on
-    BSDS500 if `human` is True, must all belong to one task (a data set and a metric), to which the
-    runs must belong too.
+    BSDS500 if `human` is True, must belong to one task (a data set and a metric), as must the runs.
     """
     problems = forbidden(runs)
     tasks = dict.fromkeys(entry.tasks[0] for entry in published)
@@ -400,9 +397,8 @@ def _plot_boxes(
 ) -> Figure:
     """Draw a box plot of the per-image scores of each run, with a dot per image.
 
-    The parameters are those of `plot_runs`. If `metric` names no score, the metric's first
-    per-image score is drawn. Undefined scores are left out. Raises DataError if a run lacks the
-    metric.
+    See `plot_runs` for the parameters. If `metric` names no score, the metric's first per-image
+    score is drawn. Undefined scores are left out. Raises DataError if a run lacks the metric.
     """
     shared = [name for name in runs[0].metrics if all(name in run.metrics for run in runs)]
     if metric is None:
@@ -483,8 +479,7 @@ def published_curves_of(
     """Return the published results with these keys, all of which have a stored curve.
 
     The key "human" is skipped, because human performance is a point and not a curve. `labels` maps
-    keys to the names to show. Raises DataError if a key is unknown, or if no curve is stored for
-    it.
+    keys to names to show. Raises DataError if a key is unknown or has no stored curve.
     """
     published = [entry for entry in find_published(keys, labels) if entry.key != "human"]
     expected = f"no curve is stored, expected {', '.join(published_curves())}"

@@ -113,8 +113,7 @@ def write_report(
     Returns
     -------
     list of str
-        One line for each thing missing from the page, such as the pictures of a run, with the
-        reason. The page shows the same lines.
+        What is missing from the page, such as a run's pictures, one line each. Also on the page.
 
     Raises
     ------
@@ -164,7 +163,7 @@ class Page:
     table : the table of images
     ids : the ids of the images of all runs, starting with those of the first run
     sources : run name -> files of the run; runs whose files were not found are absent
-    notes : one line for each thing missing from the page, with the reason
+    notes : what is missing from the page and why, one line each
     pictures : position of an image in `ids` -> its pictures
     """
 
@@ -243,8 +242,7 @@ class Page:
             page has a note instead of the verdict and the intervals
         n_boot, seed : the number of bootstrap samples, and the random seed, for the intervals of
             error classes
-        served : True if pictures are not part of the page but requested from a server when the
-            user opens an image
+        served : pictures are requested from a server when an image is opened, not part of the page
         """
         runs = self.runs
         with_classes = [run for run in runs if metric_with_errors(run) is not None]

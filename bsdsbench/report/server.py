@@ -44,7 +44,7 @@ class ViewServer(ThreadingHTTPServer):
     hosts : the accepted Host headers
     ids : the image ids. A URL refers to an image by its index in this list
     maker : the callable that makes the pictures of an image
-    notes : one line for each thing missing from the page, with the reason
+    notes : what is missing from the page and why, one line each
     page : the HTML page, encoded in UTF-8
     """
 
