@@ -209,10 +209,10 @@ def _apply_rules(
 ) -> Mapping[tuple[str, str], float | None]:
     """Compute AP and ODS of one curve by every rule: {("AP" or "ODS", rule): value or None}.
 
-    "edter" and, except for boundary metrics, "step" need a point at threshold 0, where every pixel
-    is predicted. This point is taken from the curve or from the run's counts; for boundary metrics,
-    it is otherwise counted from the ground truth in `gt_dir` (default: the run's folder). If it
-    is unavailable, "edter" gives None, and "step" is applied to the curve as it is.
+    The rule "edter" needs a point at threshold 0, where every pixel is predicted. So does "step",
+    except for boundary metrics. The point is taken from the curve or the run's counts. If they lack
+    it, it is counted from the ground truth in `gt_dir` (boundary metrics only; default: the run's
+    folder). If it is unavailable, "edter" gives None, and "step" uses the curve without it.
     """
     is_boundary = metric in registry.DEFAULT_METRICS
     whole = curve  # the curve with the point at threshold 0, if that is available
@@ -250,7 +250,7 @@ class CountingChange:
     n_causes: int = 1  # 2 for a pair of changes
 
     def on(self, protocol: Protocol) -> Protocol:
-        """Return the changed protocol. Raises ProtocolError if its other fields conflict."""
+        """Return the changed protocol. Raises ProtocolError if fields of it are incompatible."""
         for change in self.changes:
             protocol = protocol.replace(**change)
         return protocol
@@ -276,7 +276,7 @@ class CountingChange:
         return any(d.severity is not Severity.IGNORED for d in differences)
 
     def truth(self, gt: GroundTruth) -> GroundTruth:
-        """Return the ground truth reduced to the first annotator or to the union, if so changed."""
+        """Return the ground truth of all annotators, of the first one, or of their union."""
         if self.annotators == "first":
             drawings = gt.parts.keys() & {"boundaries", "segmentations"}
             return gt.replace(**{name: gt.parts[name][:1] for name in drawings})

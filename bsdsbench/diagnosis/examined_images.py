@@ -228,7 +228,7 @@ def _share_on_hundredths(soft: NDArray[Any]) -> float:
 
 
 def _jpeg_ratio(soft: F8) -> float:
-    """Measure the traces of JPEG compression in a map (H, W): above JPEG if it was compressed.
+    """Measure the traces of JPEG compression in a map (H, W). Above 1.2, it was compressed.
 
     JPEG rounds many high-frequency DCT coefficients of its 8 x 8 blocks to 0. The result is the
     fraction of such coefficients that vanish on JPEG's block grid, divided by the larger of the

@@ -84,7 +84,8 @@ class PRCurveDisplay(CurveDisplay):
     def of_run(cls, run: Evaluation, name: str | None = None, metric: str | None = None) -> Self:
         """Create the display of a run's curve with its ODS point, without drawing it.
 
-        `metric` defaults to the run's first metric with a curve. Raises DataError if there is none.
+        `metric` defaults to the run's first metric with a curve. Raises DataError if there is none,
+        or if `metric` has no curve.
         """
         score = run.score(metric_with_curve(run, metric))
         curve, best = score["curve"], _best_point(score)
@@ -206,8 +207,8 @@ class FThresholdDisplay(CurveDisplay):
         """Create the display of a run's F against threshold, without drawing it.
 
         The ODS point is marked. `metric` defaults to the run's first metric with a curve. Raises
-        DataError if there is none, or if the run is a published reference whose curve is
-        parametrised by something other than a threshold.
+        DataError if there is none, if `metric` has no curve, or if the run is a published reference
+        whose curve is parametrised by something other than a threshold.
         """
         if run.reference and run.reference.form == "segmentations":
             parameter = run.reference.parameter
@@ -422,7 +423,7 @@ class ToleranceDisplay(CurveDisplay):
         """Create the display of a run evaluated at several tolerances, without drawing it.
 
         `metric` defaults to the run's first metric with an ODS at each tolerance. Raises DataError
-        if there is none.
+        if there is none, or if `metric` has no such scores.
         """
         keys = [tolerance_key("ods", tolerance) for tolerance in run.protocol.tolerance_names]
         unit = cls.unit if run.protocol.max_dist_px is None else "pixels"
@@ -476,7 +477,7 @@ class ReliabilityDisplay(CurveDisplay):
         """Create the diagram of all pixels of a run, without drawing it.
 
         `metric` defaults to the run's first metric with a reliability diagram, such as
-        "calibration". Raises DataError if there is none.
+        "calibration". Raises DataError if there is none, or if `metric` has no such diagram.
         """
         for candidate in [metric] if metric else run.metrics:
             score = run.score(candidate)

@@ -362,8 +362,8 @@ def _draw_outside_legend(
     size : (width, height) of the figure in inches without the legend
     entries : label -> artist to list
 
-    In the look "column", the legend is below the axes, and the figure becomes higher. In the other
-    looks, it is to the right of the axes, in a smaller font if it is too high. In the look
+    In the look "column", the legend is below the axes, and the figure becomes taller. In the other
+    looks, it is to the right of the axes, in a smaller font if it is too tall. In the look
     "screen", the figure also becomes wider.
     """
     look = _STYLE.get().look

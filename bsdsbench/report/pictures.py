@@ -52,10 +52,10 @@ def _gt_pictures(
 ) -> dict[str, object]:
     """Make the pictures of one image's ground truth and photo, as a JSON-serializable dict.
 
-    "gt" is the ground truth, transparent where no annotator drew and darker the more did; "truth"
-    its caption; "size" [width, height]; "void" the mask `void` of uncounted pixels, if not None.
-    "photo" has its longer side reduced to `side` pixels (None: full size); "thumb" is smaller.
-    Without a photo, "thumb" shows the ground truth, and "paper" is True (white background).
+    "gt" is the ground truth: transparent where no annotator drew, darker where more annotators did.
+    "truth" is its caption, and "size" is [width, height]. "void" shows the uncounted pixels `void`.
+    The longer side of "photo" is reduced to `side` pixels unless `side` is None. "thumb" is a
+    thumbnail. Without a photo, it is the ground truth, and "paper" (white background) is True.
     """
     shares, caption = annotated_shares(gt)
     levels = np.ceil(shares * (_LEVELS - 1)).astype(np.uint8)
@@ -83,8 +83,8 @@ class AnnotatedLines(NamedTuple):
 def annotated_shares(gt: GroundTruth) -> AnnotatedLines:
     """Return the fraction of annotators who drew each pixel of a ground truth, with a caption.
 
-    If there are no boundary maps, the fraction is 0 or 1: it is 1 on the boundaries of any class
-    or, if there are none, on the outlines of the label map or, if there is none, inside the mask.
+    If there are no boundary maps, the fraction is 1 or 0, drawn from the first of these that
+    exists: class boundaries, outlines of the label map, mask. It is 0 everywhere if none exists.
     """
     if gt.boundaries:
         caption = counted(len(gt.boundaries), "annotator")
