@@ -44,7 +44,7 @@ def _empty_problem() -> tuple[Steps, Truth]:
     """Build the smallest input of the matching: one step and one annotator, without any pixel.
 
     Its arrays have the types of a real input, so that kernels called with it are compiled for these
-    types. It is built without calling a kernel.
+    types.
     """
     from bsdsbench.kernels.matching.graph import disk, number_vertices
     from bsdsbench.kernels.matching.matching import Steps, Truth

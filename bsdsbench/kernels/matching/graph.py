@@ -40,7 +40,7 @@ from bsdsbench.errors import DataError
 from bsdsbench.kernels.arrays import F8, I4, I8, U4, U8, Bool
 from bsdsbench.kernels.bits import ONE, ones, pack, unpack
 from bsdsbench.kernels.distances.limits import with_tolerance
-from bsdsbench.kernels.jit import inner
+from bsdsbench.kernels.jit import inner, kernel
 
 UNREACHED = 2**61  # distance of a vertex that no path has reached; paths are shorter
 EDGES_UNKNOWN = 2**32 - 1  # `first_edge` of a vertex whose edges are not in the arena
@@ -404,21 +404,38 @@ def number_vertices(bits: U8, cols: int, reach: int) -> Vertices:
     inside["bits"] = inside["live"] = np.ascontiguousarray(by_tile).view("<u8")[..., 0]
     flat = tiles.reshape(n_maps, -1)
     occupied = np.flatnonzero(flat["bits"].astype(np.bool_))
-    is_on = np.unpackbits(flat["bits"].ravel()[occupied].view(np.uint8), bitorder="little")
-    bit = np.flatnonzero(is_on.view(np.bool_))  # 64 k + b is bit b of the occupied tile k
-    k = bit >> 6
-    n_in_tile = np.bincount(k, minlength=occupied.size)
-    n_before = np.append(0, np.cumsum(n_in_tile))  # in all maps
-    ends = n_before[np.searchsorted(occupied, flat.shape[1] * np.arange(n_maps + 1))]
-    map_of_tile = occupied // flat.shape[1]
-    flat["before"].flat[occupied] = n_before[:-1] - ends[map_of_tile]
-    tile = occupied - flat.shape[1] * map_of_tile
+    map_of_tile, tile = np.divmod(occupied, flat.shape[1])
     row, col = np.divmod(tile, tile_cols + 2 * frame)
     corner = 8 * ((row - frame) * cols + col - frame)  # the flat index of its first pixel
-    offset = np.add.outer(cols * np.arange(8), np.arange(8)).ravel()  # of each bit from the corner
-    pixel = corner.take(k) + offset.take(bit & 63)
-    place = (64 * (tile - np.arange(occupied.size))).take(k) + bit
-    return Vertices(flat, ends, pixel.view(np.uint64), place.view(np.uint64))
+    n_before = np.empty(occupied.size + 1, np.int64)  # in all maps
+    pixel, place = np.empty((2, 64 * occupied.size), np.uint64)
+    tiles_on = flat["bits"].ravel()[occupied], *np.stack((corner, tile)).view(np.uint64)
+    _write_vertices(*tiles_on, np.uint64(cols), n_before, pixel, place)
+    ends = n_before[np.searchsorted(occupied, flat.shape[1] * np.arange(n_maps + 1))]
+    flat["before"][map_of_tile, tile] = n_before[:-1] - ends[map_of_tile]
+    return Vertices(flat, ends, pixel[: ends[-1]], place[: ends[-1]])
+
+
+@kernel(_nrt=False)
+def _write_vertices(bits, corner, tile, cols, n_before, pixel, place):
+    """Number the pixels that are on in some tiles, tile by tile.
+
+    bits, corner, tile uint64 (tiles,): the pixels of each tile as bits, the flat index of its first
+        pixel in the map, and the number of the tile.
+    cols uint64: columns of the map.
+    n_before int64 (tiles + 1,): receives the number of vertices before each tile, and of all.
+    pixel, place uint64 (vertices or more,): receive the fields of `Vertices` with these names.
+    """
+    n = 0
+    for k in range(bits.size):
+        n_before[k], rest = n, bits[k]
+        while rest:  # one pixel of the tile after another, lowest bit first
+            bit = ones((rest & (~rest + ONE)) - ONE)
+            rest &= rest - ONE
+            pixel[n] = corner[k] + (bit >> _THREE) * cols + (bit & _SEVEN)
+            place[n] = (tile[k] << _SIX) + bit
+            n += 1
+    n_before[bits.size] = n
 
 
 def within_reach(bmap: Bool, half: I4) -> Bool:
