@@ -1,30 +1,32 @@
-"""The bipartite graph of a matching problem: two maps of pixels, and the pairs within the radius.
+"""The bipartite graph of a matching problem: the pixels of two maps, and the pairs within a radius.
 
-An edge joins a predicted and a ground-truth pixel at distance d <= max_dist_px and costs
-c = round(100 d). Its weight, to be maximised in the sum, is
+An edge joins a predicted and a ground-truth pixel at distance d <= max_dist_px. Costs are integers
+in units of 0.01 px: the edge costs c = round(100 d), and an unmatched pixel costs C. The matching
+maximises the sum of the edges' weights
 
     (C - c) * 2^shift - tie        C = max(1, ceil(100 * 100 * max_dist_px))
 
-where C is the cost of leaving a pixel unmatched, and the tie is a pseudo-random number that breaks
-ties between matchings of equal cost. It is a hash of both pixels and the annotator, with
-0 <= tie < 2^bits, and 2^shift exceeds the sum of the ties of any matching. So the sum of (C - c) is
-maximised first, and the ties make the optimum unique for all practical purposes: the order of the
-search does not matter. bits is 24, or fewer if a weight would need more than 60 bits.
+The tie is a pseudo-random number that breaks ties between matchings of equal cost: a hash of both
+pixels and the annotator, with 0 <= tie < 2^bits. 2^shift exceeds the sum of the ties of any
+matching, so the sum of (C - c) is maximised first. The ties make the optimum unique for all
+practical purposes, so the order of the search does not matter. bits is 24, or fewer if a weight
+would need more than 60 bits.
 
-Words of this module, search.py, matching.py and unmatched.py:
+Terms of this module, search.py, matching.py and unmatched.py:
 
 side      One of the two vertex sets: the prediction, or an annotator's ground truth. A search can
           start from either, so functions take `side`, the set that they work on, and `opposite`,
           the other set.
-vertex    A pixel of a side that is on at some step. Its partners are the vertices of the other side
-          within the radius; its mate is the partner that it is matched with. A free vertex has no
-          mate.
-tile      8 x 8 pixels in one uint64. The edges of a vertex are found by laying the disk of the
-          radius over the tiles around it.
-arena     The edges of a side, in one array of bounded size. A full arena is cleared, and its edges
-          are found again when needed.
-step      A change of the predicted map from one threshold to the next, the highest first unless a
-          function says otherwise. Sets of steps are bits: step s is bit s & 63 of word s >> 6.
+vertex    A pixel of a side that is on at some threshold. Its partners are the vertices of the other
+          side within the radius; its mate is the partner that it is matched with. A free vertex has
+          no mate.
+tile      A block of 8 x 8 pixels in one uint64. The edges of a vertex are found by intersecting the
+          disk of the radius with the tiles around it.
+arena     One array of bounded size for the edges of a side. A full arena is cleared, and edges are
+          found again when needed.
+step      The change of the predicted map from one threshold to the next, the highest first unless a
+          function says otherwise. A set of steps is stored as bits: step s is bit s & 63 of word
+          s >> 6.
 """
 
 from __future__ import annotations
@@ -71,7 +73,7 @@ def _record(fields: list[tuple[str, str]], align: bool = True) -> np.dtype[Any]:
 
 NODE_DTYPE = _record(
     [
-        ("dual", "i8"),  # see search.py
+        ("dual", "i8"),  # dual variable, see search.py
         ("dist", "i8"),  # distance from the root of a search; UNREACHED between searches
         ("parent", "u4"),  # the previous vertex on the path, on the other side
         ("mate", "u4"),  # the matched vertex of the other side, or NO_VERTEX
@@ -81,28 +83,28 @@ NODE_DTYPE = _record(
 )
 # A tile of 8 x 8 pixels: bit 8 (row & 7) + (col & 7) of a word stands for the pixel (row, col).
 # `bits` are the vertices in the tile, `live` those to which edges lead at the current step, and
-# `before` is the number of vertices in all earlier tiles, if there are any in this tile.
+# `before` is the number of vertices in all earlier tiles (0 if this tile is empty).
 TILE_DTYPE = _record([("bits", "u8"), ("live", "u8"), ("before", "u8")])
-# The edges of a vertex are a list in the arena. Its first element is a header: the `weight` of the
-# header is the index of the vertex, and its `to` is where the list ends. The dtype is packed,
-# because the speed of searches is limited by memory.
+# The edges of a vertex are consecutive in the arena, after a header whose `weight` is the index of
+# the vertex and whose `to` is the index at which its edges end. The dtype is packed, because
+# searches are limited by memory bandwidth.
 EDGE_DTYPE = _record([("weight", "i8"), ("to", "u4")], align=False)
 
 
 class Vertices(NamedTuple):
     """The pixels that are on in A maps, numbered map by map and tile by tile."""
 
-    tiles: NDArray[np.void]  # TILE_DTYPE (A, tiles): the vertices of each map, in a frame of tiles
+    tiles: NDArray[np.void]  # TILE_DTYPE (A, tiles): each map, framed by empty tiles
     ends: I8  # (A + 1,): map k has the vertices ends[k] : ends[k + 1]
     pixel: U8  # (vertices,): the flat index of each vertex in its map
     place: U8  # (vertices,): bit b of tile t is the place 64 t + b
 
 
 class Side(NamedTuple):
-    """One vertex set of the graph: n vertices, tile by tile, and row by row in a tile."""
+    """One vertex set of the graph: n vertices, ordered by tile, and by row within a tile."""
 
     pixel: U8  # (n,): the flat index of each vertex in the (H, W) image
-    place: U8  # (n,): its tile and its bit, see Vertices
+    place: U8  # (n,): the tile and bit of each vertex, see Vertices
     tile: NDArray[np.void]  # TILE_DTYPE (tiles,)
     factor: np.uint64  # PRED or GT: the hash multiplies the pixels of this side by it
     node: NDArray[np.void]  # NODE_DTYPE (n,): the fields of a vertex that a search uses
@@ -114,14 +116,14 @@ class Side(NamedTuple):
 
 
 class Geometry(NamedTuple):
-    """The constants by which edges are found and weighted, for both sides.
+    """The constants for finding and weighting edges, the same for both sides.
 
-    C is the cost of a missing pair, c the cost of a pair, and R the reach in whole pixels. The
-    block of a vertex are the T x T tiles around it that hold its disk, T = 2 K + 1.
+    C is the cost of an unmatched pixel, c the cost of a pair, and R the radius rounded down. The
+    block of a vertex is the T x T tiles around it that contain its disk, T = 2 K + 1.
     """
 
     cols: np.uint64  # of the image
-    tile_cols: np.uint64  # columns of tiles, with the frame
+    tile_cols: np.uint64  # number of columns of tiles, including the frame
     block: np.uint64  # T
     corner_tile: np.uint64  # index of a tile minus that of the first tile of its block
     corner_pixel: np.uint64  # the same for the flat index of a tile's first pixel
@@ -134,42 +136,42 @@ class Geometry(NamedTuple):
 
 
 class Work(NamedTuple):
-    """The arrays of one search, each with room for all vertices. Their contents are not kept."""
+    """Work space of a search; each array has room for all vertices."""
 
-    tight: U4  # queue of vertices as near to the root as the last vertex taken
-    front: U4  # the other vertices of the queue, in no order
+    tight: U4  # the part of the queue at the distance of the last vertex taken
+    front: U4  # the rest of the queue, unordered
     front_dist: I8  # their distances
     front_place: U4  # index of each vertex in `front`
-    reached: U4  # opposite vertices with a distance
+    reached: U4  # the opposite vertices that have a distance
     entering: U4  # predicted vertices that enter at a step, see matching.py
     freed: U4  # ground-truth vertices that lost their mate when pixels left
     before: U8  # (n + 1, words): the bits of the steps before each step
 
 
 class Disk(NamedTuple):
-    """The pixels within reach of a pixel. R is the reach in whole pixels."""
+    """The offsets within the radius of a pixel, and their costs. R is the radius rounded down."""
 
-    half: I4  # (2R + 1,): half the width of each row
-    mask: U8  # (64, T T): the disk as bits, for each place of its centre in a tile; `tile_mask`
-    cost: I8  # (2R + 1, 2R + 1): round(100 d) for each offset, outside the disk too
-    lost: int  # C, the cost of a missing pair
+    half: I4  # (2R + 1,): half width h of each row, which has 2 h + 1 pixels
+    mask: U8  # (64, T T): the disk as bits, for each position of its centre in a tile; `tile_mask`
+    cost: I8  # (2R + 1, 2R + 1): round(100 d) for each offset, also outside the disk
+    lost: int  # C, the cost of an unmatched pixel
 
 
 def outlier_cost(max_dist_px: float) -> int:
-    """Return C, the cost of leaving a pixel unmatched, in 1/100 px.
+    """Return C, the cost of leaving a pixel unmatched, in units of 0.01 px.
 
-    C is a hundred times the cost of the farthest pair that is allowed, rounded up. It is at least
-    1, so that pixels at the same place are paired even if the tolerance is zero.
+    C is 100 times the cost of the longest allowed match, rounded up. It is at least 1, so that
+    coincident pixels are matched even if the tolerance is zero.
     """
     return max(1, math.ceil(100 * (100 * max_dist_px)))
 
 
 @lru_cache(maxsize=2)  # one may take some 100 MB
 def disk(max_dist_px: float, shape: tuple[int, ...]) -> Disk:
-    """Build the disk of the pixels within `max_dist_px` pixels, and the costs of pairs.
+    """Build the disk of offsets of at most `max_dist_px` pixels, and the costs of pairs.
 
-    The radius is at most the diagonal of an image of `shape`. Raises DataError if the table of
-    costs would take more than about 100 MB.
+    A radius above the diagonal of an image of `shape` is reduced to the diagonal. Raises DataError
+    if the table of costs would take more than about 100 MB.
     """
     dist = _distances(max_dist_px, shape)
     return Disk(
@@ -182,21 +184,20 @@ def disk(max_dist_px: float, shape: tuple[int, ...]) -> Disk:
 
 @lru_cache(maxsize=8)
 def half_widths(max_dist_px: float, shape: tuple[int, ...]) -> I4:
-    """Return half the width of each row of a disk, (2 R + 1,).
+    """Return the half widths of the rows of a disk, (2 R + 1,), as `disk` does but without costs.
 
-    A row of half width h has 2 h + 1 pixels. The disk is the one that the function `disk` builds,
-    but no costs are computed. Raises DataError if the disk is too large.
+    A row of half width h has 2 h + 1 pixels. Raises DataError if the disk is too large.
     """
     allowed = _distances(max_dist_px, shape) <= with_tolerance(max_dist_px)
     return (allowed.sum(1) // 2).astype(np.int32)
 
 
 def _distances(max_dist_px: float, shape: tuple[int, ...]) -> F8:
-    """Return the distance of each pixel of a square from the pixel in its middle.
+    """Return the distance of each pixel from the centre of the bounding square of a disk.
 
-    The square is the smallest that holds the disk of radius `max_dist_px`. It has 2 R + 1 rows and
-    columns, where R is the radius rounded down. A radius above the diagonal of an image of `shape`
-    is lowered to the diagonal. Raises DataError if R is above _MAX_REACH.
+    The square has 2 R + 1 rows and columns, where R is the radius `max_dist_px` rounded down. A
+    radius above the diagonal of an image of `shape` is reduced to the diagonal. Raises DataError if
+    R is above _MAX_REACH.
     """
     reach = math.floor(min(with_tolerance(max_dist_px), math.hypot(*shape)))
     if reach > _MAX_REACH:
@@ -210,20 +211,20 @@ def tile_mask(allowed: Bool) -> U8:
 
     The neighbours of a pixel are then found by an AND of these masks with the tiles around it.
 
-    allowed (2 R + 1, 2 R + 1): the neighbourhood, for example a disk: True for each offset of a
-        neighbour from the pixel. The offset (0, 0) is in the middle.
+    allowed (2 R + 1, 2 R + 1): the neighbourhood, such as a disk: True at the offsets of neighbours
+        from the pixel. The offset (0, 0) is in the middle.
 
-    Returns a uint64 array (64, T T). Its row 8 r + c is a block of T x T tiles, row by row, which
-    holds the neighbourhood of pixel (r, c) of the block's middle tile. T is the smallest odd number
-    of tiles for which every such neighbourhood fits into the block. Each tile is one word: bit
-    8 i + j stands for pixel (i, j) of the tile.
+    Returns a uint64 array (64, T T). Row 8 r + c is a block of T x T tiles, in row-major order,
+    that contains the neighbourhood of pixel (r, c) of the block's middle tile. T is the smallest
+    odd number for which all neighbourhoods fit into the block. Each tile is one word: bit 8 i + j
+    stands for pixel (i, j) of the tile.
     """
     reach = len(allowed) // 2
     tiles_aside = (reach + 7) // 8  # between the middle tile and the edge of the block
     n_tiles = 2 * tiles_aside + 1  # T
     size = 8 * n_tiles  # of the block, in pixels
-    # The neighbourhood is drawn on a canvas such that, in the window of the block's size that
-    # begins at row 7 - r and column 7 - c, it is the one of the pixel (r, c) of the middle tile
+    # Draw the neighbourhood once on a larger canvas. The window of the block's size that begins at
+    # row 7 - r and column 7 - c shows the neighbourhood of pixel (r, c) of the middle tile
     canvas = np.zeros((size + 7, size + 7), bool)
     drawn = slice(8 * tiles_aside + 7 - reach, 8 * tiles_aside + 7 + reach + 1)
     canvas[drawn, drawn] = allowed
@@ -238,25 +239,24 @@ def tile_mask(allowed: Bool) -> U8:
 
 
 def new_geometry(shape: tuple[int, int], reach: Disk, n_gt: int, annotator: int) -> Geometry:
-    """Precompute the constants by which the edges between two maps are found and weighted.
+    """Precompute the constants for finding and weighting the edges between two maps.
 
     An edge joins a predicted pixel to a ground-truth pixel within `reach`. Its weight is the
     integer
 
         (gain << shift) - tie
 
-    where the gain is `reach.lost` (the cost of leaving a pixel unmatched) minus the cost of the
-    pair. The tie is a pseudo-random number, different for each annotator, that chooses between
-    matchings of equal total gain. A matching has at most n_gt edges, and `shift` is so large that
-    the ties of n_gt edges together are less than one unit of gain.
+    The gain is `reach.lost` (the cost of leaving a pixel unmatched) minus the cost of the pair. The
+    tie is a pseudo-random number, different for each annotator, that breaks ties between matchings
+    of equal total gain. A matching has at most n_gt edges, and `shift` is so large that n_gt ties
+    add up to less than one unit of gain.
 
-    A weight has at most _SUM_BITS bits. So if n_gt is large, fewer than _TIE_BITS bits are left for
-    the tie.
+    A weight has at most _SUM_BITS bits, so the tie has fewer than _TIE_BITS bits if n_gt is large.
 
     shape: rows and columns of both maps.
-    reach: the disk of offsets at which pixels may be paired, with their costs.
+    reach: the offsets at which pixels may be matched, with their costs.
     n_gt: number of ground-truth pixels.
-    annotator: number of the annotator; the ties depend on it.
+    annotator: index of the annotator, which the ties depend on.
 
     Raises DataError if no bit is left for the tie.
     """
@@ -299,14 +299,13 @@ class Arena(NamedTuple):
 
 
 def new_arena(n_vertices: int, n_opposite: int, n_offsets: int) -> Arena:
-    """Allocate an arena, the array in which the edges of one side's vertices are kept.
+    """Allocate an arena, the array for the edges of one side (vertex set).
 
-    n_vertices: number of vertices of the side.
-    n_opposite: number of vertices of the other side.
-    n_offsets: number of pixels within the radius of a pixel. A vertex has at most as many edges as
-        the smaller of these two numbers.
+    n_vertices, n_opposite: number of vertices of this side and of the other side.
+    n_offsets: upper bound for the number of pixels within the radius of a pixel.
 
-    It has at most _ARENA_EDGES elements, unless the edges of a single vertex need more.
+    A vertex has at most min(n_offsets, n_opposite) edges. The arena has at most _ARENA_EDGES
+    elements, or more if the edges of a single vertex need more.
     """
     list_size = min(n_offsets, n_opposite) + 1  # the most edges that a vertex has, and their header
     size = max(min(_ARENA_EDGES, n_vertices * list_size), list_size)
@@ -323,9 +322,8 @@ def new_side(
 ) -> Side:
     """Allocate a side (one of the two sets of vertices) of a matching.
 
-    vertices, k: the vertices of map k.
-    factor, value: the fields of `Side` with these names. By default no value is added to the
-        weights of edges.
+    vertices, k: use the vertices of map k.
+    factor, value: the fields of `Side`. By default nothing is added to the weights of edges.
     arena: from `new_arena`.
     words: number of uint64 words that hold, as bits, the steps at which a vertex is matched.
 
@@ -360,8 +358,8 @@ def new_work(n_vertices: int, n_steps: int) -> Work:
 def clear_matching(side, dual):
     """Make all vertices of a side free (unmatched), and forget the edges that were found.
 
-    The vertices get the dual `dual`. It is 0 if they are in the map. If they are not in the map
-    yet, it is UNREACHED, which keeps paths away from them.
+    All vertices get the dual variable `dual`. It is 0 if they are in the map. If they are not in the
+    map yet, it is UNREACHED, which excludes them from paths.
     """
     nodes, side.used[0] = side.node, 0
     for i in range(nodes.size):
@@ -371,12 +369,11 @@ def clear_matching(side, dual):
 
 @inner
 def forget_edges(nodes, edges, used):
-    """Empty the arena, the array in which the edges of a side's vertices are kept.
+    """Empty the arena, the array for the edges of a side (vertex set).
 
-    nodes NODE_DTYPE (n,): the vertices of the side. Each vertex whose edges are in the arena is
-        marked as EDGES_UNKNOWN, so that a search that needs its edges finds them again.
-    edges EDGE_DTYPE: the arena. It holds one list after another, each of a header, which names the
-        vertex and the end of the list, and the edges of the vertex.
+    nodes NODE_DTYPE (n,): the vertices of the side. Those with edges in the arena are marked as
+        EDGES_UNKNOWN, so that their edges are found again when needed.
+    edges EDGE_DTYPE: the arena, see EDGE_DTYPE.
     used uint64 (1,): the length of the filled part of the arena; set to 0.
     """
     header = np.uint64(0)
@@ -391,7 +388,7 @@ def number_vertices(bits: U8, cols: int, reach: int) -> Vertices:
 
     bits (A, H, words): the maps, from `bits.pack`.
     cols: number of columns of a map.
-    reach: the largest reach, in pixels, with which the vertices are matched.
+    reach: the radius of matching in pixels, rounded down. It determines the frame of empty tiles.
     """
     n_maps, rows, words = bits.shape
     tile_rows, tile_cols, frame = (rows + 7) // 8, (cols + 7) // 8, (reach + 7) // 8
@@ -455,13 +452,12 @@ def bits_within_reach(bits: U8, half: I4) -> U8:
     bits (H, words): the map as bits, from `bits.pack`.
     half (2 R + 1,): half the width of each row of the disk, from `half_widths`.
 
-    Returns the answer as bits, (H, words).
+    Returns bits, (H, words).
 
-    The rows of the disk are taken from the narrowest, R pixels above and below the middle, to the
-    widest in the middle. The map is widened to the left and right, pixel by pixel, until each of
-    its pixels is as wide as the row. Then the widened map, shifted up and down by the distance of
-    the row from the middle, is added to the answer. (A kernel would take far longer to compile
-    than numpy takes here.)
+    The rows of the disk are processed from the narrowest, R pixels above and below the middle, to
+    the widest, in the middle. For each row, the map is dilated horizontally to the width of the
+    row, shifted up and down by the row's distance from the middle, and added to the result. (A
+    numba kernel would take far longer to compile than numpy takes here.)
     """
     rows, words = bits.shape
     wide: U8 = np.zeros((rows, words + 1), np.uint64)  # with an empty word after each row
@@ -485,17 +481,17 @@ def bits_within_reach(bits: U8, half: I4) -> U8:
 
 @inner
 def find_edges(vertex, side, opposite, geometry):
-    """Find the edges of a vertex of one side, and write them into the side's array of edges.
+    """Find the edges of a vertex of one side, and append them to the side's arena.
 
-    The edges lead to the vertices of the other side that lie within the radius and are in the map
-    at the current step (the `live` ones).
+    Edges lead to the vertices of the other side that lie within the radius and are in the map at
+    the current step (`live`).
 
-    side, opposite: the side (vertex set) of the vertex, and the other side. The field `first_edge`
-        of the vertex in `side.node` receives the index of the header of its edges.
-    geometry: how far edges reach, and how they are weighted.
+    side, opposite: the vertex set of the vertex, and the other one. The field `first_edge` of the
+        vertex in `side.node` receives the index of its header in the arena.
+    geometry: the constants for finding and weighting edges.
 
-    If the array of edges might not have room for all edges of a vertex, it is emptied first. Then
-    the edges of earlier vertices are unknown again, see `forget_edges`.
+    If the arena may be too full for the edges of one vertex, it is emptied first by `forget_edges`,
+    which discards the edges of earlier vertices.
     """
     edges, used, place = side.edge, side.used, side.place[vertex]
     cols, factor, width = geometry.cols, opposite.factor, geometry.reach + geometry.reach + ONE

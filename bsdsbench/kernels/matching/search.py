@@ -1,22 +1,24 @@
-"""Add vertices to an optimal matching one after another, by the cheapest alternating path.
+"""Insert vertices into an optimal matching one by one, along cheapest alternating paths.
+
+The terms side, vertex, mate, arena and step are explained in graph.py.
 
 Duals. Every vertex has a dual >= 0, and a free (unmatched) vertex has dual 0. The duals of an
 edge's two ends sum to at least its weight, and to exactly its weight if it is matched; the excess
 is the edge's slack, and an edge without slack is tight. Such duals certify a matching of maximum
 weight (linear programming duality).
 
-A vertex enters with the smallest dual that its edges allow. If the other end of a tight edge is
-free, the two are matched. Otherwise the new vertex is free with a positive dual, which the cheapest
-alternating path that starts at it repairs (Dijkstra's algorithm on slacks; matched edges cost
-nothing). A path can end in three ways:
+A new vertex gets the smallest dual that its edges allow. If the other end of a tight edge is free,
+the two are matched. Otherwise the new vertex is free but has a positive dual, which is not allowed.
+To repair this, the cheapest alternating path from the new vertex is searched (Dijkstra's algorithm
+on slacks; matched edges cost nothing). A path can end in three ways:
 
     stay     the new vertex stays free                           costs its dual
     reach    the path reaches a free vertex of the other side    costs its length
     oust     the path ends at a matched vertex of the same side,
-             which becomes free                                  costs its length and that dual
+             which becomes free                                  costs its length plus that dual
 
-No path longer than the cheapest known end is followed. Then the dual of each reached vertex moves
-by the difference between the cost of the end and its own distance, and the path is flipped.
+Paths that cost more than the best end so far are not followed. Finally the dual of each reached
+vertex changes by the cost of the best end minus the vertex's distance, and the path is flipped.
 """
 
 from __future__ import annotations
@@ -30,20 +32,19 @@ from bsdsbench.kernels.matching.graph import EDGES_UNKNOWN, NO_VERTEX, UNREACHED
 
 @inner
 def enter_vertices(entering, n, side, opposite, geometry, work, step):
-    """Add vertices to an optimal matching, keep it optimal, and return how many pairs it gains.
+    """Insert vertices into an optimal matching, keep it optimal, and return how many pairs it gains.
 
-    entering uint32: the vertices entering[:n] of `side` are added. Vertices that have a mate
-        already are skipped. The array is overwritten.
-    side, opposite: the two vertex sets, each a Side. Their mates, edges and duals (numbers that
-        prove the matching optimal) are changed in place.
-    geometry: which vertices have an edge between them, and how edges are weighted.
-    work: scratch arrays.
-    step: the number of the current step (threshold). It is stored in each vertex that gets a mate,
-        as the step from which the vertex is matched.
+    entering uint32: the vertices entering[:n] of `side` are inserted; those that already have a
+        mate are skipped. The array is overwritten.
+    side, opposite: the two vertex sets, each a Side. Their mates, edges and dual variables are
+        changed in place.
+    geometry: the constants for finding and weighting edges.
+    work: work space.
+    step: index of the current step (threshold). It is stored in each vertex that becomes matched,
+        as the step from which it is matched.
 
-    Vertices whose best partner is free are matched first. For each vertex whose best partner has a
-    mate, a cheapest alternating path is searched for afterwards. A vertex stays free if no path
-    increases the total weight.
+    Vertices whose best partner is free are matched first. The others then search for a cheapest
+    alternating path. A vertex stays free if no path increases the total weight.
     """
     nodes, opposite_nodes, edges, reached = side.node, opposite.node, side.edge, work.reached
     new_pairs, n_waiting = 0, 0
@@ -100,23 +101,21 @@ def enter_vertices(entering, n, side, opposite, geometry, work, step):
 def _cheapest_end(root, side, opposite, geometry, work):
     """Find the end of the cheapest alternating path that starts at the free vertex `root`.
 
-    An alternating path goes along an unmatched edge, then along a matched one, and so on. The slack
-    of an unmatched edge, the dual of both ends minus its weight, is its cost; matched edges cost
-    nothing.
+    An alternating path consists of unmatched and matched edges in turn. An unmatched edge costs its
+    slack, the duals of both ends minus its weight; matched edges cost nothing.
 
     side, opposite: the vertex set of the root, and the other one. The vertices of `opposite`
-        receive distances from the root and parents on the path. Their edges are found if they are
-        not known.
-    geometry: how edges are found and weighted.
-    work: scratch arrays; `work.reached` receives the vertices of `opposite` with a distance.
+        receive their distances from the root and their parents on the path. Edges of `side` that
+        are not in the arena are found.
+    geometry: the constants for finding and weighting edges.
+    work: work space; `work.reached` receives the vertices of `opposite` that have a distance.
 
     Returns the cost of the path, its last opposite vertex (from which `parent` and `mate` lead back
     to the root), and the number of reached vertices. The path ends in one of three ways:
 
     - the root stays free: the last vertex is NO_VERTEX, and the cost is the root's dual
     - the last vertex is free
-    - the last vertex has a mate, which loses it and becomes free; the mate's dual is part of the
-      cost
+    - the last vertex has a mate, which becomes free; the cost includes the dual of this mate
 
     This is Dijkstra's algorithm on the slacks of edges. Its queue has two parts: the vertices at
     the current distance (`tight`), and all others (`front`). Indices are np.uint64, because numba
@@ -139,7 +138,7 @@ def _cheapest_end(root, side, opposite, geometry, work):
             j = edges[e].to
             neighbour = opposite_nodes[j]
             dist = base + neighbour.dual - edges[e].weight
-            # Without a branch, because which of the two is less cannot be predicted
+            # Branch-free, because the processor cannot predict which of the two is smaller
             shortest = best if best < neighbour.dist else neighbour.dist
             if dist >= shortest:
                 continue
@@ -182,12 +181,11 @@ def _cheapest_end(root, side, opposite, geometry, work):
 
 @inner
 def _remove_from_front(place, n_front, front, front_dist, front_place):
-    """Remove an entry of a queue by moving the last entry to its place; return the new length.
+    """Remove entry `place` of an unordered queue in place, and return the new length.
 
-    place: the index of the entry to remove.
-    n_front: the number of vertices in the queue.
-    front, front_dist: the vertices in the queue, in any order, and their distances.
-    front_place: the index in `front` of each vertex of the side. Updated in place, like the queue.
+    n_front: number of vertices in the queue. The last one is moved to the removed place.
+    front, front_dist: the vertices in the queue, and their distances.
+    front_place: the index in `front` of each vertex of the side.
     """
     n_front -= ONE
     front[place], front_dist[place] = front[n_front], front_dist[n_front]
@@ -199,14 +197,13 @@ def _remove_from_front(place, n_front, front, front_dist, front_place):
 def _flip(last, nodes, opposite_nodes, bits, before, step):
     """Exchange matched and unmatched edges along an alternating path.
 
-    last: the vertex of the other side at which the path ends. From it, the fields `parent` and
-        `mate` of the vertices lead back to the start of the path, the vertex that enters the
-        matching at this step.
+    last: the opposite vertex at which the path ends. The fields `parent` and `mate` lead from it
+        back to the start of the path, the vertex being inserted.
     nodes, opposite_nodes NODE_DTYPE: the vertices of both sides; their mates are changed in place.
     bits, before, step: as in `record_matched_steps`.
 
-    Returns how many pairs are gained. If `last` was free, this is 1. If `last` had a mate, this is
-    0: the mate becomes free, and the steps during which it was matched are recorded in `bits`.
+    Returns the number of new pairs. It is 1 if `last` was free. If `last` had a mate, it is 0; the
+    mate becomes free, and the steps during which it was matched are recorded in `bits`.
     """
     ousted, new_pairs = opposite_nodes[last].mate, 1
     if ousted == NO_VERTEX:
@@ -227,9 +224,9 @@ def record_matched_steps(vertex, nodes, bits, before, step):
     """Record in `bits` the steps during which a vertex was matched: from `since` to step - 1.
 
     nodes: the vertices. The field `since` is the step from which the vertex was matched.
-    bits uint64 (n, words): one row of bits for each vertex, with a bit for each step, 64 steps to a
-        word. Step s is bit s & 63 (from the lowest) of word s >> 6.
-    before uint64 (steps + 1, words): the bits of the steps before each step.
+    bits uint64 (n, words): the steps at which each vertex is matched; step s is bit s & 63 of word
+        s >> 6. Changed in place.
+    before uint64 (steps + 1, words): row s has the bits of all steps before step s.
     """
     since = nodes[vertex].since
     for word in range(before.shape[1]):

@@ -1,16 +1,16 @@
-"""One-to-one pairs at custom costs: the most pairs, and among those the least total cost.
+"""One-to-one matching at custom costs: as many pairs as possible, at the least total cost.
 
-The boundary benchmark's search (search.py) and graph of pixels (graph.py) are used, with other
-weights of edges. A cost is the sum of three parts: one for the offset of the pair, one for its
-first pixel and one for its second. Each part, minus its minimum, is rounded to whole units, so that
-costs c lie in 0 .. R. For at most n pairs the weight of an edge is
+This uses the boundary benchmark's search (search.py) and pixel graph (graph.py) with other edge
+weights. The cost of a pair is the sum of three parts: one for its offset, one for its first pixel
+and one for its second. Each part, minus its minimum, is rounded to an integer number of units, so
+that costs c lie in 0 .. R. For at most n pairs, the weight of an edge is
 
     W - c - tie        W = n (R + 2^16) + 1        0 <= tie < 2^16
 
-The tie is a pseudo-random number that chooses between matchings of equal cost. One more pair
-outweighs any cost of the others, so the number of pairs comes first. A unit is a power of two, as
-small as W < 2^60 allows. Because of the ties, the sum of k costs may be above the minimum, but by
-at most k 2^16 units.
+The tie is a pseudo-random number that breaks ties between matchings of equal cost. One more pair
+outweighs all costs, so the number of pairs is maximised first. A unit is a power of two, as small
+as W < 2^60 allows. Because of the ties, the total cost of k pairs may exceed the minimum by at most
+k 2^16 units.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _FINEST_UNIT = 40  # a unit is at least 2^-40
 
 
 class _WholeCosts(NamedTuple):
-    """The parts of the costs of pairs, rounded to whole units."""
+    """The three parts of the costs of pairs, as integer numbers of units."""
 
     parts: list[I8]  # the parts of costs in units; the smallest element of each is 0
     span: int  # R + 2^16: one more than the largest sum of a cost and a tie
@@ -44,14 +44,13 @@ class _WholeCosts(NamedTuple):
 
 
 def _whole_costs(parts: Sequence[F8], n: int) -> _WholeCosts:
-    """Round costs to whole units, for a matching of at most n pairs.
+    """Convert costs to integer numbers of units, for a matching of at most n pairs.
 
-    parts: the cost of a pair is the sum of one element of each of these arrays. An empty array adds
-        nothing. The minimum of each array is subtracted, which changes all costs by the same
-        amount.
+    parts: the cost of a pair is the sum of one element of each of these arrays; empty arrays add
+        nothing. The minimum of each array is subtracted, which shifts all costs equally.
 
-    The unit is the smallest power of two with which all weights of edges, which are up to n times
-    as large as the largest cost, fit into 60 bits. It is at least 2^-40.
+    The unit is the smallest power of two for which edge weights, which are up to n times the
+    largest cost, fit into 60 bits. It is at least 2^-40.
     """
     shifted = [part - part.min() if part.size else part for part in parts]
     largest_cost = sum(float(part.max(initial=0)) for part in shifted)
@@ -64,19 +63,19 @@ def _whole_costs(parts: Sequence[F8], n: int) -> _WholeCosts:
 
 
 def cheapest_pairs(first: Bool, second: Bool, cost: F8, values: tuple[F8, ...]) -> I8:
-    """Pair the pixels of two maps (H, W) one to one: as many pairs as possible, at the least cost.
+    """Match the pixels of two maps (H, W) one to one: as many pairs as possible at the least cost.
 
     cost (2 R + 1, 2 R + 1): the cost of a pair, by the offset (rows, columns) from its pixel of
         `first` to its pixel of `second`. The offset (0, 0) is in the middle. Infinity forbids a
         pair.
-    values: two maps (H, W) of costs that are added to the cost of a pair: by its pixel of `first`,
-        and by its pixel of `second`. An empty tuple adds nothing.
+    values: two maps (H, W) of additional costs, of the pixels of `first` and of those of `second`;
+        or an empty tuple.
 
-    Returns an array (2, K) for K pairs. Row 0 has the flat indices of the pixels of `first` in
-    ascending order, and row 1 has those of their partners in `second`.
+    Returns an array (2, K) for K pairs. Row 0 has the flat indices of the matched pixels of `first`
+    in ascending order, and row 1 those of their mates in `second`.
     """
     n = int(np.count_nonzero(first))
-    if np.count_nonzero(second) < n:  # the map with fewer pixels enters: exchange the maps
+    if np.count_nonzero(second) < n:  # `first` must be the map with fewer pixels: swap the maps
         pairs = cheapest_pairs(second, first, cost[::-1, ::-1], values[::-1])[::-1]
         return pairs[:, np.argsort(pairs[0])]
     bits = pack(np.stack([first, second]))
@@ -106,7 +105,7 @@ def cheapest_pairs(first: Bool, second: Bool, cost: F8, values: tuple[F8, ...]) 
 
 @kernel(_nrt=False)
 def _enter_all(order, side, opposite, geometry, work):
-    """Insert vertices into an empty matching one after another, and return its number of pairs.
+    """Insert vertices into an empty matching one by one, and return the number of pairs.
 
     order: the vertices of `side` to insert.
     side, opposite, geometry, work: as in `search.enter_vertices`.

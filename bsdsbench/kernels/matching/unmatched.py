@@ -1,9 +1,11 @@
-"""The classes of missed and of false pixels at every threshold: why pixels stay unmatched.
+"""Classification of missed and false pixels at every threshold, by why they stay unmatched.
 
-A matched predicted pixel lies within the tolerance r of an annotated pixel. So the false pixels of
-each class follow from the numbers of pixels that are on within r and within 2r, minus the matched
-ones. For missed pixels each ground-truth pixel has two sets of bits: the steps at which it is
-matched, and the steps at which a predicted pixel without a mate lies within 2r.
+A step is the change of the predicted map from one threshold to the next; the result "at step k" is
+that for the threshold reached. Matched predicted pixels lie within the tolerance r of an annotated
+pixel. So the false pixels of each class follow from the numbers of predicted pixels within r and
+within 2r of the annotations, minus the matched ones. For missed pixels, two sets of steps are
+recorded as bits for each ground-truth pixel: the steps at which it is matched, and the steps at
+which an unmatched predicted pixel lies within 2r.
 """
 
 from __future__ import annotations
@@ -24,62 +26,62 @@ NO_CLASS, ALONE, SOME, ALL = range(-1, 3)
 
 
 class Surroundings(NamedTuple):
-    """The surroundings of annotated pixels, for all thresholds."""
+    """The pixels within twice the tolerance of annotated pixels."""
 
-    half: I4  # (2 R + 1,): half widths of the disk of twice the tolerance, see `graph.Disk`
-    near: U8  # (H, words): bits of the pixels with an annotated pixel in that disk
+    half: I4  # (2 R + 1,): half widths of the rows of the disk of radius 2r, see `graph.Disk`
+    near: U8  # (H, words): bits of the pixels within 2r of an annotated pixel
 
 
 class StepErrors(NamedTuple):
-    """Numbers of pixels after each of n steps, int64."""
+    """Numbers of pixels at each of n thresholds, in the order of the events, int64."""
 
     matched_gt: I8  # (n,): matched pixels of the ground truth, summed over annotators
     matched_pred: I8  # (n,): predicted pixels that are matched with at least one annotator
-    # (n, 3), missed pixels: those that are matched after the last step, those of the others with a
-    # false pixel within 2r, and the rest
+    # (n, 3), missed pixels: (0) matched at the last threshold, else (1) with a false pixel within
+    # 2r, else (2) neither
     missed: I8
-    # (n, 3), false pixels by their distance from the nearest annotated pixel: at most r, at most 2r
-    # (but more than r), and more
+    # (n, 3), false pixels by distance d to the nearest annotated pixel: d <= r, r < d <= 2r, d > 2r
     false: I8
     agreement_matched: I8  # (n, 3): matched ground-truth pixels that are ALONE, SOME, ALL
 
 
 class PixelSteps(NamedTuple):
-    """The steps after which pixels are matched or not, as bits in uint64 words.
+    """The steps (thresholds) at which each pixel is matched or not, as bits in uint64 words.
 
-    The steps are in the order in which they were matched, see `backwards`. K predicted pixels are
-    within reach of the ground truth. A vertex is "reached" if it is matched after the last step of
-    the events.
+    Bits are in the order in which the steps were matched, see `backwards`. K is the number of
+    predicted pixels within the tolerance of the ground truth. A ground-truth vertex is "reached" if
+    it is matched at the last step of the events.
     """
 
-    row_of: I4  # (H, W): the row in `false` of a pixel that is ever on, else -1
-    false: U8  # (rows, words): the steps at which a predicted pixel is on without a mate
-    matched: U8  # (K, words): the steps at which a predicted pixel has a mate
+    row_of: I4  # (H, W): the row in `false` of each pixel that is ever on, else -1
+    false: U8  # (rows, words): the steps at which a predicted pixel is on and unmatched
+    matched: U8  # (K, words): the steps at which a predicted pixel is matched
     matched_pixel: U8  # (K,): the flat indices of these pixels
     gt_matched: U8  # (ground-truth vertices, words): the steps at which a vertex is matched
-    # (ground-truth vertices, words): the steps at which a vertex that is not reached has a false
-    # pixel within twice the tolerance and no mate
+    # (ground-truth vertices, words): the steps at which a vertex is unmatched and has a false pixel
+    # within 2r; 0 for reached vertices
     near_false: U8
     is_reached: Bool  # (ground-truth vertices,): matched after the last step
-    matched_gt: I8  # (n,) numbers of matched vertices
-    n_on: I8  # (2, n) numbers of pixels within r and 2r of the ground truth, forwards
-    backwards: bool  # True if the first step is the last of the events
+    matched_gt: I8  # (n,): numbers of matched ground-truth vertices, in the order of the bits
+    # (2, n): numbers of predicted pixels within r and 2r of the ground truth, in order of the events
+    n_on: I8
+    backwards: bool  # True if the bits are in the reverse order of the events
 
 
 def prepare_surroundings(truth: Truth, max_dist_px: float) -> Surroundings:
-    """Describe the pixels around the ground truth.
+    """Find the pixels within twice the tolerance `max_dist_px` of the ground truth.
 
-    Raises DataError if twice `max_dist_px`, the tolerance, is too large.
+    Raises DataError if twice the tolerance is too large.
     """
     half = half_widths(2 * max_dist_px, truth.shape)
     return Surroundings(half, bits_within_reach(truth.drawn, half))
 
 
 def agreement_of(truth: Truth) -> I8:
-    """Return the agreement on each ground-truth vertex, a boundary pixel of one annotator's map.
+    """Return how many other annotators agree on each ground-truth vertex (pixel of one annotator).
 
-    It is ALONE if the vertex is matched in no other annotator's map, ALL if it is matched in every
-    other map, SOME otherwise, and NO_CLASS if there is only one annotator.
+    The value is ALONE if the vertex is matched in no other annotator's map, ALL if it is matched in
+    every other map, and SOME otherwise. With a single annotator it is NO_CLASS.
     """
     n_others = len(truth.vertices.tiles) - 1
     if n_others == 0:
@@ -92,16 +94,12 @@ def agreement_of(truth: Truth) -> I8:
 
 
 def match_by_pixel(events: Events, truth: Truth, surroundings: Surroundings) -> PixelSteps:
-    """Match predicted with annotated pixels at every threshold, and record the result by pixel.
+    """Match predicted to annotated pixels at every threshold, and record the result by pixel.
 
-    events: the pixels that enter or leave the predicted map at each of n steps, the thresholds.
-        Pixels farther than twice the tolerance from the ground truth may be missing.
+    events: the pixels that enter or leave the predicted map from one threshold to the next. Pixels
+        farther than twice the tolerance from the ground truth may be missing.
     truth: the annotators' maps, from `prepare_truth`.
-    surroundings: the pixels around the annotated ones, from `prepare_surroundings`.
-
-    Returns sets of bits, with one bit for each step: the steps at which a predicted pixel is
-    matched or false, and those at which an annotated pixel is matched, or is missed near a false
-    pixel; see `PixelSteps`.
+    surroundings: from `prepare_surroundings`.
     """
     n_steps = events.start.size - 1
     backwards = matching.should_start_at_lowest_threshold(events.added, truth)
@@ -140,24 +138,23 @@ def match_by_pixel(events: Events, truth: Truth, surroundings: Surroundings) -> 
 def classify_steps(
     events: Events, size: I8, truth: Truth, surroundings: Surroundings, agreement: I8
 ) -> StepErrors:
-    """Count the matched, missed and false pixels of each class after each of n steps (thresholds).
+    """Count the matched, missed and false pixels of each class at each of n thresholds.
 
     events: the changes of the predicted map. Changes of pixels farther than twice the tolerance
         from the ground truth may be missing.
-    size (n,): number of pixels of the whole predicted map after each step.
+    size (n,): number of pixels of the whole predicted map at each threshold.
     truth: the annotators' maps, from `prepare_truth`.
-    surroundings: the pixels around the annotated ones, from `prepare_surroundings`.
-    agreement (ground-truth vertices,): with how many other annotators each annotated pixel agrees,
-        from `agreement_of`.
+    surroundings: from `prepare_surroundings`.
+    agreement (ground-truth vertices,): from `agreement_of`.
     """
     steps = match_by_pixel(events, truth, surroundings)
     n_steps = size.size
     is_reached = steps.is_reached  # annotated pixels that are matched after the last step
-    # Kinds of annotated pixels: not reached or reached, times the four values of agreement
+    # Kind of each annotated pixel: 4 for reached + agreement from 0 (NO_CLASS) to 3 (ALL)
     kind = 4 * is_reached + (agreement - NO_CLASS)
     matched_pred = count_set_bits(steps.matched)[0, :n_steps]
     near_false = count_set_bits(steps.near_false)[0, :n_steps]
-    # Matched annotated pixels: [0] not reached, [1] reached; by agreement from NO_CLASS on; by step
+    # Matched annotated pixels, (2, 4, n): not reached / reached, agreement, step
     by_kind = count_set_bits(steps.gt_matched, kind, 8)[:, :n_steps].reshape(2, 4, n_steps)
     matched_gt = steps.matched_gt
     if steps.backwards:
@@ -177,15 +174,15 @@ def classify_steps(
 
 @kernel(_nrt=False)
 def _record_active_steps(events, near, backwards, row_of, bits, n_on):
-    """Record the steps after which each pixel is on, and count the pixels of two sets that are on.
+    """Record the steps at which each pixel is on, and count the pixels that are on in two regions.
 
     events: the pixels that enter or leave the predicted map at each of n steps (thresholds).
-    near bool (2, H * W): the two sets of pixels.
+    near bool (2, H * W): the two regions, the pixels within r and within 2r of the ground truth.
     backwards: if True, step s is bit n - 1 - s of `bits`, otherwise bit s.
     row_of int32 (H * W,): -1 on entry; receives the row of `bits` for each pixel that ever changes.
     bits uint64 (rows, words): 0 on entry; receives the steps after which a pixel is on.
-    n_on int64 (2, n): 0 on entry; receives the number of pixels of each set that are on after each
-        step, in the order of the events.
+    n_on int64 (2, n): 0 on entry; receives the number of pixels that are on in each region after
+        each step, in the order of the events.
     """
     start, pixel, added = events
     n_steps, all_bits = start.size - 1, ~np.uint64(0)
@@ -215,12 +212,12 @@ def _record_near_steps(gt_pixel, gt_bits, last, pred, row_of, bits, half, near_b
     """Record the steps at which a missed pixel has a false pixel in the disk around it.
 
     gt_pixel uint64 (vertices,): flat indices of the ground-truth vertices.
-    gt_bits uint64 (vertices, words): the steps at which each is matched. Vertices that are matched
-        at the step `last` are skipped.
+    gt_bits uint64 (vertices, words): the steps at which each vertex is matched.
+    last: vertices that are matched at this step are skipped.
     pred: the predicted side, with the steps at which its vertices are matched.
     row_of int32 (H, W): the row of each pixel in `bits`, or -1.
-    bits uint64 (rows, words): the steps after which a predicted pixel is on. The steps at which it
-        is matched are removed in place; at the others it is a false pixel.
+    bits uint64 (rows, words): the steps at which a predicted pixel is on. Those at which it is
+        matched are removed in place, which leaves the steps at which it is false.
     half int32 (2 R + 1,): half the width of each row of the disk.
     near_bits uint64 (vertices, words): 0 on entry; receives the steps.
     """
