@@ -358,8 +358,8 @@ def new_work(n_vertices: int, n_steps: int) -> Work:
 def clear_matching(side, dual):
     """Make all vertices of a side free (unmatched), and forget the edges that were found.
 
-    All vertices get the dual variable `dual`. It is 0 if they are in the map. If they are not in the
-    map yet, it is UNREACHED, which excludes them from paths.
+    All vertices get the dual variable `dual`. It is 0 if they are in the map. If they are not in
+    the map yet, it is UNREACHED, which excludes them from paths.
     """
     nodes, side.used[0] = side.node, 0
     for i in range(nodes.size):

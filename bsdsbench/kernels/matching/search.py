@@ -32,7 +32,7 @@ from bsdsbench.kernels.matching.graph import EDGES_UNKNOWN, NO_VERTEX, UNREACHED
 
 @inner
 def enter_vertices(entering, n, side, opposite, geometry, work, step):
-    """Insert vertices into an optimal matching, keep it optimal, and return how many pairs it gains.
+    """Insert vertices, keep the matching optimal, and return how many pairs it gains.
 
     entering uint32: the vertices entering[:n] of `side` are inserted; those that already have a
         mate are skipped. The array is overwritten.

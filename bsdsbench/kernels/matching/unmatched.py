@@ -63,7 +63,7 @@ class PixelSteps(NamedTuple):
     near_false: U8
     is_reached: Bool  # (ground-truth vertices,): matched after the last step
     matched_gt: I8  # (n,): numbers of matched ground-truth vertices, in the order of the bits
-    # (2, n): numbers of predicted pixels within r and 2r of the ground truth, in order of the events
+    # (2, n): numbers of predicted pixels within r and 2r of the ground truth, in events' order
     n_on: I8
     backwards: bool  # True if the bits are in the reverse order of the events
 
