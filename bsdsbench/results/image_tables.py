@@ -197,7 +197,7 @@ def summary_tables(
         The scores to show, by key, heading, METRIC.SCORE or PART.SCORE, or ["all"] for every score.
         By default the usual scores of an image are shown.
     aside : bool
-        If True, the tables are left out of `summary` (see `Table.aside`).
+        If True, the tables are left out of `TabularResult.summary` (see `Table.aside`).
 
     Returns
     -------

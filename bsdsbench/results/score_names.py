@@ -107,7 +107,7 @@ def logged_scores(
 def _class_scores(run: Evaluation, metric: str) -> dict[str, float]:
     """Return the scores of all classes or other parts, as {METRIC/PART/SCORE: value}.
 
-    Scores that are undefined for all parts are left out. Other undefined scores are NaN.
+    Scores that are undefined for all parts are left out. Classes that never occur have NaN.
     """
     definition, score = registry.get(metric), run.score(metric)
     paths = definition.parts(run.protocol, definition.options_of(run.protocol))

@@ -189,7 +189,7 @@ def signature_lines(names: Sequence[str], signatures: Sequence[str]) -> list[str
 def undefined_notes(columns: Mapping[str, Column], cells: Mapping[str, Any]) -> list[Note]:
     """Return a note for each score in a row that is None, on why the score can be undefined.
 
-    columns, cells : key in the table -> column of the metric, and -> score.
+    columns : key in the table -> column of the metric. `cells` maps the same keys to the scores.
     """
     return [
         Note(f"{column.undefined}.", columns=(key,), names_columns=True)

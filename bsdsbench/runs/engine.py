@@ -418,7 +418,7 @@ def count(
 def _count_metrics(
     item: Item, inputs: Sequence[Inputs], plan: Plan, fingerprint: str, started: float
 ) -> ImageRecord:
-    """Return the record of an image, with its counts and evidence for all metrics.
+    """Return the record of an image, with its counts and `Evidence` for all metrics.
 
     inputs: prediction and ground truth, one pair for each group of metrics in `plan.by_reading`.
     started: value of `time.perf_counter` at which reading the image began.
@@ -475,8 +475,8 @@ def available_cores() -> int:
 def _open_executor(plan: Plan, total: int, batch: int) -> Iterator[tuple[Executor | None, int]]:
     """Yield the executor of a run, and the maximum number of pending batches.
 
-    The executor is the user's, which is not shut down; one on a Dask cluster; or a pool of workers.
-    It is None if there is only one worker; calls are then made in this thread.
+    The executor is the user's (which is not shut down), one on a Dask cluster, or a pool of
+    workers. It is None if there is only one worker; calls are then made in this thread.
 
     total: the number of images, or 0 if unknown.
     batch: the number of images that a worker gets at a time.
