@@ -101,7 +101,9 @@ def find_symptoms(
 ) -> Iterator[Symptom]:
     """Yield a `Symptom` for each sign of a wrong setting or convention in one image.
 
-    "inverted": the map is darker on the ground-truth mask than elsewhere. Metrics add their own.
+    "inverted": the map is darker on the ground-truth mask than elsewhere. A binary map must also be
+    white on most of the background, because a thin line may miss the annotated one without being
+    inverted. Metrics add their own symptoms.
     """
     soft = np.zeros((0, 0))
     if pred.kind == "soft":
@@ -111,9 +113,12 @@ def find_symptoms(
     mask, valid = gt.parts.get("mask"), gt.parts.get("valid", np.True_)
     if mask is not None and soft.shape == mask.shape:
         ground = ~mask & valid
-        if mask.any() and ground.any() and soft[mask].mean() < soft[ground].mean() - _DARKER:
-            problem = "the map is darker on the object than beside it"
-            yield "inverted", problem, Setting("invert", not protocol.invert)
+        if mask.any() and ground.any():
+            on_object, beside = soft[mask].mean(), soft[ground].mean()
+            least = 0.5 if np.all((soft == 0) | (soft == 1)) else 0
+            if on_object + _DARKER < beside and beside > least:
+                problem = "the map is darker on the object than beside it"
+                yield "inverted", problem, Setting("invert", not protocol.invert)
     if isinstance(metric, Diagnosed):
         yield from metric.symptoms(pred, gt, protocol, metric.options_of(protocol))
 

@@ -92,6 +92,13 @@ def test_inverted_masks_are_said_until_they_are_inverted(metric, tmp_path, recwa
     assert line == f"{words} (invert=True)"
 
 
+def test_a_line_beside_the_annotated_one_is_no_inversion():
+    """It misses all of the object, but is white on a quarter of what lies beside it."""
+    gt, pred = np.zeros((2, 5, 10), bool)
+    gt[1], pred[3] = True, True
+    bb.evaluate_items([("a", pred, gt)], "masks", metrics="ccq", workers=1)  # warnings are errors
+
+
 def test_inverse_depth_is_said_and_another_scale_is_not(tmp_path, recwarn):
     gt = write_maps(tmp_path / "gt", {"a": STEP + 0.5})
     scaled = write_maps(tmp_path / "scaled", {"a": 1000 * STEP + 0.5})
