@@ -1,7 +1,8 @@
-"""The decorators of all kernels: compiled to run without the GIL, and cached on disk.
+"""The decorators of all kernels, which compile them to run without the GIL and cache them on disk.
 
-numba checks a cached function against its own file only, so that it would miss a change in a called
-function. Therefore the cache folder is named by a hash of the sources of all kernels.
+numba invalidates a cached function only if the function's own file changes, so it would miss a
+change in a called function. Therefore the name of the cache folder contains a hash of all kernel
+sources.
 """
 
 from __future__ import annotations
@@ -39,14 +40,14 @@ if _folder is None and not os.environ.get(_WARNED):
 
 
 class _KernelCache(FunctionCache):
-    """numba's cache of a function, which loads without the modules that only compiling needs.
+    """A variant of numba's function cache that loads code without importing the compiler's modules.
 
-    numba would first register everything that it can compile. This imports scipy.linalg and cffi,
-    which takes a third of the time to count one image. If the compiler runs, it registers all this
-    anyway.
+    Before loading, numba would register everything that it can compile. This imports scipy.linalg
+    and cffi, and takes a third of the time to count one image. If a kernel has to be compiled, the
+    compiler registers all this anyway.
     """
 
-    allocates = True  # such kernels need numba's runtime
+    allocates = True  # whether the kernel allocates memory, which needs numba's runtime
     keep = FunctionCache.save_overload
 
     def save_overload(self, sig: object, data: object) -> None:
@@ -61,11 +62,11 @@ class _KernelCache(FunctionCache):
 
 
 class _OptimisedOnce(JITCodeLibrary):
-    """Code that LLVM optimises only once, when it is complete.
+    """A code library that LLVM optimises only once, after linking.
 
-    numba would also optimise each function on its own before that, and all of them at a low level
-    to remove reference counts. At level 3, or with unrolled loops, kernels would take longer to
-    compile and count no faster.
+    numba would also optimise each function separately before that, and all of them at a low level
+    to remove reference counts. Level 3 or unrolled loops would make kernels slower to compile but
+    no faster to run.
     """
 
     def _optimize_functions(self, ll_module: binding.ModuleRef) -> None:
@@ -101,19 +102,19 @@ class _InnerCode(_OptimisedOnce):
 
     @property
     def codegen(self) -> _InnerCode:
-        """Return this object, so that `set_env` below is called instead of that of LLVM's code."""
+        """Return self, so that numba calls `set_env` below instead of that of the real codegen."""
         return self
 
     def set_env(self, env_name: str, env: object) -> None:
-        """Do nothing: the environment is for errors, and inner functions raise none."""
+        """Do nothing: only errors need the environment, and inner functions raise none."""
 
 
 def _compile_as(
     library: type[JITCodeLibrary], dispatcher: Any, args: tuple[Any, ...], return_type: object
 ) -> Any:
-    """Compile a numba function for arguments of the types `args`, as code of the class `library`.
+    """Compile a numba function for the argument types `args`, into a code library of a given class.
 
-    `return_type` is the type it must return, or None if numba infers it.
+    `return_type` is the required return type, or None if numba infers it.
     """
     codegen, compiler = dispatcher.targetctx.codegen(), dispatcher._compiler
     usual, codegen._library_class = codegen._library_class, library
@@ -145,11 +146,10 @@ def import_compiler() -> None:
 def _compiling_alone(path: Path) -> Iterator[None]:
     """Hold the lock file `path` of a kernel in the `with` block, with garbage collection disabled.
 
-    Another process that wants to compile the same kernel waits for the lock, for at most _PATIENCE
-    seconds. If the file cannot be locked, the block runs without a lock, and the kernel may be
-    compiled twice.
+    If another process holds the lock, this waits for at most _PATIENCE seconds. If the file still
+    cannot be locked, the block runs without a lock, and the kernel may be compiled twice.
 
-    Garbage collection is disabled because a compiler allocates many objects that stay alive, which
+    Garbage collection is disabled because the compiler allocates many long-lived objects, which
     every collection would visit. At the end they are moved to the oldest generation.
     """
     from filelock import FileLock, Timeout  # most processes compile nothing
@@ -171,7 +171,7 @@ def _compiling_alone(path: Path) -> Iterator[None]:
 
 
 def _compile_once(dispatcher: Any, folder: Path) -> None:
-    """Patch a kernel so that only one process compiles it, while the others wait and then load it.
+    """Patch a kernel so that one process compiles it, while the others wait and then load it.
 
     dispatcher: numba's dispatcher of the kernel; its `_compiler.compile` is replaced.
     folder: the cache folder of compiled kernels, which also holds the lock files.
@@ -207,10 +207,9 @@ def kernel(function: Kernel | None = None, **options: object) -> Kernel:
     memory, so it needs no numba runtime. `no_cpython_wrapper` marks a function that only other
     kernels call, see `inner`.
 
-    A kernel is compiled at its first call, and runs without holding the GIL. It is cached on disk
-    if there is a folder for the cache. Inner functions are not cached, because their code becomes
-    part of the kernels that call them. If numba's compiler is switched off, the function runs as
-    plain Python.
+    A kernel is compiled at its first call, runs without holding the GIL, and is cached on disk if a
+    cache folder is writable. Inner functions are not cached, because their code becomes part of the
+    kernels that call them. If numba's compiler is disabled, the function runs as plain Python.
     """
     if function is None:
         return lambda decorated: kernel(decorated, **options)
@@ -235,7 +234,7 @@ def kernel(function: Kernel | None = None, **options: object) -> Kernel:
 def inner(function: Kernel, **options: object) -> Kernel:
     """Compile a function that only kernels call, and that allocates no memory.
 
-    Small functions, and medium ones that are called in one place, compile even faster inside their
-    caller: use `@kernel(inline="always")` for them.
+    For small functions, and medium ones with a single caller, `@kernel(inline="always")` compiles
+    even faster.
     """
     return kernel(function, no_cpython_wrapper=True, _nrt=False, **options)

@@ -1,4 +1,4 @@
-"""Compiling the boundary kernels in two processes at once, before the first image needs them."""
+"""Compile the boundary kernels ahead of the first image, in two processes in parallel."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ if TYPE_CHECKING:
 
 
 def compile_once() -> None:
-    """Compile the kernels of the boundary benchmark into the on-disk cache, and wait for the end.
+    """Compile the kernels of the boundary benchmark into the on-disk cache; blocks until done.
 
-    This process and a child process compile one half each. A kernel that is in the cache already is
-    only loaded. If the child fails, nothing is raised: worker processes that start later compile
-    what is missing.
+    This process and a child process compile half of them each. Kernels already in the cache are
+    only loaded. If the child fails, nothing is raised: worker processes compile what is missing.
     """
     from numba.core.registry import cpu_target
 

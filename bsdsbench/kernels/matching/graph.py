@@ -415,12 +415,12 @@ def number_vertices(bits: U8, cols: int, reach: int) -> Vertices:
 
 @kernel(_nrt=False)
 def _write_vertices(bits, corner, tile, cols, n_before, pixel, place):
-    """Number the pixels that are on in some tiles, tile by tile.
+    """List the pixels that are on in some tiles (blocks of 8 x 8 pixels), tile by tile.
 
-    bits, corner, tile uint64 (tiles,): the pixels of each tile as bits, the flat index of its first
-        pixel in the map, and the number of the tile.
-    cols uint64: columns of the map.
-    n_before int64 (tiles + 1,): receives the number of vertices before each tile, and of all.
+    bits, corner, tile uint64 (tiles,): the pixels of each tile as bits, the flat index in the map
+        of its first pixel, and the index of the tile.
+    cols uint64: number of columns of the map.
+    n_before int64 (tiles + 1,): receives the number of pixels before each tile, then the total.
     pixel, place uint64 (vertices or more,): receive the fields of `Vertices` with these names.
     """
     n = 0

@@ -3,12 +3,12 @@
 A table has one row for each region of the segmentation and one column for each region of each
 annotator. A cell is the number of pixels that its two regions share. The columns of annotator k are
 `col_start[k] : col_start[k+1]`. Regions are numbered in raster order of their first pixel, so the
-same partition gives the same table whatever its labels are.
+table depends only on the partition, not on the label values.
 
-One-to-one pairs of regions with the largest total intersection are found by adding columns one by
-one, each by the cheapest augmenting path over the rows (shortest augmenting paths with potentials,
-Jonker and Volgenant, Computing 1987). A pair of n common pixels costs -n, an unmatched column 0.
-All costs are integers, so the total is exact.
+The one-to-one assignment of regions with the largest total intersection is found by shortest
+augmenting paths with potentials (Jonker and Volgenant, Computing 1987): columns are inserted one by
+one, each along the cheapest augmenting path. A pair with n common pixels costs -n, and an unmatched
+column 0. All costs are integers, so the total is exact.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from bsdsbench.kernels.arrays import F8, I4, I8, Bool
 from bsdsbench.kernels.jit import kernel
 
-# Shares of overlap from which a region is an object or a part, and the credit of a part; that of
-# an object is 1. Source: Pont-Tuset and Marques, Supervised Evaluation of Image Segmentation and
+# Minimum overlap (share of area) of an object and of a part, and the credit of a part; an object's
+# credit is 1. Source: Pont-Tuset and Marques, Supervised Evaluation of Image Segmentation and
 # Object Proposal Techniques, PAMI 2016.
 GAMMA_OBJECT, GAMMA_PART, BETA = 0.9, 0.25, 0.1
 _NEITHER, _PART, _OBJECT = 0, 1, 2  # the class of a region
@@ -32,23 +32,23 @@ _BLOCK = 1 << 15  # pixels that are converted to int64 at a time
 
 
 class Cells(NamedTuple):
-    """A table of overlaps in CSR form. Row r has the cells indptr[r] to indptr[r + 1] - 1."""
+    """A table of overlaps as a CSR matrix. Row r has the cells indptr[r] : indptr[r + 1]."""
 
     indptr: I8  # (rows + 1,)
-    cols: I4  # (cells,): the column of each cell, ascending in a row
-    counts: I8  # (cells,): its number of pixels, above 0
+    cols: I4  # (cells,): the column of each cell, ascending within a row
+    counts: I8  # (cells,): the number of pixels of each cell, above 0
 
 
 @kernel(_nrt=False)
 def renumber(labels, low, number_of_label, numbered, area):
-    """Number labels 0, 1, ... in the order of their first pixels, and return how many there are.
+    """Renumber labels 0, 1, ... in order of first occurrence, and return the number of labels.
 
     labels int32 (N,): the label of each pixel.
-    low: a label that none is below, usually the smallest.
-    number_of_label int32 (span,): work space, -1 on entry. Element i is the number of the label
-        low + i, or -1 if the label has not been met.
-    numbered int32 (N,): receives the number of each pixel's label.
-    area int64 (labels or more,): 0 on entry; receives the number of pixels with each number.
+    low: a lower bound of the labels, usually their minimum.
+    number_of_label int32 (span,): work space, -1 on entry. Element i is the new label of low + i,
+        or -1 if that label has not occurred yet.
+    numbered int32 (N,): receives the new label of each pixel.
+    area int64 (labels or more,): 0 on entry; receives the number of pixels of each new label.
     """
     n_regions = 0
     for p in range(labels.size):
@@ -62,18 +62,18 @@ def renumber(labels, low, number_of_label, numbered, area):
 
 
 def value_pairs(pred: NDArray[Any], gt: NDArray[Any]) -> tuple[I8, I4]:
-    """Count the pixels that have each pair of values (pred, gt), in two flat maps of integers.
+    """Count the pixels of each distinct pair of values (pred, gt) of two flat integer maps.
 
     pred, gt (N,): the maps, of any integer dtype.
 
-    Returns two arrays. The first, (3, n), has a column for each of the n different pairs, in the
-    order of their first pixels: the value in pred, the value in gt, and the number of pixels. The
-    second, (N,), has for each pixel the index of its pair's column.
+    Returns two arrays. The first, (3, n), has a column for each of the n distinct pairs, in order
+    of first occurrence: the value in pred, the value in gt, and the number of pixels. The second,
+    (N,), has the column index of each pixel's pair.
 
-    The pairs are kept in a hash table with open addressing, at most half full, which is searched
-    once for each run of pixels with the same pair. When no more pairs may be added, the known pairs
-    are entered into a larger table as if they were pixels. Pixels are converted to int64 block by
-    block, because blocks stay in the processor's cache.
+    The pairs are kept in a hash table with open addressing, at most half full, which is looked up
+    once for each run of pixels with the same pair. When it is full, the known pairs are inserted
+    into a larger table as if they were pixels. Pixels are converted to int64 in blocks that fit
+    into the CPU's cache.
     """
     pair_of_pixel = np.empty(pred.size, np.int32)
     pairs = np.empty((3, 512), np.int64)
@@ -97,17 +97,17 @@ def value_pairs(pred: NDArray[Any], gt: NDArray[Any]) -> tuple[I8, I4]:
 
 @kernel(_nrt=False)
 def _count_pairs(pred, gt, n, pairs, slots, pair_of_pixel):
-    """Count the pixels by their pair of values (pred, gt), until there are too many pairs.
+    """Count the pixels of each pair of values (pred, gt), until the table of pairs is full.
 
     pred, gt int64 (N,): the values of the N pixels in the two maps.
-    n: number of pairs that are known on entry.
+    n: number of pairs known on entry.
     pairs int64 (3, capacity): column k holds the value in pred, the value in gt and the number of
         pixels of pair k.
     slots int32 (a power of two,): the hash table: the index of a pair, or -1.
     pair_of_pixel int32 (N,): receives the index of each counted pixel's pair.
 
-    Returns the number of known pairs, and the first pixel that is not counted: N, or the first
-    pixel of a new pair for which `pairs` has no room.
+    Returns the number of known pairs, and the number of counted pixels. The latter is N, or the
+    index of the first pixel of a new pair for which `pairs` has no room.
     """
     p = 0
     one, half, low = np.uint64(1), np.uint64(32), np.uint64(0xFFFFFFFF)
@@ -116,8 +116,8 @@ def _count_pairs(pred, gt, n, pairs, slots, pair_of_pixel):
         a, b, first = pred[p], gt[p], p  # a run of pixels with the pair (a, b) begins
         while p < pred.size and pred[p] == a and gt[p] == b:
             p += 1
-        # Hash the pair, and search it from its slot on.
-        # Only 32 bits are multiplied: without numba numpy would warn of an overflow
+        # Hash the pair, and probe from its slot on. Only 32 bits are multiplied, because without
+        # numba, numpy would warn of an overflow
         key, second = np.uint64(a), np.uint64(b)
         key = ((key ^ key >> half) & low) * np.uint64(0x9E3779B9)
         key = (key ^ key >> half ^ second ^ second >> half) & low
@@ -140,23 +140,21 @@ def _count_pairs(pred, gt, n, pairs, slots, pair_of_pixel):
 
 
 class OverlapRuns(NamedTuple):
-    """Runs of consecutive pixels that lie in one region of the prediction and of an annotator."""
+    """Runs of consecutive pixels with the same predicted region and the same annotated region."""
 
-    rows: I4  # (runs,), the predicted region of each run, which is its row of the table
-    cols: I4  # (runs,), the column of its annotated region
-    counts: I8  # (runs,), its number of pixels
+    rows: I4  # (runs,), the predicted region of each run, its row of the table
+    cols: I4  # (runs,), the annotated region of each run, its column of the table
+    counts: I8  # (runs,), the number of pixels of each run
 
 
 def overlap_runs(labels: I4, gts: I4, col_start: I8) -> OverlapRuns:
-    """List the runs of consecutive pixels that lie in the same predicted and annotated regions.
-
-    The segmentation of each annotator in turn is overlaid on the predicted one.
+    """List the runs of consecutive pixels that share a predicted and an annotated region.
 
     labels (N,): region 0, 1, ... of each pixel in the prediction.
-    gts (A, N): region 0, 1, ... of each pixel for each annotator.
+    gts (A, N): region 0, 1, ... of each pixel for each of A annotators.
     col_start (A + 1,): the column of each annotator's region 0, and the number of columns.
 
-    The runs are listed annotator by annotator. A cell of the table may have many runs.
+    The runs are ordered by annotator. A cell of the table may have many runs.
     """
     begins = np.ones(gts.shape, np.bool_)  # (A, N), True at the first pixel of a run
     np.not_equal(gts[:, 1:], gts[:, :-1], out=begins[:, 1:])
@@ -170,9 +168,9 @@ def overlap_runs(labels: I4, gts: I4, col_start: I8) -> OverlapRuns:
 
 
 def tabulate(rows: I4, cols: I4, counts: I8, n_rows: int, n_cols: int) -> Cells:
-    """Build a sparse table from triples of row, column and number of pixels, in any order.
+    """Build a sparse table from (row, column, number of pixels) triples in any order (COO to CSR).
 
-    Numbers of pixels for the same cell are added up.
+    Duplicates are summed.
     """
     cell_col = np.empty(rows.size, np.int32)
     cell_count = np.zeros(rows.size, np.int64)
@@ -187,7 +185,7 @@ def tabulate(rows: I4, cols: I4, counts: I8, n_rows: int, n_cols: int) -> Cells:
 
 @kernel(_nrt=False)
 def _tabulate(rows, cols, counts, col_fill, by_col, start, row_end, indptr, cell_col, cell_count):
-    """Build a table from triples of row, column and number of pixels; return its number of cells.
+    """Build a table from (row, column, pixels) triples, and return its number of cells.
 
     rows int32, cols int32, counts int64 (n,): the triples, in any order.
     indptr int64 (n_rows + 1,), cell_col int32, cell_count int64 (n,): receive the table (CSR).
@@ -224,7 +222,7 @@ def _tabulate(rows, cols, counts, col_fill, by_col, start, row_end, indptr, cell
             row_end[r] = cell + 1
 
     n = 0
-    for r in range(n_rows):  # close the gaps that summed cells have left between rows
+    for r in range(n_rows):  # close the gaps that summed duplicates left between rows
         for cell in range(start[r], row_end[r]):
             cell_col[n] = cell_col[cell]
             cell_count[n] = cell_count[cell]
@@ -234,7 +232,7 @@ def _tabulate(rows, cols, counts, col_fill, by_col, start, row_end, indptr, cell
 
 
 class OverlapSums(NamedTuple):
-    """The sums over the cells of a table from which region measures are computed.
+    """Sums over the cells of a table of overlaps, from which region measures are computed.
 
     n is the number of pixels of a cell, a is the area of its row (a predicted region), b is the
     area of its column (an annotated region), and IoU is n / (a + b - n). There are A annotators.
@@ -255,7 +253,7 @@ class OverlapSums(NamedTuple):
 def overlap_sums(
     table: Cells, row_area: I8, col_area: I8, ann_of_col: I4, n_ann: int
 ) -> OverlapSums:
-    """Sum over the cells of a table of overlaps what region measures are computed from.
+    """Compute the sums over the cells of a table from which region measures are derived.
 
     table: its rows are predicted regions, its columns the regions of all annotators.
     row_area (n_rows,), col_area (n_cols,): number of pixels of each predicted and each annotated
@@ -325,23 +323,23 @@ def squares_and_bits(area):
 
 
 class _Regions(NamedTuple):
-    """The regions of one segmentation, with what is known of each as an object or a part.
+    """The regions of one segmentation, and their classification as objects or parts.
 
-    Only candidates (regions that may count) are classified, and only they receive credit.
+    Only candidates (regions that are allowed to count) are classified and receive credit.
     """
 
     area: I8  # (regions,) in pixels
     is_candidate: Bool
     classes: I8  # _OBJECT, _PART or _NEITHER
-    covered: F8  # share of the area that regions within it cover, see `fop_sums`
+    covered: F8  # share of the area that is covered by regions inside it, see `_classify`
 
     @classmethod
     def unclassified(cls, area: I8, is_candidate: Bool) -> _Regions:
-        """Return regions that are neither objects nor parts, and are not covered."""
+        """Create regions with the class _NEITHER and a covered share of 0."""
         return cls(area, is_candidate, np.zeros(area.size, np.int64), np.zeros(area.size))
 
     def credit(self) -> float:
-        """Return the total credit of the candidate regions, or 0.0 if there are none.
+        """Return the total credit of the candidates, or 0.0 if there are none.
 
         An object earns 1, a part earns BETA, and any other candidate earns the share of its area
         that is covered. The credits are added in order, so that results are reproducible.
@@ -371,15 +369,14 @@ def fop_sums(
 
     table: its rows are predicted regions, its columns annotated regions.
     row_area, col_area: number of pixels of each predicted and each annotated region.
-    row_candidate, col_candidate: True for the regions that may count.
+    row_candidate, col_candidate: True for candidates, the regions that are allowed to count.
     n_ann: number of annotators.
 
-    Each candidate receives a credit, and a numerator is the sum of credits: of predicted regions
-    for precision, and of annotated regions for recall. An object counts 1 and a part counts BETA
-    (`_classify` defines both). Any other candidate counts a share of its area: the share that is
-    covered by those regions of the other segmentation that lie almost entirely within it. For
-    predicted regions this share is averaged over the annotators. (Pont-Tuset and Marques, PAMI
-    2016.)
+    A numerator is the sum of the candidates' credits: of predicted regions for precision, of
+    annotated regions for recall. An object earns 1 and a part earns BETA (see `_classify`). Any
+    other candidate earns the share of its area that is covered by regions of the other segmentation
+    that lie almost entirely inside it. For predicted regions, this share is averaged over the
+    annotators. (Pont-Tuset and Marques, PAMI 2016.)
     """
     pred = _Regions.unclassified(row_area, row_candidate)
     gt = _Regions.unclassified(col_area, col_candidate)
@@ -390,20 +387,20 @@ def fop_sums(
 
 @kernel(_nrt=False)
 def _classify(table, pred, gt):
-    """Classify the regions of two segmentations by their overlaps, as objects, parts or neither.
+    """Classify the regions of two segmentations as objects, parts or neither by their overlaps.
 
-    table: the Cells of the table of overlaps. Its rows are the regions of `pred`, its columns the
-        regions of `gt`.
+    table: Cells. Its rows are the regions of `pred`, its columns those of `gt`.
     pred, gt: _Regions. Their arrays `classes` and `covered`, 0 on entry, receive the results.
 
     A region lies almost entirely in another if at least GAMMA_OBJECT of its area does. Two
     candidates are objects if each lies almost entirely in the other. A candidate is a part if it
     lies almost entirely in a candidate of the other segmentation and covers at least GAMMA_PART of
-    that. A region that is both counts as an object.
+    that candidate. A region that is both is an object.
 
     `covered` is the share of a region's area that is covered by regions of the other segmentation
-    that lie almost entirely in it, candidates or not. A region of the other segmentation is left
-    out if the two lie almost entirely in each other.
+    that lie almost entirely in it, whether they are candidates or not. If two regions lie almost
+    entirely in each other, neither adds to the share of the other. The shares of a predicted region
+    are summed over annotators.
     """
     indptr, cols, overlaps = table
     pred_class, gt_class = pred.classes, gt.classes
@@ -429,29 +426,29 @@ def _classify(table, pred, gt):
 
 
 class _Rows(NamedTuple):
-    """The state of the rows in a search, int64 (rows,) each."""
+    """The state of the rows during the assignment, int64 (rows,) each."""
 
-    col: I8  # the column of each row's pair, or -1
+    col: I8  # the column assigned to each row, or -1
     potential: I8  # dual variable, never positive
-    dist: I8  # cost of the cheapest path from the new column, or _UNREACHED
-    parent_col: I8  # the column before the row on this path
+    dist: I8  # cost of the cheapest path from the inserted column, or _UNREACHED
+    parent_col: I8  # the column that precedes the row on this path
     is_done: I8  # 1 if the distance is final
-    reached: I8  # list of the rows with a distance
+    reached: I8  # list of the rows that have a distance
 
 
 class _Columns(NamedTuple):
-    """The state of an annotator's columns in a search, int64 (columns,) each."""
+    """The state of an annotator's columns during the assignment, int64 (columns,) each."""
 
-    row: I8  # the row of each column's pair, or -1
+    row: I8  # the row assigned to each column, or -1
     potential: I8  # dual variable
-    scanned: I8  # list of the columns on paths
+    scanned: I8  # list of the columns whose cells were searched
 
 
 def largest_total(table: Cells, col_start: I8) -> int:
-    """Return the largest total intersection, in pixels, of one-to-one pairs of regions.
+    """Return the largest total intersection, in pixels, of a one-to-one assignment of regions.
 
-    The predicted regions are paired with the regions of each annotator in turn, and the totals are
-    summed over annotators.
+    The predicted regions are assigned to the regions of each annotator separately, and the totals
+    are summed over annotators.
 
     table: a row for each predicted region, a column for each region of each annotator.
     col_start (A + 1,): annotator k has the columns col_start[k] to col_start[k + 1] - 1.
@@ -469,15 +466,15 @@ def largest_total(table: Cells, col_start: I8) -> int:
 
 @kernel(_nrt=False)
 def _assign_columns(table, first, last, rows, columns):
-    """Pair the columns first .. last - 1 with rows, and return the largest total intersection.
+    """Assign rows to the columns first .. last - 1, and return the largest total intersection.
 
     table: Cells of the transposed table: column c overlaps row table.cols[e] by table.counts[e]
         pixels, for e from table.indptr[c] to table.indptr[c + 1] - 1.
     rows, columns: work space, with any content. Index 0 of `columns` is the column `first`.
 
-    Each column in turn starts a search for the cheapest augmenting path (Dijkstra's algorithm on
-    reduced costs). The path ends at the nearest free row, or at a column that gives its row away.
-    Then the potentials are updated, and pairs along the path are exchanged.
+    Columns are inserted one by one, each by a search for the cheapest augmenting path (Dijkstra's
+    algorithm on reduced costs). The path ends at the nearest free row, or at a column that gives up
+    its row and stays unmatched. Then potentials are updated and pairs along the path exchanged.
     """
     start, row_of_cell, overlap = table
     dist, is_done, reached, scanned = rows.dist, rows.is_done, rows.reached, columns.scanned
@@ -488,8 +485,7 @@ def _assign_columns(table, first, last, rows, columns):
     for new_col in range(last - first):
         n_reached = n_scanned = 0
         path_cost = np.int64(0)
-        # A path may also end at a column that gives its row away and stays unmatched: the cheapest
-        # such column, and the cost of the path to it
+        # The cheapest column that could end the path by giving up its row, and the path's cost
         unmatched, unmatched_cost = -1, _UNREACHED
         c, free_row = new_col, -1  # the column to scan, and the free row at the end of the path
         while True:

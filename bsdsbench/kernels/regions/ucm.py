@@ -1,13 +1,13 @@
 """The hierarchy of regions in an ultrametric contour map at double size (`ucm2`).
 
-Pixels sit at odd positions, the contour element between two neighbours at the position between
-them, and corners at even positions. Regions at a threshold t are connected sets of pixels, so it is
-enough to know which pixels join their right and lower neighbours. Pixels that join at t also join
-at all larger thresholds: regions only merge.
+In `ucm2`, pixels have odd row and column indices and corners have even ones. The contour element
+between two neighbouring pixels lies between them. Regions at a threshold t are connected sets of
+pixels, so it suffices to know which pixels join their right and lower neighbours. Pixels that join
+at t also join at all higher thresholds: regions only merge.
 
 - SEISM's rule: two neighbours join if the contour element between them is <= t.
 - The official rule: regions are 8-connected sets of positions with ucm2 <= t. A corner <= t touches
-  its four pixels and so joins them all; any other diagonal contact of two contour elements shares a
+  and so joins its four pixels; any other diagonal contact of two contour elements is also through a
   pixel. So two neighbours join if the element between them or a corner at its ends is <= t.
 """
 
@@ -23,13 +23,13 @@ from bsdsbench.kernels.jit import inner, kernel
 
 
 def join_levels(ucm2: NDArray[Any], thresholds: F8, corners: bool) -> I4:
-    """Return the index of the first of T thresholds at which each pixel joins its neighbours.
+    """Return the index of the lowest of T thresholds at which each pixel joins its neighbours.
 
     ucm2 (2H + 1, 2W + 1): ultrametric contour map at double size.
     thresholds (T,): in ascending order.
     corners: True for the official rule, by which corners join pixels too; False for SEISM's rule.
 
-    Returns (2, H, W): [0] for the neighbour to the right, [1] for the neighbour below. It is T if
+    Returns (2, H, W): [0] for the right neighbour, [1] for the lower neighbour. The index is T if
     the two never join, or if there is no such neighbour.
     """
     height, width = ucm2.shape[0] // 2, ucm2.shape[1] // 2
@@ -40,13 +40,13 @@ def join_levels(ucm2: NDArray[Any], thresholds: F8, corners: bool) -> I4:
 
 @kernel(_nrt=False)
 def _find_levels(ucm2, thresholds, corners, levels):
-    """Find the first threshold at which each pixel joins its right and its lower neighbour.
+    """Find the lowest threshold at which each pixel joins its right and its lower neighbour.
 
     ucm2 (2H + 1, 2W + 1): pixel (i, j) lies at ucm2[2 i + 1, 2 j + 1]. Between two pixels lies one
         contour element, with a corner at each end.
     thresholds float64 (T,): ascending. Two pixels join at the first threshold that is not below the
         value of the element between them.
-    corners: if True, the lowest value of the element and its two corners counts instead of the
+    corners: if True, the minimum of the element and its two corners is used instead of the
         element's value, so that pixels also join through a corner.
     levels int32 (2, H, W): T ("never") on entry; receives indices of thresholds. levels[0] is for
         the right neighbour, levels[1] for the lower neighbour.
@@ -84,7 +84,7 @@ def _level(value, thresholds):
 
 @inner
 def _find_root(parent, x):
-    """Return the root of the set of x in a disjoint-set forest, and shorten the path to it.
+    """Return the root of the set of x in a disjoint-set forest, with path halving.
 
     In `parent`, int32 (elements,), a root is its own parent.
     """
@@ -108,17 +108,16 @@ def _union(parent, a, b):
 
 
 class FinestRegions(NamedTuple):
-    """The regions at the first threshold, numbered 0, 1, ... in the order of their first pixels."""
+    """The regions at the lowest threshold, numbered 0, 1, ... in order of their first pixels."""
 
     labels: I4  # (H * W,), the region of each pixel
     n: int  # the number of regions
 
 
 def finest_regions(levels: I4) -> FinestRegions:
-    """Find the regions of a hierarchy at its first threshold, where they are finest.
+    """Find the regions of a hierarchy at the lowest threshold, where they are finest.
 
-    levels (2, H, W): the index of the first threshold at which each pixel joins its right neighbour
-        ([0]) and its lower neighbour ([1]), from `join_levels`.
+    levels (2, H, W): from `join_levels`.
     """
     labels = np.empty(levels[0].size, np.int32)
     parent = np.arange(levels[0].size, dtype=np.int32)
@@ -154,7 +153,7 @@ def _label_regions(levels, parent, labels):
 
 
 class LaterJoins(NamedTuple):
-    """Pairs of finest regions that join, sorted by threshold. A pair may occur several times."""
+    """Pairs of finest regions that join, sorted by threshold; a pair may occur several times."""
 
     a: I4  # (pairs,), the label of the first region of each pair
     b: I4  # (pairs,), the label of the second region
@@ -164,8 +163,7 @@ class LaterJoins(NamedTuple):
 def later_joins(levels: I4, labels: I4, n_levels: int) -> LaterJoins:
     """List the pairs of finest regions that join at the thresholds with index 1 .. n_levels - 1.
 
-    levels (2, H, W): the index of the first threshold at which each pixel joins its right neighbour
-        ([0]) and its lower neighbour ([1]), from `join_levels`.
+    levels (2, H, W): from `join_levels`.
     labels (H * W,): the finest regions, from `finest_regions`.
     n_levels: number of thresholds.
     """
@@ -175,23 +173,23 @@ def later_joins(levels: I4, labels: I4, n_levels: int) -> LaterJoins:
     a, b = labels[pixel], labels[neighbour]
     level = flat_levels[is_below, pixel]
     order = np.argsort(level, kind="stable")
-    order = order[a[order] != b[order]]  # without pairs of pixels of one region
+    order = order[a[order] != b[order]]  # drop pairs within one region
     start = np.searchsorted(level[order], np.arange(n_levels + 1))
     return LaterJoins(a[order], b[order], start)
 
 
 class JoinedRegions(NamedTuple):
-    """The regions that remain after some of R regions have joined."""
+    """The regions that remain after some of R regions were joined."""
 
-    new_row: I4  # (R,), the number of the new region to which each earlier region belongs
-    roots: I4  # (new regions,), the finest region that is the root of each, ascending
+    new_row: I4  # (R,), the index of the new region that contains each earlier region
+    roots: I4  # (new regions,), the root of each new region (a finest region), ascending
 
 
 def join(parent: I4, roots: I4, a: I4, b: I4) -> JoinedRegions:
     """Join pairs a[e], b[e] of finest regions, and number the regions that remain.
 
-    parent (finest regions,): a disjoint-set forest of the finest regions, changed in place. It
-        leads from each finest region to the root of the region that it belongs to.
+    parent (finest regions,): a disjoint-set forest of the finest regions, changed in place. Each
+        tree is one region.
     roots (R,): the root of each of the R regions before the joins, ascending.
     a, b (pairs,): the two finest regions of each pair.
     """
@@ -207,7 +205,7 @@ def _join(parent, roots, a, b, row_of, new_row, new_roots):
 
     parent int32 (finest regions,): a disjoint-set forest of the finest regions, changed in place.
     roots int32 (R,): the root of each region before the joins, ascending.
-    row_of int32 (finest regions,): work space. The new number of each root.
+    row_of int32 (finest regions,): work space for the new number of each root.
     new_row int32 (R,): receives the new number of each earlier region.
     new_roots int32 (R,): its first elements receive the roots of the remaining regions, ascending.
     """
