@@ -131,7 +131,8 @@ def nearest(a: Outlines, b: Outlines, row_step: float, col_step: float) -> F8:
     distance = np.full(a.rows.size, np.inf)
     searched = a.start[1:].copy()  # of each label: the end of the sites that `_search` settled
     row_start = np.empty(b.rows.max(initial=0) + 2, np.int64)
-    _search(a, b, float(row_step), float(col_step), row_start, distance, searched)
+    steps = float(row_step), float(col_step)
+    _search(a[:3], b[:3], *steps, row_start, distance, searched)
     for k in np.flatnonzero(searched < a.start[1:]):
         in_a, in_b = slice(a.start[k], a.start[k + 1]), slice(b.start[k], b.start[k + 1])
         a_rows, a_cols, b_rows, b_cols = a.rows[in_a], a.cols[in_a], b.rows[in_b], b.cols[in_b]
@@ -154,7 +155,7 @@ def _search(a, b, row_step, col_step, row_start, distance, searched):
     The points (sites) of each label in a are taken one after another. If the searches for a label
     have visited too many rows, its remaining points are left out.
 
-    a, b: Outlines of n labels in two maps.
+    a, b: the start, rows and cols of the `Outlines` of n labels in two maps.
     row_step, col_step: distances between adjacent rows and between adjacent columns.
     row_start int64 (largest row of b + 2,): work space for the first site of each row of a label in
         b.
@@ -163,20 +164,20 @@ def _search(a, b, row_step, col_step, row_start, distance, searched):
     searched int64 (n,): on entry, the end of each label's sites in a; receives, for each label, the
         first site that was not searched. It is left unchanged for labels that a or b lacks.
     """
-    a_start, a_rows, a_cols, _ = a
-    b_start, b_rows, b_cols, _ = b
+    a_start, a_rows, a_cols = a
+    b_start, b_rows, b_cols = b
     for k in range(searched.size):
         b_first, b_end, site = b_start[k], b_start[k + 1], a_start[k]
         if b_first == b_end or site == a_start[k + 1]:
             continue
         low, high = b_rows[b_first], b_rows[b_end - 1]
         # The sites of row low + r are row_start[r] : row_start[r + 1]
-        for r in range(high - low + 2):
-            row_start[r] = b_first if r == 0 else 0
+        r = 0
         for i in range(b_first, b_end):
-            row_start[b_rows[i] - low + 1] += 1
-        for r in range(high - low + 1):
-            row_start[r + 1] += row_start[r]
+            while r <= b_rows[i] - low:
+                row_start[r] = i
+                r += 1
+        row_start[r] = b_end
         # The bounding box of the sites in a and b, whose transform would cost about `patience`
         a_end = a_start[k + 1]
         top = low if low < a_rows[site] else a_rows[site]
