@@ -40,6 +40,7 @@ EVERYWHERE = np.zeros((0, 0), np.uint64)  # value of `near`: the changes of all 
 class _Workspace(NamedTuple):
     """The bit maps and the state of the tiles during thinning; see the module for their layout."""
 
+    place: U8  # (pixels,): the place 64 w + b of each pixel is bit b of word w of a map
     full: U8  # the map before thinning: all pixels that are on at the current step
     now: U8  # the thinned map at the current step; swapped with `before` at each step
     before: U8  # the thinned map at the previous step
@@ -101,8 +102,8 @@ def thinning_events(
     capacity = _EVENTS_PER_PIXEL * flat.size
     while True:
         pixel, added = np.empty(capacity + 64, np.int32), np.empty(capacity + 64, np.bool_)
-        place, work = _new_workspace(is_on, switched_on, near)
-        if _find_changes(place, start, work, changes_start, size, pixel, added):
+        work = _new_workspace(is_on, switched_on, near)
+        if _find_changes(start, work, changes_start, size, pixel, added):
             break
         capacity *= 2  # the arrays were too short
     n_changes = changes_start[n]
@@ -125,15 +126,12 @@ def stack_events(bmaps: Bool) -> Events:
     return Events(start, pixel.astype(np.int32), maps[step, pixel])
 
 
-def _new_workspace(is_on: Bool, pixel: I4, near: U8) -> tuple[U8, _Workspace]:
+def _new_workspace(is_on: Bool, pixel: I4, near: U8) -> _Workspace:
     """Allocate the work space for thinning, and locate pixels in its bit maps.
 
     is_on (H, W): the pixels that are on at any threshold; at least one is.
     pixel (n,): the flat indices of these pixels, in any order.
     near (H, words): the pixels whose changes are needed, as bits; EVERYWHERE (empty) for all.
-
-    Returns the place of each pixel, uint64 (n,), and the work space. Place 64 w + b stands for bit
-    b of word w.
     """
     top, bottom = np.flatnonzero(is_on.any(axis=1))[[0, -1]].tolist()
     left, right = np.flatnonzero(is_on.any(axis=0))[[0, -1]].tolist()
@@ -160,7 +158,8 @@ def _new_workspace(is_on: Bool, pixel: I4, near: U8) -> tuple[U8, _Workspace]:
     first_row = top + np.arange(-TILE_ROWS, words_per_column - TILE_ROWS)
     full, now, before, marked, framed_near = maps.reshape(5, -1)
     due, changed = np.zeros((2, columns * (tiles + 2)), np.int64)
-    work = _Workspace(
+    return _Workspace(
+        place=((word << 6) + (box_col & 63)).astype(np.uint64),
         full=full,
         now=now,
         before=before,
@@ -172,18 +171,16 @@ def _new_workspace(is_on: Bool, pixel: I4, near: U8) -> tuple[U8, _Workspace]:
         changed=changed,
         tiles_per_column=tiles + 2,
     )
-    return ((word << 6) + (box_col & 63)).astype(np.uint64), work
 
 
 @kernel(_nrt=False)
-def _find_changes(place, first, work, start, size, pixel, added):
+def _find_changes(first, work, start, size, pixel, added):
     """Add pixels to a map in n steps, and record how the thinned map changes at each step.
 
     At each step (threshold) some pixels are switched on. Then the whole map is thinned from
     scratch, and compared with the thinned map of the previous step.
 
-    place uint64 (pixels,), first int64 (n + 1,): step k switches on the pixels
-        place[first[k] : first[k + 1]], where place 64 w + b is bit b of word w.
+    first int64 (n + 1,): step k switches on the pixels work.place[first[k] : first[k + 1]].
     work: a new _Workspace.
     start int64 (n + 1,): 0 on entry; step k gets the changes start[k] : start[k + 1].
     size int64 (n,): receives the number of pixels in the thinned map after each step.
@@ -192,7 +189,7 @@ def _find_changes(place, first, work, start, size, pixel, added):
 
     Returns False if `pixel` is too short for the changes; the results are then incomplete.
     """
-    now, before, n_on, end = work.now, work.before, 0, 0
+    place, now, before, n_on, end = work.place, work.now, work.before, 0, 0
     for k in range(size.size):
         if first[k] < first[k + 1]:
             for i in range(first[k], first[k + 1]):
