@@ -39,12 +39,37 @@ def rims(padded: I4, n: int) -> Outlines:
     padded (H + 2, W + 2): the label map in a frame of -1. The rows and columns in the answer refer
         to the map without the frame.
     """
-    as_right, as_below = padded[:, 1:] == padded[:, :-1], padded[1:] == padded[:-1]
-    # Equal to all four neighbours
-    inside = as_right[1:-1, 1:] & as_right[1:-1, :-1] & as_below[1:, 1:-1] & as_below[:-1, 1:-1]
-    rows, cols = np.nonzero((padded[1:-1, 1:-1] >= 0) & ~inside)
-    label = padded[rows + 1, cols + 1]
-    return _sort_by_label(label, n, rows.astype(np.int32), cols.astype(np.int32))
+    sites = np.empty((3, padded.size), np.int32)
+    count = _find_rims(padded, *sites)
+    start, (rows, cols) = _sort_by_label(sites[:, :count], n)
+    return Outlines(start, rows, cols)
+
+
+@kernel(_nrt=False)
+def _find_rims(padded, label, rows, cols):
+    """List the pixels of which one of the four neighbours has another label.
+
+    padded int32 (H + 2, W + 2): the label map in a frame of -1.
+    label, rows, cols int32: receive the label, row and column of each pixel, in raster order. Rows
+        and columns refer to the map without the frame.
+
+    Returns the number of pixels in the list.
+    """
+    count = 0
+    for r in range(1, padded.shape[0] - 1):
+        for c in range(1, padded.shape[1] - 1):
+            k = padded[r, c]
+            if k >= 0 and not (
+                padded[r, c - 1] == k
+                and padded[r, c + 1] == k
+                and padded[r - 1, c] == k
+                and padded[r + 1, c] == k
+            ):
+                label[count] = k
+                rows[count] = r - 1
+                cols[count] = c - 1
+                count += 1
+    return count
 
 
 def corners(padded: I4, n: int) -> Outlines:
@@ -59,8 +84,8 @@ def corners(padded: I4, n: int) -> Outlines:
     """
     sites = np.empty((4, 4 * padded.size), np.int32)
     count = _find_corners(padded, np.empty(4, np.int32), *sites)
-    label, *numbers = sites[:, :count]
-    return _sort_by_label(label, n, *numbers)
+    start, (rows, cols, codes) = _sort_by_label(sites[:, :count], n)
+    return Outlines(start, rows, cols, codes)
 
 
 @kernel(_nrt=False)
@@ -99,19 +124,39 @@ def _find_corners(padded, window, label, rows, cols, code):
     return count
 
 
-def _sort_by_label(label: I4, n: int, *numbers: I4) -> Outlines:
-    """Build the outlines of n labels from their points (sites) in raster order.
+class _SortedSites(NamedTuple):
+    """Outline points (sites) sorted by label."""
 
-    label (sites,): the label of each site, 0 .. n - 1.
-    numbers: the row and the column of each site, and for `corners` its code, each (sites,).
+    start: I8  # (n + 1,): label k has the sites start[k] : start[k + 1]
+    numbers: I4  # (K, sites), the numbers of each site, such as its row and column
+
+
+def _sort_by_label(sites: I4, n: int) -> _SortedSites:
+    """Sort outline points (sites) by label, keeping the order of sites with the same label.
+
+    sites (1 + K, sites): one column for each site. Row 0 has its label, 0 .. n - 1, and the other
+        rows have K more numbers, for example its row and column in the image.
     """
-    start = np.zeros(n + 1, np.int64)
-    np.cumsum(np.bincount(label, minlength=n), out=start[1:])
+    label, numbers = sites[0], sites[1:]
     if n == 1:
-        return Outlines(start, *(values.copy() for values in numbers))
-    # numpy sorts small types without comparisons
-    order = np.argsort(label.astype(np.min_scalar_type(n)), kind="stable")
-    return Outlines(start, *(values[order] for values in numbers))
+        return _SortedSites(np.array([0, label.size]), numbers.copy())
+    start = np.zeros(n + 1, np.int64)
+    order = np.empty(label.size, np.int64)
+    np.cumsum(np.bincount(label, minlength=n), out=start[1:])
+    _sort(label, start[:-1].copy(), order)
+    return _SortedSites(start, numbers.take(order, axis=1))
+
+
+@kernel(_nrt=False)
+def _sort(label, fill, order):
+    """Write the indices that sort sites by label into `order`. Sites of one label keep their order.
+
+    label int32, order int64 (sites,).
+    fill int64 (n,): on entry, the start of each label in `order`; changed in place.
+    """
+    for i in range(label.size):
+        order[fill[label[i]]] = i
+        fill[label[i]] += 1
 
 
 def nearest(a: Outlines, b: Outlines, row_step: float, col_step: float) -> F8:

@@ -1,20 +1,17 @@
 """Inner boundaries of masks and label maps (H, W): the pixels that erosion with a square removes.
 
-Maps are held as bits (bits.py), and pixels outside the image are off. Runs of k pixels that are on
-are found by ANDs of the map with itself, shifted by 1, 2, 4, .. pixels, along the rows and then
-along the columns. (Kernels would take far longer to compile than numpy takes here.)
+Maps are held as bits (bits.py), two maps of equal size one below the other; pixels outside the
+image are off. Runs of k pixels that are on are found by ANDs of the map with itself, shifted by 1,
+2, 4, .. pixels, along the rows and then along the columns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from bsdsbench.kernels.arrays import I4, I8, U8, Bool
-from bsdsbench.kernels.bits import ONE, pack, unpack
-
-_LAST_BIT = np.uint64(63)
+from bsdsbench.kernels.bits import ones, pack
+from bsdsbench.kernels.jit import kernel
 
 
 def mask_shells(pred: Bool, gt: Bool, width: int) -> I8:
@@ -27,9 +24,10 @@ def mask_shells(pred: Bool, gt: Bool, width: int) -> I8:
     in the boundary of gt.
     """
     width = min(width, max(gt.shape))
-    bits = pack(np.stack((pred, gt)))
-    a, b = bits & ~_erode_maps(bits, 2 * width + 1, width)
-    return np.array([[np.count_nonzero(unpack(shell, gt.shape[1])) for shell in (a & b, a, b)]])
+    bits = pack(np.concatenate((pred, gt)))
+    counts = np.zeros((1, 3), np.int64)
+    _count_masks(bits, _erode_maps(bits, 2 * width + 1, width), counts)
+    return counts
 
 
 def label_shells(pred: I4, gt: I4, n: int, width: int) -> I8:
@@ -47,58 +45,118 @@ def label_shells(pred: I4, gt: I4, n: int, width: int) -> I8:
     """
     width = min(width, max(gt.shape))
     uniform = np.zeros((2, *gt.shape), np.bool_)
-    for labels, marks in zip((pred, gt), uniform, strict=True):
-        as_right, as_below = labels[:, 1:] == labels[:, :-1], labels[1:] == labels[:-1]
-        marks[:-1, :-1] = as_right[:-1] & as_right[1:] & as_below[:, :-1]
-    inside = _erode_maps(pack(uniform), 2 * width, width)
-    a, b = (
-        (labels >= 0) & ~unpack(bits, gt.shape[1])
-        for labels, bits in zip((pred, gt), inside, strict=True)
-    )
-    shells = (pred[a & b & (pred == gt)], pred[a], gt[b])
-    return np.stack([np.bincount(labels, minlength=n) for labels in shells], axis=1)
+    counts = np.zeros((n, 3), np.int64)
+    _find_uniform(pred, uniform[0])
+    _find_uniform(gt, uniform[1])
+    bits = pack(uniform.reshape(2 * gt.shape[0], gt.shape[1]))
+    _count_labels(pred, gt, _erode_maps(bits, 2 * width, width), counts)
+    return counts
 
 
 def _erode_maps(bits: U8, side: int, back: int) -> U8:
-    """Erode two maps, (2, H, words), by a square with sides of `side` pixels.
+    """Erode two maps, (2 H, words), one below the other, by a square with sides of `side` pixels.
 
     Returns the pixels for which the whole square is on. The square begins `back` rows above and
     `back` columns to the left of the pixel.
     """
-    n_maps, rows, words = bits.shape
-    before = (side >> 6) + 2  # empty words before and after each row, which shifts may read
-    # The words of a column are next to each other, so that numpy handles them together
-    wide = np.zeros((words + 2 * before, n_maps, rows), np.uint64)
-    wide[before : before + words] = bits.transpose(2, 0, 1)
-    for step in _steps_of_runs(side):
-        wide[before : before + words] &= _words_from(wide, 64 * before + step, words)
-    # Move the first pixel of each run `back` pixels to the right, to the square's centre
-    eroded = _words_from(wide, 64 * before - back, words)
-    for step in _steps_of_runs(side):  # the columns of each map, in the same way
-        n_inside = max(rows - step, 0)
-        eroded[..., :n_inside] &= eroded[..., step:]
-        eroded[..., n_inside:] = 0
-    centred = np.zeros_like(bits)
-    centred[:, back:] = eroded[..., : max(rows - back, 0)].transpose(1, 2, 0)
-    return centred
+    eroded = np.empty_like(bits)
+    # A row between empty words, so that shifts by the width of the square read no other row
+    row = np.zeros(bits.shape[1] + 2 * (side >> 6) + 4, np.uint64)
+    _write_eroded(bits, side, back, row, eroded)
+    return eroded
 
 
-def _steps_of_runs(side: int) -> Iterator[int]:
-    """Yield the shifts by which runs of one pixel grow to runs of `side` pixels."""
-    run = 1  # a set bit means that this many pixels, from it on, are on
-    while run < side:
-        yield min(run, side - run)
-        run += min(run, side - run)
+@kernel(_nrt=False)
+def _find_uniform(labels, uniform):
+    """Mark the pixels whose right, lower and lower right neighbours have the same label.
 
-
-def _words_from(wide: U8, start: int, words: int) -> U8:
-    """Return the pixels from bit `start` of rows on, as so many words.
-
-    wide (words or more, maps, H): the words of each row are along the first axis.
-
-    They are parts of two words each. The second word is shifted twice, because a shift by 64 - low
-    is undefined for low = 0.
+    labels int32 (H, W). uniform bool (H, W): receives the marks, except in its last row and column.
     """
-    first, low = start >> 6, np.uint64(start & 63)
-    here, after = wide[first : first + words], wide[first + 1 : first + 1 + words]
-    return here >> low | after << ONE << (_LAST_BIT - low)
+    for r in range(labels.shape[0] - 1):
+        for c in range(labels.shape[1] - 1):
+            a = labels[r, c]
+            right, below = a == labels[r, c + 1], a == labels[r + 1, c]
+            uniform[r, c] = right & below & (a == labels[r + 1, c + 1])
+
+
+@kernel(_nrt=False)
+def _write_eroded(bits, side, back, row, eroded):
+    """Write the pixels of two maps around which a whole square is on into `eroded`.
+
+    bits, eroded uint64 (2 H, words): two maps one below the other.
+    side: side of the square, which begins `back` rows and columns before the pixel.
+    row uint64: work space, 0 on entry. A row of bits with empty words on both sides.
+
+    Rows are eroded first, then columns.
+    """
+    # The 64 bits from any bit of a row on are parts of two words. The second word is shifted twice,
+    # because a shift by 64 - low is undefined for low = 0.
+    rows, words, one, last = bits.shape[0] // 2, bits.shape[1], np.uint64(1), np.uint64(63)
+    before = (row.size - words) >> 1
+    for r in range(2 * rows):
+        for k in range(row.size):
+            row[k] = bits[r, k - before] if before <= k < before + words else np.uint64(0)
+        run = 1  # a set bit means that this many pixels, from it to the right, are on
+        while run < side:
+            step = run if 2 * run < side else side - run
+            ahead, low = step >> 6, np.uint64(step & 63)
+            for k in range(before, before + words):
+                row[k] &= row[k + ahead] >> low | row[k + ahead + 1] << one << (last - low)
+            run += step
+        # Move the first pixel of each run `back` pixels to the right, to the square's centre
+        first, low = before + (-back >> 6), np.uint64(-back & 63)
+        for k in range(words):
+            eroded[r, k] = row[first + k] >> low | row[first + k + 1] << one << (last - low)
+    for top in range(0, 2 * rows, rows):  # the columns of each map, in the same way
+        end, run = top + rows, 1
+        while run < side:
+            step = run if 2 * run < side else side - run
+            for r in range(top, end):
+                for k in range(words):
+                    eroded[r, k] &= eroded[r + step, k] if r + step < end else np.uint64(0)
+            run += step
+        for r in range(end - 1, top - 1, -1):
+            for k in range(words):
+                eroded[r, k] = eroded[r - back, k] if r - back >= top else np.uint64(0)
+
+
+@kernel(_nrt=False)
+def _count_masks(bits, inside, counts):
+    """Count the pixels that erosion removed from two maps.
+
+    bits, inside uint64 (2 H, words): two maps one below the other, before and after erosion.
+    counts int64 (1, 3): the numbers of pixels removed from both maps, from the first and from the
+        second are added to it.
+    """
+    rows = bits.shape[0] // 2
+    for r in range(rows):
+        for k in range(bits.shape[1]):
+            a, b = bits[r, k] & ~inside[r, k], bits[rows + r, k] & ~inside[rows + r, k]
+            counts[0, 0] += ones(a & b)
+            counts[0, 1] += ones(a)
+            counts[0, 2] += ones(b)
+
+
+@kernel(_nrt=False)
+def _count_labels(pred, gt, inside, counts):
+    """Count the pixels at the boundary of their label, in two label maps.
+
+    pred, gt int32 (H, W): labels; those below 0 are ignored.
+    inside uint64 (2 H, words): the pixels that are not at the boundary of their label, as bits: the
+        rows of pred, then the rows of gt.
+    counts int64 (n, 3): three numbers are added for each label: its boundary pixels in both maps,
+        in pred, and in gt.
+    """
+    rows = gt.shape[0]
+    for r in range(rows):
+        for c in range(gt.shape[1]):
+            word, bit = c >> 6, np.uint64(1) << np.uint64(c & 63)
+            # The label at its boundary, -1 inside
+            a = np.int64(-1) if inside[r, word] & bit else np.int64(pred[r, c])
+            b = np.int64(-1) if inside[rows + r, word] & bit else np.int64(gt[r, c])
+            if a >= 0:
+                counts[a, 1] += 1
+                if a == b:
+                    counts[a, 0] += 1
+            if b >= 0:
+                counts[b, 2] += 1
