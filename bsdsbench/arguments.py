@@ -71,8 +71,8 @@ def as_numbers(value: object, what: str, dtype: DTypeLike = np.float64) -> NDArr
 def given_list(value: object, what: str, expected: str) -> list[Any]:
     """Convert an iterable to a list.
 
-    Raises DataError if the value is text, bytes or a masked array, or is not iterable; the message
-    says what was `expected`.
+    Raises DataError if the value is text, bytes or a masked array, or is not iterable. The message
+    names the value by `what`, and says what was `expected`.
     """
     _refuse_mask(value, what)
     items: Any = value

@@ -253,9 +253,10 @@ def _best_of_curve(precision: F8, recall: F8, beta2: float) -> ScoreTree:
 def _prepare_map(
     pred: Prediction, valid: Bool | None, protocol: Protocol, opt: SaliencyOptions
 ) -> Map:
-    """Return the soft map (H, W), inverted if the protocol says so, and converted by `strengths`.
+    """Return the soft map (H, W), inverted and stretched to [0, 1] as protocol and options say.
 
-    Void pixels are set to the smallest valid value, so that they do not affect the stretching.
+    Void pixels, where `valid` is False, first get the smallest valid value, so that they do not
+    affect the stretching.
     """
     soft = invert(pred.soft) if protocol.invert else pred.soft
     if valid is not None and valid.any():

@@ -461,8 +461,8 @@ def image_clusters(records: Sequence[ImageRecord], column: str) -> Partition:
 def frames_note(records: Sequence[ImageRecord]) -> str:
     """Return a line that recommends clusters if most images look like video frames, otherwise "".
 
-    Ids of frames differ only in their number. At least two sequences of _MIN_FRAMES or more frames
-    must together contain more than half of all images.
+    Ids of frames differ only in their last number. At least two sequences of _MIN_FRAMES or more
+    frames must together contain more than half of all images.
     """
     stems = Counter(match.groups() for r in records if (match := _FRAME.fullmatch(r.image_id)))
     sequences = {stem: n for stem, n in stems.items() if n >= _MIN_FRAMES}

@@ -74,10 +74,10 @@ def _by_class(classes: tuple[str, ...], scores: F8) -> dict[str, F8]:
 
 
 def _ods_rises(counts: dict[str, F8], thresholds: F8, ods_f: F8, protocol: Protocol) -> F8:
-    """Compute the increase in the ODS of one curve if a single class of errors is corrected.
+    """Compute how much the ODS of one curve rises if a single class of errors is corrected.
 
-    For the classes MISSED and AGREEMENT, missed pixels are counted as matched. For the classes
-    FALSE, false pixels are removed from the prediction.
+    Each class is corrected by itself. Pixels of a class in MISSED or AGREEMENT are counted as
+    matched. Pixels of a class in FALSE are removed from the prediction.
 
     counts: the counts of the curve, summed over images: name -> (S, T, columns).
     ods_f: (S,), the ODS before any correction.
@@ -106,8 +106,8 @@ def _ods_rises(counts: dict[str, F8], thresholds: F8, ods_f: F8, protocol: Proto
 def _sum_over_images(stack: Stack, weights: Weights) -> dict[str, F8]:
     """Sum the counts of error classes over the images: {name: array (S, curves, T, columns)}.
 
-    Parameters as in `error_scores`. The counts named COUNTED do not depend on the threshold, so
-    they are repeated for all T thresholds.
+    Parameters as in `error_scores`. Counts without an axis of curves become those of one curve. The
+    counts named COUNTED do not depend on the threshold, so they are repeated for all T thresholds.
     """
     n_images, n_thresholds = len(stack["matches"]), len(stack["thresholds"])
     sums: dict[str, F8] = {}

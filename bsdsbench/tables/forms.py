@@ -177,8 +177,9 @@ def _paper_columns(table: Table) -> list[int]:
 def to_mappings(tables: Sequence[Table]) -> list[dict[str, Any]]:
     """Convert each table to a dict for JSON.
 
-    "rows" has one dict per row with the keys of `Table.plain`; infinite numbers become None.
-    "notes" has the notes, followed by the signatures.
+    The keys are "key", "title", "caption", "reading" (how the files were interpreted, if known),
+    "notes" (followed by the signatures), "columns" and "rows". Each row is a dict with the keys of
+    `Table.plain`; undefined and infinite numbers become None.
     """
     mappings = []
     for table in tables:

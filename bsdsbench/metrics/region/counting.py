@@ -272,7 +272,10 @@ def _tables_of_ucm(ucm2: F8, gts: Annotators, thresholds: F8) -> Iterator[_Table
 
 
 def _measure_official(table: OverlapTable) -> dict[str, float | F8]:
-    """Compute the official measures at one threshold, and `best_gt` (G,), each gt's best IoU."""
+    """Compute the measures of the regions that the official program forms, at one threshold.
+
+    The module docstring defines them. `best_gt` (G,) is the best IoU of each annotated region.
+    """
     gts, n_px = table.gts, table.n_pixels
     overlaps, pred_areas, gt_areas = table.overlaps, table.area_sums, gts.area_sums
     disagreeing = pred_areas.squares + gt_areas.squares - 2 * overlaps.squares  # ordered pairs
