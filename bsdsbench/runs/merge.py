@@ -181,9 +181,9 @@ def _find_best_runs(matches: I8) -> I8:
 def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
     """Combine runs by taking, for each image and threshold, the counts of the run with the best F.
 
-    runs: two or more runs over the same images.
-    name: the name of the combined run, by default that of the first run. A suffix such as
-        "(best of 3 by the ground truth)" is added.
+    - runs: two or more runs over the same images.
+    - name: the name of the combined run, by default that of the first run. A suffix such as
+      "(best of 3 by the ground truth)" is added.
 
     The provenance holds the names of the runs (`best_of`) and how often each was chosen (`chosen`).
     If the runs come from result files of other programs and their counts start at threshold 0, the

@@ -387,7 +387,7 @@ class ImageRecord:
 
 
 class Score(TabularResult, _Named[Any]):
-    """A read-only mapping of scores, which are also attributes. Nested groups are `Score`s too.
+    """A read-only mapping of scores, which are also attributes. Nested groups are scores too.
 
     Undefined scores are NaN; `to_mapping()` converts them to None and omits curves.
 
