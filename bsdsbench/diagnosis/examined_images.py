@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.arguments import F8
-from bsdsbench.errors import DataError, Fix, Problem
+from bsdsbench.errors import DataError, Problem
 from bsdsbench.images import GroundTruth, Prediction
 from bsdsbench.loaders.pairing import Files, Pair
 from bsdsbench.loaders.reading import Readings
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
+from bsdsbench.metrics.optional import Symptom
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.sanity import (
     Thumbnail,
@@ -92,8 +93,7 @@ class ExaminedInputs:
     images: list[ExaminedImage] = field(default_factory=list)  # images that could be read
     unread: list[Problem] = field(default_factory=list)  # errors of images that could not be read
     refused: list[str] = field(default_factory=list)  # reasons why the metric cannot count an image
-    # Symptom (code, problem, remedy) -> names of the files that show it
-    symptoms: dict[tuple[str, str, Fix], list[str]] = field(default_factory=dict)
+    symptoms: dict[Symptom, list[str]] = field(default_factory=dict)  # -> files that show it
 
     @property
     def readings(self) -> Readings:
@@ -151,7 +151,7 @@ class ExaminedInputs:
             return
         self.counted_images.append(ImageRecord(gt.image_id, gt.shape, counts))
         self.n_measured += 1
-        for symptom in find_symptoms(pred, gt, metric, self.protocol):
+        for symptom in find_symptoms(pred, gt, self.protocol, [metric]):
             self.symptoms.setdefault(symptom, []).append(image.file)
 
     def _measure_boundaries(

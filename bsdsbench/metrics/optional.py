@@ -18,7 +18,8 @@ from bsdsbench.scores.curve import PRCurve
 OptIn = TypeVar("OptIn", contravariant=True)  # the class of a metric's options
 Arrays = Mapping[str, ArrayLike]  # the counts of an image: name -> array
 Texts = Iterator[tuple[str, str]]  # (file name, text)
-Symptoms = Iterator[tuple[str, str, Fix]]  # (code, problem, suggested fix)
+Symptom = tuple[str, str, Fix]  # (short code of the problem, its description, the suggested fix)
+Symptoms = Iterator[Symptom]
 
 
 @typing.runtime_checkable

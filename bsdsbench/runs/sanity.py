@@ -22,13 +22,12 @@ from bsdsbench.errors import DataError, Fix, InputWarning, Setting
 from bsdsbench.images import GroundTruth, Map, Prediction, unit
 from bsdsbench.loaders.reading import DARKER
 from bsdsbench.metrics.base import Metric
-from bsdsbench.metrics.optional import Diagnosed, ShowsLabels
+from bsdsbench.metrics.optional import Diagnosed, ShowsLabels, Symptom
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import NO_EVIDENCE, Evidence, Sides, Values
 from bsdsbench.text import listed
 
 LOOKS = 4  # number of images to check: the first by name, because neighbours are often swapped
-Symptom = tuple[str, str, Fix]  # (short code of the problem, its description, the suggested fix)
 Thumbnail = NDArray[np.floating[Any]]
 _Thumbnails = tuple[str, Thumbnail, Thumbnail]  # image id, thumbnails of the map and of the GT
 _Finding = tuple[str, Fix | None]  # a mistake, which completes "N maps ...", and its suggested fix
@@ -90,37 +89,49 @@ def look_at(
         truth = np.sum(gt.boundaries, axis=0, dtype=np.float64)
     fits = soft.shape == truth.shape and soft.size > 0
     measured = fits and bool(np.ptp(soft) > 0 and np.ptp(truth) > 0)
-    symptoms: set[Symptom] = set()
+    symptoms = set[Symptom]()
     with suppress(DataError):  # counting the image raises the same error
-        symptoms.update(s for metric in metrics for s in find_symptoms(pred, gt, metric, protocol))
+        symptoms.update(find_symptoms(pred, gt, protocol, metrics))
     return Look(pred, soft, truth, measured, tuple(sorted(symptoms, key=str)))
 
 
 def find_symptoms(
-    pred: Prediction, gt: GroundTruth, metric: Metric[Any], protocol: Protocol
+    pred: Prediction, gt: GroundTruth, protocol: Protocol, metrics: Iterable[Metric[Any]]
 ) -> Iterator[Symptom]:
     """Yield a `Symptom` for each sign of a wrong setting or convention in one image.
 
-    "inverted": the map is darker on the ground-truth mask than elsewhere. A binary map must also be
-    white on most of the background, because a thin line may miss the annotated one without being
-    inverted. Metrics add their own symptoms.
+    "inverted" is a map that is darker on the ground-truth mask than elsewhere. Metrics add their
+    own symptoms.
     """
-    soft = np.zeros((0, 0))
+    if _is_dark_on_mask(pred, gt, protocol):
+        problem = "the map is darker on the object than beside it"
+        yield "inverted", problem, Setting("invert", not protocol.invert)
+    for metric in metrics:
+        if isinstance(metric, Diagnosed):
+            yield from metric.symptoms(pred, gt, protocol, metric.options_of(protocol))
+
+
+def _is_dark_on_mask(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> bool:
+    """Return True if a map or mask is darker on the ground-truth mask than on the background.
+
+    A binary map must also be white on most of the background, because a thin line may miss the
+    annotated one without being inverted.
+    """
+    if "mask" not in gt.parts:
+        return False
     if pred.kind == "soft":
-        soft = 1 - unit(pred.soft) if protocol.invert else unit(pred.soft)
+        values = 1 - unit(pred.soft) if protocol.invert else unit(pred.soft)
     elif pred.kind == "classes" and pred.classes.max(initial=0) <= 1:
-        soft = pred.classes  # a mask, which has been inverted on reading if the protocol says so
-    mask, valid = gt.parts.get("mask"), gt.parts.get("valid", np.True_)
-    if mask is not None and soft.shape == mask.shape:
-        ground = ~mask & valid
-        if mask.any() and ground.any():
-            on_object, beside = soft[mask].mean(), soft[ground].mean()
-            least = 0.5 if np.all((soft == 0) | (soft == 1)) else 0
-            if on_object + _DARKER < beside and beside > least:
-                problem = "the map is darker on the object than beside it"
-                yield "inverted", problem, Setting("invert", not protocol.invert)
-    if isinstance(metric, Diagnosed):
-        yield from metric.symptoms(pred, gt, protocol, metric.options_of(protocol))
+        values = pred.classes  # a mask, which has been inverted on reading if the protocol says so
+    else:
+        return False
+    mask = gt.mask
+    background = ~mask & gt.parts.get("valid", np.True_)
+    if values.shape != mask.shape or not mask.any() or not background.any():
+        return False
+    on_object, beside = values[mask].mean(), values[background].mean()
+    least = 0.5 if np.all((values == 0) | (values == 1)) else 0
+    return bool(on_object + _DARKER < beside and beside > least)
 
 
 def first_look(
