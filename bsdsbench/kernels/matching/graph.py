@@ -400,39 +400,37 @@ def number_vertices(bits: U8, cols: int, reach: int) -> Vertices:
     inside = tiles[:, frame : frame + tile_rows, frame : frame + tile_cols]
     inside["bits"] = inside["live"] = np.ascontiguousarray(by_tile).view("<u8")[..., 0]
     flat = tiles.reshape(n_maps, -1)
-    occupied = np.flatnonzero(flat["bits"].astype(np.bool_))
-    map_of_tile, tile = np.divmod(occupied, flat.shape[1])
-    row, col = np.divmod(tile, tile_cols + 2 * frame)
-    corner = 8 * ((row - frame) * cols + col - frame)  # the flat index of its first pixel
-    n_before = np.empty(occupied.size + 1, np.int64)  # in all maps
-    pixel, place = np.empty((2, 64 * occupied.size), np.uint64)
-    tiles_on = flat["bits"].ravel()[occupied], *np.stack((corner, tile)).view(np.uint64)
-    _write_vertices(*tiles_on, np.uint64(cols), n_before, pixel, place)
-    ends = n_before[np.searchsorted(occupied, flat.shape[1] * np.arange(n_maps + 1))]
-    flat["before"][map_of_tile, tile] = n_before[:-1] - ends[map_of_tile]
+    ends = np.zeros(n_maps + 1, np.int64)
+    pixel, place = np.empty((2, 64 * np.count_nonzero(flat["bits"])), np.uint64)
+    _write_vertices(flat, tile_cols + 2 * frame, frame, cols, ends, pixel, place)
     return Vertices(flat, ends, pixel[: ends[-1]], place[: ends[-1]])
 
 
 @kernel(_nrt=False)
-def _write_vertices(bits, corner, tile, cols, n_before, pixel, place):
-    """List the pixels that are on in some tiles (blocks of 8 x 8 pixels), tile by tile.
+def _write_vertices(tiles, tile_cols, frame, cols, ends, pixel, place):
+    """List the pixels that are on in A maps, map by map and tile (8 x 8 pixels) by tile.
 
-    bits, corner, tile uint64 (tiles,): the pixels of each tile as bits, the flat index in the map
-        of its first pixel, and the index of the tile.
-    cols uint64: number of columns of the map.
-    n_before int64 (tiles + 1,): receives the number of pixels before each tile, then the total.
+    tiles TILE_DTYPE (A, tiles): `bits` has the pixels of each tile; receives `before`.
+    tile_cols, frame: the number of tiles in a row of tiles, and that of empty ones at either end.
+    cols: number of columns of a map.
+    ends int64 (A + 1,): 0 on entry; receives the number of vertices up to and with each map.
     pixel, place uint64 (vertices or more,): receive the fields of `Vertices` with these names.
     """
     n = 0
-    for k in range(bits.size):
-        n_before[k], rest = n, bits[k]
-        while rest:  # one pixel of the tile after another, lowest bit first
-            bit = ones((rest & (~rest + ONE)) - ONE)
-            rest &= rest - ONE
-            pixel[n] = corner[k] + (bit >> _THREE) * cols + (bit & _SEVEN)
-            place[n] = (tile[k] << _SIX) + bit
-            n += 1
-    n_before[bits.size] = n
+    for k in range(tiles.shape[0]):
+        for i in range(tiles.shape[1]):
+            rest = tiles[k, i].bits
+            if rest:
+                tiles[k, i].before = n - ends[k]
+                # The flat index of the tile's first pixel
+                corner = 8 * ((i // tile_cols - frame) * cols + i % tile_cols - frame)
+                while rest:  # one pixel of the tile after another, lowest bit first
+                    bit = np.int64(ones((rest & (~rest + ONE)) - ONE))
+                    rest &= rest - ONE
+                    pixel[n] = corner + (bit >> 3) * cols + (bit & 7)
+                    place[n] = (i << 6) + bit
+                    n += 1
+        ends[k + 1] = n
 
 
 def within_reach(bmap: Bool, half: I4) -> Bool:
