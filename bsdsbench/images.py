@@ -26,6 +26,7 @@ _FORMS = ("soft", "ucm2", "segs", "classes", "depth")
 _AXES = {"classes": (2, 3), "class_boundaries": (3,), "photo": (3,)}
 _DTYPE_KINDS = {"segs": "biu", "segmentations": "biu", "photo": "u"}
 _CLASS_MAPS = ("labels", "class_boundaries", "instances")
+_AS_LABELS = Setting("pred_kind", "labels", "for label maps")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -444,12 +445,11 @@ def check_soft_map(soft: Map, what: str = "prediction") -> Map:
     DataError, usually with a suggested fix, for any other dtype, NaN, or floats outside [0, 1].
     """
     kind, n_bytes = soft.dtype.kind, soft.dtype.itemsize
-    as_labels = Setting("pred_kind", "labels", "for label maps")
     if kind not in "bf" and not (kind == "u" and n_bytes <= 2):
         raise DataError(
             f"{what}: dtype {describe_values(soft)}, expected uint8, uint16, bool or floats in "
             "[0, 1]",
-            fix=as_labels,
+            fix=_AS_LABELS,
         )
     if kind != "f":
         return soft
@@ -472,7 +472,7 @@ def check_soft_map(soft: Map, what: str = "prediction") -> Map:
     elif low < 0:
         fix = ("apply the sigmoid, if it is raw network output",)
     elif (soft == np.rint(soft)).all():
-        fix = (*fix, as_labels)
+        fix = (*fix, _AS_LABELS)
     raise DataError(f"{what}: {has}, expected floats in [0, 1]", fix=fix)
 
 
