@@ -159,7 +159,11 @@ def full_name(score: str, known: Collection[str]) -> str:
     "per_class." and "by_size.", which occur in result.json, are removed from other names. If no
     rule applies, the name is returned.
     """
-    return score if score in known else _full_name(score, _parsed(known))
+    if score in known:
+        return score
+    word = _without_level(score)
+    candidates = _candidates(word, _parsed(known))
+    return candidates[0] if len(candidates) == 1 else word
 
 
 # Full name of a score -> its parsed name, None if there is no such metric or score
@@ -171,46 +175,32 @@ def _parsed(known: Collection[str]) -> _Known:
     return {name: score_name(name) for name in known}
 
 
-def _full_name(score: str, known: _Known) -> str:
-    """Expand a short name by the rules of `full_name`."""
-    score = score if score in known else _without_level(score)
-    if score in known:
-        return score
-    of_default_metric = f"{registry.DEFAULT_METRICS[0]}.{score}"
-    alike = _scores_alike(score, known)
-    if of_default_metric in alike:
-        return of_default_metric
-    if alike:
-        return alike[0] if len(alike) == 1 else score
-    name_of_key = {name.partition(".")[2]: name for name in known}
-    key = _complete_key(score, name_of_key)
-    return name_of_key.get(key, _complete_key(score, known))
-
-
 def _without_level(name: str) -> str:
     """Convert METRIC.per_class.PART.SCORE, as in result.json, to METRIC.PART.SCORE."""
     return re.sub(r"^(\w+\.)?(per_class|by_size)\.", r"\1", name)
 
 
-def _complete_key(start: str, keys: Iterable[str]) -> str:
-    """Return the first key that starts with `start` and "-" or "@"; if there is none, `start`."""
-    for key in keys:
-        if key.startswith((f"{start}-", f"{start}@")):
-            return key
-    return start
+def _candidates(word: str, known: _Known) -> list[str]:
+    """Return the known scores that a word stands for, by the first rule that gives any.
 
-
-def _scores_alike(name: str, known: _Known) -> list[str]:
-    """Return the known scores METRIC.NAME; if there are none, those with (PART.)HEADING = NAME."""
-    if with_key := [score for score in known if score.partition(".")[2] == name]:
+    The rules are those of `full_name`. There is more than one score if several metrics or parts
+    have the same key or heading.
+    """
+    for name in (word, f"{registry.DEFAULT_METRICS[0]}.{word}"):
+        if name in known:
+            return [name]
+    key_of_name = {name: name.partition(".")[2] for name in known}
+    if with_key := [name for name, key in key_of_name.items() if key == word]:
         return with_key
     with_heading = []
-    for score, parsed in known.items():
-        if parsed:
-            prefix = f"{parsed.part}." if parsed.part else ""
-            if (prefix + parsed.column.heading).casefold() == name.casefold():
-                with_heading.append(score)
-    return with_heading
+    for name, parsed in known.items():
+        heading = parsed and ".".join(filter(None, (parsed.part, parsed.column.heading)))
+        if heading and heading.casefold() == word.casefold():
+            with_heading.append(name)
+    starts = (f"{word}-", f"{word}@")
+    longer = [name for name, key in key_of_name.items() if key.startswith(starts)]
+    longer += [name for name in known if name.startswith(starts)]
+    return with_heading or longer[:1]
 
 
 def chosen_scores(words: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
@@ -220,23 +210,16 @@ def chosen_scores(words: Sequence[str], known: Sequence[str]) -> tuple[str, ...]
     """
     if "all" in words:
         return tuple(known)
-    chosen = dict[str, None]()
-    parsed = _parsed(known)
     for word in words:
-        scores = _scores_meant(word, parsed)
-        if not scores:
+        if not names_meant([word], known):
             raise unknown_score(word, known)
-        chosen |= dict.fromkeys(scores)
-    return tuple(chosen)
+    return tuple(names_meant(words, known))
 
 
 def names_meant(words: Sequence[str], known: Collection[str]) -> list[str]:
     """Return the known scores that any of the words stands for. Other words are ignored."""
     parsed = _parsed(known)
-    names = dict[str, None]()
-    for word in words:
-        names |= dict.fromkeys(_scores_meant(word, parsed))
-    return list(names)
+    return list(dict.fromkeys(name for word in words for name in _scores_meant(word, parsed)))
 
 
 def unknown_score(word: str | None, known: Iterable[str]) -> DataError:
@@ -253,23 +236,20 @@ def _scores_meant(word: str, known: _Known) -> list[str]:
     - Any other word stands for all scores with this key or heading, ignoring case.
     """
     word = _without_level(word)
-    score = _full_name(word, known)
-    scores = [score] if score in known else _scores_alike(word, known)
-    target = known.get(score)
+    scores = _candidates(word, known)
     parsed_names = {name: parsed for name, parsed in known.items() if parsed}
-    if target is not None:
-        if not target.part and not word.startswith(f"{target.metric}."):
-            for name, parsed in parsed_names.items():
-                if (parsed.metric, parsed.column.key) == (target.metric, target.column.key):
-                    scores.append(name)
-        return list(dict.fromkeys(scores))
+    target = parsed_names.get(scores[0]) if len(scores) == 1 else None
+    if target and not target.part and not word.startswith(f"{target.metric}."):
+        for name, (metric, _, column) in parsed_names.items():
+            if (metric, column.key) == (target.metric, target.column.key):
+                scores.append(name)
     if not scores:
         for name, (metric, part, column) in parsed_names.items():
             full_heading = ".".join(filter(None, (metric, part, column.heading)))
             spellings = (column.key, column.heading, full_heading)
             if word.casefold() in map(str.casefold, spellings):
                 scores.append(name)
-    return scores
+    return list(dict.fromkeys(scores))
 
 
 def select(tables: Sequence[Table], wanted: Sequence[str]) -> list[Table]:
