@@ -67,7 +67,7 @@ def group_rows(
 
         - a CSV file, whose id column is named image, image_id or id; otherwise the first column
         - a data frame, whose id column has one of these names; otherwise the index
-        - {id: group}, {id: {column: value}} or {column: {id: value}}
+        - {id: group} or {id: {column: value}}
         - {column: [value, ...]}, where image, image_id or id is the id column
 
         Ids in the table may include a folder and a file suffix.
@@ -93,7 +93,7 @@ def group_rows(
     rows: Rows = {image_id: {} for image_id in ids}
     tables = []
     if groups is not None:
-        tables.append(_read_groups(groups, rows))
+        tables.append(_read_groups(groups))
     if group_by is not None:
         tables.append(_match_pattern(group_by, ids))
     for table in tables:
@@ -175,99 +175,80 @@ def _match_pattern(pattern: str, ids: Sequence[str]) -> _GroupTable:
     return _GroupTable(source, list(ids), columns)
 
 
-def _read_groups(groups: Any, images: Collection[str]) -> _GroupTable:
+def _read_groups(groups: Any) -> _GroupTable:
     """Convert groups, of any type that `group_rows` accepts, to a table.
 
-    A mapping of mappings is {id: {column: value}} if any key is the id of one of `images`;
-    otherwise it is {column: {id: value}}. A mapping {id: group} becomes a column "group".
+    A mapping {id: group} becomes a column "group". Raises DataError for any other type.
     """
     if isinstance(groups, str | os.PathLike):
         return _read_csv(groups)
     if hasattr(groups, "columns") and hasattr(groups, "itertuples"):  # a data frame
-        names = list(map(str, groups.columns))
-        _check_distinct(names, "groups")
-        columns = {name: list(groups.iloc[:, k]) for k, name in enumerate(names)}
-        if {*ID_COLUMNS} & {*names}:
-            return _split_off_ids("groups", columns)
-        return _GroupTable("groups", list(map(str, groups.index)), columns)
+        if not {*ID_COLUMNS} & {*groups.columns}:
+            groups = groups.rename_axis(ID_COLUMNS[0]).reset_index()
+        columns = [list(groups.iloc[:, k]) for k in range(groups.shape[1])]
+        return _split_off_ids("groups", list(map(str, groups.columns)), columns)
     if not isinstance(groups, Mapping):
         kind = kind_of_value(groups)
         raise DataError(f"groups: {kind}, expected a CSV file, a mapping or a data frame")
-    values = list(groups.values())
-    keys = list(map(str, groups))
+    keys, values = list(map(str, groups)), list(groups.values())
     if all(isinstance(value, Mapping) for value in values):
-        ids, rows = keys, values
-        if not any(_resolve_id(key, images) in images for key in keys):  # {column: {id: value}}
-            row_of_id: dict[str, dict[Any, Any]] = {}
-            for column, value_by_id in groups.items():
-                for image_id, value in value_by_id.items():
-                    row_of_id.setdefault(str(image_id), {})[column] = value
-            ids, rows = list(row_of_id), list(row_of_id.values())
-        names = list(dict.fromkeys(name for row in rows for name in row))
-        columns = {str(name): [row.get(name) for row in rows] for name in names}
-        return _GroupTable("groups", ids, columns)
+        names = dict.fromkeys(name for row in values for name in row)
+        by_name = {str(name): [row.get(name) for row in values] for name in names}
+        return _GroupTable("groups", keys, by_name)
     if all(hasattr(value, "__len__") and not isinstance(value, str | Mapping) for value in values):
-        return _split_off_ids("groups", dict(zip(keys, map(list, values), strict=True)))
+        return _split_off_ids("groups", keys, list(map(list, values)))
     return _GroupTable("groups", keys, {"group": values})
 
 
-def _split_off_ids(
-    source: str, columns: dict[str, list[Any]], default_to_first: bool = False
-) -> _GroupTable:
-    """Build a table from columns, one of which has the image ids (see ID_COLUMNS).
+def _split_off_ids(source: str, names: Sequence[str], columns: Sequence[list[Any]]) -> _GroupTable:
+    """Build a table from columns, one of which has the image ids: its name is in ID_COLUMNS.
 
-    source : the name of the input, for error messages.
-    default_to_first : True to use the first column if there is no id column.
-
-    Raises DataError if there is no id column, or if the columns differ in length.
+    `source` names the input in error messages. Raises DataError if there is no id column, if a name
+    occurs twice, or if the columns differ in length.
     """
-    id_column = next((name for name in ID_COLUMNS if name in columns), None)
-    if id_column is None and not default_to_first:
+    if repeated := [name for name, n in Counter(names).items() if n > 1]:
+        raise DataError(f"{source}: column {repeated[0]!r} is there twice, expected once")
+    by_name = dict(zip(names, columns, strict=True))
+    id_column = next((name for name in ID_COLUMNS if name in by_name), None)
+    if id_column is None:
         expected = f"expected one of image ids: {', '.join(ID_COLUMNS)}"
-        raise DataError(f"{source}: columns {listed(list(columns))}, {expected}")
-    if len({len(values) for values in columns.values()}) > 1:
+        raise DataError(f"{source}: columns {listed(names)}, {expected}")
+    if len({len(values) for values in columns}) > 1:
         raise DataError(f"{source}: columns of different lengths, expected a value an image")
-    id_column = id_column or next(iter(columns))
-    ids = list(map(str, columns[id_column]))
-    return _GroupTable(source, ids, {c: v for c, v in columns.items() if c != id_column})
+    ids = list(map(str, by_name.pop(id_column)))
+    return _GroupTable(source, ids, by_name)
 
 
 def _read_csv(path: str | os.PathLike[str]) -> _GroupTable:
     """Read a table of groups from a UTF-8 CSV file with a header, separated by ",", ";" or tabs.
 
-    Blank lines are skipped. Raises FileFormatError if a row and the header differ in length, or if
-    the header has fewer than two columns, an empty name or a repeated name.
+    The ids are in the first column, unless another has a name in ID_COLUMNS. Blank lines are
+    skipped. Raises DataError if a row and the header differ in length, or if the header has fewer
+    than two columns, an empty name or a repeated name.
     """
-    expected = "expected a header of an id column and others"
     with errors_naming(path, "a table of groups"):
         try:
             text = read_bytes(path, _MAX_BYTES).decode("utf-8-sig")
         except UnicodeDecodeError:
             raise FaultError("not UTF-8 text, expected a CSV table of groups") from None
-        header = text.lstrip().partition("\n")[0]
-        separator = next((mark for mark in ",;\t" if mark in header), ",")
+        first_line = text.lstrip().partition("\n")[0]
+        separator = next((mark for mark in ",;\t" if mark in first_line), ",")
         stream = io.StringIO(text, newline="")
         lines = csv.reader(stream, delimiter=separator, skipinitialspace=True)
         rows: list[list[str]] = []
         for row in lines:
-            cells = list(map(str.strip, row))
-            if any(cells):
+            if cells := [cell.strip() for cell in row if any(map(str.strip, row))]:
                 rows.append(cells)
-                n = len(rows[0])
-                if len(cells) != n:
+                if len(cells) != (n := len(rows[0])):
                     raise FaultError(f"line {lines.line_num}: {len(cells)} columns, expected {n}")
-        if not rows or len(rows[0]) < 2 or "" in rows[0]:
-            raise FaultError(f"first line {listed(rows[0]) if rows else 'missing'}, {expected}")
-        _check_distinct(rows[0], "")
-        columns = {name: [row[k] for row in rows[1:]] for k, name in enumerate(rows[0])}
-        return _split_off_ids(show(path), columns, default_to_first=True)
-
-
-def _check_distinct(names: Sequence[str], source: str) -> None:
-    """Raise FaultError if a name occurs twice. The message starts with `source`, if not empty."""
-    if repeated := [name for name, n in Counter(names).items() if n > 1]:
-        line = f"column {repeated[0]!r} is there twice, expected once"
-        raise FaultError(f"{source}: {line}" if source else line)
+        header = rows[0] if rows else []
+        if len(header) < 2 or "" in header:
+            expected = "expected a header of an id column and others"
+            raise FaultError(f"first line {listed(header) or 'missing'}, {expected}")
+    if not {*ID_COLUMNS} & {*header}:
+        header[0] = ID_COLUMNS[0]
+    columns = [list(column) for column in zip(*rows[1:], strict=True)]
+    return _split_off_ids(show(path), header, columns or [[] for _ in header])
 
 
 def group_value(raw_value: object, what: str) -> Value:
@@ -413,31 +394,27 @@ def _divide(
 
     Raises DataError if a value is text that is not a number.
     """
-    numbers: list[float | None] = []
     for value in values:
         if isinstance(value, str) and not _NUMBER.fullmatch(value.lstrip("0") or "0"):
             raise DataError(f"column {column!r}: {value!r} is text, expected numbers to cut")
-        numbers.append(None if value is None else float(value))
-    known = [v for v in numbers if v is not None]
-    low, high = (-math.inf, math.inf) if open_ended else (min(known), max(known))
+    numbers = np.array([math.nan if value is None else float(value) for value in values])
+    low, high = (-math.inf, math.inf) if open_ended else (np.nanmin(numbers), np.nanmax(numbers))
     inner_edges = [edge for edge in edges if edge > low]  # the lowest quartile may be the minimum
-    all_edges = [low, *inner_edges, high]
-    names = [f"[{text_of(a)}, {text_of(b)})" for a, b in pairwise(all_edges)]
+    names = [
+        f"[{text_of(a)}, {text_of(b)})"
+        for a, b in pairwise([float(low), *inner_edges, float(high)])
+    ]
     if open_ended:
         names[0] = f"below {text_of(inner_edges[0])}"
     else:
         names[-1] = f"{names[-1].removesuffix(')')}]"
     no_value = len(names)
-    names.append(NO_VALUE)
-    ranges = [
-        no_value if v is None else int(np.searchsorted(inner_edges, v, side="right"))
-        for v in numbers
-    ]
-    used = sorted({*ranges})
-    # The first bin may be empty: it lies below the user's limits. Bins of quartiles are never empty
+    ranges = np.searchsorted(inner_edges, numbers, side="right")
+    # The numbers of the non-empty ranges, and the position of each image's range among these
+    used, members = np.unique(np.where(np.isnan(numbers), no_value, ranges), return_inverse=True)
+    # The first range may be empty: it lies below the user's limits. Quartiles have no empty ranges
     empty = [names[k] for k in range(1, no_value) if k not in used]
-    # Number the non-empty bins consecutively
-    members = np.searchsorted(used, ranges).astype(np.int64)
+    names.append(NO_VALUE)
     return Partition(column, tuple(names[k] for k in used), members, tuple(empty))
 
 

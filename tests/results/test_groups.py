@@ -46,9 +46,8 @@ def test_a_csv_table_in_the_forms_that_programs_write(text, tmp_path):
 
 
 def test_mappings_and_data_frames_are_the_same_table():
-    by_column = {c: {i: ROWS[i][c] for i in IDS} for c in ("scene", "size")}
     lists = {c: [ROWS[i][c] for i in IDS] for c in ("scene", "size")}
-    for groups in (ROWS, by_column, {"image": list(IDS), **lists}):
+    for groups in (ROWS, {"image": list(IDS), **lists}):
         assert group_rows(IDS, groups) == ROWS
     assert group_rows(IDS, dict(zip(IDS, "aab", strict=True)))["s2_01"] == {"group": "b"}
     pd = pytest.importorskip("pandas")
@@ -63,8 +62,6 @@ def test_ids_that_are_numbers_or_file_names_are_not_taken_for_columns(as_key):
     groups = {as_key(7): {"scene": "a", 2: 1}, as_key(12): {"scene": "b"}}
     rows = {"7": {"scene": "a", "2": 1.0}, "12": {"scene": "b", "2": None}}
     assert group_rows(["7", "12"], groups) == rows
-    by_column = {"scene": {as_key(7): "a", as_key(12): "b"}, 2: {as_key(7): 1}}
-    assert group_rows(["7", "12"], by_column) == rows
 
 
 def test_a_regular_expression_names_its_columns():
