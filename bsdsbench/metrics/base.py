@@ -17,7 +17,7 @@ from operator import attrgetter
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 import numpy as np
-from attrs import evolve, fields_dict, frozen
+from attrs import evolve, frozen
 from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.arguments import F8
@@ -48,7 +48,6 @@ Opt = TypeVar("Opt")  # the class of a metric's options, None if it has none
 ScoreTree: TypeAlias = "Mapping[str, NDArray[Any] | PRCurve | ScoreTree | None]"
 Counter = Callable[..., MatchCounts]  # `boundary_counts`, or a function that adds further arrays
 AT_ODS = "f_at_ods"  # an image's F at the threshold that is best for its run
-_DEFAULT_AP_RULE = fields_dict(Protocol)["ap_rule"].default  # meant for matched boundaries
 _BLOCK = 128  # images that are scored individually in one call, with the weights eye(128)
 
 # `Metric.reads` -> (kind of ground truth, kinds of predictions with the default first)
@@ -99,8 +98,6 @@ class Column:
     quantity : str
         The name under which papers report the score. `explain` compares a reported number with all
         columns of the same quantity.
-    pooled : bool
-        True if a `ValuesMetric` computes the score from counts summed over images, not as a mean.
 
     Examples
     --------
@@ -117,7 +114,6 @@ class Column:
     score: bool = True
     undefined: str = "nothing in these images defines it"
     quantity: str = ""
-    pooled: bool = False
 
 
 # score -> unit -> (S, 2): the number of values that the mean includes, and the number of all values
@@ -231,11 +227,8 @@ class Metric(ABC, Generic[Opt]):
     options : type or None
         The metric's own options, a frozen attrs class (see `protocol.fields`). They are set in the
         protocol's table NAME or by `--set NAME.FIELD=VALUE`. A new default needs a new `version`.
-    void_option, usual_option, ap_option, beta2_option, matching_option : str
-        Names of the options for these settings; "" if the metric has no such option. In this order:
-        the values of void pixels in ground-truth files; the keys of the columns that tables show by
-        default (None for all); the rule for AP (see `options_of`); beta^2 of the F-measure; whether
-        pixels are matched. Without matching, there is no curve, and no field in `uses` matters.
+    void_option : str
+        The name of the option for the values of void pixels in ground-truth files, or "".
     curved : bool
         True if there is a single precision-recall curve: `scores` has the key "curve", and the
         curve's scores ("ods" ...) beside it.
@@ -278,10 +271,6 @@ class Metric(ABC, Generic[Opt]):
     default_protocol: ClassVar[str | None] = "bsds500"
     options: ClassVar[type[Any] | None] = None
     void_option: ClassVar[str] = ""
-    usual_option: ClassVar[str] = ""
-    ap_option: ClassVar[str] = ""
-    beta2_option: ClassVar[str] = ""
-    matching_option: ClassVar[str] = ""
     curved: ClassVar[bool] = False
     curve_paths: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     cuts_at_thresholds: ClassVar[bool] = False
@@ -357,10 +346,9 @@ class Metric(ABC, Generic[Opt]):
     def used(self, opt: Opt) -> tuple[str, ...]:
         """Return the names of the protocol's fields that affect the scores, given these options.
 
-        These are `uses` and, if the metric reads masks, READ. Without matching, there are none.
+        These are `uses` and, if the metric reads masks, READ. If there are none, the metric has no
+        curve.
         """
-        if self.matching_option and not getattr(opt, self.matching_option):
-            return ()
         reads_masks = self.files_read(opt).labels is Kind.MASK
         return (*self.uses, *READ) if reads_masks else self.uses
 
@@ -380,13 +368,15 @@ class Metric(ABC, Generic[Opt]):
 
     def usual(self, opt: Opt) -> Sequence[str] | None:
         """Return the keys of the columns that tables show by default, or None for all columns."""
-        return getattr(opt, self.usual_option) if self.usual_option else None
+        return None
 
     def ap_rule(self, protocol: Protocol) -> str:
-        """Return the name of the rule for AP: the metric's own (`ap_option`) or the protocol's."""
-        if not self.ap_option:
-            return protocol.ap_rule
-        return str(getattr(self.options_of(protocol), self.ap_option))
+        """Return the name of the rule for AP, by default the protocol's."""
+        return protocol.ap_rule
+
+    def beta2(self, opt: Opt) -> float:
+        """Return beta^2 of the F-measure of the metric's curve."""
+        return 1.0
 
     def all_scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> ScoreTree:
         """Compute `scores` and, if errors were counted by class, also `error_scores`.
@@ -478,17 +468,14 @@ class Metric(ABC, Generic[Opt]):
     def options_of(self, protocol: Protocol) -> Opt:
         """Return the metric's options as set in a protocol, or None if the metric has no options.
 
-        Options that are not set get their defaults. The exception is `ap_option`, which takes
-        `protocol.ap_rule` if that is not the protocol's default. Raises ProtocolError if an option
-        is unknown or has an invalid value.
+        Options that are not set get their defaults. Raises ProtocolError if an option is unknown or
+        has an invalid value.
         """
-        given = dict(protocol.options.get(self.name, {}))
+        given = protocol.options.get(self.name, {})
         if self.options is None:
             if given:
                 raise ProtocolError(f"options {self.name!r}: this metric has no options")
             return typing.cast(Opt, None)
-        if self.ap_option and protocol.ap_rule != _DEFAULT_AP_RULE:
-            given.setdefault(self.ap_option, protocol.ap_rule)
         kind: Any = self.options
         record = record_of(kind, given, self.name) if given else defaults_of(kind, self.name)
         return typing.cast(Opt, record)
@@ -527,27 +514,32 @@ class Metric(ABC, Generic[Opt]):
 
 
 class ValuesMetric(Metric[Opt]):
-    """A metric whose scores are means over the images in which they are defined.
+    """A metric whose scores are means over images, or are computed from sums over images.
 
-    Scores whose column is `pooled` are computed from the counts summed over images instead.
+    `summed` names the counts that `pooled` needs.
     """
 
-    @abstractmethod
-    def values(self, counts: Stack, opt: Opt) -> dict[str, F8]:
-        """Compute the value of each column from N counts: of single images, or summed over images.
+    summed: ClassVar[tuple[str, ...]] = ()
 
-        Returns column key -> (N,), NaN where the value is undefined.
+    def values(self, counts: Stack, opt: Opt) -> dict[str, F8]:
+        """Compute the values of N images that are averaged over images, from their counts.
+
+        Returns column key -> (N,). Images for which a value is undefined (NaN) are left out of its
+        mean.
         """
+        return {}
+
+    def pooled(self, sums: Stack, opt: Opt) -> dict[str, Any]:
+        """Compute the other scores from the sums over images of the counts in `summed`, (S, ...).
+
+        Returns column key -> (S,), which may be nested as in `scores`.
+        """
+        return {}
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Opt) -> ScoreTree:
-        """Compute the score of each column, (S,), nested: "pooled.aji" is at ["pooled"]["aji"]."""
-        pooled = {column.key for column in self.columns if column.pooled}
-        of_images = self.values(stack, opt)
-        scores = image_means(weights, {k: v for k, v in of_images.items() if k not in pooled})
-        if pooled:
-            names = stack.keys() - self.shared
-            of_sums = self.values({k: weighted_sum(weights, stack[k]) for k in names}, opt)
-            scores |= {key: value for key, value in of_sums.items() if key in pooled}
+        """Compute `values` and `pooled`, nested: the key "ue.min" is at ["ue"]["min"]."""
+        sums = {k: weighted_sum(weights, stack[k]) for k in self.summed if k in stack}
+        scores = {**image_means(weights, self.values(stack, opt)), **self.pooled(sums, opt)}
         tree: dict[str, Any] = {}
         for key, score in scores.items():
             *groups, name = key.split(".")

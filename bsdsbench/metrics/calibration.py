@@ -22,12 +22,12 @@ from attrs import frozen
 from bsdsbench.arguments import F8, I8
 from bsdsbench.images import GroundTruth, Prediction, annotated_masks, same_shape
 from bsdsbench.kernels.distances.limits import RELATIVE_TOLERANCE, with_tolerance
-from bsdsbench.metrics.base import IMAGES, Arrays, Column, ScoreTree, ValuesMetric
+from bsdsbench.metrics.base import IMAGES, Arrays, Column, ValuesMetric
 from bsdsbench.metrics.pixel_steps import DrawnSteps, steps_of_soft
 from bsdsbench.protocol.fields import IGNORE, one_of, option, whole
 from bsdsbench.protocol.protocol import ANNOTATED, MAPS, Protocol
 from bsdsbench.scores.counts import Stack
-from bsdsbench.scores.ratios import Weights, defined_mean, defined_ratio, weighted_sum
+from bsdsbench.scores.ratios import defined_mean, defined_ratio
 from bsdsbench.transforms.maps import prepare, unit
 
 _FLOAT32 = 1e-6  # relative error, slightly above that of 0.7 or 1 - 0.3 computed in float32
@@ -82,14 +82,14 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
     void_option = "ignore"
     uses = (*MAPS, *ANNOTATED)
     columns = (
-        *(Column(k, k.upper(), lower=True, quantity=k, pooled=True) for k in ("ece", "ace", "mce")),
+        *(Column(k, k.upper(), lower=True, quantity=k) for k in ("ece", "ace", "mce")),
         *(
             Column(f"{k}_mean", f"mean {k.upper()}", lower=True, shown="own", quantity=k)
             for k in ("ece", "ace", "mce")
         ),
         IMAGES,
     )
-    image_columns = columns[:3]
+    image_columns, summed = columns[:3], ("pixels", "marked", "value")
 
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CalibrationOptions
@@ -121,26 +121,24 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
         return steps_of_soft(np.arange(1, bins) / bins, n_reached, annotated_masks(gt), valid)
 
     def values(self, counts: Stack, opt: CalibrationOptions) -> dict[str, F8]:
-        """Compute ECE, ACE and MCE, (N,), from the counts (N, B); NaN for images without pixels.
+        """Compute the errors of each image, (N,), from its counts (N, B)."""
+        return {f"{name}_mean": error for name, error in _calibration_errors(counts).items()}
 
-        Each has two keys: `ece` for the column computed from summed counts, `ece_mean` for means.
-        """
-        n_pixels = counts["pixels"]
-        difference = np.abs(counts["value"] - counts["marked"])
-        gap = defined_ratio(difference, n_pixels)  # (N, B), NaN for an empty bin
-        ece = defined_ratio(difference.sum(axis=1), n_pixels.sum(axis=1))
-        ace, mce = defined_mean(gap), np.fmax.reduce(gap, axis=1)  # `fmax` ignores NaN
-        errors = {"ece": ece, "ace": ace, "mce": mce}
-        return {**errors, "ece_mean": ece, "ace_mean": ace, "mce_mean": mce}
-
-    def scores(
-        self, stack: Stack, weights: Weights, protocol: Protocol, opt: CalibrationOptions
-    ) -> ScoreTree:
-        """Compute the calibration errors (S,), and `reliability`, arrays (S, B) for B bins."""
-        n = weighted_sum(weights, stack["pixels"])
-        reliability = {
-            "value": defined_ratio(weighted_sum(weights, stack["value"]), n),
-            "marked": defined_ratio(weighted_sum(weights, stack["marked"]), n),
-            "pixels": defined_ratio(n, n.sum(axis=1, keepdims=True)),
+    def pooled(self, sums: Stack, opt: CalibrationOptions) -> dict[str, Any]:
+        """Compute the errors of all pixels (S,), and `reliability`, arrays (S, B) for B bins."""
+        n = sums["pixels"]
+        return {
+            **_calibration_errors(sums),
+            "reliability.value": defined_ratio(sums["value"], n),
+            "reliability.marked": defined_ratio(sums["marked"], n),
+            "reliability.pixels": defined_ratio(n, n.sum(axis=1, keepdims=True)),
         }
-        return {**super().scores(stack, weights, protocol, opt), "reliability": reliability}
+
+
+def _calibration_errors(counts: Stack) -> dict[str, F8]:
+    """Compute ECE, ACE and MCE, (N,), from counts (N, B) in B bins; NaN if there are no pixels."""
+    n_pixels = counts["pixels"]
+    difference = np.abs(counts["value"] - counts["marked"])
+    gap = defined_ratio(difference, n_pixels)  # (N, B), NaN for an empty bin
+    ece = defined_ratio(difference.sum(axis=1), n_pixels.sum(axis=1))
+    return {"ece": ece, "ace": defined_mean(gap), "mce": np.fmax.reduce(gap, axis=1)}  # no NaN

@@ -205,25 +205,26 @@ _ERRORS = (
 )
 
 
-def _other_means(columns: Sequence[Column], key: str, words: str, pooled: bool) -> Iterator[Column]:
+def _other_means(columns: Sequence[Column], key: str, words: str) -> Iterator[Column]:
     """Yield a column, hidden in tables, for another mean of each measure (key: MEASURE_`key`)."""
     for c in columns:
         name, title = f"{c.key}_{key}", f"{c.heading}{words}"
-        yield Column(name, title, lower=c.lower, shown="never", quantity=c.key, pooled=pooled)
+        yield Column(name, title, lower=c.lower, shown="never", quantity=c.key)
 
 
 class DepthMetric(ValuesMetric[DepthOptions]):
     """Depth boundaries: SI boundary F1, DBE, and depth edges matched one to one."""
 
     name, title, reads, options = "depth", "Depth boundaries", "depth", DepthOptions
-    default_protocol, version, void, matching_option = "depth", 2, True, "matches_edges"
+    default_protocol, version, void = "depth", 2, True
     uses = (*MAPS, *CURVE, *MATCHING)
     curved = cuts_at_thresholds = has_errors = True
+    summed = ("si", "matte", "dbe_sum", "dbe_n")
     columns = (
         *_SHARES,
         *_ERRORS,
-        *_other_means(_SHARES, "plain", ", not weighted", pooled=False),
-        *_other_means((*_SHARES, *_ERRORS), "pooled", " of sums", pooled=True),
+        *_other_means(_SHARES, "plain", ", not weighted"),
+        *_other_means((*_SHARES, *_ERRORS), "pooled", " of sums"),
         *CURVE_COLUMNS,
         IMAGES,
     )
@@ -288,9 +289,8 @@ class DepthMetric(ValuesMetric[DepthOptions]):
             Without ground-truth edges, F is NaN, or 0 if `opt.strict` is True.
         si_f1_plain, si_f1@1_05 and so on : means with equal weights; values at a single ratio
         dbe_accuracy, dbe_completeness : see `_dbe_errors`
-        si_f1_pooled and so on : the same values, for the columns computed from summed counts
         """
-        values = dict[str, F8]()
+        values = _dbe_errors(counts) if "dbe_n" in counts else {}
         for key, shares in _shares_at_ratios(counts, opt.strict).items():
             weights = np.where(np.isnan(shares), 0.0, _RATIOS)  # undefined values have no weight
             total = (np.nan_to_num(shares) * weights).sum(axis=-1)
@@ -300,10 +300,16 @@ class DepthMetric(ValuesMetric[DepthOptions]):
                 # Keys have "_" instead of the decimal point: si_f1@1_05 is the value at ratio 1.05
                 digits = f"{limit:.4f}".rstrip("0").rstrip(".").replace(".", "_")
                 values[f"{key}@{digits}"] = shares[..., k]
-        if "dbe_n" in counts:
-            values |= _dbe_errors(counts)
-        pooled = {f"{c.key}_pooled": values[c.key] for c in (*_SHARES, *_ERRORS) if c.key in values}
-        return {**values, **pooled}
+        return values
+
+    def pooled(self, sums: Stack, opt: DepthOptions) -> dict[str, F8]:
+        """Compute si_f1_pooled and so on: the measures of `values`, from counts of all images."""
+        values = self.values(sums, opt)
+        return {f"{c.key}_pooled": values[c.key] for c in (*_SHARES, *_ERRORS) if c.key in values}
+
+    def used(self, opt: DepthOptions) -> tuple[str, ...]:
+        """Return the names of the protocol's fields that affect the scores; none without edges."""
+        return self.uses if opt.matches_edges else ()
 
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: DepthOptions

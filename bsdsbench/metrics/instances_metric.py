@@ -20,7 +20,7 @@ from functools import cache
 from importlib.machinery import PathFinder
 from importlib.util import module_from_spec
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from attrs import frozen
@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike
 
 from bsdsbench.arguments import F8, I8, Bool
 from bsdsbench.images import GroundTruth, Map, Prediction
-from bsdsbench.metrics.base import IMAGES, Column, ScoreTree, ValuesMetric
+from bsdsbench.metrics.base import IMAGES, Column, ValuesMetric
 from bsdsbench.metrics.contour.pixel_outcomes import draw_regions
 from bsdsbench.metrics.label_maps import (
     COMPONENTS,
@@ -53,7 +53,7 @@ from bsdsbench.protocol.fields import (
 )
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts, Stack
-from bsdsbench.scores.ratios import Weights, defined_f, defined_ratio, weighted_sum
+from bsdsbench.scores.ratios import defined_f, defined_ratio
 
 NONE = "no object in any image"
 _CELLPOSE_IOU = 0.5  # cellpose maximises the number of pairs with at least this IoU
@@ -319,7 +319,7 @@ def _object_scores(objects: Map) -> dict[str, F8]:
 
 
 COUNTED_OBJECTS = tuple(
-    Column(key, key, digits=0, score=False, pooled=True) for key in ("found", "missed", "false")
+    Column(key, key, digits=0, score=False) for key in ("found", "missed", "false")
 )
 
 
@@ -337,20 +337,18 @@ class InstancesMetric(LabelMetric[InstancesOptions], ValuesMetric[InstancesOptio
         Column("aji", "AJI", quantity="aji", undefined=NONE),
         Column("aji_plus", "AJI+", quantity="aji", undefined=NONE),
         Column("aji_union", "AJI of cellpose", shown="own", quantity="aji"),
-        Column("f1", "F1", quantity="f1", undefined=NONE, pooled=True),
-        Column("precision", "precision", undefined="nothing is predicted", pooled=True),
-        Column("recall", "recall", undefined="nothing is annotated", pooled=True),
+        Column("f1", "F1", quantity="f1", undefined=NONE),
+        Column("precision", "precision", undefined="nothing is predicted"),
+        Column("recall", "recall", undefined="nothing is annotated"),
         Column("sorted_ap", "sorted AP", undefined=NONE),
         *COUNTED_OBJECTS,
-        *(
-            Column(f"pooled.{key}", f"{key} pooled", shown="never", quantity="aji", pooled=True)
-            for key in JACCARD
-        ),
+        *(Column(f"pooled.{k}", f"{k} pooled", shown="never", quantity="aji") for k in JACCARD),
         Column("mean_f1", "mean F1", shown="never", quantity="f1"),
         IMAGES,
     )
     image_columns = (*columns[:2], *columns[3:10])
     part_columns, numbers = (*columns[3:6], *COUNTED_OBJECTS), COUNTED_OBJECTS
+    summed = ("inside", "joined", "objects", "by_size")
 
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: InstancesOptions
@@ -362,20 +360,22 @@ class InstancesMetric(LabelMetric[InstancesOptions], ValuesMetric[InstancesOptio
         return draw_regions(pred, gt, opt)
 
     def values(self, counts: Stack, opt: InstancesOptions) -> dict[str, F8]:
-        """Compute the value of each column, (N,), from N images' counts or N sums over images."""
+        """Compute the Jaccard indices, sorted AP and F of N images, (N,) each."""
         indices = defined_ratio(counts["inside"], counts["joined"])  # (N, 3)
-        values = _object_scores(counts["objects"])
-        for k, name in enumerate(JACCARD):
-            values[name] = values[f"pooled.{name}"] = indices[:, k]
-        return {**values, "sorted_ap": counts["sorted_ap"], "mean_f1": values["f1"]}
+        f1 = _object_scores(counts["objects"])["f1"]
+        return {
+            **dict(zip(JACCARD, indices.T, strict=True)),
+            "sorted_ap": counts["sorted_ap"],
+            "mean_f1": f1,
+        }
 
-    def scores(
-        self, stack: Stack, weights: Weights, protocol: Protocol, opt: InstancesOptions
-    ) -> ScoreTree:
-        """Compute the scores, (S,) each; "by_size" has scores per size class, if `sizes` is set."""
-        scores = dict(super().scores(stack, weights, protocol, opt))
+    def pooled(self, sums: Stack, opt: InstancesOptions) -> dict[str, Any]:
+        """Compute the scores of all objects, (S,); "by_size" has those of each size class."""
+        indices = defined_ratio(sums["inside"], sums["joined"])  # (S, 3)
+        scores: dict[str, Any] = _object_scores(sums["objects"])
+        scores["pooled"] = dict(zip(JACCARD, indices.T, strict=True))
         if opt.sizes:
-            by_size = _object_scores(weighted_sum(weights, stack["by_size"]))  # (S, B) each
+            by_size = _object_scores(sums["by_size"])  # (S, B) each
             scores["by_size"] = {
                 name: {key: values[:, k] for key, values in by_size.items()}
                 for k, name in enumerate(opt.size_names)

@@ -79,7 +79,7 @@ class _PixelCounts(Metric[Opt]):
 class PixelMetric(_PixelCounts[PixelOptions]):
     """Every pixel at its own place: no tolerance, no thinning, no matching."""
 
-    name, title, options, ap_option = "pixel", "Pixels", PixelOptions, "ap_rule"
+    name, title, options = "pixel", "Pixels", PixelOptions
     columns = (
         *(column for column in CURVE_COLUMNS if column.key in ("ods", "ods.threshold", "ois")),
         Column("ap", "AP", undefined="no pixel is annotated"),
@@ -91,6 +91,20 @@ class PixelMetric(_PixelCounts[PixelOptions]):
     image_columns = (Column("ods", "best F of pixels", "best F"), F_AT_ODS)
     uses = (*MAPS, *ANNOTATED, *(name for name in CURVE if name != "ap_rule"))
     curved = True
+
+    def options_of(self, protocol: Protocol) -> PixelOptions:
+        """Return the options set in a protocol. Without an `ap_rule`, that of the protocol applies.
+
+        The exception is the protocol's default, "bsds", which is meant for matched boundaries.
+        """
+        options = super().options_of(protocol)
+        if protocol.ap_rule == "bsds" or "ap_rule" in protocol.options.get(self.name, {}):
+            return options
+        return attrs.evolve(options, ap_rule=protocol.ap_rule)
+
+    def ap_rule(self, protocol: Protocol) -> str:
+        """Return the name of the metric's own rule for AP."""
+        return self.options_of(protocol).ap_rule
 
     def with_whole_image(self, curve: PRCurve, stack: Stack) -> PRCurve:
         """Return the curve with an additional point at which every pixel of the set is predicted.

@@ -129,7 +129,7 @@ class SaliencyMetric(Metric[SaliencyOptions]):
     """Salient objects: MAE, F, E, S, weighted F, IoU and Dice of soft maps against masks."""
 
     name, title, reads, options = "saliency", "Salient objects", "mask", SaliencyOptions
-    default_protocol, void, void_option, beta2_option = "saliency", True, "ignore", "beta2"
+    default_protocol, void, void_option = "saliency", True, "ignore"
     uses = ("invert", "gt_invert", "gt_threshold")
     columns = (
         *(_column(f"{key}_mean", title, key, 3, "always") for key, title in _SHOWN.items()),
@@ -189,6 +189,10 @@ class SaliencyMetric(Metric[SaliencyOptions]):
         value = _prepare_map(pred, valid, protocol, opt)
         n_reached = np.floor(value * 255).astype(np.int16) + 1  # all reach the first threshold, 0
         return steps_of_soft(np.arange(_LEVELS) / 255, n_reached, gt.mask[None], valid, opt.beta2)
+
+    def beta2(self, opt: SaliencyOptions) -> float:
+        """Return beta^2 of the F-measure of the metric's curve."""
+        return opt.beta2
 
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: SaliencyOptions

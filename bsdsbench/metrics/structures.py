@@ -18,7 +18,6 @@ ECCV 2010.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -286,9 +285,6 @@ def _half_widths(
     return half_width[row_distance <= radius]
 
 
-_pooled = partial(Column, pooled=True)
-
-
 class CcqMetric(ValuesMetric[CcqOptions]):
     """Completeness, correctness and quality of centre lines within a buffer."""
 
@@ -296,13 +292,13 @@ class CcqMetric(ValuesMetric[CcqOptions]):
     default_protocol, void, void_option = "masks", True, "ignore"
     uses = (*MAPS, "gt_invert", "gt_threshold")
     columns = (
-        _pooled("completeness", "completeness", "compl.", undefined="nothing is annotated"),
-        _pooled("correctness", "correctness", "corr.", undefined="nothing is predicted"),
-        _pooled("quality", "quality", undefined="nothing is annotated or predicted"),
-        _pooled("f", "F", undefined="nothing is annotated or predicted"),
+        Column("completeness", "completeness", "compl.", undefined="nothing is annotated"),
+        Column("correctness", "correctness", "corr.", undefined="nothing is predicted"),
+        Column("quality", "quality", undefined="nothing is annotated or predicted"),
+        Column("f", "F", undefined="nothing is annotated or predicted"),
         IMAGES,
     )
-    image_columns = (columns[2], *columns[:2])
+    image_columns, summed = (columns[2], *columns[:2]), ("matched", "total")
 
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CcqOptions
@@ -337,13 +333,13 @@ class CcqMetric(ValuesMetric[CcqOptions]):
         matches = np.array([[pixels.sum() for pixels in counted]])
         return DrawnSteps(np.zeros(1), matches, *changes, areas=False, parts=("lines",))
 
-    def values(self, counts: Stack, opt: CcqOptions) -> dict[str, F8]:
-        """Compute completeness, correctness, quality and F of N images, (N,) each.
+    def pooled(self, sums: Stack, opt: CcqOptions) -> dict[str, F8]:
+        """Compute completeness, correctness, quality and F, (S,) each.
 
         A ratio is NaN if its denominator is 0. F is NaN if neither map has lines, and 0 if only one
         of them has.
         """
-        matched, total = counts["matched"], counts["total"]
+        matched, total = sums["matched"], sums["total"]
         shares = defined_ratio(matched, total)  # columns: correctness, completeness
         n_missed = total[:, 1] - matched[:, 1]
         return {

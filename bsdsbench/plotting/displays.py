@@ -498,13 +498,12 @@ def _best_point(score: Score) -> OperatingPoint:
 
 
 def _beta2(run: Evaluation, metric: str | None) -> float:
-    """Return beta^2 of the F-measure of `metric`, or 1 if the metric has no such option.
+    """Return beta^2 of the F-measure of `metric`.
 
     `metric` defaults to the run's first metric with a curve.
     """
     scorer = registry.get(metric_with_curve(run, metric))
-    options = scorer.options_of(run.protocol)
-    return float(getattr(options, scorer.beta2_option)) if scorer.beta2_option else 1.0
+    return scorer.beta2(scorer.options_of(run.protocol))
 
 
 def metric_with_curve(run: Evaluation, metric: str | None = None) -> str:

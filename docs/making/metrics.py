@@ -12,6 +12,7 @@ import attrs
 
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Column, Metric
+from bsdsbench.protocol.protocol import Protocol
 from making.reference import cell
 
 DIRECTION = {True: "lower", False: "higher"}
@@ -39,7 +40,8 @@ def usual(field: Any) -> str:
 
 def tables(metric: Metric) -> str:
     """Scores, options and settings, as the metric declares them."""
-    usual_keys = metric.usual(metric.options()) if metric.usual_option else None
+    preset = metric.default_protocol
+    usual_keys = metric.usual(metric.options_of(Protocol.preset(preset))) if preset else None
     scores = [c for c in metric.columns if c.score]
     first = [c for c in scores if c.shown != "never" and (not usual_keys or c.key in usual_keys)]
     others = [c for c in scores if c not in first]

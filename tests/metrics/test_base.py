@@ -145,9 +145,6 @@ def test_what_hangs_on_options_and_columns_is_declared(name):
     assert metric.curved == ("ods" in columns)
     assert metric.cuts_at_thresholds == ("thresholds" in metric.uses)
     assert (metric.void_option == "ignore") == hasattr(metric.options, "ignore")
-    for kind in ("void", "usual", "ap", "beta2", "matching"):
-        declared = getattr(metric, f"{kind}_option")
-        assert not declared or hasattr(metric.options, declared)
     assert {*metric.tolerance_scores} <= columns
 
 
@@ -167,14 +164,17 @@ class Plain(ValuesMetric):
     """One value that is averaged, one of sums, and one in a group."""
 
     name, title = "plain", "Plain"
-    columns = (Column("mean", "mean"), Column("all.sum", "sum", pooled=True))
+    columns = (Column("mean", "mean"), Column("all.sum", "sum"))
+    summed = ("part", "whole")
 
     def count(self, pred, gt, protocol, opt):
         return {"part": 0, "whole": 0}
 
     def values(self, counts, opt):
-        share = defined_ratio(counts["part"], counts["whole"])
-        return {"mean": share, "all.sum": share}
+        return {"mean": defined_ratio(counts["part"], counts["whole"])}
+
+    def pooled(self, sums, opt):
+        return {"all.sum": defined_ratio(sums["part"], sums["whole"])}
 
 
 def test_values_are_averaged_or_of_sums():

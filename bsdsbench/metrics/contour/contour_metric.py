@@ -136,18 +136,6 @@ class ContourOptions(LabelOptions):
     pratt_alpha: float = option(1 / 9, "Scale of Pratt's figure of merit.", POSITIVE)
     trimap_widths: tuple[float, ...] = option((3.0, 10.0), "Trimap widths in pixels.", POSITIVES)
 
-    @property
-    def usual_columns(self) -> tuple[str, ...] | None:
-        """The keys of the columns that tables show by default, or None for all columns.
-
-        They are a fixed selection if `groups` has its default, and otherwise all columns.
-        """
-        if self.groups != _GROUPS[:-1]:  # the default of `groups`
-            return None
-        biou, nsd = _key_at("biou", self.boundary_sizes[0]), _key_at("nsd-area", self.tolerances[0])
-        distances = f"hd{self.percent:g}-pooled", "assd-pooled"
-        return ("dice", "iou", biou, *distances, nsd, "n_images")
-
     def measures(self) -> dict[str, tuple[str, float]]:
         """Return the selected measures: score key -> (name in `measures.TABLE`, size).
 
@@ -317,7 +305,7 @@ class ContourMetric(LabelMetric[ContourOptions]):
     name = "contour"
     title = "Contours of masks"
     version = 4
-    options, usual_option = ContourOptions, "usual_columns"
+    options = ContourOptions
     ragged = sequences.OBJECT_COUNTS
     counts_of = staticmethod(_contour_counts)
     columns = (*_COLUMNS, *_POOLED, IMAGES)
@@ -330,6 +318,17 @@ class ContourMetric(LabelMetric[ContourOptions]):
         Column("pairs.pred_only", "in pred alone", digits=0, score=False),
         Column("pairs.gt_only", "in gt alone", digits=0, score=False),
     )
+
+    def usual(self, opt: ContourOptions) -> tuple[str, ...] | None:
+        """Return the keys of the columns that tables show by default, or None for all columns.
+
+        They are a fixed selection if `groups` has its default, and otherwise all columns.
+        """
+        if opt.groups != _GROUPS[:-1]:  # the default of `groups`
+            return None
+        biou, nsd = _key_at("biou", opt.boundary_sizes[0]), _key_at("nsd-area", opt.tolerances[0])
+        distances = f"hd{opt.percent:g}-pooled", "assd-pooled"
+        return ("dice", "iou", biou, *distances, nsd, "n_images")
 
     def files_read(self, opt: ContourOptions) -> FilesRead:
         """Return what the metric expects in the files, including whether they form sequences."""
