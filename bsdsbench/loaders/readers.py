@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import reduce
 from operator import or_
@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from attrs import evolve
 
 from bsdsbench.arguments import Bool, given_list, given_path, given_word, kind_of_value
 from bsdsbench.errors import DataError, EmptyTruthError, FileFormatError, Setting
@@ -24,7 +23,6 @@ from bsdsbench.images import (
     Prediction,
     binary_map,
     check_soft_map,
-    is_binary,
     labels_to_integers,
     same_shape,
 )
@@ -328,22 +326,11 @@ def read_truth(
             array: Map | None = pictures.find_crack_mask(arrays)
             if array is None:  # the file is not from a crack set
                 array = pictures.require_one_array(arrays, path)
-            parts = binarise_mask_parts(array, options, path.name)
+            parts = options.mask(array, file=path.name)._asdict()
         else:
             parts = class_files.parse_annotated_classes(arrays, path, instances, read)
         arguments: dict[str, Any] = {"evidence": Evidence(maps=1, file=path.name), **parts}
         return GroundTruth(pair.image_id, path=path, **arguments)
-
-
-def binarise_mask_parts(
-    array: Map, options: ReadOptions, file: str, what: str = "mask"
-) -> dict[str, object]:
-    """Binarise a ground-truth mask, and return the fields of `MaskRead` as a dict.
-
-    They are keyword arguments of GroundTruth. `file` is the name of the mask's file, and `what`
-    names the mask in error messages.
-    """
-    return options.mask(pictures.to_plane(array, what), what, file)._asdict()
 
 
 def read_field_of_view(path: Path, shape: tuple[int, int], read: ReadBytes) -> Bool:
@@ -366,7 +353,6 @@ class Annotation(NamedTuple):
     labels: Map | None  # (H, W) integers, the regions, if the file has them
     valid: Bool | None  # (H, W), False at void pixels; None if no pixel is void
     evidence: Evidence  # properties of the values in the file, for consistency checks
-    mask: Bool | None = None  # (H, W), the crack in a crack set; `edges` is its outline
 
 
 def _read_annotators(
@@ -378,31 +364,82 @@ def _read_annotators(
 ) -> GroundTruth:
     """Read all annotations of an image, from one file or from one file per annotator.
 
+    - .mat with `groundTruth`: a cell of structs, or the single struct of a crack set
+    - otherwise: one array (H, W) or (A, H, W). It holds region labels if the file is .seg or
+      `options.kind` is Kind.REGIONS, and boundaries in all other cases.
+
     If `image_id` is None, it is taken from the first file's name. Raises FileFormatError if one of
     several files has several annotators. Raises EmptyTruthError if no annotation has a boundary
     pixel and `allow_empty` is False.
     """
     image_id = pictures.id_of(paths[0]) if image_id is None else image_id
     annotations: list[Annotation] = []
+    crack = None
     for path in paths:
-        budget = Budget()
-        in_file: list[Annotation] = []
+        suffix, budget = path.suffix.lower(), Budget()
+        is_regions = options.kind is Kind.REGIONS
+        arrays = pictures.read_arrays(path, is_regions, what="ground truth", read=read)
         with errors_naming(path, "ground truth"):
-            for annotation in _iterate_annotations(path, options, read):
+            is_bsds = suffix == ".mat" and "groundTruth" in arrays
+            if is_bsds:
+                crack = pictures.find_crack_mask(arrays)
+                cell = arrays["groundTruth"]
+                drawings = cell if isinstance(cell, list) else [cell]
+            else:
+                expected = "groundTruth or one array (H, W), (A, H, W)"
+                array = pictures.require_one_array(arrays, path, expected)
+                if array.ndim == 3:
+                    refuse_last_axis(array)
+                name = "Segmentation" if is_regions or suffix == ".seg" else "Boundaries"
+                drawings = [{name: a} for a in (array if array.ndim == 3 else [array])]
+            if not drawings:
+                raise FaultError("no annotators, expected at least one annotation")
+            if len(drawings) > 1 and len(paths) > 1:
+                raise FaultError("several annotators, expected one in each of several files")
+            for number, drawing in enumerate(drawings, 1):
+                what = f"annotation {number}"
+                annotation = parse_annotation(drawing, options, what, path.name, is_bsds)
                 labels = annotation.labels
                 budget.spend(annotation.edges.nbytes + (0 if labels is None else labels.nbytes))
-                in_file.append(annotation)
-            if not in_file:
-                raise FaultError("no annotators, expected at least one annotation")
-            if len(in_file) > 1 and len(paths) > 1:
-                raise FaultError("several annotators, expected one in each of several files")
-            annotations += in_file
+                annotations.append(annotation)
             # After each file, so that the error names that file
             gt = join_annotations(image_id, paths[0], annotations)
+    if crack is not None and len(annotations) == 1:
+        gt = gt.replace(mask=crack != options.inverted)
     if not (allow_empty or any(map(np.any, gt.boundaries))):
         is_faint = bool(gt.evidence.values & Values.FAINT)
         raise empty_truth_error(paths[0], len(annotations), is_faint)
     return gt
+
+
+def parse_annotation(
+    drawing: object, options: ReadOptions, what: str, file: str, is_logical: bool = False
+) -> Annotation:
+    """Convert what one annotator drew to an annotation.
+
+    `drawing` is a dict with the arrays Boundaries, Segmentation (region labels), or both, (H, W),
+    like the structs of a BSDS .mat file. Boundaries are binarised under `options` (`is_logical`:
+    see `ReadOptions.mask`). Without Boundaries, they are derived from Segmentation; FaultError is
+    then raised if `options` inverts or thresholds values. Without Segmentation, the annotation has
+    no regions. `what` and `file` name the drawing and its file in errors.
+    """
+    fields = drawing if isinstance(drawing, dict) else {}
+    drawn, labels = fields.get("Boundaries"), fields.get("Segmentation")
+    if drawn is None and labels is None:
+        has = f"the fields {listed(sorted(fields))}" if fields else kind_of_value(drawing)
+        raise FaultError(f"{what}: {has}, expected Boundaries or Segmentation")
+    if drawn is not None:
+        mask, valid, evidence = options.mask(drawn, what, file, is_logical)
+        has_regions = labels is not None and np.size(labels) > 0
+        # MATLAB stores columns; counting is faster along rows
+        edges = np.ascontiguousarray(mask)
+        return Annotation(edges, _to_labels(labels) if has_regions else None, valid, evidence)
+    if options.inverted or options.cut:
+        unset = Setting("gt_invert", False) if options.inverted else Setting("gt_threshold", "none")
+        fault = f"{what} holds region labels, for which {unset.name} means nothing"
+        raise FaultError(fault, fix=unset)
+    regions = _to_labels(labels)
+    return Annotation(seg2bdry(regions), regions, None, Evidence(maps=1, file=file))
 
 
 def join_annotations(
@@ -411,9 +448,8 @@ def join_annotations(
     """Combine the annotations of an image (at least one) into its ground truth.
 
     Segmentations are kept only if every annotation has regions, because region scores need all of
-    them. The mask of a crack set is kept only if there is one annotation. A pixel is valid if it is
-    valid in every annotation. `path` is None if the annotations were given as arrays; error
-    messages then begin with the image id.
+    them. A pixel is valid if it is valid in every annotation. `path` is None if the annotations
+    were given as arrays; error messages then begin with the image id.
     """
     boundaries = tuple(annotation.edges for annotation in annotations)
     segmentations = tuple(a.labels for a in annotations if a.labels is not None)
@@ -426,8 +462,6 @@ def join_annotations(
     parts: dict[str, Any] = {"boundaries": boundaries, "segmentations": segmentations}
     if valid_maps:
         parts["valid"] = np.logical_and.reduce(valid_maps)
-    if len(annotations) == 1 and annotations[0].mask is not None:
-        parts["mask"] = annotations[0].mask
     return GroundTruth.of_checked(image_id, path, evidence, parts)
 
 
@@ -447,83 +481,6 @@ def empty_truth_error(where: object, annotations: int, faint: bool = False) -> E
             Setting("on_error", "skip", "leaves them out"),
         ),
     )
-
-
-def _iterate_annotations(path: Path, options: ReadOptions, read: ReadBytes) -> Iterator[Annotation]:
-    """Read a file and yield its annotations, one per annotator.
-
-    - .mat with `groundTruth`: a cell of structs, or the single struct of a crack set
-    - otherwise: one array (H, W) or (A, H, W). It holds region labels if the file is .seg or
-      `options.kind` is Kind.REGIONS, and boundaries in all other cases.
-    """
-    expects_regions = options.kind is Kind.REGIONS
-    arrays = pictures.read_arrays(path, indices=expects_regions, what="ground truth", read=read)
-    suffix = path.suffix.lower()
-    if suffix == ".mat" and "groundTruth" in arrays:
-        mask = pictures.find_crack_mask(arrays)
-        if mask is not None and options.inverted:
-            mask = ~mask
-        cell = arrays["groundTruth"]
-        structs = cell if isinstance(cell, list) else [cell]
-        for number, struct in enumerate(structs, 1):
-            yield _parse_struct(struct, options, number, path.name, mask)
-        return
-    array = pictures.require_one_array(arrays, path, "groundTruth or one array (H, W), (A, H, W)")
-    if array.ndim == 3:
-        refuse_last_axis(array)
-    has_regions = expects_regions or suffix == ".seg"
-    for number, drawing in enumerate(array if array.ndim == 3 else [array], 1):
-        yield parse_annotation(drawing, options, f"annotation {number}", path.name, has_regions)
-
-
-def _parse_struct(
-    struct: object, options: ReadOptions, number: int, file: str, mask: Bool | None
-) -> Annotation:
-    """Convert an annotator's struct from a BSDS .mat file to an annotation.
-
-    Its fields Boundaries and Segmentation are (H, W) arrays. If Boundaries is missing, boundaries
-    are derived from Segmentation; if Segmentation is missing, the annotation has no regions. Binary
-    Boundaries are True where nonzero, whatever the threshold in `options`. `number` (from 1) and
-    `file` are for error messages. `mask` is the (H, W) object mask of a crack set, or None.
-    """
-    what = f"annotation {number}"
-    fields = struct if isinstance(struct, dict) else {}
-    drawn, labels = fields.get("Boundaries"), fields.get("Segmentation")
-    if drawn is None and labels is None:
-        has = f"the fields {listed(sorted(fields))}" if fields else kind_of_value(struct)
-        raise FaultError(f"groundTruth {number}: {has}, expected Boundaries or Segmentation")
-    if drawn is None:
-        return parse_annotation(labels, options, what, file, regions=True)._replace(mask=mask)
-    boundaries = pictures.to_plane(drawn, what)
-    if is_binary(boundaries):
-        annotation = parse_annotation(boundaries, evolve(options, cut=None), what, file)
-        annotation = annotation._replace(evidence=Evidence(maps=1, file=file))
-    else:
-        annotation = parse_annotation(boundaries, options, what, file)
-    is_absent = labels is None or (isinstance(labels, np.ndarray) and not labels.size)
-    return annotation._replace(labels=None if is_absent else _to_labels(labels), mask=mask)
-
-
-def parse_annotation(
-    array: object, options: ReadOptions, what: str, file: str, regions: bool = False
-) -> Annotation:
-    """Convert one annotator's (H, W) array to an annotation.
-
-    By default the array holds boundaries, which are binarised under `options`. If `regions` is
-    True, it holds region labels, from which boundaries are derived; FaultError is then raised if
-    `options` inverts or thresholds values. `what` and `file` name the array and its file in errors.
-    """
-    if not regions:
-        binarised = options.boundary(pictures.to_plane(array, what), what, file)
-        # MATLAB stores columns; counting is faster along rows
-        edges = np.ascontiguousarray(binarised.mask)
-        return Annotation(edges, None, binarised.valid, binarised.evidence)
-    if options.inverted or options.cut:
-        unset = Setting("gt_invert", False) if options.inverted else Setting("gt_threshold", "none")
-        fault = f"{what} holds region labels, for which {unset.name} means nothing"
-        raise FaultError(fault, fix=unset)
-    labels = _to_labels(array)
-    return Annotation(seg2bdry(labels), labels, None, Evidence(maps=1, file=file))
 
 
 def _to_labels(array: object) -> Map:

@@ -22,6 +22,7 @@ from attrs import evolve, frozen
 from bsdsbench.arguments import Bool
 from bsdsbench.errors import DataError, Fix, InputWarning, Problem, Setting
 from bsdsbench.images import Map, describe_values, is_binary, white_above
+from bsdsbench.loaders.formats.pictures import to_plane
 from bsdsbench.loaders.labels import VOID_EVIDENCE, WHITE_FOR_CLASSES, train_id_options
 from bsdsbench.loaders.pairing import Layout
 from bsdsbench.protocol.fields import tidy
@@ -80,8 +81,10 @@ class ReadOptions:
     metric: str = ""  # the metric whose options are suggested in error messages
     reads_regions: bool = False  # True if annotators' regions are used instead of their boundaries
 
-    def mask(self, values: Map, what: str = "mask", file: str = "") -> MaskRead:
-        """Binarise a numeric (H, W) map according to these options.
+    def mask(
+        self, array: object, what: str = "mask", file: str = "", is_logical: bool = False
+    ) -> MaskRead:
+        """Binarise a map, (H, W) after axes of length 1 are dropped, according to these options.
 
         1. Set void pixels to 0 (in a prediction, only if the map is not yet binary: `is_binary`).
         2. If `normalised`, divide by the maximum.
@@ -89,18 +92,31 @@ class ReadOptions:
         4. If `inverted`, invert the mask.
         5. Set void pixels to False.
 
-        `what` names the map in error messages; `file` is its file name, or "". Raises DataError if
-        the values are ambiguous, with the options that would resolve the ambiguity.
+        Boundaries (`kind` is BOUNDARIES or REGIONS) must be binary if `cut` is None. If
+        `is_logical`, a binary map is True where nonzero, whatever the `cut`. `what` names the map
+        in error messages; `file` is its file name, or "". Raises FaultError if there is no such
+        map, and DataError if the values are ambiguous, with the options that would resolve the
+        ambiguity.
         """
+        values = to_plane(array, what)
         valid = None
         if self.void and values.dtype != bool and (self.truth or not is_binary(values)):
             valid = ~_is_any_of(values, self.void)
             values = np.where(valid, values, values.dtype.type(0))
         if self.normalised and values.max(initial=0) > 0:
             values = values / values.max()
-        evidence = self._evidence_of(values, file)
+        binary = is_binary(values)
         try:
-            mask = binarise(values, self.cut, what, inclusive=self.cut is not None)
+            if self.kind in (Kind.BOUNDARIES, Kind.REGIONS) and self.cut is None and not binary:
+                levels = _listed(_distinct_values(values))
+                has = f"values {levels}" if levels else "gray values"
+                expected = "expected boundaries of 0 and 1 or 0 and 255"
+                raise DataError(f"{what}: {has}, {describe_values(values)}, {expected}")
+            if binary and is_logical:
+                mask, evidence = values != 0, Evidence(maps=1, file=file)
+            else:
+                mask = binarise(values, self.cut, what, inclusive=self.cut is not None)
+                evidence = self._evidence_of(values, binary, file)
         except DataError as error:
             fixes = tuple(self.suggest_fixes(_distinct_values(values), values))
             raise DataError(str(error), fix=fixes) from None
@@ -112,11 +128,11 @@ class ReadOptions:
             evidence = evidence | VOID_EVIDENCE
         return MaskRead(mask & valid, valid if self.truth else None, evidence)
 
-    def _evidence_of(self, values: Map, file: str) -> Evidence:
+    def _evidence_of(self, values: Map, binary: bool, file: str) -> Evidence:
         """Classify the values of an (H, W) mask by flags, for consistency checks of a whole set.
 
-        The flags are those of `Values`. Bool masks and all-zero masks get none. A mask is binary if
-        it holds 0 and one of 1, 255 and 65535.
+        The flags are those of `Values`. Bool masks and all-zero masks get none. `binary` is True if
+        the mask holds only 0 and one of 1, 255 and 65535.
 
         - With `cut`: STRONG if a value reaches it, or if the mask is binary with 255 or 65535;
           otherwise FAINT. Integers wider than 16 bits get neither, as their white is unknown.
@@ -131,7 +147,6 @@ class ReadOptions:
         if values.dtype == bool or not top:
             return Evidence(maps=1, file=file)
         white = _white_of(values)
-        binary = is_binary(values)
         is_as_drawn = not self.normalised and not file.lower().endswith(LOSSY)
         # A cut decides what a third value means, unless it lies just above 0 (as in presets)
         cut_decides = self.cut is not None and self.cut >= 1 / 255
@@ -152,21 +167,6 @@ class ReadOptions:
             if white == 1:
                 properties |= Values.STRONG if top > 0.5 else Values.FAINT
         return Evidence(properties, levels, maps=1, file=file)
-
-    def boundary(self, values: Map, what: str, file: str = "") -> MaskRead:
-        """Binarise an annotator's (H, W) boundary map like `mask`, but without a default `cut`.
-
-        If `cut` is None, the values of non-void pixels must be 0 and one of 1, 255 and 65535;
-        otherwise, DataError is raised.
-        """
-        not_void = values[~_is_any_of(values, self.void)] if self.void else values
-        if self.cut is None and not is_binary(not_void):
-            levels = _distinct_values(not_void)
-            has = f"values {_listed(levels)}" if levels else "gray values"
-            expected = "expected boundaries of 0 and 1 or 0 and 255"
-            fixes = tuple(self.suggest_fixes(levels, values))
-            raise DataError(f"{what}: {has}, {describe_values(values)}, {expected}", fix=fixes)
-        return self.mask(values, what, file)
 
     def suggest_fixes(self, levels: Sequence[float], values: Map) -> Iterator[Fix]:
         """Yield alternative options, each of which would make an ambiguous map readable.

@@ -15,12 +15,7 @@ from bsdsbench.arguments import given_array, kind_of_value
 from bsdsbench.errors import DataError
 from bsdsbench.images import GroundTruth, Prediction, one_channel
 from bsdsbench.io import ReadBytes
-from bsdsbench.loaders.readers import (
-    binarise_mask_parts,
-    join_annotations,
-    parse_annotation,
-    refuse_last_axis,
-)
+from bsdsbench.loaders.readers import join_annotations, parse_annotation, refuse_last_axis
 from bsdsbench.loaders.reading import Kind, Readings, ReadOptions
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.registry import ReadAlike
@@ -155,7 +150,7 @@ def array_items(items: Iterable[object], plan: Plan) -> Iterator[ArrayItem]:
                 metric, readings = alike.metrics[0], alike.readings
                 inputs[metric.name] = Inputs(
                     _wrap_prediction(image_id, pred, plan.pred_kind, readings),
-                    _wrap_truth(image_id, truth, metric.gt_kind, readings.gt, plan.protocol),
+                    _wrap_truth(image_id, truth, metric.gt_kind, readings.gt),
                 )
             yield ArrayItem(image_id, inputs)
         except DataError as error:
@@ -192,16 +187,14 @@ def _wrap_prediction(image_id: str, pred: object, kind: str, readings: Readings)
     return Prediction(image_id, pred.path, classes=binarised.mask, evidence=binarised.evidence)
 
 
-def _wrap_truth(
-    image_id: str, truth: object, kind: str, reading: ReadOptions, protocol: Protocol
-) -> GroundTruth:
+def _wrap_truth(image_id: str, truth: object, kind: str, reading: ReadOptions) -> GroundTruth:
     """Convert user input to a GroundTruth.
 
     A GroundTruth is returned unchanged, except that its labels are binarised to a mask if the run
     compares masks (`reading.kind` is MASK) and it has none. Other input is interpreted by `kind`:
 
     - "annotators": one (H, W) map per annotator. These are boundaries; or region labels, if
-      `reading.kind` is REGIONS and the protocol's gt_kind is "labels".
+      `reading.kind` is REGIONS.
     - otherwise (H, W): a mask if the run compares masks; depths if `kind` is "depth-map"; or labels
     - otherwise (C, H, W): boundary maps of C classes
     """
@@ -210,17 +203,16 @@ def _wrap_truth(
     if isinstance(truth, GroundTruth):
         if not compares_masks or "labels" not in truth.parts or "mask" in truth.parts:
             return truth
-        mask_parts = binarise_mask_parts(truth.labels, reading, image_id, label)
+        mask_parts = reading.mask(truth.labels, label, image_id)._asdict()
         return truth.replace(labels=None, **mask_parts)
     if kind == "annotators":
-        regions = reading.kind is Kind.REGIONS and protocol.gt_kind == "labels"
+        name = "Segmentation" if reading.kind is Kind.REGIONS else "Boundaries"
         maps = _list_annotators(truth)
-        annotations = [parse_annotation(m, reading, label, image_id, regions) for m in maps]
+        annotations = [parse_annotation({name: m}, reading, label, image_id) for m in maps]
         return join_annotations(image_id, None, annotations)
     array = one_channel(given_array(truth, "array")) if kind == "classes" else _as_plane(truth)
     if compares_masks and array.ndim == 2:
-        parts: dict[str, Any] = binarise_mask_parts(array, reading, image_id, label)
-        return GroundTruth(image_id, **parts)
+        return GroundTruth(image_id, **reading.mask(array, label, image_id)._asdict())
     if kind == "depth-map":
         return GroundTruth(image_id, depth=array)
     if array.ndim == 2:

@@ -71,7 +71,7 @@ def test_bsds_mat_has_all_annotators(tmp_path, annotators, boundaries, labels):
     ("annotators", "words"),
     [
         ([], "no annotators"),
-        ([{"Other": EDGE}], "groundTruth 1: the fields Other, expected Boundaries or Segmentation"),
+        ([{"Other": EDGE}], "annotation 1: the fields Other, expected Boundaries or Segmentation"),
         ([{"Boundaries": EDGE & False}] * 2, "any of 2 annotations"),
         ([{"Boundaries": EDGE}, {"Boundaries": EDGE.T}], r"\(4, 3\)"),
         ([{"Segmentation": LABELS}, {"Segmentation": LABELS.T}], r"\(4, 3\)"),

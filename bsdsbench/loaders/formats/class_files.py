@@ -39,7 +39,7 @@ def read_predicted_classes(
             return Prediction(image_id, paths[0], classes=np.stack(maps))
         if options is None or options.kind is not Kind.MASK:
             return Prediction(image_id, paths[0], classes=maps[0])
-        mask, _, evidence = options.mask(pictures.to_plane(maps[0], "mask"), "mask", paths[0].name)
+        mask, _, evidence = options.mask(maps[0], file=paths[0].name)
         return Prediction(image_id, paths[0], classes=mask, evidence=evidence)
 
 
