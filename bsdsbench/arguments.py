@@ -115,11 +115,12 @@ def given_word(value: object, what: str, words: Collection[str]) -> str:
 def kind_of_value(value: object) -> str:
     """Describe a value for an error message.
 
-    An array is described by its dtype and shape; None, bools, numbers and strings by their Python
-    literals, shortened if necessary; anything else by its type.
+    An array is described by its dtype and shape; None, bools, numbers, strings and tuples of them
+    by their Python literals, shortened if necessary; anything else by its type.
     """
     if isinstance(value, np.ndarray):
         return f"an array of {value.dtype} and shape {value.shape}"
-    if value is None or isinstance(value, bool | int | float | str):
+    literals = value if isinstance(value, tuple) else (value,)
+    if all(literal is None or isinstance(literal, int | float | str) for literal in literals):
         return clip(visible(repr(value)), 60 if isinstance(value, str) else 40)
     return f"of type {type(value).__name__}"

@@ -195,6 +195,10 @@ class InputWarning(UserWarning):
         super().__init__(str(self.problem))
 
 
+class InvertedWarning(InputWarning):
+    """Soft maps that are darker on the ground truth than off it, so that they seem inverted."""
+
+
 def warn(warning: InputWarning) -> None:
     """Issue a warning that points to the line of the innermost caller outside this package."""
     level = 1  # 1 is the line of this function itself, 2 that of its caller, and so on

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from itertools import combinations
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,6 +14,7 @@ import attrs
 
 from bsdsbench.cli.options import flag
 from bsdsbench.cli.shared import say
+from bsdsbench.errors import InputWarning
 
 if TYPE_CHECKING:
     from bsdsbench.curves.points import AxesKind, CurvePoints
@@ -209,6 +212,11 @@ def _crossings_table(curves: Sequence[NamedCurve], kind: str) -> Table:
     return Table("crossings", "Domination and crossings", fields, rows, n_labels=2)
 
 
+def _warned_before() -> AbstractContextManager[None]:
+    """Ignore warnings of labels that lack a class: the curve of the same labels gave them."""
+    return warnings.catch_warnings(action="ignore", category=InputWarning)
+
+
 def _areas_tables(curves: Sequence[NamedCurve], reading: LabelReading) -> list[Table]:
     """Return the tables of --areas: every variant of AP and AUC, with a column per curve.
 
@@ -222,7 +230,8 @@ def _areas_tables(curves: Sequence[NamedCurve], reading: LabelReading) -> list[T
     areas_of_points: dict[str, Sequence[Any]] = {}
     for name, _, points, _, sample in curves:
         if sample is not None:
-            areas_of_samples[name] = area_table(sample.labels, sample.scores, reading=reading)
+            with _warned_before():
+                areas_of_samples[name] = area_table(sample.labels, sample.scores, reading=reading)
         else:
             check_totals(points)
             counts = points.tp, points.fp, points.positives, points.negatives
@@ -274,7 +283,8 @@ def _roc_tables(samples: dict[str, LabelsAndScores], reading: LabelReading) -> l
     try:
         for name, (labels, scores, _, clusters) in samples.items():
             # Comparing the curve with itself gives its area and variance
-            roc = delong(labels, scores, scores, reading=reading, clusters=clusters)
+            with _warned_before():
+                roc = delong(labels, scores, scores, reading=reading, clusters=clusters)
             half_width = NormalDist().inv_cdf(0.975) * math.sqrt(roc.covariance[0, 0])
             low = max(roc.auc - half_width, 0.0)
             high = min(roc.auc + half_width, 1.0)

@@ -195,18 +195,30 @@ def _call(owner: Callable[..., object], /, **values: object) -> object:
 def split_words(
     ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]
 ) -> list[str] | None:
-    """Split the values of a repeatable option at commas; None if the option is not given."""
-    if not texts:
-        return None
-    return [word.strip() for word in ",".join(texts).split(",") if word.strip()]
+    """Split the values of a repeatable option at commas; None if the option is not given.
+
+    Raises UsageError if a value has no word, such as "" or ",".
+    """
+    for text in texts:
+        if not text.replace(",", " ").strip():
+            raise click.UsageError(f"{param.opts[0]} {text!r}: expected words between commas")
+    return [w.strip() for w in ",".join(texts).split(",") if w.strip()] if texts else None
 
 
-def parse_shard(ctx: click.Context, param: click.Parameter, text: str) -> tuple[int, int]:
-    """Parse the value I/N of --shard."""
-    shard = re.fullmatch("([0-9]{1,7})/([0-9]{1,7})", text)
-    if not shard:
-        raise click.UsageError(f"--shard {text!r}: expected I/N, such as 1/4")
-    return int(shard[1]), int(shard[2])
+class Shard(NamedTuple):
+    """The part of a run that evaluates every `n_shards`-th image, beginning with image `number`."""
+
+    number: int  # from 1
+    n_shards: int
+
+
+def parse_shard(ctx: click.Context, param: click.Parameter, text: str) -> Shard:
+    """Parse the value I/N of --shard, where I is a number from 1 to N."""
+    numbers = re.fullmatch("([0-9]{1,7})/([0-9]{1,7})", text)
+    shard = Shard(int(numbers[1]), int(numbers[2])) if numbers else Shard(0, 0)
+    if not 1 <= shard.number <= shard.n_shards:
+        raise click.UsageError(f"--shard {text!r}: expected I/N with 1 <= I <= N, such as 1/4")
+    return shard
 
 
 def keywords_of(args: attrs.AttrsInstance, names: Collection[str] | None = None) -> dict[str, Any]:

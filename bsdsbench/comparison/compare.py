@@ -28,14 +28,14 @@ from bsdsbench.comparison.comparison import (
     ImageEffect,
     ImagePairs,
     ScoreDifference,
-    correct_p,
+    correct_families,
 )
 from bsdsbench.comparison.sampled_methods import compare_score, described_fields, sample_methods
 from bsdsbench.metrics import registry
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.references import PAIRS_LOST, SOLVER_MOVES
-from bsdsbench.results.score_names import lower_is_better, score_name, usual_scores
+from bsdsbench.results.score_names import lower_is_better, usual_scores
 from bsdsbench.results.score_tables import is_area, late_starts_note
 
 
@@ -205,17 +205,14 @@ def _test_differences(
     """Return the differences with Holm-corrected p-values and the mark of the official solver.
 
     If `permutation_p` is not empty, its p-values, by pair and score, replace those of the
-    bootstrap. Holm's correction is over all pairs of runs, for each score separately. A score that
-    exists for each part of a metric, such as the Dice of each class, is also corrected over all
-    parts.
+    bootstrap. They are then corrected by `correct_families`.
 
     `solver_changes` is the result of `_score_changes_by_solver`. A difference is marked if it is
     smaller than the change that the official solver may have caused. If that solver matched one of
     the two runs, this is the change of that run's score. If it matched both, the missed pairs
     cancel and only its random choices remain (SOLVER_MOVES).
     """
-    # By metric, name of the score within the metric, and whether it is a score of a part
-    families = dict[tuple[str, str, bool], list[ScoreDifference]]()
+    tested = []
     for d in differences:
         p = d.p
         if permutation_p and not isnan(d.value):
@@ -224,11 +221,8 @@ def _test_differences(
         moves = SOLVER_MOVES  # how much the solver may have changed the difference
         if not (changes_a and changes_b):
             moves = (changes_a or changes_b).get(d.score, 0.0)
-        if named := score_name(d.score):
-            family = named.metric, named.column.key, named.part != ""
-            tested = replace(d, p=p, solver=abs(d.value) < moves, solver_moves=moves)
-            families.setdefault(family, []).append(tested)
-    return [corrected for family in families.values() for corrected in correct_p(family)]
+        tested.append(replace(d, p=p, solver=abs(d.value) < moves, solver_moves=moves))
+    return correct_families(tested)
 
 
 def _assign_letters(

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import nan
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from bsdsbench.comparison.comparison_tables import comparison_tables
 from bsdsbench.comparison.ranks import Ranks
 from bsdsbench.comparison.significance import holm
 from bsdsbench.metrics import registry
-from bsdsbench.results.score_names import chosen_scores, full_name
+from bsdsbench.results.score_names import chosen_scores, full_name, score_name
 from bsdsbench.tables.result_object import TabularResult
 from bsdsbench.tables.table import Table
 
@@ -48,7 +48,7 @@ class ScoreDifference:
     low: float  # ends of the interval
     high: float
     p: float  # before Holm's correction; NaN if untested
-    p_holm: float  # after Holm's correction over the family of the score
+    p_holm: float  # after Holm's correction over the family of the score, see `correct_families`
     least: float = nan  # the smallest difference that is significant with probability 0.8
     # The official benchmark's pixel matching is randomized and misses pairs
     solver: bool = False  # True if the difference is smaller than `solver_moves`
@@ -66,6 +66,21 @@ def correct_p(differences: Iterable[ScoreDifference]) -> list[ScoreDifference]:
     return [replace(d, p_holm=p) for d, p in zip(uncorrected, p_holm, strict=True)]
 
 
+def correct_families(differences: Iterable[ScoreDifference]) -> list[ScoreDifference]:
+    """Correct the p-values of each family by Holm's method, and return the differences by family.
+
+    A family is the differences of one score between all pairs of runs or methods. If the score
+    exists for each part of a metric, such as the Dice of each class, a family includes all parts.
+    """
+    families: dict[object, list[ScoreDifference]] = {}
+    for difference in differences:
+        family: object = difference.score
+        if named := score_name(difference.score):
+            family = named.metric, named.column.key, named.part != ""
+        families.setdefault(family, []).append(difference)
+    return [corrected for family in families.values() for corrected in correct_p(family)]
+
+
 @dataclass(frozen=True, slots=True)
 class ImageEffect:
     """The scores of one image in two runs, for example its best F."""
@@ -75,6 +90,14 @@ class ImageEffect:
     b: float
     difference: float  # a - b
     influence: float  # fall of the difference on all images without this image (or its cluster)
+
+
+class WinsTiesLosses(NamedTuple):
+    """The numbers of images on which one run is better than, equal to and worse than another."""
+
+    wins: int
+    ties: int
+    losses: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +110,14 @@ class ImagePairs:
     effects: tuple[ImageEffect, ...]  # one per image whose score is defined in both runs, by id
 
     @property
-    def record(self) -> tuple[int, int, int]:
-        """Return the numbers of images on which run `a` wins, ties and loses, in this order."""
+    def record(self) -> WinsTiesLosses:
+        """Return the numbers of images on which run `a` wins, ties and loses against run `b`."""
         n_higher = sum(effect.difference > 0 for effect in self.effects)
         n_lower = sum(effect.difference < 0 for effect in self.effects)
         n_ties = len(self.effects) - n_higher - n_lower
         lower_is_better = registry.get(self.metric).image_columns[0].lower
-        return (n_lower, n_ties, n_higher) if lower_is_better else (n_higher, n_ties, n_lower)
+        n_wins, n_losses = (n_lower, n_higher) if lower_is_better else (n_higher, n_lower)
+        return WinsTiesLosses(n_wins, n_ties, n_losses)
 
     @property
     def effect_size(self) -> float:

@@ -25,7 +25,9 @@ from bsdsbench.text import counted
 if TYPE_CHECKING:
     from bsdsbench.comparison.comparison import ComparedScores, Comparison, ScoreDifference
 
-_OVER_PARTS = " over the pairs and parts of each score"  # the tests that Holm's method corrects
+# The tests that Holm's method corrects together, see `comparison.correct_families`
+_OVER_PAIRS = " over the pairs of each score"
+_OVER_PARTS = " over the pairs and parts of each score"
 
 
 def comparison_tables(compared: Comparison) -> list[Table]:
@@ -259,6 +261,16 @@ def difference_cells(d: ScoreDifference, level: float) -> list[Cell]:
     return [value, d.p, corrected, d.least]
 
 
+def holm_note(level: float, scores: Sequence[str]) -> str:
+    """Return the note on what "*" marks, and on the tests that Holm's method corrected together.
+
+    level: the confidence level. scores: the scores in the table, such as "boundary.ods".
+    """
+    named = [score_name(score) for score in scores]
+    tests = _OVER_PARTS if any(name and name.part for name in named) else _OVER_PAIRS
+    return f"* significant at {1 - level:.2g} after Holm's correction{tests}."
+
+
 def _difference_table(compared: Comparison, scores: Sequence[str], title: str) -> Table:
     """Build the table of differences in overall scores: one row per score and pair of runs.
 
@@ -270,8 +282,7 @@ def _difference_table(compared: Comparison, scores: Sequence[str], title: str) -
         for d in differences
     ]
     notes = [
-        f"* significant at {1 - compared.level:.2g} after Holm's correction over the pairs of each "
-        "score.",
+        holm_note(compared.level, scores),
         *_detectable_note(compared, differences, title),
         *_solver_and_interval_notes(compared, differences),
         *_notes_of(compared, scores),
@@ -294,7 +305,7 @@ def _part_difference_table(compared: Comparison, metric: str, scores: Sequence[s
             rows.append([*labels, *difference_cells(d, compared.level)])
     run, other_run, score, *numbers = difference_fields(compared.percent)
     notes = [
-        f"* significant at {1 - compared.level:.2g} after Holm's correction{_OVER_PARTS}.",
+        holm_note(compared.level, scores),
         *_solver_and_interval_notes(compared, differences),
         *_notes_of(compared, scores),
     ]

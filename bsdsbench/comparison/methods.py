@@ -22,7 +22,7 @@ from bsdsbench.comparison.bootstrap import N_BOOT, SEED
 from bsdsbench.comparison.comparable import comparable, refuse_equal_names, shared_metrics
 from bsdsbench.comparison.comparison import (
     ComparedScores,
-    correct_p,
+    correct_families,
     without_nan,
 )
 from bsdsbench.comparison.comparison_tables import (
@@ -30,6 +30,7 @@ from bsdsbench.comparison.comparison_tables import (
     difference_cells,
     difference_fields,
     heading,
+    holm_note,
     left_out_of,
     score_field,
 )
@@ -133,6 +134,7 @@ class MethodComparison(ComparedScores):
             if d.score in self.scores_shown:
                 rows.append([d.a, d.b, heading(d.score), *difference_cells(d, self.level)])
         fields = difference_fields(self.percent)
+        notes = [holm_note(self.level, self.scores_shown), *notes]
         return Table("differences", "Differences", fields, rows, notes=notes, n_labels=3)
 
     def only(self, scores: Sequence[str]) -> MethodComparison:
@@ -162,14 +164,22 @@ class MethodComparison(ComparedScores):
             pair = {"a": d.a, "b": d.b, "score": d.score, "paired": (d.a, d.b) in self.paired}
             numbers = {"value": d.value, "low": d.low, "high": d.high, "p": d.p, "p_holm": d.p_holm}
             differences.append(pair | numbers)
-        described = "n_images cluster n_clusters n_boot seed level protocol reading notes left_out"
         mapping = {
             "schema": "bsdsbench.methods/1",
             "methods": {m.name: [run.name for run in m.runs] for m in self.methods},
             "scores": scores,
             "differences": differences,
             "ranks": {score: asdict(ranks) for score, ranks in self.ranks.items()},
-            **{name: getattr(self, name) for name in described.split()},
+            "n_images": self.n_images,
+            "cluster": self.cluster,
+            "n_clusters": self.n_clusters,
+            "n_boot": self.n_boot,
+            "seed": self.seed,
+            "level": self.level,
+            "protocol": self.protocol,
+            "reading": self.reading,
+            "notes": self.notes,
+            "left_out": self.left_out,
         }
         return without_nan(mapping)
 
@@ -233,7 +243,7 @@ def compare_methods(
         scores=scores,
         of_runs={(m.name, score): m.values(score) for score in scores for m in sampled},
         intervals=tuple(i for compared in by_score.values() for i in compared.intervals),
-        differences=tuple(d for c in by_score.values() for d in correct_p(c.differences)),
+        differences=tuple(correct_families(d for c in by_score.values() for d in c.differences)),
         ranks={score: compared.ranks for score, compared in by_score.items()},
         paired=paired,
         notes=(*_variance_notes(methods, paired, sampling.units), *notes, *sampling.notes(runs[0])),

@@ -177,6 +177,7 @@ def run(
         raise DataError("out: None, expected a folder for the maps")
     if plan.fresh and plan.resume:
         raise DataError("fresh, resume: expected one of them")
+    plan.refuse_out_in(images=images, **({} if gt is None else {"gt": gt}))
     out = plan.out.resolve()
     plan = attrs.evolve(plan, out=out, missing="skip")
     with contextlib.ExitStack() as contexts:
@@ -190,7 +191,6 @@ def run(
         shard_ids = ids[number - 1 :: n_shards]
         if gt is not None:
             gt = Path(gt).resolve()
-            plan.refuse_out_in(gt=gt)
             ground_truths(gt, ids)  # raises if one is missing, before the detector is called
         contexts.enter_context(locked(out))
         maps = out / "maps"

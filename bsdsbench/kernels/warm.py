@@ -5,12 +5,9 @@ from __future__ import annotations
 import gc
 import signal
 from multiprocessing import get_all_start_methods, get_context
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from bsdsbench.kernels.matching.matching import Steps, Truth
 
 
 def compile_once() -> None:
@@ -39,27 +36,21 @@ def compile_once() -> None:
         gc.enable()
 
 
-def _empty_problem() -> tuple[Steps, Truth]:
-    """Build the smallest input of the matching: one step and one annotator, without any pixel.
+def _compile_matching() -> None:
+    """Compile the kernels that match pixels, by calling them. This is half of the work.
 
-    Its arrays have the types of a real input, so that kernels called with it are compiled for these
-    types.
+    Their input is the smallest one: one step and one annotator, without any pixel. Its arrays have
+    the types of a real input, so that the kernels are compiled for these types.
     """
     from bsdsbench.kernels.matching.graph import disk, number_vertices
-    from bsdsbench.kernels.matching.matching import Steps, Truth
+    from bsdsbench.kernels.matching.matching import Steps, Truth, match_all
 
     shape, near = (1, 1), np.zeros((1, 1), np.uint64)
     vertices = number_vertices(near[None], 1, 1)
     start, nothing = np.zeros(2, np.int64), np.zeros(0, np.uint32)
     steps = Steps(start, nothing, np.zeros(0, np.bool_), nothing, False, vertices)
-    return steps, Truth(shape, vertices, disk(1.0, shape), near, near)
-
-
-def _compile_matching() -> None:
-    """Compile the kernels that match pixels, by calling them. This is half of the work."""
-    from bsdsbench.kernels.matching.matching import match_all
-
-    match_all(*_empty_problem(), np.zeros(1, np.int64), np.zeros(1, np.int64))
+    truth = Truth(shape, vertices, disk(1.0, shape), near, near)
+    match_all(steps, truth, np.zeros(1, np.int64), np.zeros(1, np.int64))
 
 
 def _compile_remaining_kernels() -> None:

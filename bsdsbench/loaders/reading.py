@@ -20,7 +20,7 @@ import numpy as np
 from attrs import evolve, frozen
 
 from bsdsbench.arguments import Bool
-from bsdsbench.errors import DataError, Fix, InputWarning, Problem, Setting
+from bsdsbench.errors import DataError, Fix, InputWarning, InvertedWarning, Problem, Setting
 from bsdsbench.images import Map, describe_values, is_binary, white_above
 from bsdsbench.loaders.formats.pictures import to_plane
 from bsdsbench.loaders.labels import VOID_EVIDENCE, WHITE_FOR_CLASSES, train_id_options
@@ -343,10 +343,12 @@ class Readings(NamedTuple):
                 is_mask = self.pred.kind is Kind.MASK  # an all-zero mask is not FAINT
                 has = "no value exceeds one half" if is_mask else "every map is zero everywhere"
                 warnings.append(InputWarning(f"{has}: nothing is predicted"))
-        elif faint := [r.image_id for r in records if r.pred.strongest in (1, 255)]:
-            top = f"{len(faint)} of {len(records)} maps have no value above {joined.strongest:g}"
+        elif narrow := [record for record in records if record.pred.values & Values.NARROW]:
+            white = max(record.pred.strongest for record in narrow)
+            top = f"{len(narrow)} of {len(records)} maps have no value above {white:g}"
+            ids = listed([record.image_id for record in narrow], 3)
             fix = "0/1, or 8 bit saved as 16? save all alike"
-            warnings.append(InputWarning(f"{top}, unlike the others [{listed(faint, 3)}]", fix=fix))
+            warnings.append(InputWarning(f"{top}, unlike the others [{ids}]", fix=fix))
         if problems:
             raise DataError("", problems)
         if joined.values & Values.DARK:
@@ -355,7 +357,7 @@ class Readings(NamedTuple):
             has = f"{len(dark)} of {len(dark) + len(light)} maps {DARKER} [{listed(dark, 3)}]"
             invert = Setting("invert", not self.pred.inverted)
             is_most = len(dark) > len(light)
-            warnings.append(InputWarning(has, fix=invert if is_most else "invert these alone"))
+            warnings.append(InvertedWarning(has, fix=invert if is_most else "invert these alone"))
         return warnings
 
     def _number_problems(

@@ -28,12 +28,19 @@ from typing import Any, NamedTuple, TypeVar, Unpack
 import attrs
 import numpy as np
 
-from bsdsbench.errors import DataError, InputWarning, Problem, Setting, describe_unexpected, warn
+from bsdsbench.errors import (
+    DataError,
+    InputWarning,
+    InvertedWarning,
+    Problem,
+    Setting,
+    describe_unexpected,
+    warn,
+)
 from bsdsbench.images import without_void
 from bsdsbench.io import HeldFiles
 from bsdsbench.loaders.pairing import ground_truths
 from bsdsbench.loaders.readers import empty_truth_error
-from bsdsbench.loaders.reading import DARKER
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Counter
 from bsdsbench.protocol.protocol import Protocol
@@ -306,7 +313,7 @@ def _warn_of_first(looks: Sequence[Look], plan: Plan) -> bool:
     warnings = first_look(looks, plan.protocol, unused)
     for warning in warnings:
         warn(warning)
-    return DARKER in "".join(map(str, warnings))
+    return any(isinstance(warning, InvertedWarning) for warning in warnings)
 
 
 def _build_evaluation(images: _CountedImages, plan: Plan, header: RunHeader) -> Evaluation:
@@ -346,7 +353,7 @@ def _build_evaluation(images: _CountedImages, plan: Plan, header: RunHeader) -> 
         kept=images.n_kept,
     ).with_groups(plan.groups, plan.group_by)
     for warning in evaluation.verdict():
-        if not (images.looked_dark and DARKER in str(warning)):
+        if not (images.looked_dark and isinstance(warning, InvertedWarning)):
             warn(warning)
     return evaluation
 
@@ -443,10 +450,8 @@ def _count_metrics(
                 evidence = evidence_of(file_pred, gt, metric, plan.protocol, has_thresholds)
             evidence_by_metric[metric.name] = evidence
     main = evidence_by_metric.pop(plan.metrics[0])
-    others = {}  # the evidence that differs from that of the first metric
-    for name, evidence in evidence_by_metric.items():
-        if evidence != main:
-            others[name] = evidence
+    # The evidence that differs from that of the first metric
+    others = {name: sides for name, sides in evidence_by_metric.items() if sides != main}
     pred, gt = inputs[0]  # the first metric is in the first group
     truth = gt.fingerprints(reads_whole_truth)
     return ImageRecord(

@@ -18,7 +18,7 @@ from attrs import evolve
 from numpy.typing import NDArray
 
 from bsdsbench.arguments import F8
-from bsdsbench.errors import DataError, Fix, InputWarning, Setting
+from bsdsbench.errors import DataError, Fix, InputWarning, InvertedWarning, Setting
 from bsdsbench.images import GroundTruth, Map, Prediction, unit
 from bsdsbench.loaders.reading import DARKER
 from bsdsbench.metrics.base import Metric
@@ -177,7 +177,8 @@ def first_look(
             warnings.append(InputWarning(line, fix=fix))
     for (description, remedy), ids in ids_by_finding.items():
         line = f"{len(ids)} of {len(comparable)} maps looked at {description} [{listed(ids, 3)}]"
-        warnings.append(InputWarning(line, fix=remedy or ()))
+        kind = InvertedWarning if description is DARKER else InputWarning
+        warnings.append(kind(line, fix=remedy or ()))
     return warnings
 
 
@@ -259,9 +260,10 @@ def evidence_of(
     """Collect statistics of one image's values, to detect wrong conventions such as inverted maps.
 
     One image is not enough to tell, so the statistics are later pooled over all images. A soft map
-    is FAINT or STRONG (see `_is_faint`), and DARK or LIGHT on boundaries (see `_polarity`). Float
-    maps that do not come from a file are always STRONG, because a network in training may return
-    any values. If the metric interprets labels, it adds statistics of the label maps.
+    is FAINT, perhaps also NARROW, or STRONG (see `_is_faint`), and DARK or LIGHT on boundaries (see
+    `_polarity`). Float maps that do not come from a file are always STRONG, because a network in
+    training may return any values. If the metric interprets labels, it adds statistics of the label
+    maps.
 
     pred: the prediction, or None if there is no file.
     has_thresholds: True if a metric thresholds soft maps; maps below all thresholds are then faint.
@@ -278,6 +280,8 @@ def evidence_of(
             may_be_faint = pred.path is not None or soft.dtype.kind == "u"
             if may_be_faint and _is_faint(soft, protocol, has_thresholds):
                 strength, strongest = Values.FAINT, float(soft.max(initial=0))
+                if strongest in (1, 255):  # 255 of 16 bits, as faint maps of 8 bits are darker
+                    strength |= Values.NARROW
             polarity = _polarity(pred, gt, protocol)
             pred_evidence |= Evidence(strength | polarity, strongest=strongest)
     if isinstance(metric, ShowsLabels):

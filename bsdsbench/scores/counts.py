@@ -255,6 +255,7 @@ class Values(Flag):
     TRAIN_IDS = auto()  # a label below the number of classes that is not a class id
     LABEL_IDS = auto()  # a class id at or above the number of classes
     VOID_ALONE = auto()  # void pixels, but no object
+    NARROW = auto()  # a faint map up to the white of fewer bits: 1, or 255 in 16 bits
 
 
 @frozen

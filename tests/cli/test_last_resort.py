@@ -63,6 +63,12 @@ def test_memory_that_is_not_there_is_one_line(monkeypatch, capsys):
     ("words", "said"),
     [
         (["--shard", "\u00b2/4"], "--shard '\u00b2/4': expected I/N"),
+        (["--shard", "3/2"], "--shard '3/2': expected I/N with 1 <= I <= N, such as 1/4"),
+        (["--shard", "0/2"], "--shard '0/2': expected I/N with 1 <= I <= N, such as 1/4"),
+        (["--metrics", ""], "--metrics '': expected words between commas"),
+        (["--metrics", " ,"], "--metrics ' ,': expected words between commas"),
+        (["--metrics", "boundary", "--metrics", ""], "--metrics '': expected words between"),
+        (["--columns", ","], "--columns ',': expected words between commas"),
         (["--set", "max_dist_px=1e308"], "max_dist_px 1e+308: expected pixels, 0 to 1000"),
         (["--thresholds", "32768"], "thresholds 32768: expected a number of them, 1 to 32767"),
         (["--thresholds", "9" * 5000], "thresholds"),

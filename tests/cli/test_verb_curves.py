@@ -311,6 +311,12 @@ def test_what_means_nothing_is_one_line(run, words, said):
     assert said in err
 
 
+@pytest.mark.parametrize("kind", ["pr", "roc", "both"])
+def test_a_class_that_is_missing_is_warned_of_once(run, kind):
+    code, _, err = run("-", "--kind", kind, "--areas", stdin="label,score\n1,.2\n1,.5\n1,.7\n")
+    assert (code, err.count("no negatives (labels read as binary)")) == (0, 1)
+
+
 @pytest.mark.parametrize(("options", "noted"), [((), False), (("--exclude-inf",), True)])
 def test_areas_that_count_other_rows_than_the_curve_say_so(run, tmp_path, options, noted):
     """Of scores of -inf: DeLong's area is of all rows, with and without `--exclude-inf`."""

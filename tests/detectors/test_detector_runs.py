@@ -110,6 +110,17 @@ def test_some_pictures_and_arguments_that_are_wrong(three, tmp_path):
     assert called == []  # the detector
 
 
+@pytest.mark.parametrize("place", [(), ("deep", "out")])
+def test_results_in_the_folder_of_pictures_are_refused(three, place):
+    """There, the next run would take the maps for pictures."""
+    images, gt = three
+    before = sorted(images.rglob("*"))
+    for truth in (None, gt):
+        words = r"lies in images \(.*, expected a folder elsewhere"
+        refused(words, bb.run, "sobel", images, gt=truth, out=images.joinpath(*place))
+    assert sorted(images.rglob("*")) == before
+
+
 @pytest.mark.parametrize(
     ("result", "fault"),
     [

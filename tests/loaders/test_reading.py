@@ -16,7 +16,7 @@ from scipy import ndimage
 from scipy.io import savemat
 
 import bsdsbench as bb
-from bsdsbench.errors import DataError, InputWarning
+from bsdsbench.errors import DataError, InputWarning, InvertedWarning
 from bsdsbench.loaders.pairing import Layout
 from bsdsbench.loaders.reading import Kind, Readings, ReadOptions, _distinct_values, _void_levels
 from bsdsbench.scores.counts import LEVELS, Evidence, ImageRecord, Values
@@ -381,6 +381,7 @@ def test_inverted_maps_are_said_of_iterators_of_any_length(kind, n):
     with pytest.warns(InputWarning, match="darker on the ground truth.*invert=True") as caught:
         bb.evaluate_items(given_items, workers=1)
     assert len(caught) == 1
+    assert issubclass(caught[0].category, InvertedWarning)
 
 
 evidence = st.builds(

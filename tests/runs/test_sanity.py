@@ -49,6 +49,15 @@ def test_maps_of_zeros_are_a_warning(tmp_path):
     assert not any("scores are 0" in str(warning.message) for warning in said)
 
 
+def test_the_scale_that_is_said_is_that_of_the_maps_that_are_named(tmp_path):
+    """A map that is only dark (up to 7) is no mistake, and says nothing of the one of 0/1."""
+    pred, gt = make_set(tmp_path)
+    changed(pred, lambda a: (a > 90).astype("u1"), "im001*")
+    changed(pred, lambda a: a // 36, "im002*")
+    with pytest.warns(InputWarning, match=r"1 of 6 maps have no value above 1, .*\[im001\]"):
+        counted(pred, gt, TEN)
+
+
 @pytest.mark.parametrize(("scale", "dtype", "top"), [(1, "u1", 1), (1, "u2", 1), (255, "u2", 255)])
 def test_one_map_of_another_scale_is_named(tmp_path, scale, dtype, top):
     pred, gt = make_set(tmp_path)

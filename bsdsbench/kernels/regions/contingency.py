@@ -61,14 +61,17 @@ def renumber(labels, low, number_of_label, numbered, area):
     return n_regions
 
 
-def value_pairs(pred: NDArray[Any], gt: NDArray[Any]) -> tuple[I8, I4]:
+class ValuePairs(NamedTuple):
+    """The n distinct pairs of values (pred, gt) of two flat maps, in order of first occurrence."""
+
+    table: I8  # (3, n), for each pair: the value in pred, the value in gt, and the number of pixels
+    of_pixel: I4  # (N,), the column of each pixel's pair in `table`
+
+
+def value_pairs(pred: NDArray[Any], gt: NDArray[Any]) -> ValuePairs:
     """Count the pixels of each distinct pair of values (pred, gt) of two flat integer maps.
 
     pred, gt (N,): the maps, of any integer dtype.
-
-    Returns two arrays. The first, (3, n), has a column for each of the n distinct pairs, in order
-    of first occurrence: the value in pred, the value in gt, and the number of pixels. The second,
-    (N,), has the column index of each pixel's pair.
 
     The pairs are kept in a hash table with open addressing, at most half full, which is looked up
     once for each run of pixels with the same pair. When it is full, the known pairs are inserted
@@ -92,7 +95,7 @@ def value_pairs(pred: NDArray[Any], gt: NDArray[Any]) -> tuple[I8, I4]:
             slots = np.full(4 * n_pairs, -1, np.int32)
             _count_pairs(known[0], known[1], 0, pairs, slots, np.empty(n_pairs, np.int32))
             pairs[2, :n_pairs] = known[2]
-    return pairs[:, :n_pairs].copy(), pair_of_pixel
+    return ValuePairs(pairs[:, :n_pairs].copy(), pair_of_pixel)
 
 
 @kernel(_nrt=False)

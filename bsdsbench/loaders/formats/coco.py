@@ -234,9 +234,9 @@ class _Segment(NamedTuple):
     value: int  # the value of its pixels in the label map
     mask: Bool  # (rows, columns)
 
-    def content(self) -> tuple[int, bytes]:
+    def content(self) -> bytes:
         """Return the category and the packed pixels, which are the same for equal segments."""
-        return self.category, np.packbits(self.mask).tobytes()
+        return f"{self.category!r} ".encode() + np.packbits(self.mask).tobytes()
 
 
 def _read_images(images: list[Entry]) -> dict[int, tuple[str, _Size]]:
