@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from bsdsbench.arguments import F8, I8, Bool
+from bsdsbench.arguments import F8, I8, Bool, given_number
 from bsdsbench.errors import DataError
 from bsdsbench.images import GroundTruth, Map, Prediction, annotated_maps, same_shape
 from bsdsbench.loaders.formats.official_txt import format_boundary_tables, safe_name
@@ -306,12 +306,24 @@ def boundary_score(
 
 
 class MatchMaps(NamedTuple):
-    """Matched and unmatched boundary pixels at one threshold, for overlays."""
+    """Matched and unmatched boundary pixels of one image at one threshold, for overlays.
 
-    true_pred: Bool  # (H, W), predicted pixels that are matched with any annotator
-    false_pred: Bool  # (H, W), all other predicted pixels
-    matched_gt: Bool  # (A, H, W), each annotator's matched pixels
-    missed_gt: Bool  # (A, H, W), each annotator's unmatched pixels
+    Parameters
+    ----------
+    true_pred : array
+        (H, W) bool, predicted pixels that are matched with any annotator.
+    false_pred : array
+        (H, W) bool, all other predicted pixels.
+    matched_gt : array
+        (A, H, W) bool, the matched pixels of each of A annotators.
+    missed_gt : array
+        (A, H, W) bool, the unmatched pixels of each annotator.
+    """
+
+    true_pred: Bool
+    false_pred: Bool
+    matched_gt: Bool
+    missed_gt: Bool
 
 
 def boundary_counts(
@@ -398,16 +410,44 @@ def boundary_counts(
 def boundary_match_maps(
     pred: Map | Prediction,
     gts: Sequence[Map] | GroundTruth,
-    protocol: Protocol | None,
+    protocol: Protocol | str | None,
     threshold: float,
 ) -> MatchMaps:
     """Return maps of the pixels that `boundary_counts` matches at one threshold, and of the others.
 
-    The other arguments are as in `boundary_counts`. Only the first tolerance is used. Raises
-    DataError if `threshold` is not among the thresholds that `boundary_counts` returns.
+    Parameters
+    ----------
+    pred, gts, protocol
+        As in `boundary_counts`. Only the first tolerance of the protocol is used.
+    threshold : float
+        One of the thresholds that `boundary_counts` returns.
+
+    Returns
+    -------
+    MatchMaps
+        The matched and the unmatched pixels of the prediction and of each annotator.
+
+    Raises
+    ------
+    DataError
+        If `boundary_counts` does not return this threshold, and where `boundary_counts` raises.
+
+    Examples
+    --------
+    The protocol allows 2 pixels, but the last row of the prediction is 4 columns away:
+
+    >>> import numpy as np
+    >>> import bsdsbench as bb
+    >>> pred, gt = np.zeros((30, 40)), np.zeros((30, 40))
+    >>> gt[:, 20], pred[:-1, 20], pred[-1, 24] = 1, 0.8, 0.8
+    >>> protocol = bb.Protocol.preset("bsds500").replace(thresholds=[0.5], max_dist_px=2)
+    >>> maps = bb.boundary_match_maps(pred, [gt], protocol, 0.5)
+    >>> int(maps.true_pred.sum()), int(maps.false_pred.sum()), int(maps.missed_gt.sum())
+    (29, 1, 1)
     """
     from bsdsbench.kernels.matching.matching import match_maps
 
+    threshold = given_number(threshold, "threshold", 0, np.inf)
     pred, truth, protocol = Prediction.of(pred), GroundTruth.of(gts), Protocol.load(protocol)
     gt_maps, valid = truth_maps(truth, protocol), truth.parts.get("valid")
     shape = gt_maps.shape[1:]
