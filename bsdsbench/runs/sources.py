@@ -180,25 +180,13 @@ def list_items(
         gt_dir = os.path.abspath(gt_dir)
     split = plan.split_file if ids is None else ids
     missing = "error" if plan.missing == "error" else "zero"
-    pairs = pairing.pair(
-        pred_dir,
-        gt_dir,
-        split,
-        missing,
-        pred_kind=kind,
-        gt_kind=alike.metrics[0].gt_kind,
-        classes=alike.files.classes,
-        sequences=alike.files.sequences,
-    )
+    pairs = _pair_files(pred_dir, gt_dir, split, missing, kind, alike)
     absent: tuple[str, ...] = ()
     if plan.missing == "skip":
         absent = tuple(p.image_id for p in pairs if not p.pred_paths)
         pairs = [p for p in pairs if p.pred_paths]
     photos: dict[str, Path] = {}
-    uses_photos = False
-    for metric in map(registry.get, plan.metrics):
-        uses_photos |= metric.photo
-    if uses_photos:
+    if any(metric.photo for metric in map(registry.get, plan.metrics)):
         images_dir = plan.images_dir or pairing.find_photo_folder(gt_dir)
         if images_dir:
             folder = os.path.abspath(images_dir) if plan.on_dask else images_dir
@@ -207,6 +195,23 @@ def list_items(
     n_maps = readers.count_placeholder_maps(pairs) if kind == "labels" else 1
     items = [_item_of(image, kind, alike, photos, views, n_maps) for image in pairs]
     return PairedFolders(items, absent)
+
+
+def _pair_files(
+    pred_dir: StrPath,
+    gt_dir: StrPath,
+    split: pairing.Split,
+    missing: str,
+    kind: str,
+    alike: ReadAlike,
+) -> list[Pair]:
+    """Pair the files of two folders as the metrics of `alike` read them (see `pairing.pair`).
+
+    kind: the kind of the predictions, such as "soft".
+    """
+    gt_kind, files = alike.metrics[0].gt_kind, alike.files
+    options = {"gt_kind": gt_kind, "classes": files.classes, "sequences": files.sequences}
+    return pairing.pair(pred_dir, gt_dir, split, missing, pred_kind=kind, **options)
 
 
 def _item_of(
@@ -272,23 +277,18 @@ def folder_header(
     """
     photos = None if pred is None else plan.images_dir
     folders = {"pred": pred, "gt": gt, "photos": photos, "valid": plan.valid_dir}
-    known: dict[str, Any] = {}  # fields of the provenance
-    places = {}
-    for side, folder in folders.items():
-        if folder is not None:
-            known[side] = show(folder)
-            path = str(Path(folder).resolve())
-            if show(path) == path:  # paths with unprintable characters are not stored
-                places[side] = path
+    given = {side: folder for side, folder in folders.items() if folder is not None}
+    known: dict[str, Any] = {side: show(folder) for side, folder in given.items()}
+    places = {side: str(Path(folder).resolve()) for side, folder in given.items()}
+    # Paths with unprintable characters are not stored
+    places = {side: path for side, path in places.items() if show(path) == path}
     if pred is not None:
         known["pred_kind"] = plan.pred_kind
         known["missing"] = plan.missing
         known["task"] = plan.task
         known["split"] = None if plan.split_file is None else show(plan.split_file)
-    pred_files, gt_files = dict[str, tuple[Path, ...]](), dict[str, tuple[Path, ...]]()
-    for item in items:
-        pred_files[item.image_id] = item.pair.pred_paths
-        gt_files[item.image_id] = item.pair.gt_paths
+    pred_files = {item.image_id: item.pair.pred_paths for item in items}
+    gt_files = {item.image_id: item.pair.gt_paths for item in items}
     ids = "\0".join(gt_files).encode("utf-8", "surrogateescape")
     provenance = Provenance(
         **known,
@@ -433,16 +433,7 @@ def find_sources(
     kind = run.provenance.pred_kind or reader.pred_kinds[0]
     missing = "zero" if run.provenance.missing in (None, "zero") else "error"
     alike = registry.group_by_reading([reader.name], run.protocol, kind)[0]
-    pairs = pairing.pair(
-        pred,
-        gt,
-        run.image_ids,
-        missing,
-        pred_kind=kind,
-        gt_kind=alike.metrics[0].gt_kind,
-        classes=alike.files.classes,
-        sequences=alike.files.sequences,
-    )
+    pairs = _pair_files(pred, gt, run.image_ids, missing, kind, alike)
     by_id = {p.image_id: p for p in pairs}
     photo_dir = images_dir or run.place("photos") or pairing.find_photo_folder(gt)
     valid_dir = run.place("valid") if reader.void else None

@@ -175,11 +175,8 @@ class StreamingEvaluator:
         MergeError
             If protocol, metrics or `errors` differ, or if both evaluators have the same image.
         """
-        if (self.protocol, self.metrics, self._plan.errors) != (
-            other.protocol,
-            other.metrics,
-            other._plan.errors,
-        ):
+        plans = [(ev.protocol, ev.metrics, ev._plan.errors) for ev in (self, other)]
+        if plans[0] != plans[1]:
             raise MergeError(f"{other.name}: its protocol or metrics differ from {self.name}'s")
         with LOCK:
             if shared := sorted(self._records.keys() & other._records.keys()):
