@@ -73,12 +73,10 @@ def comparability(a: Evaluation, b: Evaluation | Task) -> list[Difference]:
     if not shared:
         names = ", ".join(a.metrics), ", ".join(b.metrics)
         return [Difference("metrics", *names, Severity.FORBIDS)]
-    unused = registry.unused_settings(shared, a.protocol) | registry.unused_settings(
-        shared, b.protocol
-    )
-    signatures = [evolve(run.signature, unused=unused) for run in (a, b)]
+    settings = [registry.unused_settings(shared, run.protocol) for run in (a, b)]
+    signature = evolve(a.signature, unused=settings[0] | settings[1])
     differences = []
-    for difference in signatures[0].differences(signatures[1]):
+    for difference in signature.differences(b.signature):
         if difference.field in _OF_IMAGES:
             continue
         if (a.reference or b.reference) and difference.field in OWN_OF_REFERENCES:
@@ -160,11 +158,10 @@ def _image_differences(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
     if not ids_a or not ids_b or ids_a == ids_b:
         return
     shared = ids_a & ids_b
-    is_explained = True
-    for run, lacking in ((a, ids_b - ids_a), (b, ids_a - ids_b)):
-        may_lack = {*run.failed, *run.provenance.empty_gt}
-        if run.provenance.missing != "skip" and not lacking <= may_lack:
-            is_explained = False
+    is_explained = all(
+        run.provenance.missing == "skip" or lacking <= {*run.failed, *run.provenance.empty_gt}
+        for run, lacking in ((a, ids_b - ids_a), (b, ids_a - ids_b))
+    )
     severity = Severity.SAID if is_explained and shared else Severity.FORBIDS
     counts = [f"{len(ids)}, {len(shared)} of both" for ids in (ids_a, ids_b)]
     yield Difference("images", counts[0], counts[1], severity, WORDS["set"].cost)
@@ -219,15 +216,13 @@ class PairDifference(NamedTuple):
 
 def pair_differences(runs: Sequence[Evaluation]) -> list[PairDifference]:
     """Compare each run with all earlier ones, and list its first difference in each field."""
-    listed = list[PairDifference]()
-    known = set[tuple[int, str]]()  # (number of the run, field)
+    listed = dict[tuple[int, str], PairDifference]()  # (number of the run, field) -> difference
     for k, run in enumerate(runs):
         for earlier in runs[:k]:
             for difference in comparability(earlier, run):
-                if (k, difference.field) not in known:
-                    known.add((k, difference.field))
-                    listed.append(PairDifference(earlier.name, run.name, difference))
-    return listed
+                pair = PairDifference(earlier.name, run.name, difference)
+                listed.setdefault((k, difference.field), pair)
+    return list(listed.values())
 
 
 def forbidden(runs: Sequence[Evaluation]) -> list[str]:

@@ -96,9 +96,7 @@ class Evaluation(TabularResult):
         if not isinstance(self.protocol, Protocol) or not isinstance(self.name, str):
             wrong = self.name if isinstance(self.protocol, Protocol) else self.protocol
             raise DataError(f"Evaluation: {kind_of_value(wrong)}, expected a Protocol and a name")
-        records = self.records
-        if not isinstance(records, list | tuple):
-            records = given_list(records, "records", "ImageRecords")
+        records = given_list(self.records, "records", "ImageRecords")
         for record in records:
             if not isinstance(record, ImageRecord):
                 raise DataError(f"records: {kind_of_value(record)}, expected ImageRecords")
@@ -109,7 +107,7 @@ class Evaluation(TabularResult):
                     f"{metrics or 'no metric'}, expected those of {records[0].image_id!r}: "
                     f"{expected or 'none'}"
                 )
-        records = sorted(records, key=attrgetter("image_id"))
+        records.sort(key=attrgetter("image_id"))
         for record, next_record in pairwise(records):
             if record.image_id == next_record.image_id:
                 fault = f"image {record.image_id!r} is a duplicate id"
@@ -248,11 +246,12 @@ class Evaluation(TabularResult):
             readings = metric.readings(self.protocol, origin.pred_kind or "")
             line = readings.describe(self.records, *layouts)
             metrics_by_line.setdefault(line, []).append(metric.name)
-        phrases: list[str] = []
-        for line, metrics in metrics_by_line.items():
-            other = f"by {', '.join(metrics)} {line.removeprefix('Read as: ')}"
-            phrases.append(other if phrases else line)
-        return "; ".join(phrases)
+        lines = list(metrics_by_line)
+        phrases = [
+            f"by {', '.join(metrics_by_line[line])} {line.removeprefix('Read as: ')}"
+            for line in lines[1:]
+        ]
+        return "; ".join([*lines[:1], *phrases])
 
     def verdict(self) -> list[InputWarning]:
         """Check the values of all files of the run together, and return warnings.
@@ -375,11 +374,8 @@ class Evaluation(TabularResult):
         if not self.records:
             return dict(self.reported[metric].get("images", ())) if metric in self.reported else {}
         values = self.image_values(metric).get("", {})  # "": the overall scores of each image
-        scores: dict[str, dict[str, float]] = {image_id: {} for image_id in self.image_ids}
-        for column in registry.get(metric).image_columns:
-            for row, value in zip(scores.values(), values.get(column.key, ()), strict=False):
-                row[column.key] = value
-        return scores
+        keys = [c.key for c in registry.get(metric).image_columns if c.key in values]
+        return {i: {key: values[key][k] for key in keys} for k, i in enumerate(self.image_ids)}
 
     def image_values(self, metric: str) -> dict[str, dict[str, list[Any]]]:
         """Return the scores of all images: {part: {key of a score: [one value per image]}}.
@@ -437,17 +433,12 @@ class Evaluation(TabularResult):
         """Return True if the protocols are equal and all records are (see `ImageRecord.equals`)."""
         if not isinstance(other, Evaluation) or self.protocol != other.protocol:
             return False
-        if len(self.records) != len(other.records):
-            return False
-        return all(a.equals(b) for a, b in zip(self.records, other.records, strict=True))
+        is_as_long = len(self.records) == len(other.records)
+        return is_as_long and all(map(ImageRecord.equals, self.records, other.records))
 
     def numbers(self) -> dict[str, float]:
         """Return all numbers in the scores as {METRIC.SCORE: value}, such as "boundary.ods.f"."""
-        numbers = {}
-        for metric in self.metrics:
-            for key, number in self.score(metric).numbers().items():
-                numbers[f"{metric}.{key}"] = number
-        return numbers
+        return Score({metric: self.score(metric) for metric in self.metrics}).numbers()
 
     def scores(self) -> dict[str, dict[str, object]]:
         """Return the scores of each metric as nested dicts for JSON, as in result.json."""

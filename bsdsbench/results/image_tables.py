@@ -77,11 +77,8 @@ def _group_fields(records: Sequence[ImageRecord], others: Sequence[Field]) -> li
 
 def _group_cells(record: ImageRecord, fields: Sequence[Field]) -> list[Cell]:
     """Return an image's values for the fields of `_group_fields`, as strings in text fields."""
-    cells: list[Cell] = []
-    for field in fields:
-        value = record.groups.get(field.heading)
-        cells.append(value if value is None or field.format else text_of(value))
-    return cells
+    values = [(field, record.groups.get(field.heading)) for field in fields]
+    return [v if v is None or field.format else text_of(v) for field, v in values]
 
 
 def _add_left_out(run: Evaluation, fields: list[Field], rows: list[list[Cell]]) -> None:
@@ -235,17 +232,18 @@ def _summary_rows(
     fields of SpreadOfImages. `asked` has the names of the scores to show; if it is None, these are
     the default scores, without those that are undefined in all images.
     """
-    rows: dict[tuple[str, str, str], list[Cell]] = {}  # (part, heading, run) -> row
+    spreads: dict[tuple[str, str, str], SpreadOfImages] = {}  # (part, heading, run) -> statistics
     for run in runs:
         for part, column, values in _values_to_show(run, metric, asked):
             spread = _compute_spread(np.array(values, np.float64))
             if spread.n or asked is not None:
-                row: list[Cell] = [part or None, run.name, column.heading, *spread]
-                rows.setdefault((part, column.heading, run.name), row)
-    parts = list(dict.fromkeys(part for part, _, _ in rows))
-    headings = list(dict.fromkeys(heading for _, heading, _ in rows))
-    order = sorted(rows, key=lambda labels: (parts.index(labels[0]), headings.index(labels[1])))
-    return [rows[labels] for labels in order]
+                spreads.setdefault((part, column.heading, run.name), spread)
+    parts, headings = (list(dict.fromkeys(labels[k] for labels in spreads)) for k in (0, 1))
+    order = sorted(spreads, key=lambda labels: (parts.index(labels[0]), headings.index(labels[1])))
+    return [
+        [part or None, name, heading, *spreads[part, heading, name]]
+        for part, heading, name in order
+    ]
 
 
 def _summary_table(

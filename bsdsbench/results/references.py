@@ -139,10 +139,9 @@ def official_run(path: Path) -> RunArguments:
     tables = read_run_folder(path)
     counts = tables.pop("ev1")
     no_rows = np.zeros((0, 4))
+    printed = tables.get("eval_bdry_thr.txt", no_rows)[:, 0]
     if counts:
         printed = next(iter(counts.values())).thresholds
-    else:
-        printed = tables.get("eval_bdry_thr.txt", no_rows)[:, 0]
     grid = _even_grid(printed)
     protocol = Protocol(name=UNSTATED_GRID)
     if grid.size and grid[0] >= 0 and 0 < grid[-1] <= 1 and np.all(np.diff(grid) > 0):
@@ -188,13 +187,10 @@ def with_common_rules(runs: list[Evaluation]) -> list[Evaluation]:
     These are the rules of the first other run; if its protocol is unknown, nothing is changed. If
     all are reference runs and their AP rules differ, they get the rules of the preset bsds500.
     """
-    other_runs = [run for run in runs if run.reference is None]
-    if other_runs:
-        rules = other_runs[0].protocol
-    elif len({run.protocol.ap_rule for run in runs}) > 1:
-        rules = Protocol.preset("bsds500")
-    else:
+    others = [run.protocol for run in runs if run.reference is None]
+    if not others and len({run.protocol.ap_rule for run in runs}) < 2:
         return runs
+    rules = others[0] if others else Protocol.preset("bsds500")
     if not rules.stated:
         return runs
     aligned = []

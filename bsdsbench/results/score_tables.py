@@ -130,12 +130,10 @@ def _differences_of(runs: Sequence[Evaluation]) -> list[str]:
 
 def reading_line(runs: Sequence[Evaluation]) -> str:
     """Describe how files were interpreted, separately for runs that differ in this."""
-    names_by_line: dict[str, list[str]] = {}
-    for run in runs:
-        names_by_line.setdefault(run.read_as, []).append(run.name)
-    if len(names_by_line) == 1:
-        return next(iter(names_by_line))
-    names_by_line.pop("", None)  # runs for which it is unknown
+    lines = [run.read_as for run in runs]
+    if len({*lines}) == 1:
+        return lines[0]
+    names_by_line = _group_names([run.name for run in runs], lines)
     # Each line starts with "Read as"; after the names of runs the "R" becomes lower case
     return "; ".join(f"{', '.join(names)} r{line[1:]}" for line, names in names_by_line.items())
 
@@ -338,28 +336,18 @@ def score_tables(
     contents += f", protocol {runs[0].protocol.name}"
     footer = table_footer(runs)
     common_notes = [*footer["notes"], *notes]
-    runs_by_metric: dict[str, list[Evaluation]] = {}
-    for run in runs:
-        for name in run.metrics:
-            runs_by_metric.setdefault(name, []).append(run)
     tables = []
-    for name, with_metric in runs_by_metric.items():
+    for name in dict.fromkeys(name for run in runs for name in run.metrics):
         metric = registry.get(name)
-        rows = []
-        has_detector = False
-        for run in with_metric:
-            rows.append(_ScoreRow((run.name,), run.score(name).to_mapping(), {}))
-            has_detector |= run.provenance.detector is not None
+        with_metric = [run for run in runs if name in run.metrics]
+        rows = [_ScoreRow((run.name,), run.score(name).to_mapping(), {}) for run in with_metric]
         for label, by_metric, marks in extra:
             if name in by_metric:
                 rows.append(_ScoreRow((label,), by_metric[name], marks))
         shown = is_single, has_chosen, intervals
         table = _score_table(metric, with_metric, [METHOD], rows, *shown)
-        number_lines = _number_lines(metric, rows) if metric.numbers else []
-        table.notes = [*table.notes, *number_lines, *common_notes]
-        if has_detector:
-            table = _add_times(table, with_metric)
-        of_metric = [table]
+        table.notes = [*table.notes, *_number_lines(metric, rows), *common_notes]
+        of_metric = [_add_times(table, with_metric)]
         if part_rows := _part_rows(metric, with_metric, is_single):
             labels = [PART] if is_single else [PART, METHOD]
             table = _score_table(metric, with_metric, labels, part_rows, *shown)
