@@ -27,6 +27,7 @@ from bsdsbench.cli.shared import (
     say,
     show_tables,
 )
+from bsdsbench.plotting.beside import plots_beside
 
 if TYPE_CHECKING:
     from bsdsbench.detectors.detector_runs import DetectorRun
@@ -148,30 +149,28 @@ def evaluate_command(args: _EvaluateArguments = opt.options_of(_EvaluateArgument
     if args.per and not args.per_image:
         raise click.UsageError("--per: expected --per-image FILE, where its rows go")
     _check_slicing(args.slicing, args.evaluation.grouping, args.per)
-    import bsdsbench as bb
-    from bsdsbench.tables.forms import format_of, write_tables
+    with plots_beside(args.out) as begin_plots:  # before the imports, so that both run at once
+        import bsdsbench as bb
+        from bsdsbench.tables.forms import format_of, write_tables
 
-    # Wrong options are refused before the run starts
-    threshold_run = bb.Evaluation.load(args.threshold_from) if args.threshold_from else None
-    per_image_format = format_of(args.per_image, None) if args.per_image else ""
-    run = _evaluate(args)
-    if args.out:
-        from bsdsbench.plotting.figures import plot_result  # takes long to import
+        # Wrong options are refused before the run starts
+        threshold_run = bb.Evaluation.load(args.threshold_from) if args.threshold_from else None
+        per_image_format = format_of(args.per_image, None) if args.per_image else ""
+        run = _evaluate(args)
+        begin_plots()
+        if run.kept:
+            say(
+                f"{run.kept} of {len(run.records)} images were counted before; their records in "
+                f"{args.out} were kept (--fresh counts them again)"
+            )
+        if args.per_image:
+            tables = [run.per_image(metric) for metric in run.metrics]
+            if args.per:
+                from bsdsbench.comparison.slices import group_table  # takes long to import
 
-        plot_result(run, Path(args.out))
-    if run.kept:
-        say(
-            f"{run.kept} of {len(run.records)} images were counted before; their records in "
-            f"{args.out} were kept (--fresh counts them again)"
-        )
-    if args.per_image:
-        tables = [run.per_image(metric) for metric in run.metrics]
-        if args.per:
-            from bsdsbench.comparison.slices import group_table  # takes long to import
-
-            tables = [group_table(run, metric, args.per) for metric in run.metrics]
-        write_tables(tables, args.per_image, per_image_format)
-    _print_evaluation(run, threshold_run, args)
+                tables = [group_table(run, metric, args.per) for metric in run.metrics]
+            write_tables(tables, args.per_image, per_image_format)
+        _print_evaluation(run, threshold_run, args)
     return report_left_out(run.failed, run)
 
 

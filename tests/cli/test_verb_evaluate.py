@@ -98,7 +98,7 @@ def test_shards_on_the_command_line_merge_to_the_whole(tiny, tmp_path):
     )
     assert whole.returncode == 0, whole.stderr
     parts = [tmp_path / f"{i}of3" for i in (2, 3, 1)]
-    merged = command("merge", *parts, "-o", tmp_path / "merged", plots=True)
+    merged = command("merge", *parts, "-o", tmp_path / "merged")
     assert merged.returncode == 0, merged.stderr
     assert bits(tmp_path / "merged") == bits(tmp_path / "whole")
     own = command("merge", *parts, "-o", parts[0])

@@ -6,7 +6,7 @@ import math
 import re
 import sqlite3
 import sys
-from contextlib import closing, nullcontext, redirect_stderr, redirect_stdout
+from contextlib import closing, contextmanager, redirect_stderr, redirect_stdout
 from subprocess import CompletedProcess
 from unittest.mock import patch
 
@@ -18,6 +18,7 @@ from click.testing import CliRunner
 import bsdsbench as bb
 from bsdsbench.cli import cli, main
 from bsdsbench.errors import DataError
+from bsdsbench.plotting.beside import _draw
 from bsdsbench.results.storage import RECORDS
 
 UNLIKE = ("timing.json", "records.db")  # in a run's folder, and no result
@@ -65,16 +66,26 @@ def changed(folder, function, names="*"):
 def call(*words, plots=False):
     """What a command prints but for progress, which slow machines show; raises what it raises."""
     no_progress = patch.multiple("bsdsbench.cli.shared", BRIEF=math.inf, PLAIN_SECONDS=math.inf)
-    with drawing(plots), no_progress:
+    plotting = patch("bsdsbench.cli.score.plots_beside", plots_here if plots else no_plots)
+    with plotting, no_progress:
         found = CliRunner().invoke(cli, list(map(str, words)), standalone_mode=False)
     if found.exception:
         raise found.exception
     return found.output
 
 
-def drawing(plots):
-    """Plots of runs, or none, since they take longer than most runs of tests."""
-    return nullcontext() if plots else patch("bsdsbench.plotting.figures.plot_result")
+@contextmanager
+def no_plots(out):
+    """`plots_beside` without plots, which take longer than most runs of tests."""
+    yield lambda: None
+
+
+@contextmanager
+def plots_here(out):
+    """`plots_beside` in this process, which imports matplotlib once for all calls."""
+    yield lambda: None
+    if out:
+        _draw(out)
 
 
 def command(*words, plots=False):
@@ -82,7 +93,7 @@ def command(*words, plots=False):
     out, err, before = io.StringIO(), io.StringIO(), gc.get_threshold()
     with (
         patch.object(sys, "argv", ["bsdsbench", *map(str, words)]),
-        drawing(plots),
+        patch("bsdsbench.cli.score.plots_beside", plots_here if plots else no_plots),
         redirect_stdout(out),
         redirect_stderr(err),
         pytest.raises(SystemExit) as end,

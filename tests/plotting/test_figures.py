@@ -15,11 +15,8 @@ from skimage import color as color_science
 import bsdsbench as bb
 from bsdsbench.cli import cli
 from bsdsbench.comparison.published import HUMAN_POINT, published_curves
-from bsdsbench.metrics import registry
 from bsdsbench.plotting import PRCurveDisplay, ROCCurveDisplay, plot_curves, plot_runs
-from bsdsbench.plotting.figures import plot_result
 from bsdsbench.plotting.style import PALETTE, curve_lines, save, style
-from tests.helpers.metric_cases import case_of
 from tests.helpers.simulated import simulated_run
 
 
@@ -34,15 +31,6 @@ def runs():
 @pytest.fixture(scope="module")
 def nyu():
     return simulated_run("nyu", 8, protocol=bb.Protocol.preset("nyudv2"))
-
-
-@pytest.mark.parametrize("metric", registry.BUILT_IN)
-def test_a_run_of_any_metric_has_the_plots_of_its_curve_or_none(metric, tmp_path):
-    run = bb.Evaluation.load(case_of(metric).run.save(tmp_path))
-    before = {path.name for path in tmp_path.iterdir()}
-    plot_result(run, tmp_path)
-    plots = {path.name for path in tmp_path.iterdir()} - before
-    assert plots == ({"pr.png", "pr.svg"} if run.with_curve else set())
 
 
 def legend_texts(figure):
