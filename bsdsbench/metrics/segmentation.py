@@ -133,16 +133,16 @@ def _count_instances(regions: Instances, params: LabelOptions) -> dict[str, Map]
     Returns `tp`, `fp`, `fn` and `iou_sum`, (C,) each, as in `segmentation_counts`.
     """
     n_classes = len(params.class_names)
-    matching = match_regions(regions, by_number=params.unit == "id")
-    # `class_of` lists pairs first, then unpaired regions of pred, then unpaired regions of gt
-    n_pairs, n_pred_only = matching.iou.size, matching.excused.size
-    paired, pred_only, gt_only = np.split(matching.class_of, [n_pairs, n_pairs + n_pred_only])
-    false = pred_only[matching.excused <= _MOST_EXCUSED]  # the rest lie on void pixels or a crowd
+    partner, iou = match_regions(regions, by_number=params.unit == "id")
+    is_paired = partner >= 0
+    is_false = regions.excused <= _MOST_EXCUSED  # the rest lie on void pixels or a crowd
+    is_false[partner[is_paired]] = False
+    paired = regions.gt.class_of[is_paired]
     return {
         "tp": np.bincount(paired, minlength=n_classes),
-        "fp": np.bincount(false, minlength=n_classes),
-        "fn": np.bincount(gt_only, minlength=n_classes),
-        "iou_sum": np.bincount(paired, matching.iou, n_classes).astype(np.float64),
+        "fp": np.bincount(regions.pred.class_of[is_false], minlength=n_classes),
+        "fn": np.bincount(regions.gt.class_of[~is_paired], minlength=n_classes),
+        "iou_sum": np.bincount(paired, iou[is_paired], n_classes).astype(np.float64),
     }
 
 

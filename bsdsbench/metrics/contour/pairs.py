@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 from bsdsbench.arguments import F8, I8, Bool
 from bsdsbench.errors import DataError, Setting
 from bsdsbench.images import Map, binary_map, is_binary, one_map, same_shape
-from bsdsbench.kernels.arrays import I4
 from bsdsbench.metrics.label_maps import (
     SIDES,
     VOID,
@@ -217,19 +216,26 @@ def pair_masks(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> ClassedPair:
         mask_of_pred = np.searchsorted(ids, pred_regions.ids)
         mask_of_gt = np.searchsorted(ids, gt_regions.ids)
         class_of = _class_of_value(ids, opt)
-    else:
-        matching = match_regions(instances)
-        mask_of_pred, mask_of_gt = matching.pred_new, matching.gt_new
-        class_of = matching.class_of
-    has_pixels = np.zeros(class_of.size, bool)
-    has_pixels[mask_of_pred[pred_regions.with_pixels]] = True
-    has_pixels[mask_of_gt[gt_regions.with_pixels]] = True
-    label_of_mask = np.cumsum(has_pixels) - 1  # only masks with pixels get a label
-    of_pixel = instances.overlaps.of_pixel
-    pred_labels = pred_regions.label_pixels(label_of_mask[mask_of_pred], of_pixel)
-    gt_labels = gt_regions.label_pixels(label_of_mask[mask_of_gt], of_pixel)
-    pair = LabelPair(pred_labels, gt_labels, int(has_pixels.sum()), pred_labels.shape)
-    return ClassedPair(pair, class_of[has_pixels], None if ids is None else ids[has_pixels])
+    else:  # pairs in the order of their annotated regions, then the rest of pred, then that of gt
+        partner = match_regions(instances).of_gt
+        n_pred, n_gt = pred_regions.ids.size, gt_regions.ids.size
+        paired, gt_only = np.flatnonzero(partner >= 0), np.flatnonzero(partner < 0)
+        pred_only = np.setdiff1d(np.arange(n_pred), partner)
+        mask_of_pred, mask_of_gt = np.zeros(n_pred, np.int64), np.zeros(n_gt, np.int64)
+        mask_of_pred[np.concatenate([partner[paired], pred_only])] = np.arange(n_pred)
+        mask_of_gt[paired] = np.arange(paired.size)
+        mask_of_gt[gt_only] = n_pred + np.arange(gt_only.size)
+        classes = gt_regions.class_of[paired], pred_regions.class_of[pred_only]
+        class_of = np.concatenate([*classes, gt_regions.class_of[gt_only]])
+    # The mask of each overlap in pred and in gt; the index -1 (no region) takes the last entry
+    pred_mask = np.append(mask_of_pred, -1)[pred_regions.of_overlap]
+    gt_mask = np.append(mask_of_gt, -1)[gt_regions.of_overlap]
+    masks = np.setdiff1d([pred_mask, gt_mask], -1)  # only masks with pixels get a label
+    labels = np.searchsorted(masks, [pred_mask, gt_mask]).astype(np.int32)
+    labels[0, pred_mask < 0] = labels[1, gt_mask < 0] = -1
+    pred_labels, gt_labels = labels[:, instances.overlaps.of_pixel]
+    pair = LabelPair(pred_labels, gt_labels, masks.size, pred_labels.shape)
+    return ClassedPair(pair, class_of[masks], None if ids is None else ids[masks])
 
 
 class Regions(NamedTuple):
@@ -248,20 +254,6 @@ class Regions(NamedTuple):
         is_region = self.of_overlap >= 0
         sums = np.bincount(self.of_overlap[is_region], pixels[is_region], self.ids.size)
         return sums.astype(np.int64)
-
-    @property
-    def with_pixels(self) -> I8:
-        """The regions that have pixels, with repetitions."""
-        return self.of_overlap[self.of_overlap >= 0]
-
-    def label_pixels(self, label_of_region: I8, of_pixel: I4) -> Labels:
-        """Draw a map (H, W) of each region's label, with -1 at all other pixels.
-
-        `of_pixel` (H, W) is the index of the overlap at each pixel.
-        """
-        # The index -1 of pixels without a region takes the last entry, which is the label -1
-        labels: Labels = np.append(label_of_region, -1).astype(np.int32)
-        return labels[self.of_overlap][of_pixel]
 
 
 class Instances(NamedTuple):
@@ -390,51 +382,14 @@ def _is_no_region(values: I8, void: Bool, opt: MapContents, what: str) -> Bool:
     return is_none
 
 
-class Matching(NamedTuple):
-    """New numbers for the regions of two maps, such that paired regions have the same number.
+class Partners(NamedTuple):
+    """The predicted region that is paired with each of G annotated regions."""
 
-    Pairs come first, in the order of their annotated regions, then unpaired regions of pred, then
-    those of gt.
-    """
-
-    pred_new: I8  # (regions of pred,), the new number of each region
-    gt_new: I8  # (regions of gt,), likewise
-    class_of: I8  # (new numbers,), class of each; a pair has the class of the annotated region
-    iou: F8  # (pairs,), the IoU of each pair
-    excused: F8  # (unpaired regions of pred,), `Instances.excused` of each
+    of_gt: I8  # (G,), index of the predicted region, or -1 if there is none
+    iou: F8  # (G,), the IoU of the pair; 0 without a partner
 
 
-class _RegionPairs(NamedTuple):
-    """Pairs of an annotated and a predicted region, in the order of the annotated regions."""
-
-    gt: I8  # (pairs,), the index of the annotated region
-    pred: I8  # (pairs,), the index of the predicted region
-    iou: F8  # (pairs,)
-
-
-def _find_pairs(instances: Instances, by_number: bool) -> _RegionPairs:
-    """Find the pairs of `match_regions`, and their IoU."""
-    pred, gt, pixels = instances.pred, instances.gt, instances.overlaps.pixels
-    n_pred = pred.count_pixels(pixels) + instances.on_crowd
-    n_gt = gt.count_pixels(pixels)
-    is_in_both = (pred.of_overlap >= 0) & (gt.of_overlap >= 0)
-    gt_at, pred_at = gt.of_overlap[is_in_both], pred.of_overlap[is_in_both]
-    n_shared = pixels[is_in_both]
-    if by_number:
-        has_same_number = gt.ids[gt_at] == pred.ids[pred_at]
-        n_shared_of_gt = np.bincount(gt_at, n_shared * has_same_number, gt.ids.size)
-        _, gt_at, pred_at = np.intersect1d(gt.ids, pred.ids, return_indices=True)
-        n_shared = n_shared_of_gt.astype(np.int64)[gt_at]  # 0 for regions that do not overlap
-    iou = ratio(n_shared, n_gt[gt_at] + n_pred[pred_at] - n_shared)
-    if by_number:
-        return _RegionPairs(gt_at, pred_at, iou)
-    is_pair = (iou > MATCH_IOU) & (pred.class_of[pred_at] == gt.class_of[gt_at])
-    pairs = np.flatnonzero(is_pair)
-    pairs = pairs[np.argsort(gt_at[pairs])]
-    return _RegionPairs(gt_at[pairs], pred_at[pairs], iou[pairs])
-
-
-def match_regions(instances: Instances, by_number: bool = False) -> Matching:
+def match_regions(instances: Instances, by_number: bool = False) -> Partners:
     """Pair the regions of two instance maps.
 
     By default, regions of the same class with an IoU above 0.5 are paired, so that each has at most
@@ -444,16 +399,20 @@ def match_regions(instances: Instances, by_number: bool = False) -> Matching:
     Void pixels do not count in the IoU, but predicted pixels on a crowd count in the union. Source:
     panopticapi, evaluation.py.
     """
-    pred, gt = instances.pred, instances.gt
-    paired_gt, paired_pred, iou = _find_pairs(instances, by_number)
-    n_pairs = iou.size
-    pred_new, gt_new = np.full(pred.ids.size, -1), np.full(gt.ids.size, -1)
-    pred_new[paired_pred] = np.arange(n_pairs)
-    gt_new[paired_gt] = np.arange(n_pairs)
-    pred_only, gt_only = np.flatnonzero(pred_new < 0), np.flatnonzero(gt_new < 0)
-    pred_new[pred_only] = n_pairs + np.arange(pred_only.size)
-    gt_new[gt_only] = n_pairs + pred_only.size + np.arange(gt_only.size)
-    class_of = np.concatenate(
-        [gt.class_of[paired_gt], pred.class_of[pred_only], gt.class_of[gt_only]]
-    )
-    return Matching(pred_new, gt_new, class_of, iou, instances.excused[pred_only])
+    pred, gt, pixels = instances.pred, instances.gt, instances.overlaps.pixels
+    n_pred, n_gt = pred.count_pixels(pixels) + instances.on_crowd, gt.count_pixels(pixels)
+    is_in_both = (pred.of_overlap >= 0) & (gt.of_overlap >= 0)
+    gt_at, pred_at = gt.of_overlap[is_in_both], pred.of_overlap[is_in_both]
+    n_shared = pixels[is_in_both]
+    partner, n_paired = np.full(gt.ids.size, -1), np.zeros(gt.ids.size, np.int64)
+    if by_number:
+        is_pair = gt.ids[gt_at] == pred.ids[pred_at]
+        _, with_partner, partners = np.intersect1d(gt.ids, pred.ids, return_indices=True)
+        partner[with_partner] = partners
+    else:
+        iou = ratio(n_shared, n_gt[gt_at] + n_pred[pred_at] - n_shared)
+        is_pair = (iou > MATCH_IOU) & (pred.class_of[pred_at] == gt.class_of[gt_at])
+        partner[gt_at[is_pair]] = pred_at[is_pair]
+    np.add.at(n_paired, gt_at[is_pair], n_shared[is_pair])  # pixels of each region in its partner
+    n_partner = np.append(n_pred, 0)[partner]
+    return Partners(partner, ratio(n_paired, n_gt + n_partner - n_paired))
