@@ -156,10 +156,10 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None
     gt_rows = _count_by_size(np.any(is_pair, axis=1), table.gt_pixels, opt.sizes)
     pred_rows = _count_by_size(np.any(is_pair, axis=0), table.pred_pixels, opt.sizes)
     by_size = np.stack([gt_rows, pred_rows], axis=1)  # one size class if `sizes` is empty
-    sums = _jaccard_sums(table, one_to_one)
+    inside, joined = _jaccard_sums(table, one_to_one)
     return Counts(
-        inside=sums.inside,
-        joined=sums.joined,
+        inside=inside,
+        joined=joined,
         objects=by_size.sum(axis=0),
         sorted_ap=_sorted_ap(table.iou[one_to_one], sum(table.iou.shape)),
         **({"by_size": by_size} if opt.sizes else {}),
@@ -195,21 +195,17 @@ def _tabulate_overlaps(pred: Map, gt: Map) -> _OverlapTable:
     return _OverlapTable(shared, union, shared / union, gt_pixels, pred_pixels)
 
 
-class _JaccardSums(NamedTuple):
-    """Numerators and denominators, in pixels, of the three indices in JACCARD."""
-
-    inside: list[np.int64]  # for each index, the intersections of paired objects, summed
-    joined: list[np.int64]  # the unions of paired objects plus the areas of unpaired ones, summed
-
-
-def _jaccard_sums(table: _OverlapTable, one_to_one: tuple[I8, I8]) -> _JaccardSums:
+def _jaccard_sums(table: _OverlapTable, one_to_one: tuple[I8, I8]) -> I8:
     """Sum the intersections and the unions of paired objects for each index in JACCARD.
+
+    Returns int64 (2, 3), in pixels: the intersections, and the unions plus the areas of unpaired
+    objects, of the three indices.
 
     AJI pairs each annotated object with the predicted object of largest IoU. AJI+ uses the pairs
     `one_to_one`: (annotated indices, predicted indices). cellpose's AJI maximises the number of
     one-to-one pairs with an IoU of at least 0.5, and counts each pixel of an object once.
     """
-    sums = _JaccardSums([], [])
+    sums = []
     largest_iou = one_to_one
     if table.iou.size:
         largest_iou = np.arange(len(table.iou)), table.iou.argmax(axis=1)
@@ -218,16 +214,15 @@ def _jaccard_sums(table: _OverlapTable, one_to_one: tuple[I8, I8]) -> _JaccardSu
         is_pair[pairs] = table.shared[pairs] > 0  # objects without a common pixel are unpaired
         unpaired_gt = table.gt_pixels[~is_pair.any(axis=1)].sum()
         unpaired_pred = table.pred_pixels[~is_pair.any(axis=0)].sum()
-        sums.inside.append(table.shared[is_pair].sum())
-        sums.joined.append(table.union[is_pair].sum() + unpaired_gt + unpaired_pred)
+        joined = table.union[is_pair].sum() + unpaired_gt + unpaired_pred
+        sums.append((table.shared[is_pair].sum(), joined))
     # The IoU terms add up to at most 1/2, so they only break ties between assignments with equal
     # numbers of pairs with an IoU of at least 0.5
     most_pairs = max(min(table.iou.shape), 1)
     benefit = (table.iou >= _CELLPOSE_IOU) + table.iou / (2 * most_pairs)
     pairs = _assignment()(benefit, maximize=True)
-    sums.inside.append(table.shared[pairs].sum())
-    sums.joined.append(table.gt_pixels.sum() + table.pred_pixels.sum() - table.shared.sum())
-    return sums
+    joined = table.gt_pixels.sum() + table.pred_pixels.sum() - table.shared.sum()
+    return np.array([*sums, (table.shared[pairs].sum(), joined)]).T
 
 
 def _pair_by_rule(table: _OverlapTable, opt: InstancesOptions) -> Bool:

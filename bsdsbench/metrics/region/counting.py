@@ -339,18 +339,6 @@ def _mean(values: F8 | Sequence[float]) -> float:
     return math.fsum(values) / len(values)
 
 
-class _PairSums(NamedTuple):
-    """Numbers of ordered pixel pairs in the same region, for a segmentation and one annotator.
-
-    The number is a sum of squared areas. It includes the pair of each pixel with itself.
-    """
-
-    both: float  # pairs in the same region in both maps
-    pred: float  # pairs in the same region of the segmentation
-    gt: int  # pairs in the same region of the annotator's map
-    n_pixels: int  # number of pixels that are counted
-
-
 def _adapted_rand(table: OverlapTable, annotator: int, rule: str) -> float:
     """Compute the adapted Rand error, 1 - F of pixel pairs in [0, 1], against one annotator.
 
@@ -366,33 +354,29 @@ def _adapted_rand(table: OverlapTable, annotator: int, rule: str) -> float:
 
     Source: Arganda-Carreras et al., Frontiers in Neuroanatomy 2015.
     """
-    both, pred, gt, n = _sum_pairs(table, annotator, rule)
-    if rule != "cremi":  # remove the pair of each pixel with itself
-        both, pred, gt = both - n, pred - n, gt - n
-    mean_pairs = 0.5 * gt + 0.5 * pred
-    return 1.0 - both / mean_pairs if mean_pairs else 0.0
-
-
-def _sum_pairs(table: OverlapTable, annotator: int, rule: str) -> _PairSums:
-    """Count the pixel pairs in the same region. See `_adapted_rand` for `rule` and label 0."""
     zero, n_all = table.gts.zero[annotator], table.n_pixels
     splits = rule == "cremi" and table.zero >= 0
+    # Ordered pairs in the same region in both maps, in the segmentation, in the annotator's map.
+    # They are sums of squared areas, which include the pair of each pixel with itself
+    both: float
+    pred: float
     if rule == "region" or (zero < 0 and not splits):  # no pixel needs special treatment
-        squares = table.overlaps.squares[annotator], table.gts.area_sums.squares[annotator]
-        return _PairSums(int(squares[0]), int(table.area_sums.squares), int(squares[1]), n_all)
-    indptr, cols, counts = table.cells
-    first, end = table.gts.col_start[annotator : annotator + 2]
-    is_counted = (cols >= first) & (cols < end) & (cols != zero)
-    rows = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))[is_counted]
-    cols, counts = cols[is_counted], counts[is_counted]
-    gt_area = np.bincount(cols, counts).astype(np.int64)
-    is_split = (rows == table.zero) & splits
-    n_split = int(counts[is_split].sum())
-    rows, joint = rows[~is_split], counts[~is_split]
-    area = np.bincount(rows, joint).astype(np.int64)
-    return _PairSums(
-        both=int(joint @ joint) + n_split / n_all,
-        pred=int(area @ area) + n_split / n_all,
-        gt=int(gt_area @ gt_area),
-        n_pixels=int(counts.sum()),
-    )
+        both, gt = (int(a.squares[annotator]) for a in (table.overlaps, table.gts.area_sums))
+        pred, n_counted = int(table.area_sums.squares), n_all
+    else:
+        indptr, cols, counts = table.cells
+        first, end = table.gts.col_start[annotator : annotator + 2]
+        is_counted = (cols >= first) & (cols < end) & (cols != zero)
+        rows = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))[is_counted]
+        cols, counts = cols[is_counted], counts[is_counted]
+        is_split = (rows == table.zero) & splits
+        n_split, n_counted = int(counts[is_split].sum()), int(counts.sum())
+        joint = counts[~is_split]
+        area = np.bincount(rows[~is_split], joint).astype(np.int64)
+        gt_area = np.bincount(cols, counts).astype(np.int64)
+        both, pred = int(joint @ joint) + n_split / n_all, int(area @ area) + n_split / n_all
+        gt = int(gt_area @ gt_area)
+    if rule != "cremi":  # remove the pair of each pixel with itself
+        both, pred, gt = both - n_counted, pred - n_counted, gt - n_counted
+    mean_pairs = 0.5 * gt + 0.5 * pred
+    return 1.0 - both / mean_pairs if mean_pairs else 0.0
