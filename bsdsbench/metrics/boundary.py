@@ -241,21 +241,18 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
         # columns: threshold, recall, precision, F
         thresholds, recall, precision = tables["eval_bdry_thr.txt"][:, :3].T
         curve = PRCurve(thresholds, precision, recall)
-        ods, ap = best(curve).to_mapping(), math.nan
-        ois = dict.fromkeys(("recall", "precision", "f"), math.nan)
-        if "eval_bdry.txt" in tables:
-            # columns: threshold, recall, precision, F of ODS; recall, precision, F of OIS; AP
-            *numbers, ap = tables["eval_bdry.txt"][0, :8].tolist()
-            ods = dict(zip(("threshold", "recall", "precision", "f"), numbers[:4], strict=True))
-            ois = dict(zip(ois, numbers[4:], strict=True))
+        names = ("threshold", "recall", "precision", "f")
+        # columns: threshold, recall, precision, F of ODS; recall, precision, F of OIS; AP
+        numbers = np.array([*(best(curve)[name] for name in names), *[math.nan] * 4])
+        *points, ap = tables.get("eval_bdry.txt", numbers[None])[0, :8].tolist()
         images = []
         # columns: number of the image; threshold, recall, precision and F of its best point
         for number, *point in tables.get("eval_bdry_img.txt", np.zeros((0, 5))).tolist():
             keys = ("ods.threshold", "ods.recall", "ods.precision", "ods")
             images.append((f"{number:.0f}", dict(zip(keys, point, strict=True))))
         return {
-            "ods": ods,
-            "ois": ois,
+            "ods": dict(zip(names, points[:4], strict=True)),
+            "ois": dict(zip(names[1:], points[4:], strict=True)),
             "ap": float(area(curve)) if math.isnan(ap) else ap,
             "n_images": len(images),
             "images": tuple(images),

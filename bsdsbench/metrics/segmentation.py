@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike
 
 from bsdsbench.arguments import F8
 from bsdsbench.images import GroundTruth, Map, Prediction
-from bsdsbench.metrics.base import IMAGES, Column, ScoreTree, over
+from bsdsbench.metrics.base import IMAGES, Column, ValuesMetric, over
 from bsdsbench.metrics.contour.pairs import (
     Instances,
     as_masks,
@@ -48,7 +48,7 @@ from bsdsbench.metrics.label_metric import LabelMetric
 from bsdsbench.metrics.pixel_steps import DrawnSteps
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts, Stack
-from bsdsbench.scores.ratios import Weights, defined_mean, defined_ratio, ratio, weighted_sum
+from bsdsbench.scores.ratios import defined_mean, defined_ratio, ratio
 
 
 def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) -> Counts:
@@ -194,7 +194,7 @@ _PANOPTIC = (Column("pq", "PQ"), Column("sq", "SQ"), Column("rq", "RQ"))
 _MEANS = {"iou": "mean_iou", "dice": "mean_dice", "accuracy": "mean_accuracy"}
 
 
-class SegmentationMetric(LabelMetric[LabelOptions]):
+class SegmentationMetric(LabelMetric[LabelOptions], ValuesMetric[LabelOptions]):
     """Label maps: IoU per class and its means, pixel accuracy, Dice, panoptic quality.
 
     If the options name no classes, there are two: the object (or all instances) and the background.
@@ -203,6 +203,7 @@ class SegmentationMetric(LabelMetric[LabelOptions]):
 
     name, title, version = "segmentation", "Segmentation", 3
     counts_of, numbers = staticmethod(segmentation_counts), COUNTED_OBJECTS
+    summed = ("confusion", "tp", "fp", "fn", "iou_sum")
     columns = (
         Column("mean_iou", "mean IoU", quantity="iou"),
         Column("fw_iou", "frequency-weighted IoU", "fwIoU", quantity="iou"),
@@ -226,9 +227,7 @@ class SegmentationMetric(LabelMetric[LabelOptions]):
         Column("pixel_accuracy", "pixel accuracy", "accuracy"),
     )
 
-    def scores(
-        self, stack: Stack, weights: Weights, protocol: Protocol, opt: LabelOptions
-    ) -> ScoreTree:
+    def pooled(self, sums: Stack, opt: LabelOptions) -> dict[str, Any]:
         """Compute the scores from the counts summed over images, (S,) each.
 
         mean_iou, mean_dice, mean_accuracy : means over the classes for which they are defined
@@ -240,7 +239,7 @@ class SegmentationMetric(LabelMetric[LabelOptions]):
         over : number of classes in each mean, and number of all classes
         """
         names = _named_classes(opt)
-        total = {name: weighted_sum(weights, values) for name, values in stack.items()}
+        total = dict(sums)
         if not opt.classes:
             # The last index ("no class") becomes the class "ground", which has no instances: append
             # zeros to every class axis, as the new last index
