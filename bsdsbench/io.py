@@ -76,7 +76,7 @@ def read_bytes(path: PathLike, limit: int | None = None) -> bytes:
     """
     limit = MAX_FILE_BYTES if limit is None else limit
     data = b""
-    if os.path.exists(path) and not os.path.isfile(path):  # a pipe would hang in open()
+    if not os.path.isfile(path) and os.path.exists(path):  # a pipe would hang in open()
         kind = "a folder" if os.path.isdir(path) else "not a regular file"
         raise FileFormatError(f"{show(path)}: is {kind}, expected a file")
     try:

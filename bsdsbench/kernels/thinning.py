@@ -26,27 +26,27 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.kernels.arrays import I4, I8, U8, Bool, Events
+from bsdsbench.kernels.arrays import I8, U8, Bool, Events
 from bsdsbench.kernels.bits import ONE, ones
 from bsdsbench.kernels.jit import inner, kernel
 
 TILE_ROWS = 64
 # Expected changes for each pixel that is ever on: noise has 3.6, contour maps have 1
 _EVENTS_PER_PIXEL = 4
-_WORD_BITS, _TILE_BITS, _LAST_BIT = map(np.uint64, (6, 12, 63))
+_LAST_BIT = np.uint64(63)
 EVERYWHERE = np.zeros((0, 0), np.uint64)  # value of `near`: the changes of all pixels are needed
 
 
 class _Workspace(NamedTuple):
     """The bit maps and the state of the tiles during thinning; see the module for their layout."""
 
-    place: U8  # (pixels,): the place 64 w + b of each pixel is bit b of word w of a map
+    corner: int  # the flat index in the image of the first pixel of the box
+    image_cols: int
     full: U8  # the map before thinning: all pixels that are on at the current step
     now: U8  # the thinned map at the current step; swapped with `before` at each step
     before: U8  # the thinned map at the previous step
     marked: U8  # the pixels that the current subiteration deletes
     near: U8  # the pixels whose changes are recorded
-    first_pixel: I8  # (words,): the flat index in the image of bit 0 of each word
     is_occupied: Bool  # (tiles,): True if the tile has a pixel in `full`
     due: I8  # (tiles,): the last subiteration in which the tile must be tested
     tiles_per_column: int
@@ -102,8 +102,8 @@ def thinning_events(
     capacity = _EVENTS_PER_PIXEL * flat.size
     while True:
         pixel, added = np.empty(capacity + 64, np.int32), np.empty(capacity + 64, np.bool_)
-        work = _new_workspace(is_on, switched_on, near)
-        if _find_changes(start, work, changes_start, size, pixel, added):
+        work = _new_workspace(is_on, near)
+        if _find_changes(switched_on, start, work, changes_start, size, pixel, added):
             break
         capacity *= 2  # the arrays were too short
     n_changes = changes_start[n]
@@ -126,15 +126,14 @@ def stack_events(bmaps: Bool) -> Events:
     return Events(start, pixel.astype(np.int32), maps[step, pixel])
 
 
-def _new_workspace(is_on: Bool, pixel: I4, near: U8) -> _Workspace:
-    """Allocate the work space for thinning, and locate pixels in its bit maps.
+def _new_workspace(is_on: Bool, near: U8) -> _Workspace:
+    """Allocate the work space for thinning.
 
     is_on (H, W): the pixels that are on at any threshold; at least one is.
-    pixel (n,): the flat indices of these pixels, in any order.
     near (H, words): the pixels whose changes are needed, as bits; EVERYWHERE (empty) for all.
     """
-    top, bottom = np.flatnonzero(is_on.any(axis=1))[[0, -1]].tolist()
-    left, right = np.flatnonzero(is_on.any(axis=0))[[0, -1]].tolist()
+    lines = [np.flatnonzero(is_on.any(axis=axis)) for axis in (1, 0)]  # rows and columns with pixels
+    (top, bottom), (left, right) = [(int(line[0]), int(line[-1])) for line in lines]
     rows, words = bottom + 1 - top, (right + 1 - left + 63) >> 6
     tiles = (rows + TILE_ROWS - 1) // TILE_ROWS  # below each other
     columns, words_per_column = words + 2, (tiles + 2) * TILE_ROWS
@@ -150,22 +149,16 @@ def _new_workspace(is_on: Bool, pixel: I4, near: U8) -> _Workspace:
         near_box[:] = near_rows[:, column : column + words] >> shift
         next_words = near_rows[:, column + 1 : column + 1 + words]
         near_box[:, : next_words.shape[1]] |= next_words << ONE << (np.uint64(63) - shift)
-    image_cols = is_on.shape[1]
-    row = pixel // image_cols
-    box_col = pixel - row * image_cols - left
-    word = ((box_col >> 6) + 1) * words_per_column + (row - top + TILE_ROWS)
-    first_col = left + 64 * np.arange(-1, words + 1)  # of each column of words
-    first_row = top + np.arange(-TILE_ROWS, words_per_column - TILE_ROWS)
     full, now, before, marked, framed_near = maps.reshape(5, -1)
     due, changed = np.zeros((2, columns * (tiles + 2)), np.int64)
     return _Workspace(
-        place=((word << 6) + (box_col & 63)).astype(np.uint64),
+        corner=top * is_on.shape[1] + left,
+        image_cols=is_on.shape[1],
         full=full,
         now=now,
         before=before,
         marked=marked,
         near=framed_near,
-        first_pixel=np.add.outer(first_col, image_cols * first_row).ravel(),
         is_occupied=np.zeros(due.size, np.bool_),
         due=due,
         changed=changed,
@@ -174,13 +167,14 @@ def _new_workspace(is_on: Bool, pixel: I4, near: U8) -> _Workspace:
 
 
 @kernel(_nrt=False)
-def _find_changes(first, work, start, size, pixel, added):
+def _find_changes(switched_on, first, work, start, size, pixel, added):
     """Add pixels to a map in n steps, and record how the thinned map changes at each step.
 
     At each step (threshold) some pixels are switched on. Then the whole map is thinned from
     scratch, and compared with the thinned map of the previous step.
 
-    first int64 (n + 1,): step k switches on the pixels work.place[first[k] : first[k + 1]].
+    switched_on int32 (pixels,), first int64 (n + 1,): step k switches on the pixels with the flat
+        indices switched_on[first[k] : first[k + 1]].
     work: a new _Workspace.
     start int64 (n + 1,): 0 on entry; step k gets the changes start[k] : start[k + 1].
     size int64 (n,): receives the number of pixels in the thinned map after each step.
@@ -189,27 +183,37 @@ def _find_changes(first, work, start, size, pixel, added):
 
     Returns False if `pixel` is too short for the changes; the results are then incomplete.
     """
-    place, now, before, n_on, end = work.place, work.now, work.before, 0, 0
+    now, before, n_on, end = work.now, work.before, 0, 0
+    corner, cols, words_per_column = work.corner, work.image_cols, work.tiles_per_column * TILE_ROWS
     for k in range(size.size):
         if first[k] < first[k + 1]:
             for i in range(first[k], first[k + 1]):
-                work.full[place[i] >> _WORD_BITS] |= ONE << (place[i] & _LAST_BIT)
-                work.is_occupied[place[i] >> _TILE_BITS] = True
+                row = (switched_on[i] - corner) // cols  # in the box
+                col = (switched_on[i] - corner) - row * cols
+                word = ((col >> 6) + 1) * words_per_column + TILE_ROWS + row
+                work.full[word] |= ONE << np.uint64(col & 63)
+                work.is_occupied[word // TILE_ROWS] = True
             before, now = now, before
             _thin_tiles(work, now)
-            for word in range(now.size):
-                if now[word] == before[word]:
+            for q in range(work.due.size):
+                if not work.is_occupied[q]:
                     continue
-                n_on += np.int64(ones(now[word]) - ones(before[word]))
-                changes = (now[word] ^ before[word]) & work.near[word]
-                if end + 64 > pixel.size:
-                    return False
-                while changes:  # one bit after another, the lowest first
-                    lowest = changes & (~changes + ONE)
-                    pixel[end] = work.first_pixel[word] + np.int64(ones(lowest - ONE))
-                    added[end] = now[word] & lowest
-                    changes ^= lowest
-                    end += 1
+                # The flat index of bit 0 of the tile's first word
+                column = q // work.tiles_per_column
+                row = (q - column * work.tiles_per_column - 1) * TILE_ROWS
+                first_pixel = corner + row * cols + 64 * (column - 1)
+                for word in range(q * TILE_ROWS, (q + 1) * TILE_ROWS):
+                    n_on += np.int64(ones(now[word]) - ones(before[word]))
+                    changes = (now[word] ^ before[word]) & work.near[word]
+                    if end + 64 > pixel.size:
+                        return False
+                    while changes:  # one bit after another, the lowest first
+                        lowest = changes & (~changes + ONE)
+                        pixel[end] = first_pixel + np.int64(ones(lowest - ONE))
+                        added[end] = now[word] & lowest
+                        changes ^= lowest
+                        end += 1
+                    first_pixel += cols
         size[k], start[k + 1] = n_on, end
     return True
 
@@ -282,10 +286,11 @@ def _thin_tiles(work, now):
     """
     marked, due, changed = work.marked, work.due, work.changed
     stride = work.tiles_per_column * TILE_ROWS  # from a word to the one to its right
-    for word in range(now.size):
-        now[word] = work.full[word]
     for q in range(due.size):
         due[q] = 1
+        if work.is_occupied[q]:
+            for word in range(q * TILE_ROWS, (q + 1) * TILE_ROWS):
+                now[word] = work.full[word]
     subiteration, last = 0, 1
     while subiteration <= last:
         n_changed = 0

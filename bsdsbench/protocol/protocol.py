@@ -489,7 +489,7 @@ class Protocol:
         Tolerances are fractions of the image diagonal, unless max_dist_px is set.
         """
         scale = math.hypot(*shape) if self.max_dist_px is None else 1.0
-        return tuple((scale * np.array(self.tolerances)).tolist())
+        return tuple(scale * tolerance for tolerance in self.tolerances)
 
     def radius(self, shape: tuple[int, ...]) -> float:
         """Return the first matching tolerance in pixels for an image of this shape."""

@@ -284,7 +284,7 @@ def evidence_of(
                     strength |= Values.NARROW
             polarity = _polarity(pred, gt, protocol)
             pred_evidence |= Evidence(strength | polarity, strongest=strongest)
-    if isinstance(metric, ShowsLabels):
+    if metric.reads == "classes" and isinstance(metric, ShowsLabels):
         options = metric.options_of(protocol)
         if "labels" in gt.parts:
             gt_evidence = gt_evidence | metric.label_evidence(gt.labels, options, truth=True)

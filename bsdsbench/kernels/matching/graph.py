@@ -350,8 +350,14 @@ def new_work(n_vertices: int, n_steps: int) -> Work:
     """Allocate the arrays for searches between sides of at most `n_vertices` vertices each."""
     tight, front, front_place, reached, entering, freed = np.empty((6, n_vertices + 1), np.uint32)
     front_dist = np.empty(n_vertices + 1, np.int64)
-    before = pack(np.tri(n_steps + 1, n_steps, -1, np.bool_))
+    before = _steps_before(n_steps)
     return Work(tight, front, front_dist, front_place, reached, entering, freed, before)
+
+
+@lru_cache(maxsize=8)
+def _steps_before(n_steps: int) -> U8:
+    """Return the bits of the steps before step 0, 1, ... and n_steps, (n_steps + 1, words)."""
+    return pack(np.tri(n_steps + 1, n_steps, -1, np.bool_))
 
 
 @inner

@@ -12,6 +12,7 @@ import math
 import os
 import re
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -276,21 +277,33 @@ def decode_pixels(data: bytes, header: ImageFile.ImageFile, mode: str | None) ->
     """Decode the first page of an image to an array (H, W) or, with colour or alpha, (H, W, C).
 
     - data: the bytes of the file
-    - header: the image as `open_image` returns it, which cannot be used afterwards if it is a PNG
+    - header: the image as `open_image` returns it
     - mode: the Pillow mode to convert to, such as "RGB"; None keeps the image's mode
 
-    Raises FaultError if a PNG is cut short.
+    Raises FaultError if a PNG is cut short or has a wrong checksum.
     """
+    if header.format == "PNG":
+        _check_png(data)
+        # imageio would search for libraries of other formats, which takes longer than decoding
+        return np.asarray(header.convert(mode) if mode else header)
     import imageio.v3 as iio
 
-    if header.format == "PNG":
-        header.verify()  # checks every checksum; decoding skips the checksums of the pixels
-        if b"IEND" not in data[-64:]:
-            raise FaultError("ends too early (truncated?), expected a whole PNG")
-        # imageio would search for libraries of other formats, which takes longer than decoding
-        image = open_image(data)
-        return np.asarray(image.convert(mode) if mode else image)
     return iio.imread(data, plugin="pillow", index=0, mode=mode, writeable_output=False)
+
+
+def _check_png(data: bytes) -> None:
+    """Raise FaultError unless all chunks of a PNG are complete and have the right checksums.
+
+    Pillow does not check the checksums of the pixels when it decodes them.
+    """
+    start = 8  # of a chunk: its length in 4 bytes, its name in 4, its content, its checksum in 4
+    while (name := data[start + 4 : start + 8]) != b"IEND":
+        end = start + 8 + int.from_bytes(data[start : start + 4])
+        if end + 4 > len(data):
+            raise FaultError("ends too early (truncated?), expected a whole PNG")
+        if zlib.crc32(data[start + 4 : end]) != int.from_bytes(data[end : end + 4]):
+            raise FaultError(f"has a wrong checksum in its part {show(name)}, expected a whole PNG")
+        start = end + 4
 
 
 def select_maps(variables: dict[str, object]) -> dict[str, object]:
