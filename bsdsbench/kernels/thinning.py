@@ -132,9 +132,9 @@ def _new_workspace(is_on: Bool, near: U8) -> _Workspace:
     is_on (H, W): the pixels that are on at any threshold; at least one is.
     near (H, words): the pixels whose changes are needed, as bits; EVERYWHERE (empty) for all.
     """
-    lines = [np.flatnonzero(is_on.any(axis=axis)) for axis in (1, 0)]  # rows and columns with pixels
-    (top, bottom), (left, right) = [(int(line[0]), int(line[-1])) for line in lines]
-    rows, words = bottom + 1 - top, (right + 1 - left + 63) >> 6
+    row_on, col_on = np.flatnonzero(is_on.any(axis=1)), np.flatnonzero(is_on.any(axis=0))
+    top, left = int(row_on[0]), int(col_on[0])
+    rows, words = int(row_on[-1]) + 1 - top, (int(col_on[-1]) + 1 - left + 63) >> 6
     tiles = (rows + TILE_ROWS - 1) // TILE_ROWS  # below each other
     columns, words_per_column = words + 2, (tiles + 2) * TILE_ROWS
     maps = np.zeros((5, columns, words_per_column), np.uint64)
@@ -145,7 +145,7 @@ def _new_workspace(is_on: Bool, near: U8) -> _Workspace:
         # Words of the box begin at its left column, words of the image at column 0. So a word of
         # the box consists of the high bits of one word of the image and the low bits of the next.
         # (The next word is shifted twice, because a shift by 64 is undefined.)
-        near_rows, column, shift = near[top : bottom + 1], left >> 6, np.uint64(left & 63)
+        near_rows, column, shift = near[top : top + rows], left >> 6, np.uint64(left & 63)
         near_box[:] = near_rows[:, column : column + words] >> shift
         next_words = near_rows[:, column + 1 : column + 1 + words]
         near_box[:, : next_words.shape[1]] |= next_words << ONE << (np.uint64(63) - shift)

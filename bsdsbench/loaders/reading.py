@@ -26,7 +26,7 @@ from bsdsbench.loaders.formats.pictures import to_plane
 from bsdsbench.loaders.labels import VOID_EVIDENCE, WHITE_FOR_CLASSES, train_id_options
 from bsdsbench.loaders.pairing import Layout
 from bsdsbench.protocol.fields import tidy
-from bsdsbench.scores.counts import LEVELS, NO_EVIDENCE, Evidence, ImageRecord, Values
+from bsdsbench.scores.counts import LEVELS, Evidence, ImageRecord, Values
 from bsdsbench.text import counted, listed
 
 LOSSY = (".jpg", ".jpeg", ".webp")  # formats that change values
@@ -203,7 +203,7 @@ class ReadOptions:
           others go up to white.
         - No ground-truth value reaches the threshold, so there are no objects.
         """
-        side, values = SIDE_NAMES[self.truth], _combined(images).values
+        side, values = SIDE_NAMES[self.truth], _combined_values(images)
         if values & Values.FEW and not values & Values.GRAY:
             example = _first_file_with(Values.FEW, images)
             has = f"{side} of the values {_listed(example.levels)}"
@@ -232,7 +232,7 @@ class ReadOptions:
         - Some labels can only be train ids, and none can only be label ids (`id_evidence`).
         """
         side = f"{SIDE_NAMES[self.truth]}, as all others, has"
-        values, numbers = _combined(images).values, _object_numbers(images)
+        values, numbers = _combined_values(images), _object_numbers(images)
         if values & Values.WHITE_LABELS and not values & Values.LABELS:
             file = _first_file_with(Values.WHITE_LABELS, images).file
             yield Problem(file, f"{side} {WHITE_FOR_CLASSES}")
@@ -266,7 +266,7 @@ class ReadOptions:
         if self.kind is Kind.SOFT:
             content = " and ".join([FORM_WORDS.get(form, form) for form in sorted(set(forms))])
         elif self.kind is Kind.MASK:
-            values = _combined(images).values
+            values = _combined_values(images)
             level = "white" if values & Values.WHITE else "1" if values & Values.UNIT else "not 0"
             if values & Values.GRAY:
                 level = "gray above one half"
@@ -292,9 +292,9 @@ class ReadOptions:
         return ", ".join(phrases)
 
 
-def _combined(images: Sequence[Evidence]) -> Evidence:
-    """Return the combined evidence of several images."""
-    return reduce(or_, images, NO_EVIDENCE)
+def _combined_values(images: Sequence[Evidence]) -> Values:
+    """Return the flags that any of the images has."""
+    return reduce(or_, {evidence.values for evidence in images}, Values.NOTHING)
 
 
 def _first_file_with(properties: Values, images: Sequence[Evidence]) -> Evidence:
@@ -308,7 +308,7 @@ def _object_numbers(images: Sequence[Evidence]) -> set[float]:
 
     Images without objects are ignored. If any image has several numbers, the result is empty.
     """
-    if any(evidence.values & Values.NUMBERS for evidence in images):
+    if _combined_values(images) & Values.NUMBERS:
         return set()
     return {evidence.levels[0] for evidence in images if evidence.levels}
 
@@ -327,7 +327,7 @@ class Readings(NamedTuple):
         """
         sides = [record.evidence_for(self.gt.metric) for record in records]
         preds, gts = [s.pred for s in sides], [s.gt for s in sides]
-        joined = _combined(preds)
+        values = _combined_values(preds)
         problems = list[Problem]()
         if self.gt.kind is Kind.OBJECTS:
             problems += self._number_problems(preds, gts)
@@ -335,10 +335,10 @@ class Readings(NamedTuple):
             problems += options.value_problems(images)
             problems += options.label_problems(images)
         warnings = list[InputWarning]()
-        if joined.values & Values.FAINT and not joined.values & Values.STRONG:
-            if joined.strongest:
-                strongest = max(records, key=lambda record: record.pred.strongest)
-                problems.append(_faint_problem(strongest.form, joined.strongest))
+        if values & Values.FAINT and not values & Values.STRONG:
+            if strongest := max(evidence.strongest for evidence in preds):
+                form = max(records, key=lambda record: record.pred.strongest).form
+                problems.append(_faint_problem(form, strongest))
             else:
                 is_mask = self.pred.kind is Kind.MASK  # an all-zero mask is not FAINT
                 has = "no value exceeds one half" if is_mask else "every map is zero everywhere"
@@ -351,7 +351,7 @@ class Readings(NamedTuple):
             warnings.append(InputWarning(f"{top}, unlike the others [{ids}]", fix=fix))
         if problems:
             raise DataError("", problems)
-        if joined.values & Values.DARK:
+        if values & Values.DARK:
             dark = [r.image_id for r in records if r.pred.values & Values.DARK]
             light = [r.image_id for r in records if r.pred.values & Values.LIGHT]
             has = f"{len(dark)} of {len(dark) + len(light)} maps {DARKER} [{listed(dark, 3)}]"

@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from attrs import evolve
 from numpy.typing import NDArray
 
 from bsdsbench.arguments import F8
@@ -273,17 +272,20 @@ def evidence_of(
     if not gt_evidence.maps:  # arrays, which are not ambiguous as files are
         gt_evidence = Evidence(maps=max(1, len(gt.boundaries)), file=gt.file)
     if pred is not None:
-        pred_evidence = evolve(pred.evidence, maps=max(pred.evidence.maps, 1), file=pred.file)
+        read = pred.evidence
+        values, strongest = read.values, read.strongest
         if pred.kind in ("soft", "ucm2"):
             soft = pred.parts[pred.kind]
-            strength, strongest = Values.STRONG, 0.0
             may_be_faint = pred.path is not None or soft.dtype.kind == "u"
             if may_be_faint and _is_faint(soft, protocol, has_thresholds):
-                strength, strongest = Values.FAINT, float(soft.max(initial=0))
+                strongest = float(soft.max(initial=0))
+                values |= Values.FAINT
                 if strongest in (1, 255):  # 255 of 16 bits, as faint maps of 8 bits are darker
-                    strength |= Values.NARROW
-            polarity = _polarity(pred, gt, protocol)
-            pred_evidence |= Evidence(strength | polarity, strongest=strongest)
+                    values |= Values.NARROW
+            else:
+                values |= Values.STRONG
+            values |= _polarity(pred, gt, protocol)
+        pred_evidence = Evidence(values, read.levels, strongest, max(read.maps, 1), pred.file)
     if metric.reads == "classes" and isinstance(metric, ShowsLabels):
         options = metric.options_of(protocol)
         if "labels" in gt.parts:
