@@ -417,12 +417,12 @@ class Protocol:
         if self == other:
             return {}
         settings, other_settings = self.leaves(), other.leaves()
-        differing = {}
-        for key in {**settings, **other_settings}:
-            values = settings.get(key, DEFAULT), other_settings.get(key, DEFAULT)
-            if values[0] != values[1] and key not in ("name", "version"):
-                differing[key] = values
-        return differing
+        values = {
+            key: (settings.get(key, DEFAULT), other_settings.get(key, DEFAULT))
+            for key in {**settings, **other_settings}
+            if key not in ("name", "version")
+        }
+        return {key: pair for key, pair in values.items() if pair[0] != pair[1]}
 
     def leaves(self) -> dict[str, object]:
         """Return all settings as a flat dict, with dotted names such as "nms_params.radius"."""

@@ -205,12 +205,9 @@ class Signature:
         run_texts: dict[str, Any] = {key: texts.get(key, UNKNOWN) for key in NO_FIELDS}
         run_texts |= {key: texts.get(key, "") for key in _OPTIONAL_KEYS}
         # A word without a usual text is absent only if no score depends on its fields
-        unused = set[str]()
-        for key, entry in WORDS.items():
-            if key not in texts and not entry.usual:
-                unused.update(entry.fields)
-        for key in texts:
-            unused.difference_update(WORDS[key].fields)
+        absent = [word for key, word in WORDS.items() if key not in texts and not word.usual]
+        unused = {name for word in absent for name in word.fields}
+        unused -= {name for key in texts for name in WORDS[key].fields}
         return cls(protocol, version=version, unused=frozenset(unused), **run_texts)
 
     def differences(self, other: Signature) -> list[Difference]:

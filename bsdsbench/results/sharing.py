@@ -23,8 +23,6 @@ from bsdsbench.errors import DataError, FileFormatError
 from bsdsbench.io import (
     FaultError,
     digest,
-    entries,
-    entry,
     errors_naming,
     parse_json,
     read_bytes,
@@ -32,13 +30,13 @@ from bsdsbench.io import (
 )
 from bsdsbench.loaders.formats.pictures import unpack_npz
 from bsdsbench.loaders.sets.public_sets import cache_folder
-from bsdsbench.metrics import registry
 from bsdsbench.results.storage import (
-    Provenance,
     RunArguments,
     arrays_of_records,
+    check_schema,
     npz_bytes,
     records_of_arrays,
+    run_arguments,
 )
 from bsdsbench.text import show
 
@@ -154,24 +152,15 @@ def read_shared_run(path: Path) -> RunArguments:
             raise FaultError("is altered or cut short: its hash is another than the one in it")
         arrays = unpack_npz(data, text=True, limit=_MAX_BYTES)
         content = parse_json(arrays.pop("about", np.zeros(0, np.uint8)).tobytes())
-        schema = content.get("schema") if isinstance(content, dict) else None
-        if schema != _SCHEMA:
-            raise FaultError(f"schema {schema!r}, expected {_SCHEMA!r}")
+        check_schema(content, _SCHEMA)
         for name in content.get("steps", ()):
             if name not in arrays:
                 raise FaultError(f"no counts {show(name)}, expected them")
             arrays[name] = unpack_counts(arrays[name])
-        records = records_of_arrays(arrays)
-        if entry(content, "n_images", int) != len(records):
-            raise FaultError(f"n_images is not the {len(records)} of the counts")
-        provenance = Provenance.from_mapping(entry(content, "provenance", dict))
-        return {
-            "protocol": registry.read_protocol(entry(content, "protocol", dict)),
-            "name": entry(content, "name", str),
-            "records": records,
-            "provenance": attrs.evolve(provenance, source=provenance.source or path.name),
-            "failed": entries(content, "failed", str),
-        }
+        arguments = run_arguments(content, records_of_arrays(arrays))
+        provenance = arguments["provenance"]
+        arguments["provenance"] = attrs.evolve(provenance, source=provenance.source or path.name)
+        return arguments
 
 
 def is_address(run: object) -> bool:

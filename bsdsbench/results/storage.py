@@ -120,15 +120,12 @@ class Provenance:
 
     def to_mapping(self) -> dict[str, object]:
         """Return the known values for JSON. Layouts with one file per image are omitted."""
-        known = {}
+        known: dict[str, object] = {}
         for name, value in attrs.asdict(self, recurse=False).items():
-            if value in (None, (), Layout()):
-                continue
             if isinstance(value, Task):
-                value = value.to_mapping()
-            elif isinstance(value, Layout):
-                value = asdict(value)
-            known[name] = list(value) if isinstance(value, tuple) else value
+                known[name] = value.to_mapping()
+            elif value not in (None, (), Layout()):
+                known[name] = asdict(value) if isinstance(value, Layout) else value
         return known
 
     @classmethod
@@ -335,26 +332,41 @@ def read_result(folder: Path) -> RunArguments:
     counts = read_bytes(folder / COUNTS)
     with errors_naming(path, "the result of a run"):
         content = parse_json(data)
-        schema = content.get("schema") if isinstance(content, dict) else None
-        if schema != SCHEMA:
-            raise FaultError(f"schema {schema!r}, expected {SCHEMA!r}")
+        check_schema(content, SCHEMA)
         if content.get("files") != {COUNTS: digest(counts)}:
             raise FaultError(
                 f"does not name this {COUNTS} (altered, or of another run), expected both as they "
                 "were written: evaluate again with -o on this folder"
             )
         records = unpack_records(folder / COUNTS, counts)
-        if entry(content, "n_images", int) != len(records):
-            raise FaultError(f"n_images is not the {len(records)} of counts.npz")
         places = entries({"places": {}, **content}, "places", str).items()
-        return {
-            "protocol": registry.read_protocol(entry(content, "protocol", dict)),
-            "name": entry(content, "name", str),
-            "records": records,
-            "provenance": Provenance.from_mapping(entry(content, "provenance", dict)),
-            "failed": entries(content, "failed", str),
-            "places": {side: os.path.normpath(folder.absolute() / p) for side, p in places},
-        }
+        arguments = run_arguments(content, records)
+        arguments["places"] = {s: os.path.normpath(folder.absolute() / p) for s, p in places}
+        return arguments
+
+
+def check_schema(content: object, schema: str) -> None:
+    """Raise FaultError unless the content of a JSON file is a dict whose "schema" is `schema`."""
+    stored = content.get("schema") if isinstance(content, dict) else None
+    if stored != schema:
+        raise FaultError(f"schema {stored!r}, expected {schema!r}")
+
+
+def run_arguments(content: Mapping[str, Any], records: Sequence[ImageRecord]) -> RunArguments:
+    """Return the arguments of an Evaluation from its records and the JSON stored with them.
+
+    Raises FaultError if an entry of `content` is missing or has a wrong type, or if its number of
+    images differs from that of the records.
+    """
+    if entry(content, "n_images", int) != len(records):
+        raise FaultError(f"n_images is not the {len(records)} of the counts")
+    return {
+        "protocol": registry.read_protocol(entry(content, "protocol", dict)),
+        "name": entry(content, "name", str),
+        "records": records,
+        "provenance": Provenance.from_mapping(entry(content, "provenance", dict)),
+        "failed": entries(content, "failed", str),
+    }
 
 
 def is_run(folder: Path) -> bool:

@@ -151,12 +151,8 @@ def first_look(
     unused: the protocol fields that the metrics of the run do not use.
     """
     comparable = [look for look in looks if look.measured]
-    dark_ids, covered_ids = list[str](), list[str]()
-    for look in comparable:
-        if has_dark_boundaries(look.soft, look.truth):
-            dark_ids.append(look.pred.image_id)
-        if look.truth.mean() > look.truth.max() / 2:
-            covered_ids.append(look.pred.image_id)
+    dark_ids = [k.pred.image_id for k in comparable if has_dark_boundaries(k.soft, k.truth)]
+    covered_ids = [k.pred.image_id for k in comparable if k.truth.mean() > k.truth.max() / 2]
     is_matched = not {"nms", "max_dist"} & set(unused)
     ids_by_finding = _find_misplaced_maps(comparable)
     if is_matched and 2 * len(covered_ids) > len(comparable):
@@ -208,18 +204,13 @@ def _find_thick_maps(looks: Sequence[Look]) -> dict[_Finding, list[str]]:
     A map counts as FILLED if its ground truth is thick too, as it marks areas instead of lines;
     otherwise as RAW. Only a mistake in more than half of the soft maps is returned.
     """
+    soft = [look for look in looks if look.pred.kind == "soft"]
     ids_by_reason: dict[_Finding, list[str]] = {FILLED: [], RAW: []}
-    n_soft = 0
-    for look in looks:
-        if look.pred.kind == "soft":
-            n_soft += 1
-            if thickness(look.soft) > _BROAD:
-                reason = FILLED if thickness(look.truth) > _BROAD else RAW
-                ids_by_reason[reason].append(look.pred.image_id)
-    for reason in (FILLED, RAW):
-        if 2 * len(ids_by_reason[reason]) <= n_soft:
-            del ids_by_reason[reason]
-    return ids_by_reason
+    for look in soft:
+        if thickness(look.soft) > _BROAD:
+            reason = FILLED if thickness(look.truth) > _BROAD else RAW
+            ids_by_reason[reason].append(look.pred.image_id)
+    return {reason: ids for reason, ids in ids_by_reason.items() if 2 * len(ids) > len(soft)}
 
 
 def _sample_lines(values: Map) -> Map:

@@ -78,7 +78,7 @@ def test_files_of_an_earlier_result_do_not_stay(out, tiny):
     [
         ({"protocol": {"max_dist": "x"}}, "max_dist 'x': expected a fraction"),
         ({"name": 3}, "name is 3, expected text"),
-        ({"n_images": 7}, r"n_images is not the 6 of counts\.npz"),
+        ({"n_images": 7}, "n_images is not the 6 of the counts"),
         ({"schema": "other"}, "schema 'other', expected 'bsdsbench"),
     ],
 )
