@@ -41,7 +41,7 @@ from bsdsbench.results import score_names
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.score_tables import left_out_notes
-from bsdsbench.results.storage import arrays_of_records, npz_bytes, unpack_records
+from bsdsbench.results.storage import arrays_of_run, npz_bytes, unpack_records
 from bsdsbench.tables.forms import to_markdown
 from bsdsbench.tables.table import Field, Table
 from bsdsbench.text import clip, show
@@ -97,13 +97,12 @@ class Baseline:
     def save(self, path: PathLike) -> None:
         """Write the baseline to a JSON file, atomically. Raises OSError if that fails."""
         run = self.run
-        arrays = arrays_of_records(run.records, {m: run.stack(m) for m in run.metrics})
         content = {
             "schema": _SCHEMA,
             "scores": dict(self.scores),
             "tolerances": dict(self.tolerances),
             "protocol": run.protocol.to_mapping(),
-            "counts": base64.b64encode(npz_bytes(arrays)).decode("ascii"),
+            "counts": base64.b64encode(npz_bytes(arrays_of_run(run))).decode("ascii"),
         }
         if self.gated:
             content["gated"] = list(self.gated)

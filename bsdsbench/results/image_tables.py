@@ -52,33 +52,33 @@ def image_table(run: Evaluation) -> Table:
         columns += [table_column(c, c.digits, prefix) for c in image_columns]
         for row, values in zip(table_rows, run.image_scores(metric).values(), strict=True):
             row += [values.get(c.key) for c in image_columns]
-    grouped = _group_fields(run.records, columns)
-    for row, record in zip(table_rows, run.records, strict=True):
-        row += _group_cells(record, grouped)
-    columns += grouped
+    for field, cells in _group_columns(run.records, columns):
+        columns.append(field)
+        for row, cell in zip(table_rows, cells, strict=True):
+            row.append(cell)
     _add_left_out(run, columns, table_rows)
     title = f"{run.name}, image by image"
     return Table("images", title, columns, table_rows, aside=True, **table_footer([run]))
 
 
-def _group_fields(records: Sequence[ImageRecord], others: Sequence[Field]) -> list[Field]:
-    """Return a table field for each attribute by which the images are grouped, such as "scene".
+def _group_columns(
+    records: Sequence[ImageRecord], others: Sequence[Field]
+) -> list[tuple[Field, list[Cell]]]:
+    """Return a column for each attribute by which the images are grouped, such as "scene".
 
-    Its key is the name of the attribute; if a field in `others` has this key, it is "group_NAME".
+    A column is its table field and its values for all records, as strings in a text field. The key
+    of the field is the name of the attribute; if a field in `others` has this key, "group_NAME".
     """
     taken = {field.key for field in others}
-    fields = []
+    columns = []
     for name in group_columns(records):
-        is_number = all(isinstance(r.groups.get(name), float | None) for r in records)
+        values = [record.groups.get(name) for record in records]
+        is_number = all(isinstance(value, float | None) for value in values)
         key = f"group_{name}" if name in taken else name
-        fields.append(Field(key, name, "", ".6g" if is_number else "", paper=False))
-    return fields
-
-
-def _group_cells(record: ImageRecord, fields: Sequence[Field]) -> list[Cell]:
-    """Return an image's values for the fields of `_group_fields`, as strings in text fields."""
-    values = [(field, record.groups.get(field.heading)) for field in fields]
-    return [v if v is None or field.format else text_of(v) for field, v in values]
+        field = Field(key, name, "", ".6g" if is_number else "", paper=False)
+        cells: list[Cell] = [v if v is None or is_number else text_of(v) for v in values]
+        columns.append((field, cells))
+    return columns
 
 
 def _add_left_out(run: Evaluation, fields: list[Field], rows: list[list[Cell]]) -> None:
@@ -110,16 +110,16 @@ def per_image(run: Evaluation, metric: str) -> Table:
     labels = ["image", "part"] if len(values) > 1 else ["image"]
     label_fields = [Field(name, name.capitalize()) for name in labels]
     score_fields = [table_column(c, c.digits) for c in columns.values()]
-    grouped = _group_fields(run.records, [*label_fields, *score_fields])
+    grouped = _group_columns(run.records, [*label_fields, *score_fields])
     rows: list[list[Cell]] = []
     for i, record in enumerate(run.records):
-        group_cells = _group_cells(record, grouped)
+        group_cells = [cells[i] for _, cells in grouped]
         for part, values_by_key in values.items():
             names: list[Cell] = [record.image_id, part or None]
             row = names[: len(labels)] + group_cells
             row += [values_by_key[key][i] if key in values_by_key else None for key in columns]
             rows.append(row)
-    fields = [*label_fields, *grouped, *score_fields]
+    fields = [*label_fields, *(field for field, _ in grouped), *score_fields]
     _add_left_out(run, fields, rows)
     title = f"{definition.title}, image by image"
     return Table(metric, title, fields, rows, n_labels=len(labels), **table_footer([run]))

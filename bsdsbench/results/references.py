@@ -91,10 +91,13 @@ def reference_run(name: str) -> RunArguments:
     with np.load(BytesIO(data)) as file:
         ids, total_gt = file["ids"].tolist(), file["total_gt"]
         parameter = file[f"{key}.parameter"]
-        counts = {}  # (N, T) each: N images, T parameter values of the method
-        for kind in ("matched_gt", "unmatched_pred", "total_pred"):
-            counts[kind] = unpack_counts(file[f"{key}.{kind}"].transpose(0, 2, 1))
-    matched_pred = counts["total_pred"] - counts["unmatched_pred"]
+        # (N, T) each: N images, T parameter values of the method
+        matched_gt, unmatched_pred, total_pred = (
+            unpack_counts(file[f"{key}.{kind}"].transpose(0, 2, 1))
+            for kind in ("matched_gt", "unmatched_pred", "total_pred")
+        )
+    total_gts = np.broadcast_to(total_gt[:, None], total_pred.shape)
+    matches = np.stack([matched_gt, total_gts, total_pred - unmatched_pred, total_pred], axis=2)
     thresholds = _thresholds_of(parameter)
     protocol = Protocol.preset("bsds500").replace(
         ods_rule=reference.ods_rule, ap_rule=reference.ap_rule
@@ -103,13 +106,10 @@ def reference_run(name: str) -> RunArguments:
         protocol = protocol.replace(thresholds=tuple(thresholds.tolist()))
     truths = shipped_sets()[SET]
     records = []
-    for i, image_id in enumerate(ids):
-        gt_totals = np.full(len(parameter), total_gt[i], np.int64)
-        columns = [counts["matched_gt"][i], gt_totals, matched_pred[i], counts["total_pred"][i]]
-        match_counts = MatchCounts(thresholds, np.column_stack(columns))
-        by_metric = {registry.DEFAULT_METRICS[0]: match_counts}
-        form = _FORMS[reference.form]
-        records.append(ImageRecord(image_id, (0, 0), by_metric, truth=truths[image_id], form=form))
+    for image_id, of_image in zip(ids, matches, strict=True):
+        counts = {registry.DEFAULT_METRICS[0]: MatchCounts(thresholds, of_image)}
+        truth, form = truths[image_id], _FORMS[reference.form]
+        records.append(ImageRecord(image_id, (0, 0), counts, truth=truth, form=form))
     source = f"{reference.source}, matched by {SOLVER}"
     description = f"{reference.form}, {len(parameter)} {reference.parameter}; {source}"
     if reference.note:

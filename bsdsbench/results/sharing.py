@@ -32,7 +32,7 @@ from bsdsbench.loaders.formats.pictures import unpack_npz
 from bsdsbench.loaders.sets.public_sets import cache_folder
 from bsdsbench.results.storage import (
     RunArguments,
-    arrays_of_records,
+    arrays_of_run,
     check_schema,
     npz_bytes,
     records_of_arrays,
@@ -100,7 +100,7 @@ def share_run(run: Evaluation, path: str | Path, licence: str, citation: str) ->
     target = given_path(path, "path")
     if target.suffix != ".npz":
         raise DataError(f"{show(target)}: expected a name that ends in .npz")
-    arrays = arrays_of_records(run.records, {metric: run.stack(metric) for metric in run.metrics})
+    arrays = arrays_of_run(run)
     packed = [name for name, a in arrays.items() if a.dtype == np.int64 and a.ndim > 1 and a.size]
     description = _public_description(run, packed, licence, citation)
     text = json.dumps(description, ensure_ascii=False, allow_nan=False).encode()

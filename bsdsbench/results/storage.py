@@ -52,7 +52,6 @@ from bsdsbench.scores.counts import (
     ImageRecord,
     Score,
     Sides,
-    Stack,
     counts_of,
 )
 from bsdsbench.tables.read_only import ReadOnlyDict
@@ -271,8 +270,7 @@ def save_run(run: Evaluation, out: Path, progress: Progress | None = None) -> No
 
     Raises RunLockedError if another run holds the lock.
     """
-    stacks = {metric: run.stack(metric) for metric in run.metrics}
-    counts = npz_bytes(arrays_of_records(run.records, stacks))
+    counts = npz_bytes(arrays_of_run(run))
     data = _result_bytes(run, out, counts)
     with locked(out, wait=60):
         # If the process is killed after this line, this file tells `is_run` so
@@ -284,8 +282,9 @@ def save_run(run: Evaluation, out: Path, progress: Progress | None = None) -> No
         for metric in map(registry.get, run.metrics):
             if not isinstance(metric, ResultFiles):
                 continue
-            score, options = run.score(metric.name), metric.options_of(run.protocol)
-            files = metric.files(score, run.image_ids, stacks[metric.name], run.protocol, options)
+            score, stack = run.score(metric.name), run.stack(metric.name)
+            options = metric.options_of(run.protocol)
+            files = metric.files(score, run.image_ids, stack, run.protocol, options)
             for n_written, (name, text) in enumerate(files, 1):
                 write_atomic(out / name, text, durable=False)
                 if progress:
@@ -433,10 +432,8 @@ def unpack_record(data: bytes) -> ImageRecord:
     return ImageRecord(**fields, counts=counts, pred=pred, gt=gt, groups=groups, others=others)
 
 
-def arrays_of_records(
-    records: Sequence[ImageRecord], stacks: Mapping[str, Stack]
-) -> dict[str, NDArray[Any]]:
-    """Convert the records of N images to the arrays of counts.npz.
+def arrays_of_run(run: Evaluation) -> dict[str, NDArray[Any]]:
+    """Convert the records of a run of N images to the arrays of counts.npz.
 
     - ids (N,), sizes (N, 2), fingerprints (N,) and so on: the fields in _FIELDS
     - pred_values (N, 3 + LEVELS) and pred_files (N,), gt_values and gt_files: the evidence for the
@@ -445,30 +442,24 @@ def arrays_of_records(
     - groups (N,): the groups of each image as JSON, only if any image has groups
     - METRIC.NAME (N, ...): the counts. Arrays that are the same for all images are repeated.
 
-    stacks : metric -> name -> counts, as `Evaluation.stack` returns them
-
     Raises DataError if there are more images or bytes than `unpack_records` accepts.
     """
-    arrays = {}
+    arrays, records = {}, run.records
     for name, field in _FIELDS.items():
         column = [getattr(record, field) for record in records]
         arrays[name] = np.array(column, np.int64 if name == "sizes" else np.str_)
     arrays["sizes"] = arrays["sizes"].reshape(-1, 2)  # also without records
-    with_own_evidence = set[str]()
-    has_groups = False
-    for record in records:
-        with_own_evidence.update(record.others)
-        has_groups |= len(record.groups) > 0
-    for metric in ("", *sorted(with_own_evidence)) if records else ():
+    with_own_evidence = sorted({metric for record in records for metric in record.others})
+    for metric in ("", *with_own_evidence) if records else ():
         for side in _SIDES:
             prefix = f"{metric}:{side}" if metric else side
             evidence = [getattr(record.evidence_for(metric), side) for record in records]
             arrays[f"{prefix}_values"] = np.array([e.row() for e in evidence], np.float64)
             arrays[f"{prefix}_files"] = np.array([e.file for e in evidence], np.str_)
-    if has_groups:
+    if any(record.groups for record in records):
         arrays[_GROUPS] = np.array([json.dumps(record.groups) for record in records])
     for metric in records[0].counts if records else ():
-        for name, array in stacks[metric].items():
+        for name, array in run.stack(metric).items():
             is_shared = name in registry.get(metric).shared
             shape = (len(records), *array.shape) if is_shared else array.shape
             arrays[f"{metric}.{name}"] = np.broadcast_to(array, shape)
@@ -507,7 +498,7 @@ def unpack_records(path: Path, data: bytes) -> tuple[ImageRecord, ...]:
 
 
 def records_of_arrays(arrays: dict[str, NDArray[Any]]) -> tuple[ImageRecord, ...]:
-    """Rebuild records from the arrays of `arrays_of_records`.
+    """Rebuild records from the arrays of `arrays_of_run`.
 
     Modifies `arrays`: only the counts are left in it. Damaged arrays can raise any exception, so
     call this within `errors_naming`, which reports them.
@@ -524,12 +515,8 @@ def records_of_arrays(arrays: dict[str, NDArray[Any]]) -> tuple[ImageRecord, ...
     main_evidence = evidence.pop("", [])
     group_texts = arrays.pop(_GROUPS, np.full(n_images, "{}")).tolist()
     groups = [parse_json(text.encode()) for text in group_texts]
-    for values in groups:
-        is_valid = isinstance(values, dict) and all(
-            value is None or isinstance(value, str | float) for value in values.values()
-        )
-        if not is_valid:
-            raise FaultError("groups that are neither numbers nor text, expected these")
+    if not all(isinstance(v, str | float | None) for row in groups for v in row.values()):
+        raise FaultError("groups that are neither numbers nor text, expected these")
     counts = _counts_per_image(arrays, n_images)  # the counts are the arrays that are left
     records = []
     for k in range(n_images):

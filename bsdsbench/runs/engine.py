@@ -417,10 +417,8 @@ def _count_metrics(
         from bsdsbench.metrics.error_classes import boundary_errors  # imports numba
 
         counter = boundary_errors
-    has_thresholds = reads_whole_truth = False
-    for metric in map(registry.get, plan.metrics):
-        has_thresholds |= metric.cuts_at_thresholds
-        reads_whole_truth |= metric.reads_whole_truth
+    metrics = list(map(registry.get, plan.metrics))
+    has_thresholds = any(metric.cuts_at_thresholds for metric in metrics)
     counts: dict[str, Any] = dict.fromkeys(plan.metrics)  # keeps the order of the metrics
     evidence_by_metric: dict[str, Sides] = {}
     for alike, (pred, gt) in zip(plan.by_reading, inputs, strict=True):
@@ -435,7 +433,7 @@ def _count_metrics(
     # The evidence that differs from that of the first metric
     others = {name: sides for name, sides in evidence_by_metric.items() if sides != main}
     pred, gt = inputs[0]  # the first metric is in the first group
-    truth = gt.fingerprints(reads_whole_truth)
+    truth = gt.fingerprints(any(metric.reads_whole_truth for metric in metrics))
     return ImageRecord(
         item.image_id,
         gt.shape,

@@ -370,10 +370,7 @@ class ImageRecord:
 
     def __post_init__(self) -> None:
         """Convert the counts of each metric to `Counts`, and make both mappings read-only."""
-        counts = dict[str, Counts]()
-        for metric, arrays in self.counts.items():
-            is_checked = isinstance(arrays, MatchCounts)
-            counts[metric] = arrays if is_checked else checked_counts(arrays)
+        counts = {metric: checked_counts(arrays) for metric, arrays in self.counts.items()}
         object.__setattr__(self, "counts", ReadOnlyDict(counts))
         object.__setattr__(self, "groups", ReadOnlyDict(self.groups))
 
