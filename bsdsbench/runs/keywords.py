@@ -25,9 +25,7 @@ from typing import (
     Required,
     TypedDict,
     get_args,
-    runtime_checkable,
 )
-from typing import Protocol as TypingProtocol
 
 import attrs
 
@@ -38,36 +36,21 @@ from bsdsbench.metrics import registry
 from bsdsbench.text import did_you_mean, is_text, show
 
 if TYPE_CHECKING:
+    from distributed import Client
+    from distributed.deploy.cluster import Cluster
+
     from bsdsbench.metrics.registry import ReadAlike
     from bsdsbench.protocol.protocol import Protocol
     from bsdsbench.protocol.tasks import Task
     from bsdsbench.transforms.multi_scale import MultiScale
+
+    AnyExecutor = str | Executor | Client | Cluster
 
 StrPath = str | os.PathLike[str]
 Missing = Literal["error", "zero", "skip"]
 OnError = Literal["fail", "skip"]
 MAX_WORKERS = 4096
 _EXECUTORS = re.compile(r"thread|process|auto|(dask|tcp|tls)://[^/\s]+:[0-9]{1,5}/?")
-
-
-@runtime_checkable
-class DaskClient(TypingProtocol):
-    """A client of a Dask cluster."""
-
-    def get_executor(self) -> Executor:
-        """Return an executor that runs calls on the cluster."""
-
-
-@runtime_checkable
-class DaskCluster(TypingProtocol):
-    """A Dask cluster, such as a LocalCluster."""
-
-    @property
-    def scheduler_address(self) -> str:
-        """The address of the scheduler."""
-
-
-AnyExecutor = str | Executor | DaskClient | DaskCluster
 
 
 class _Check(NamedTuple):
@@ -100,7 +83,8 @@ _SHARD = _Check(
 )
 _EXECUTOR = _Check(
     lambda value: (
-        isinstance(value, Executor | DaskClient | DaskCluster)
+        isinstance(value, Executor)
+        or any(hasattr(value, name) for name in ("get_executor", "scheduler_address"))
         or (isinstance(value, str) and _EXECUTORS.fullmatch(value) is not None)
     ),
     "thread, process, auto, dask://HOST:PORT, an Executor, or a Dask Client or cluster",
@@ -304,6 +288,17 @@ class ItemOptions(EveryRunOptions, total=False):
     classes: Sequence[str] | None
     errors: bool
     name: str | None
+
+
+class StreamingOptions(TypedDict, total=False):
+    """The keywords of `StreamingEvaluator`."""
+
+    classes: Sequence[str] | None
+    name: str
+    errors: bool
+    groups: Any
+    group_by: str | None
+    on_error: OnError
 
 
 class RunOptions(EveryRunOptions, total=False):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from threading import Lock
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from bsdsbench.results.groups import group_value
 from bsdsbench.results.storage import Provenance
 from bsdsbench.runs.arrays import array_items, named_id
 from bsdsbench.runs.engine import count
-from bsdsbench.runs.keywords import OnError, Plan, RunKeywords, plan
+from bsdsbench.runs.keywords import Plan, StreamingOptions, plan_call
 from bsdsbench.scores.counts import ImageRecord
 
 # One global lock, so that evaluators can be pickled. It is never held for long.
@@ -39,19 +39,10 @@ class StreamingEvaluator:
     ----------
     protocol, metrics
         As for `evaluate`.
-    classes : sequence of str or None
-        Names of the classes in the order of their labels from 0, for metrics of label maps.
-    name : str
-        Name in tables.
-    errors : bool
-        True to also count missed and false pixels by error class.
-    groups : path, mapping or data frame, optional
-        The groups of images, as in `evaluate`. Rows of other images are ignored.
-    group_by : str, optional
-        A regular expression with named groups, searched for in each image id.
-    on_error : str
-        If the protocol makes empty ground truth an error: "skip" leaves the image out with a
-        warning, and "fail" raises the error.
+    **options : StreamingOptions
+        Keywords described in `runs.keywords.RunKeywords`. The table `groups` may have rows of other
+        images. If the protocol makes empty ground truth an error, `on_error` decides: "skip", the
+        default, leaves the image out with a warning, and "fail" raises the error.
 
     Raises
     ------
@@ -79,26 +70,15 @@ class StreamingEvaluator:
         self,
         protocol: Protocol | str | None = None,
         metrics: str | Sequence[str] = registry.DEFAULT_METRICS,
-        *,
-        classes: Sequence[str] | None = None,
-        name: str = "streaming",
-        errors: bool = False,
-        groups: object = None,
-        group_by: str | None = None,
-        on_error: OnError = "skip",
+        **options: Unpack[StreamingOptions],
     ) -> None:
-        keywords = RunKeywords(
-            classes=classes,
-            name=name,
-            errors=errors,
-            groups=groups,
-            group_by=group_by,
-            on_error=on_error,
+        defaults: dict[str, Any] = {"name": "streaming", "on_error": "skip"}
+        self._plan = plan_call(
+            "StreamingEvaluator", StreamingOptions, options, protocol, metrics, **defaults
         )
-        self._plan = plan(keywords, protocol, metrics)
         self.protocol = self._plan.protocol
         self.metrics = self._plan.metrics
-        self.name = name
+        self.name = str(self._plan.name)
         self._records: dict[str, ImageRecord] = {}
 
     def update(
