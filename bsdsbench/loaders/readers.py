@@ -108,8 +108,8 @@ def _read_map(
     segs: list[Map] = []
     budget = Budget()
     for file in paths:
-        indices = kind == "labels"
-        arrays = pictures.read_arrays(file, indices, what="a prediction", read=read)
+        palette = pictures.Palette.INDICES if kind == "labels" else pictures.Palette.COLOURS
+        arrays = pictures.read_arrays(file, palette, what="a prediction", read=read)
         with errors_naming(file, "a prediction"):
             if "ucm2" in arrays:
                 return Prediction(image_id, file, ucm2=pictures.to_ucm2(arrays["ucm2"]))
@@ -317,7 +317,11 @@ def read_truth(
         n_files = len(pair.gt_paths)
         raise DataError(f"{pair.image_id}: {n_files} ground-truth files, expected one")
     path = pair.gt_paths[0]
-    arrays = pictures.read_arrays(path, indices=kind == "classes", what=kind, read=read)
+    palette = pictures.Palette.COLOURS
+    if kind == "classes":
+        is_mask = options.kind is Kind.MASK
+        palette = pictures.Palette.MASK if is_mask else pictures.Palette.INDICES
+    arrays = pictures.read_arrays(path, palette, what=kind, read=read)
     with errors_naming(path, kind):
         if kind in READERS:
             _, parse_annotated = READERS[kind]
@@ -378,7 +382,8 @@ def _read_annotators(
     for path in paths:
         suffix, budget = path.suffix.lower(), Budget()
         is_regions = options.kind is Kind.REGIONS
-        arrays = pictures.read_arrays(path, is_regions, what="ground truth", read=read)
+        palette = pictures.Palette.INDICES if is_regions else pictures.Palette.COLOURS
+        arrays = pictures.read_arrays(path, palette, what="ground truth", read=read)
         with errors_naming(path, "ground truth"):
             is_bsds = suffix == ".mat" and "groundTruth" in arrays
             if is_bsds:

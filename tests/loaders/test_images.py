@@ -10,7 +10,7 @@ from PIL import Image
 from bsdsbench import io as bounded
 from bsdsbench.errors import FileFormatError
 from bsdsbench.loaders.formats.photos import read_photo
-from bsdsbench.loaders.formats.pictures import read_arrays
+from bsdsbench.loaders.formats.pictures import Palette, read_arrays
 from tests.helpers.runs import refused
 
 GRAY = (np.arange(3 * 5).reshape(3, 5) * 17).astype(np.uint8)
@@ -18,8 +18,8 @@ RGB = np.dstack([GRAY] * 3)
 PAGES = [Image.fromarray(GRAY), Image.fromarray(255 - GRAY)]
 
 
-def read_image(path, indices=False):
-    return read_arrays(path, indices)[""]
+def read_image(path, palette=Palette.COLOURS):
+    return read_arrays(path, palette)[""]
 
 
 def save(path, array, mode=None, **more):
@@ -44,7 +44,7 @@ def test_gray_in_the_depth_of_its_file(tmp_path, suffix, array, mode, dtype):
     assert (found.dtype, found.flags.c_contiguous) == (np.dtype(dtype), True)
     expected = array * 255 if array.dtype == bool else array
     assert found.tolist() == expected.tolist()
-    assert (read_image(tmp_path / f"a{suffix}", indices=True) == array).all()
+    assert (read_image(tmp_path / f"a{suffix}", Palette.INDICES) == array).all()
 
 
 def test_a_palette_s_colours_are_the_default(tmp_path):
@@ -56,7 +56,21 @@ def test_a_palette_s_colours_are_the_default(tmp_path):
     assert read_image(tmp_path / "a.png").tolist() == np.array([9, 100, 200])[GRAY // 85].tolist()
     refused(r"b\.png: has transparent", read_image, tmp_path / "b.png", error=FileFormatError)
     for name in ("a.png", "b.png"):
-        assert read_image(tmp_path / name, indices=True).tolist() == (GRAY // 85).tolist()
+        for palette in (Palette.INDICES, Palette.MASK):
+            assert read_image(tmp_path / name, palette).tolist() == (GRAY // 85).tolist()
+
+
+@pytest.mark.parametrize("suffix", [".png", ".gif"])
+@pytest.mark.parametrize(("black", "white"), [(0, 1), (1, 0), (0, 5), (7, 3)])
+def test_a_black_and_white_palette_is_a_mask_by_its_colours(tmp_path, suffix, black, white):
+    is_object = GRAY > 99
+    picture = Image.fromarray(np.where(is_object, white, black).astype(np.uint8)).convert("P")
+    colours = np.full((256, 3), 9, np.uint8)
+    colours[[black, white]] = [[0] * 3, [255] * 3]
+    picture.putpalette(colours.ravel().tolist())
+    picture.putdata(np.where(is_object, white, black).ravel().tolist())
+    picture.save(tmp_path / f"a{suffix}", optimize=False)
+    assert read_image(tmp_path / f"a{suffix}", Palette.MASK).tolist() == (is_object * 255).tolist()
 
 
 @pytest.mark.parametrize(

@@ -24,10 +24,11 @@ def read_predicted_classes(
     A single file is binarised if `options.kind` is Kind.MASK. `read` returns the bytes of a file.
     """
     maps: list[Map] = []
+    palette = pictures.Palette.INDICES
+    if options is not None and options.kind is Kind.MASK:
+        palette = pictures.Palette.MASK
     for path in paths:
-        array = pictures.require_one_array(
-            pictures.read_arrays(path, indices=True, read=read), path
-        )
+        array = pictures.require_one_array(pictures.read_arrays(path, palette, read=read), path)
         maps.append(array)
         with errors_naming(path, "a label map"):
             if array.shape != maps[0].shape:
@@ -93,7 +94,7 @@ def _add_instances(parts: dict[str, Any], file: Path, read: ReadBytes) -> None:
     boundaries, they are then redrawn in place from these outlines, as in SEAL's code. Raises
     FileFormatError if outlines and categories do not match.
     """
-    arrays: dict[str, Any] = pictures.read_arrays(file, indices=True, read=read)
+    arrays: dict[str, Any] = pictures.read_arrays(file, pictures.Palette.INDICES, read=read)
     with errors_naming(file, "instances"):
         struct = arrays.get("GTinst")
         parts["instances"] = (

@@ -14,6 +14,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
+from enum import Enum, auto
 from importlib import import_module
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeGuard
@@ -55,6 +56,15 @@ DEFLATE_RATIO = 1032  # the largest possible expansion of deflate-compressed dat
 logging.getLogger("PIL").addHandler(logging.NullHandler())
 
 
+class Palette(Enum):
+    """How a palette image (a table of colours, and an index into it at each pixel) is read."""
+
+    COLOURS = auto()  # the colours, which must be gray
+    INDICES = auto()  # the indices, such as class labels
+    MASK = auto()  # the colours if all pixels are black or white, whichever of them is index 0;
+    # otherwise the indices
+
+
 def id_of(path: PathLike) -> str:
     """Return the image id of a file: its name in printable form, without a suffix of FORMATS.
 
@@ -67,7 +77,10 @@ def id_of(path: PathLike) -> str:
 
 
 def read_arrays(
-    path: PathLike, indices: bool = False, what: str = "arrays", read: ReadBytes = read_bytes
+    path: PathLike,
+    palette: Palette = Palette.COLOURS,
+    what: str = "arrays",
+    read: ReadBytes = read_bytes,
 ) -> dict[str, object]:
     """Read a file of any format in FORMATS into a dict of its variables by name.
 
@@ -75,7 +88,7 @@ def read_arrays(
     name "". Images must be gray, and become (H, W) arrays. MATLAB cells become lists, and MATLAB
     structs become dicts.
 
-    - indices: True to return the indices of a palette image instead of its colours
+    - palette: how palette images are read
     - what: the expected content, for error messages
     - read: a function that returns the bytes of a file
 
@@ -90,7 +103,7 @@ def read_arrays(
     decode = getattr(import_module(f"bsdsbench.loaders.formats.{module}"), function)
     data = read(path)
     with errors_naming(path, expected_content):
-        content = decode(data, indices) if suffix in IMAGE_SUFFIXES else decode(data)
+        content = decode(data, palette) if suffix in IMAGE_SUFFIXES else decode(data)
     return content if isinstance(content, dict) else {"": content}
 
 
@@ -194,12 +207,12 @@ def _decode_seg(data: bytes) -> Map:
     return labels
 
 
-def _decode_image(data: bytes, indices: bool) -> Map:
+def _decode_image(data: bytes, palette: Palette) -> Map:
     """Decode the bytes of an image file to a gray (H, W) array.
 
-    - 1 bit: uint8 with 0 and 255 or, if `indices` is True, with 0 and 1
+    - 1 bit: uint8 with 0 and 255 or, unless `palette` is Palette.COLOURS, with 0 and 1
     - 8 and 16 bits: uint8 and uint16; TIFF and PFM of 32 bits: int32 or float32
-    - palette: its gray colours as uint8 or, if `indices` is True, its indices
+    - palette: gray colours or indices as uint8 (see `Palette`)
     - RGB, and images with alpha: the gray channel as uint8
 
     Raises FaultError if any pixel is coloured or not opaque.
@@ -208,11 +221,16 @@ def _decode_image(data: bytes, indices: bool) -> Map:
     _check_mode(header)
     mode = header.mode
     target = mode if mode in ("P", "I") else None
-    if mode == "P" and not indices:
+    if mode == "P" and palette is Palette.COLOURS:
         target = "RGBA" if "transparency" in header.info else "RGB"
     array = decode_pixels(data, header, target)
+    if mode == "P" and palette is Palette.MASK:
+        colours = np.array(open_image(data).getpalette("RGB"), np.uint8).reshape(-1, 3)
+        used = colours[np.unique(array)]
+        if (used == used[:, :1]).all() and np.isin(used, (0, 255)).all():
+            return colours[:, 0][array]
     if array.dtype == np.bool_:
-        return array.astype(np.uint8) * np.uint8(1 if indices else 255)
+        return array.astype(np.uint8) * np.uint8(255 if palette is Palette.COLOURS else 1)
     # Pillow's way to 16-bit gray differs between formats and versions
     if "16" in mode or (mode == "I" and header.format in ("PNG", "PPM")):
         return array.astype(np.uint16)
