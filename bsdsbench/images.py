@@ -492,6 +492,8 @@ def unit(soft: Map) -> F8:
 
 def describe_values(values: Map) -> str:
     """Describe a map, as in "uint8 with values from 0 to 7". An empty map has only its dtype."""
+    if n_undefined := np.count_nonzero(~np.isfinite(values)):
+        return f"{values.dtype} with {n_undefined} values that are NaN or infinite"
     span = f" with values from {values.min()} to {values.max()}" if values.size else ""
     return f"{values.dtype}{span}"
 
@@ -555,11 +557,11 @@ def labels_to_integers(values: Map, what: str) -> Map:
     """
     if values.dtype.kind != "f":
         return values.view(np.uint8) if values.dtype.kind == "b" else values
-    low, high = values.min(initial=0), values.max(initial=0)
+    low, high = float(values.min(initial=0)), float(values.max(initial=0))
     if not (low >= -(2**53) and high <= 2**53 and (values == np.rint(values)).all()):
         raise DataError(
-            f"{what}: label values that are not whole numbers, from {low:g} to {high:g}, expected "
-            "integer labels"
+            f"{what}: values that are not whole numbers, {describe_values(values)}, expected "
+            "integers"
         )
     return values.astype(np.int32 if low >= -(2**31) and high < 2**31 else np.int64)
 

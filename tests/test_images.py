@@ -82,7 +82,7 @@ def test_the_size_of_a_truth(given):
         (Prediction, {"segs": (MAP,)}, "integers"),
         (Prediction, {"segs": (MAP > 0, None)}, "numbers"),
         (GroundTruth, {"boundaries": (MAP > 0, MAP[0])}, "2 axes"),
-        (GroundTruth, {"labels": MAP}, "integer labels"),
+        (GroundTruth, {"labels": MAP}, "integers"),
         (GroundTruth, {"mask": np.ma.masked_less(MAP, 0.5)}, "without a mask"),
         (GroundTruth, {"class_boundaries": MAP}, "3 axes"),
         (GroundTruth, {"photo": np.zeros((3, 4, 3))}, "integers"),
@@ -221,7 +221,7 @@ def folders(tmp_path):
 )  # fmt: skip
 def test_a_mask_of_no_known_scale_is_refused(tmp_path, values):
     np.save(tmp_path / "a.npy", values)
-    words = rf"a\.npy: mask: {values.dtype} with values from .* to .*, expected"
+    words = rf"a\.npy: mask: {values.dtype} with .*values.*, expected"
     pair = Pair("a", (), (tmp_path / "a.npy",))
     refused(words, read_truth, pair, "mask", Protocol(), error=FileFormatError)
     refused("mine: ", binarise, values, None, "mine")
@@ -284,14 +284,19 @@ def test_ids_are_kept_so_that_0_is_0(tmp_path, labels, dtype):
     assert (truth.labels.dtype.kind, truth.labels.tolist()) == ("i", labels)
 
 
+@pytest.mark.filterwarnings("error")
+def test_labels_in_half_precision():
+    assert labels_to_integers(np.float16([[0, 2048]]), "x").tolist() == [[0, 2048]]
+
+
 @pytest.mark.parametrize("value", [0.5, np.nan, np.inf, 2.0**60])
 def test_floats_that_are_no_labels(tmp_path, value):
     labels = np.array([[0, 1], [2, value]])
-    refused("expected integer labels", labels_to_integers, labels, "x")
+    refused("expected integers", labels_to_integers, labels, "x")
     np.save(tmp_path / "a.npy", labels)
     for kind in ("labels", "classes"):
         given = Pair("a", (tmp_path / "a.npy",), ())
-        refused(r"a\.npy: .*integer labels", read_prediction, given, kind, (2, 2))
+        refused(r"a\.npy: .*expected integers", read_prediction, given, kind, (2, 2))
 
 
 @pytest.mark.parametrize(

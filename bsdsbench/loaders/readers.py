@@ -37,7 +37,6 @@ from bsdsbench.text import listed, show
 
 # Names of the soft map in a file with several maps
 SOFT_NAMES = ("pred", "prediction", "prob", "pb", "gPb", "edge", "edges", "edge_map", "E", "bmap")
-MOST_ANNOTATORS = 16  # a longer last axis is the width of the image, not the annotators
 # Kind -> parsers of prediction files and of ground-truth files. A parser takes the variables of the
 # file by name, and returns keyword arguments of Prediction or GroundTruth.
 READERS = {
@@ -142,8 +141,9 @@ def _choose_variable(arrays: dict[str, object]) -> object:
         return arrays["segs"]
     maps = pictures.select_maps(arrays)
     for name in maps if len(maps) == 1 else SOFT_NAMES:
-        if name in maps:
-            return maps[name]
+        content = maps.get(name)
+        if all(map(pictures.is_numeric, content if isinstance(content, list) else [content])):
+            return content
     variables = listed(sorted(arrays)) or "nothing"
     expected = "expected ucm2, segs or one 2-D numeric array"
     raise FaultError(f"has variables {variables}, {expected}")
@@ -394,7 +394,7 @@ def _read_annotators(
                 expected = "groundTruth or one array (H, W), (A, H, W)"
                 array = pictures.require_one_array(arrays, path, expected)
                 if array.ndim == 3:
-                    refuse_last_axis(array)
+                    pictures.refuse_last_axis(array)
                 name = "Segmentation" if is_regions or suffix == ".seg" else "Boundaries"
                 drawings = [{name: a} for a in (array if array.ndim == 3 else [array])]
             if not drawings:
@@ -491,16 +491,3 @@ def empty_truth_error(where: object, annotations: int, faint: bool = False) -> E
 def _to_labels(array: object) -> Map:
     """Convert an array to a label map (H, W) of an integer dtype."""
     return labels_to_integers(pictures.to_plane(array, "a label map"), "label map")
-
-
-def refuse_last_axis(array: Map) -> None:
-    """Raise FaultError if an array looks like (H, W, A), not (A, H, W), for A annotators.
-
-    That is, if the last axis has 2 to MOST_ANNOTATORS entries, and both others have more than that.
-    """
-    rows, cols, n = array.shape
-    if 1 < n <= MOST_ANNOTATORS < min(rows, cols):
-        raise FaultError(
-            f"shape {array.shape}, expected the annotators first, ({n}, {rows}, {cols})",
-            fix="np.moveaxis(array, -1, 0)",
-        )

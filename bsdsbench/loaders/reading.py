@@ -216,8 +216,8 @@ class ReadOptions:
             file = _first_file_with(Values.UNIT, images).file
             yield Problem(file, has, "one scale in a set", (fix,) if self.truth else ())
         if self.truth and values & Values.FAINT and not values & Values.STRONG:
-            limit = "one half" if self.cut is None else f"gt_threshold = {self.cut}"
-            has = f"all values of {side}, and of all others, are below {limit}"
+            limit = "at most one half" if self.cut is None else f"below gt_threshold = {self.cut}"
+            has = f"all values of {side}, and of all others, are {limit}"
             fix = Setting("gt_threshold", "none", "for masks of 0 and 1")
             file = _first_file_with(Values.FAINT, images).file
             yield Problem(file, has, "values up to white", () if self.cut is None else (fix,))

@@ -333,9 +333,11 @@ class DepthMetric(ValuesMetric[DepthOptions]):
         checked if "inverse" is reported.
         """
         maps = prepare_depth_maps(pred.depth, gt, opt)
-        is_unknown = np.isnan(maps.raw_pred) & maps.valid
+        is_unknown = ~maps.known & maps.valid
         if is_unknown.mean() > _UNKNOWN_SHARE:
-            problem = "over 1 % of the prediction is 0, NaN or infinite where the truth is known"
+            problem = (
+                "over 1 % of the prediction is not above 0 or not finite where the truth is known"
+            )
             yield "unknown", problem, Setting("depth.invalid", "both", "leaves it out")
         is_known = maps.valid & ~is_unknown
         if maps.gt is None or not is_known.any():

@@ -123,6 +123,7 @@ class DepthMaps(NamedTuple):
     """The maps of one image after conversion to depth, cropping and alignment, each (H, W)."""
 
     pred: F8  # predicted depth
+    known: Bool  # True where the stored prediction is finite and above 0
     raw_pred: F8  # input of Canny: `pred` with NaN where the stored value was 0 or not finite
     gt: F8 | None  # ground-truth depth; None if there is none
     raw_gt: F8 | None  # the same for `gt`; also NaN at invalid pixels, if invalid is not "none"
@@ -197,7 +198,7 @@ def prepare_depth_maps(pred: Map, gt: GroundTruth, opt: DepthOptions) -> DepthMa
     elif opt.invalid == "none":
         valid = everywhere
     raw_pred = np.where(is_number, depth, np.nan)
-    return DepthMaps(depth, raw_pred, gt_depth, raw_gt, valid, edges, matte)
+    return DepthMaps(depth, is_known, raw_pred, gt_depth, raw_gt, valid, edges, matte)
 
 
 class _Depth(NamedTuple):

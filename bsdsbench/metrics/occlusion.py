@@ -25,7 +25,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from bsdsbench.arguments import I8, Bool
-from bsdsbench.images import GroundTruth, Map, Prediction, unit
+from bsdsbench.images import GroundTruth, Map, Prediction, same_shape, unit
 from bsdsbench.loaders.formats.official_txt import format_rows, safe_name
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, Counter, Texts
 from bsdsbench.metrics.boundary import CurveMetric, rebuild_maps, threshold_events, truth_maps
@@ -111,6 +111,8 @@ class OcclusionMetric(CurveMetric[None]):
         gt_maps = truth_maps(gt, protocol)
         shape = gt_maps.shape[1], gt_maps.shape[2]
         soft, angles = pred.soft, pred.angles
+        if soft.shape == shape[::-1]:  # not a prediction at another scale
+            same_shape(soft.shape, shape)
         if soft.shape != shape:
             soft = np.clip(bilinear(unit(soft), shape), 0.0, 1.0)
         if angles.shape != shape:

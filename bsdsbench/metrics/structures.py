@@ -18,7 +18,7 @@ ECCV 2010.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from attrs import frozen
@@ -26,9 +26,10 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from bsdsbench.arguments import F8, I8, Bool
+from bsdsbench.errors import Setting
 from bsdsbench.images import GroundTruth, Prediction, without_void
 from bsdsbench.kernels.distances.limits import with_tolerance
-from bsdsbench.metrics.base import IMAGES, Arrays, Column, ValuesMetric
+from bsdsbench.metrics.base import IMAGES, Arrays, Column, Symptoms, ValuesMetric
 from bsdsbench.metrics.contour.measures import cldice
 from bsdsbench.metrics.contour.outlines import skeleton_pixels
 from bsdsbench.metrics.contour.pixel_outcomes import draw_masks
@@ -82,6 +83,47 @@ class TopologyOptions:
         caption="a patch every {} pixels",
     )
     ignore: tuple[float, ...] = IGNORE
+
+
+@frozen
+class CcqOptions:
+    """How centre lines are obtained, and the buffer within which their pixels match."""
+
+    buffer: float = option(
+        3.0,
+        "How far a matched pixel may be from the other line, in the unit of `spacing`.",
+        accepting(lambda v: isinstance(v, float) and 0 <= v <= 1e6, "a number from 0"),
+        caption=lambda o: f"buffer {o.buffer:g}",
+    )
+    spacing: tuple[float, float] = SPACING
+    lines: str = option(
+        "skeleton",
+        'Thin masks to their "skeleton" by scikit-image\'s skeletonize, or take them as centre '
+        'lines that are "given".',
+        one_of("skeleton", "given"),
+        caption={"skeleton": "masks skeletonised", "given": "centre lines as given"},
+    )
+    threshold: float = THRESHOLD
+    ignore: tuple[float, ...] = IGNORE
+
+
+StructureOptions = TypeVar("StructureOptions", bound=TopologyOptions | CcqOptions)
+
+
+class _ThresholdedMetric(ValuesMetric[StructureOptions]):
+    """Base class of metrics that threshold a soft map once, and compare it with a mask."""
+
+    reads, default_protocol, void, void_option = "mask", "masks", True, "ignore"
+    uses = (*MAPS, "gt_invert", "gt_threshold")
+
+    def symptoms(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: StructureOptions
+    ) -> Symptoms:
+        """Yield a symptom if the soft map has positive values, but none is foreground."""
+        strongest = unit(prepare(pred.soft, protocol, gt.parts.get("valid"))).max(initial=0)
+        if 0 < strongest < opt.threshold and gt.mask.any():
+            fix = Setting("normalise", True, "takes each map's largest value as 1")
+            yield "weak", f"no value reaches the threshold {opt.threshold:g}", fix
 
 
 def _foregrounds(
@@ -166,12 +208,10 @@ def _euler_characteristics(masks: NDArray[np.uint8], connectivity: int) -> I8:
     return euler
 
 
-class TopologyMetric(ValuesMetric[TopologyOptions]):
+class TopologyMetric(_ThresholdedMetric[TopologyOptions]):
     """Components and holes: errors of Betti numbers and Euler characteristic, and clDice."""
 
-    name, title, reads, options = "topology", "Topology", "mask", TopologyOptions
-    default_protocol, void, void_option = "masks", True, "ignore"
-    uses = (*MAPS, "gt_invert", "gt_threshold")
+    name, title, options = "topology", "Topology", TopologyOptions
     columns = (
         *(
             Column(key, f"{words} error", lower=True, digits=3, undefined="no patch fits")
@@ -221,28 +261,6 @@ class TopologyMetric(ValuesMetric[TopologyOptions]):
         return {"b0": b0, "b1": b1, "euler": euler, "cldice": cldice(counts["skeleton"])}
 
 
-@frozen
-class CcqOptions:
-    """How centre lines are obtained, and the buffer within which their pixels match."""
-
-    buffer: float = option(
-        3.0,
-        "How far a matched pixel may be from the other line, in the unit of `spacing`.",
-        accepting(lambda v: isinstance(v, float) and 0 <= v <= 1e6, "a number from 0"),
-        caption=lambda o: f"buffer {o.buffer:g}",
-    )
-    spacing: tuple[float, float] = SPACING
-    lines: str = option(
-        "skeleton",
-        'Thin masks to their "skeleton" by scikit-image\'s skeletonize, or take them as centre '
-        'lines that are "given".',
-        one_of("skeleton", "given"),
-        caption={"skeleton": "masks skeletonised", "given": "centre lines as given"},
-    )
-    threshold: float = THRESHOLD
-    ignore: tuple[float, ...] = IGNORE
-
-
 class _BufferedLines(NamedTuple):
     """The centre lines of both maps, and the pixels within the buffer of each line, bool maps."""
 
@@ -285,12 +303,10 @@ def _half_widths(
     return half_width[row_distance <= radius]
 
 
-class CcqMetric(ValuesMetric[CcqOptions]):
+class CcqMetric(_ThresholdedMetric[CcqOptions]):
     """Completeness, correctness and quality of centre lines within a buffer."""
 
-    name, title, reads, options = "ccq", "Centre lines", "mask", CcqOptions
-    default_protocol, void, void_option = "masks", True, "ignore"
-    uses = (*MAPS, "gt_invert", "gt_threshold")
+    name, title, options = "ccq", "Centre lines", CcqOptions
     columns = (
         Column("completeness", "completeness", "compl.", undefined="nothing is annotated"),
         Column("correctness", "correctness", "corr.", undefined="nothing is predicted"),

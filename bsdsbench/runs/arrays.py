@@ -15,7 +15,8 @@ from bsdsbench.arguments import given_array, kind_of_value
 from bsdsbench.errors import DataError
 from bsdsbench.images import GroundTruth, Prediction, one_channel
 from bsdsbench.io import ReadBytes
-from bsdsbench.loaders.readers import join_annotations, parse_annotation, refuse_last_axis
+from bsdsbench.loaders.formats.pictures import refuse_last_axis
+from bsdsbench.loaders.readers import join_annotations, parse_annotation
 from bsdsbench.loaders.reading import Kind, Readings, ReadOptions
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.registry import ReadAlike

@@ -240,6 +240,11 @@ def test_the_protocol_of_coco_s_maps(small):
             ([patch(2, 0, 0, 1, 1) | {"segmentation": given}], [], f"gt.json: .*{words}")
             for given, words in (
                 ({"counts": 3}, "cannot be read"),
+                (box(0, 0, 2, 2), "image 5: a polygon 0.0, expected lists"),
+                ([box(0, 0, 2, 2)[:7]], "a polygon of 7 numbers"),
+                ([box(0, 0, 0.5, 0.75)], "within 0 .. 0.75, expected pixels"),
+                ([box(0, 6, 2, 2)], "from x 6, y 0 on, expected it in 6 columns and 4 rows"),
+                ([box(4, 0, 2, 2)], "from x 0, y 4 on"),
                 ({"size": [6, 4], "counts": "f1b0"}, r"\(6, 4\), expected \(4, 6\)"),
             )
         ),
@@ -259,7 +264,7 @@ def test_an_image_without_a_file_s_name_is_called_by_its_number(small):
     assert [name for name, _, _ in CocoItems(gt, gt)] == ["5"]
     for text, words in (
         ('{"categories": [], "annotations": []}', "'images'"),
-        ("[]", "is damaged"),
+        ("[]", "is a list of results, .*exchange"),
     ):
         gt.write_text(text)
         refused(f"gt.json: .*{words}", CocoItems, gt, gt, error=FileFormatError)

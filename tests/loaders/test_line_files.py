@@ -167,13 +167,22 @@ def test_annotated_oriented_edges(read, content, edges, angles):
 def test_a_truth_of_one_map_is_its_depth_unless_it_says_what_it_is(read):
     found = read("depth-map", False, {"whatever": DEPTH})
     assert (found.depth.tolist(), found.boundaries) == (DEPTH.tolist(), ())
-    assert "depth" not in read("depth-map", False, {"edges": DEPTH / 5}).parts
+    assert "depth" not in read("depth-map", False, {"edges": DEPTH}).parts
     for name in ("edges", "matte", "valid"):
-        found = read("depth-map", False, {name: DEPTH / 5, "disparity": DEPTH + 1})
+        found = read(
+            "depth-map",
+            False,
+            {name: DEPTH / (1 if name == "edges" else 5), "disparity": DEPTH + 1},
+        )
         assert found.depth.tolist() == (DEPTH + 1).tolist()
     ibims = {"data": {"depth": DEPTH, "mask_invalid": DEPTH > 1, "mask_transp": DEPTH != 3}}
     found = read("depth-map", False, ibims, ".mat")
     assert found.valid.tolist() == [[False, False, True], [False, True, True]]
+
+
+def test_a_prediction_beside_the_true_depth_is_the_map_named_so(read):
+    found = read("depth-map", True, {"depth": DEPTH, "pred": DEPTH + 1, "mask": DEPTH * 0})
+    assert found.depth.tolist() == (DEPTH + 1).tolist()
 
 
 @pytest.mark.parametrize("values", [np.uint8([[25, 26]]), np.int32([[0, 1]]), [[0.1, 0.1001]]])
@@ -230,14 +239,26 @@ REFUSED = [
         ("oriented", False, {"bndinfo_pascal": {"OrientMap": ANGLE, **more}}, name)
         for more, name in (({"edges": {"indices": [[0.0, 4]]}}, "indices outside"), ({}, "indices"))
     ),
+    ("oriented", True, {"": EDGE}, "has one array without a name, expected an array edge"),
+    ("oriented", True, {"edge": EDGE / 3, "ori": ANGLE * 100}, "angles up to .*, expected radians"),
+    ("oriented", False, {"edge": EDGE / 3, "ori": ANGLE}, "edge: values that are not whole"),
+    (
+        "oriented",
+        False,
+        {"edge": np.zeros((20, 30, 2)), "ori": np.zeros((20, 30, 2))},
+        r"shape \(20, 30, 2\), expected the annotators first",
+    ),
     ("oriented", False, {"gtStruct": {"gt_theta": cells()}}, "no annotators"),
     ("oriented", False, {"gtStruct": {"gt_theta": np.dstack([EDGE, INF])}}, "angles"),
     ("oriented", False, {"edge": EDGE, "ori": ANGLE[:, :3]}, r"angles: shape \(3, 3\)"),
     ("depth-map", True, {"a": DEPTH, "b": DEPTH}, "a, b"),
+    ("depth-map", True, {"depth": DEPTH, "disparity": DEPTH}, "has depth, disparity, expected one"),
+    ("depth-map", True, {"pred": DEPTH, "pred_depth": DEPTH}, "has pred_depth, pred, expected one"),
+    ("depth-map", False, {"edges": DEPTH / 5}, "edges: values that are not whole"),
     ("depth-map", True, {"depth": DEPTH[0]}, r"depth of shape \(3,\)"),
     ("depth-map", False, {"edges": cells(DEPTH)}, "edges"),
     *(
-        ("depth-map", False, {name: DEPTH[:, :2] / 5, "depth": DEPTH}, r"\(2, 2\)")
+        ("depth-map", False, {name: DEPTH[:, :2] > 1, "depth": DEPTH}, r"\(2, 2\)")
         for name in ("edges", "matte", "mask_transp")
     ),
 ]

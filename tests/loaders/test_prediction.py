@@ -104,8 +104,10 @@ def test_the_variable_that_is_meant(tmp_path):
     for variables, expected in cases:
         savemat(path, variables)
         np.testing.assert_array_equal(load_prediction(path).soft, expected)
-    savemat(path, {"one": SOFT, "two": SOFT})
-    refused(r"a\.mat: .*one, two", load_prediction, path, error=FileFormatError)
+    for variables in ({"one": SOFT, "two": SOFT}, {"groundTruth": {"Boundaries": GRAY}}):
+        savemat(path, variables)
+        names = ", ".join(variables)
+        refused(rf"a\.mat: .*{names}", load_prediction, path, error=FileFormatError)
 
 
 @pytest.mark.parametrize("kind", [".png", ".npy", ".seg"])

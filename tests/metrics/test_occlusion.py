@@ -76,3 +76,9 @@ def test_a_quarter_turn_is_still_the_same_side():
     for angle, gt_angle in ((turn, 0 * turn), (0 * turn, turn)):
         c = occlusion_counts(row, angle, [row > 0], [gt_angle], protocol)
         assert (c.total_pred[0], c.right_gt[0]) == (8, 4)
+
+
+def test_a_transposed_prediction_is_not_one_at_another_scale():
+    edge, angle = np.eye(6, 9) > 0, np.zeros((6, 9))
+    with pytest.raises(bb.DataError, match="transposed"):
+        occlusion_counts(edge.T * 0.9, angle.T, [edge], [angle], FEW)

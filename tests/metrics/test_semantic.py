@@ -244,6 +244,12 @@ def test_files_without_what_their_form_has_are_named(folders):
     of_file = Pair("b", (), (gt.parent / "b.mat",))
     words = r"b\.mat: GTcls has Segmentation, expected Boundaries and Segmentation"
     refused(words, read_truth, of_file, "classes", PROTO)
+    for array, words in (
+        (np.full((2, 4, 5), 0.5), r"binary boundaries of classes .*numpy\.argmax\(array, axis=0\)"),
+        (np.ones((1, 4, 5, 2)), r"shape \(1, 4, 5, 2\), expected a label map"),
+    ):
+        np.save(gt.parent / "c.npy", array)
+        refused(words, read_truth, Pair("c", (), (gt.parent / "c.npy",)), "classes", PROTO)
 
 
 @pytest.mark.parametrize("how", ["nearest", "bicubic"])

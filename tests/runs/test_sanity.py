@@ -1,6 +1,7 @@
 """Inputs that would be counted without a word and should not: values, places, empty truth."""
 
 import re
+import warnings
 
 import imageio.v3 as iio
 import numpy as np
@@ -115,6 +116,9 @@ def test_inverse_depth_is_said_and_another_scale_is_not(tmp_path, recwarn):
     assert warnings_of(recwarn, scaled, gt, "depth") == []
     (line,) = warnings_of(recwarn, inverse, gt, "depth")
     assert re.search("decreases where .* in 1 of 1 .*depth.pred_holds='inverse'", line)
+    negative = write_maps(tmp_path / "negative", {"a": -STEP - 0.5})
+    (line,) = warnings_of(recwarn, negative, gt, "depth")
+    assert re.search("over 1 % of the prediction is not above 0 .*depth.invalid='both'", line)
 
 
 def test_lines_as_column_and_row_are_said(tmp_path, recwarn):
@@ -135,6 +139,11 @@ def test_probabilities_below_one_half_are_said(tmp_path, recwarn):
     low = write_maps(tmp_path / "low", {"a": 0.4 * BLOCK + 0.01})
     expected = "no value exceeds one half: nothing is predicted"
     assert warnings_of(recwarn, low, gt, "contour") == [expected]
+    warnings.simplefilter("always")  # the same line for both metrics
+    for metric in ("topology", "ccq"):
+        (line,) = warnings_of(recwarn, low, gt, metric)
+        assert re.search(r"no value reaches the threshold 0.5 in 1 of 1 .*\(normalise=True", line)
+        assert warnings_of(recwarn, low, gt, metric, options={metric: {"threshold": 0.4}}) == []
 
 
 # ---- places --------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bsdsbench.images import Map, Prediction, is_binary
+from bsdsbench.images import Map, Prediction, describe_values, is_binary, suggest_one_map
 from bsdsbench.io import FaultError, ReadBytes, errors_naming
 from bsdsbench.loaders.formats import pictures
 from bsdsbench.loaders.reading import Kind, ReadOptions
@@ -52,7 +52,7 @@ def parse_annotated_classes(
     - SBD's struct GTcls gives "labels" (H, W) and "class_boundaries", bool (C, H, W).
     - The struct of a crack set gives "labels": 1 for the background and 2 for the crack.
     - An array (H, W), or a non-binary (1, H, W), gives "labels".
-    - Any other array (C, H, W) gives "class_boundaries", True where nonzero.
+    - A binary array (C, H, W) gives "class_boundaries", True where nonzero.
 
     If `instances` is True, "instances" are added, provided that there are labels and that
     `find_instances_file` finds a file for `path`.
@@ -83,7 +83,13 @@ def _find_class_maps(arrays: dict[str, object], path: Path) -> dict[str, object]
     array = pictures.require_one_array(arrays, path)
     if array.ndim > 2 and array.shape[0] == 1 and not is_binary(array):
         array = pictures.to_plane(array, "label map")
-    return {"labels": array} if array.ndim == 2 else {"class_boundaries": array != 0}
+    if array.ndim == 2:
+        return {"labels": array}
+    if array.ndim != 3 or not is_binary(array):
+        fault = f"{describe_values(array)} and shape {array.shape}"
+        expected = "expected a label map (H, W) or binary boundaries of classes (C, H, W)"
+        raise FaultError(f"{fault}, {expected}", fix=suggest_one_map(array.shape))
+    return {"class_boundaries": array != 0}
 
 
 def _add_instances(parts: dict[str, Any], file: Path, read: ReadBytes) -> None:

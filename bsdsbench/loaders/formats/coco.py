@@ -75,11 +75,14 @@ class CocoItems:
         by_image: dict[int, list[Entry]] = {}
         with errors_naming(path, "a COCO file"):
             content = parse_json(read_bytes(path))
+            is_list = isinstance(content, list)  # of results
             if is_truth:
+                if is_list:
+                    expected = "expected images, annotations and categories"
+                    raise FaultError(f"is a list of results, {expected}", fix="exchange the files")
                 self.images = _read_images(_get_field(content, "images"))
                 categories = sorted(_get_field(content, "categories"), key=itemgetter("id"))
                 self.categories = {c["id"]: str(c.get("name", c["id"])) for c in categories}
-            is_list = isinstance(content, list)  # of results
             entries = content if is_list else _get_field(content, "annotations")
             for entry in entries:
                 image_id = _get_field(entry, "image_id")
@@ -303,6 +306,26 @@ def _get_field(entry: Entry, name: str) -> Any:
     return entry[name]
 
 
+def _check_polygon(polygon: object, image_id: object, shape: _Size) -> None:
+    """Raise FaultError if a polygon is malformed, or has no point in an image of `shape` (H, W).
+
+    It is a list x, y, x, y ... in pixels. Fractions of the image, all of them at most 1, are
+    rejected, because they would be drawn into one corner.
+    """
+    where = f"image {image_id}: a polygon"
+    if not isinstance(polygon, list) or not polygon or len(polygon) % 2:
+        has = f"of {len(polygon)} numbers" if isinstance(polygon, list) else f"{polygon!r:.40}"
+        raise FaultError(f"{where} {has}, expected lists x, y, x, y .. in a list")
+    points = np.array(polygon, np.float64).reshape(-1, 2)
+    low, high = points.min(axis=0, initial=np.inf), points.max(axis=0, initial=0)
+    if (high <= 1).all() and (high > 0).any():
+        fix = "multiply fractions of an image by its columns and rows"
+        raise FaultError(f"{where} within 0 .. {high.max():g}, expected pixels", fix=fix)
+    if (low >= shape[::-1]).any():
+        has = f"from x {low[0]:g}, y {low[1]:g} on"
+        raise FaultError(f"{where} {has}, expected it in {shape[1]} columns and {shape[0]} rows")
+
+
 def _decode_mask(annotation: Entry, shape: _Size) -> Bool:
     """Decode the segmentation of an annotation to a bool mask of the given `shape`.
 
@@ -319,6 +342,9 @@ def _decode_mask(annotation: Entry, shape: _Size) -> Bool:
     outline = _get_field(annotation, "segmentation")
     if outline == []:
         return np.zeros(shape, bool)
+    if isinstance(outline, list):
+        for polygon in outline:
+            _check_polygon(polygon, annotation["image_id"], shape)
     try:
         if isinstance(outline, list):  # polygons
             code = coder.merge(coder.frPyObjects(outline, *shape))

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.arguments import Bool
+from bsdsbench.images import labels_to_integers
 from bsdsbench.io import FaultError, check_size
 from bsdsbench.loaders.formats.pictures import to_plane
 from bsdsbench.loaders.reading import binarise
@@ -39,13 +40,19 @@ def parse_predicted_depth(
 
     `shape` is unused (common signature of the parsers).
     """
-    return {"depth": _find_depth_map(arrays, needed=True)}
+    known = [name for name in _DEPTHS if name in arrays]
+    # Beside the true depth, or the input, the prediction is the map whose name says so
+    predicted = [name for name in known if "pred" in name] or known
+    if len(predicted) > 1:
+        raise FaultError(f"has {listed(predicted)}, expected one of them: the predicted depth")
+    chosen = {name: arrays[name] for name in predicted} or arrays
+    return {"depth": _find_depth_map(chosen, needed=True)}
 
 
 def parse_annotated_depth(arrays: Mapping[str, object], path: Path) -> dict[str, object]:
     """Convert the maps of an annotated depth file to keyword arguments of GroundTruth.
 
-    - boundaries: one map, True where the variable `edges` is nonzero; () if there is none
+    - boundaries: one map, True where `edges` (whole numbers) is nonzero; () without it
     - depth: the depth map. It may be missing (None) only if there are `edges` or a `matte`;
       otherwise, FaultError is raised.
     - valid: True where all present maps of _VALID_NAMES are nonzero; None if there are none
@@ -60,7 +67,7 @@ def parse_annotated_depth(arrays: Mapping[str, object], path: Path) -> dict[str,
     maps = {name: to_plane(variables[name], name) for name in names}
     valid_maps = [maps[name] != 0 for name in _VALID_NAMES if name in maps]
     return {
-        "boundaries": (maps["edges"] != 0,) if "edges" in maps else (),
+        "boundaries": (labels_to_integers(maps["edges"], "edges") != 0,) if "edges" in maps else (),
         "depth": _find_depth_map(variables, needed=not maps.keys() & {"edges", "matte"}),
         "valid": np.logical_and.reduce(valid_maps) if valid_maps else None,
         "mask": binarise_matte(maps["matte"]) if "matte" in maps else None,

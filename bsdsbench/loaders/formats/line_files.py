@@ -20,9 +20,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.arguments import F8, I8, Bool
 from bsdsbench.errors import DataError
-from bsdsbench.images import Lines
+from bsdsbench.images import Lines, labels_to_integers
 from bsdsbench.io import FaultError, check_size, read_bytes
-from bsdsbench.loaders.formats.pictures import IMAGE_SUFFIXES, is_numeric
+from bsdsbench.loaders.formats.pictures import IMAGE_SUFFIXES, is_numeric, refuse_last_axis
 
 _Size = tuple[int, int]  # rows and columns
 GRID = (128, 128)  # default size, in rows and columns, of the grid of predicted lines
@@ -34,7 +34,7 @@ def _find_numbers(arrays: Mapping[str, object], name: str) -> NDArray[Any]:
     """Return the array called `name`, or raise FaultError if it is missing or not numeric."""
     value = arrays.get(name)
     if not is_numeric(value):
-        known = ", ".join(map(str, sorted(arrays))) or "nothing"
+        known = ", ".join(key or "one array without a name" for key in sorted(arrays)) or "nothing"
         raise FaultError(f"has {known}, expected an array {name}")
     return value
 
@@ -185,7 +185,8 @@ def parse_annotated_edges(arrays: Mapping[str, object], path: Path) -> dict[str,
       annotator
     - edge and ori: (H, W) of one annotator, or (A, H, W)
 
-    `path` is unused (parsers share a signature). Raises FaultError if there are no annotators.
+    `path` is unused (parsers share a signature). Raises FaultError if there are no annotators, or
+    if an edge map has fractions.
     """
     edges: Any
     angles: Any
@@ -204,9 +205,14 @@ def parse_annotated_edges(arrays: Mapping[str, object], path: Path) -> dict[str,
         edges, angles = _find_numbers(arrays, "edge"), _to_angles(_find_numbers(arrays, "ori"))
         if edges.ndim == 2:
             edges, angles = [edges], [angles]
+        elif edges.ndim == 3:
+            refuse_last_axis(edges)
     if not len(edges):
         raise FaultError("no annotators, expected at least one")
-    return {"boundaries": [edge != 0 for edge in edges], "angles": angles}
+    return {
+        "boundaries": [labels_to_integers(edge, "edge") != 0 for edge in edges],
+        "angles": angles,
+    }
 
 
 def _draw_fragments(edges: object, shape: tuple[int, ...]) -> Bool:
@@ -229,9 +235,16 @@ def _draw_fragments(edges: object, shape: tuple[int, ...]) -> Bool:
 
 
 def _to_angles(values: NDArray[Any]) -> F8:
-    """Convert angles (radians) to float64, or raise FaultError if one is NaN or infinite."""
+    """Convert angles (radians) to float64.
+
+    Raises FaultError if one is NaN or infinite, or exceeds two turns, as only degrees do.
+    """
     if not np.isfinite(values).all():
         raise FaultError("angles that are NaN or infinite, expected radians")
+    largest = np.abs(values).max(initial=0)
+    if largest > 4 * np.pi:
+        fault = f"angles up to {largest:g}, expected radians"
+        raise FaultError(fault, fix="numpy.deg2rad, if they are degrees")
     return values.astype(np.float64)
 
 

@@ -50,6 +50,7 @@ PICTURES = ("PNG", "TIFF", "BMP", "JPEG", "GIF", "PPM", "WEBP")
 NUMBERS, TEXT = "biuf", "biufU"  # kinds of dtype
 MAX_DEPTH = 8  # levels of nested cells and structs
 MAX_MEMBERS = 10_000  # arrays in a .npz
+MOST_ANNOTATORS = 16  # a longer last axis is the width of the image, not the annotators
 MAX_SEG_BYTES = 16 << 20  # a BSDS300 file has some 100 KB
 DEFLATE_RATIO = 1032  # the largest possible expansion of deflate-compressed data
 # Without a handler, Python would print Pillow's log of damaged files; other handlers still get it
@@ -425,6 +426,19 @@ def find_crack_mask(variables: Mapping[str, object]) -> Bool | None:
         if not has_outline or outline[~mask].any():
             return None
     return np.ascontiguousarray(mask)
+
+
+def refuse_last_axis(array: Map) -> None:
+    """Raise FaultError if an array looks like (H, W, A), not (A, H, W), for A annotators.
+
+    That is, if the last axis has 2 to MOST_ANNOTATORS entries, and both others have more than that.
+    """
+    rows, cols, n = array.shape
+    if 1 < n <= MOST_ANNOTATORS < min(rows, cols):
+        raise FaultError(
+            f"shape {array.shape}, expected the annotators first, ({n}, {rows}, {cols})",
+            fix="np.moveaxis(array, -1, 0)",
+        )
 
 
 def refuse_channels(maps: Sequence[Map], what: str, expected: str) -> None:
