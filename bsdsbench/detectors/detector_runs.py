@@ -37,7 +37,7 @@ from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.score_tables import score_tables
 from bsdsbench.runs.engine import available_cores, run_source
 from bsdsbench.runs.keywords import DetectorOptions, Plan, StrPath, plan_call
-from bsdsbench.runs.sources import folder_header, list_items
+from bsdsbench.runs.sources import list_items, run_of_folders
 from bsdsbench.tables.read_only import ReadOnlyDict
 from bsdsbench.tables.result_object import TabularResult
 from bsdsbench.tables.table import Table
@@ -255,10 +255,10 @@ def _evaluate(
     }
     number, n_shards = plan.shard
     shard = None if n_shards == 1 else f"{number}/{n_shards}"
-    header = folder_header(all_items, plan, pred=detected.maps, gt=gt)
-    header = header.with_provenance(detector=ReadOnlyDict(provenance), shard=shard)
-    header = attrs.evolve(header, failed=detected.failed)
-    return run_source(items, attrs.evolve(plan, shard=(1, 1)), header)
+    run = run_of_folders(all_items, plan, pred=detected.maps, gt=gt)
+    run = run.with_provenance(detector=ReadOnlyDict(provenance), shard=shard)
+    run = replace(run, failed=detected.failed)
+    return run_source(items, attrs.evolve(plan, shard=(1, 1)), run)
 
 
 def _new_record(detector: Detector, function: Detector | str, plan: Plan) -> MapsRecord:

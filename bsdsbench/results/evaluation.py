@@ -11,6 +11,8 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+import attrs
+
 from bsdsbench import __version__
 from bsdsbench.arguments import given_list, given_path, kind_of_value
 from bsdsbench.errors import DataError, FileFormatError, InputWarning, MergeError
@@ -177,6 +179,10 @@ class Evaluation(TabularResult):
             extra_ids = {*others, *self.left_out}
         rows = group_rows(self.image_ids, groups, group_by, extra_ids)
         return replace(self, records=records_with_groups(rows, self.records, self.name))
+
+    def with_provenance(self, **known: Any) -> Evaluation:
+        """Return a copy of the run with the given fields of its provenance replaced."""
+        return replace(self, provenance=attrs.evolve(self.provenance, **known))
 
     def require_records(self) -> None:
         """Raise DataError if the run has no records (counts per image)."""

@@ -273,11 +273,12 @@ def _add_times(table: Table, runs: Sequence[Evaluation]) -> Table:
             names_by_machine.setdefault(machine, []).append(run.name)
     if not names_by_machine:
         return table
-    machines = list(names_by_machine)
-    higher_is_better: bool | None = False
-    if len(machines) > 1:
-        machines = [f"{', '.join(names)} on {m}" for m, names in names_by_machine.items()]
-        higher_is_better = None
+    have_several = len(names_by_machine) > 1
+    machines = [
+        f"{', '.join(names)} on {machine}" if have_several else machine
+        for machine, names in names_by_machine.items()
+    ]
+    higher_is_better = None if have_several else False
     note = "ms per image: median time of the detector on one image, warm-up left out"
     column = Field("ms_per_image", "ms per image", "ms", ".1f", higher_is_better, paper=False)
     notes = [Note(f"{note}; {'; '.join(machines)}.", (column.key,)), *table.notes]
@@ -403,42 +404,35 @@ def _score_table(
         measured |= row.scores
     n_fewer_digits = 0 if is_single else 1  # one decimal less if there are several rows
     has_parts = PART in labels
-    fields = [*labels]
-    columns: dict[str, Column] = {}  # key in the table -> column of the metric
-    area_keys = []
+    shown: list[Column] = []
     for column in metric.part_columns if has_parts else metric.columns_of(measured):
-        is_measured = column.key.partition(".")[0] in measured
         is_usual = usual_keys is None or column.key in usual_keys
         is_shown = has_chosen or (is_usual and column.shown in shown_kinds)
-        if is_measured and is_shown:
-            field = table_column(column, max(0, column.digits - n_fewer_digits))
-            fields.append(field)
-            columns[field.key] = column
-            if is_area(column.key):
-                area_keys.append(field.key)
+        if is_shown and column.key.partition(".")[0] in measured:
+            shown.append(column)
+    fields = [table_column(column, max(0, column.digits - n_fewer_digits)) for column in shown]
+    columns = {field.key: column for field, column in zip(fields, shown, strict=True)}
+    area_keys = tuple(key for key, column in columns.items() if is_area(column.key))
     cells_of_rows: list[list[Cell]] = []
     row_notes = []
     for k, row in enumerate(rows):
         cells = _fill_row(row, columns)
         is_published = not has_parts and k >= len(runs)
         notes_on_row = [] if is_published else undefined_notes(columns, cells)
-        if "over" in row.scores:
-            notes_on_row += _partial_mean_notes(row, columns)
-        if intervals:
-            part = f"{row.labels[0]}." if has_parts else ""
-            run_name = row.labels[-1] if METHOD in labels else runs[0].name
-            for key, column in columns.items():
-                name = run_name, f"{metric.name}.{part}{column.key}"
-                cells[key] = intervals.get(name, cells[key])
+        row_notes.append(notes_on_row + _partial_mean_notes(row, columns))
+        part = f"{row.labels[0]}." if has_parts else ""
+        run_name = row.labels[-1] if METHOD in labels else runs[0].name
+        for key, column in columns.items():
+            name = run_name, f"{metric.name}.{part}{column.key}"
+            cells[key] = intervals.get(name, cells[key])
         cells_of_rows.append([*row.labels, *cells.values()])
-        row_notes.append(notes_on_row)
     notes = []
     if area_keys and (line := late_starts_note(runs, metric.name)):
-        notes.append(Note(f"{line}.", tuple(area_keys), names_columns=True))
+        notes.append(Note(f"{line}.", area_keys, names_columns=True))
     return Table(
         f"{metric.name}-parts" if has_parts else metric.name,
         f"{metric.title}, part by part" if has_parts else metric.title,
-        fields,
+        [*labels, *fields],
         cells_of_rows,
         notes=notes,
         row_notes=row_notes,
@@ -464,9 +458,9 @@ def _number_lines(metric: Metric, rows: Sequence[_ScoreRow]) -> list[str]:
     lines = []
     for row in rows:
         present = [column.key for column in metric.numbers if column.key in row.scores]
-        if present:
-            numbers = ", ".join(f"{row.scores[key]:,.0f} {key}" for key in present)
-            lines.append(f"{row.name}: {numbers}.")
+        numbers = [f"{row.scores[key]:,.0f} {key}" for key in present]
+        if numbers:
+            lines.append(f"{row.name}: {', '.join(numbers)}.")
     return lines
 
 
@@ -477,7 +471,7 @@ def _partial_mean_notes(row: _ScoreRow, columns: Mapping[str, Column]) -> list[N
     """
     notes = []
     for key, column in columns.items():
-        for unit, (n, n_all) in row.scores["over"].get(column.key, {}).items():
+        for unit, (n, n_all) in row.scores.get("over", {}).get(column.key, {}).items():
             line = f"means over {n:,} of {n_all:,} {unit} of {row.name}."
             notes.append(Note(line, (key,), names_columns=True))
     return notes

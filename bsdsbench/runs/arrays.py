@@ -25,7 +25,7 @@ from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.storage import Provenance
 from bsdsbench.runs.engine import run_source
 from bsdsbench.runs.keywords import TEXT_CHECK, ItemOptions, Plan, plan_call
-from bsdsbench.runs.sources import Inputs, RunHeader
+from bsdsbench.runs.sources import Inputs
 
 
 def evaluate_items(
@@ -74,8 +74,8 @@ def evaluate_items(
     plan = plan_call("evaluate_items", ItemOptions, options, protocol, metrics, name="items")
     provenance = Provenance(pred_kind=plan.pred_kind, missing="error")
     total = len(items) if isinstance(items, Sized) else 0
-    images = array_items(items, plan)
-    return run_source(images, plan, RunHeader(str(plan.name), plan.protocol, provenance), total)
+    run = Evaluation(plan.protocol, str(plan.name), [], provenance)
+    return run_source(array_items(items, plan), plan, run, total)
 
 
 @attrs.frozen
@@ -116,13 +116,18 @@ class ArrayItem:
         return self.inputs[alike.metrics[0].name]
 
 
-def named_id(value: object) -> str:
-    """Convert an image id to a string; raise DataError if it is neither a string nor an integer."""
+def named_id(value: object, prefix: str = "") -> str:
+    """Convert an image id to a string.
+
+    Raises DataError if it is neither a string nor an integer; `prefix` starts the message.
+    """
     item = getattr(value, "item", None)  # method of numpy and torch scalars
     plain = item() if item and getattr(value, "ndim", 0) == 0 else value
     is_int = isinstance(plain, int) and not isinstance(plain, bool)
     if not (is_int or TEXT_CHECK.accepts(plain)):
-        raise DataError(f"image id {kind_of_value(value)}: expected text, or a whole number")
+        raise DataError(
+            f"{prefix}image id {kind_of_value(value)}: expected text, or a whole number"
+        )
     return str(plain)
 
 
@@ -138,10 +143,7 @@ def array_items(items: Iterable[object], plan: Plan) -> Iterator[ArrayItem]:
             fault = f"item {number}: {kind_of_value(item)}"
             raise DataError(f"{fault}, expected (id, prediction, truth)")
         raw_id, pred, truth = item
-        try:
-            image_id = named_id(raw_id)
-        except DataError as error:
-            raise DataError(f"item {number}: {error}") from None
+        image_id = named_id(raw_id, f"item {number}: ")
         if image_id in seen:
             raise DataError(f"{image_id}: this image is already there, expected each once")
         seen.add(image_id)

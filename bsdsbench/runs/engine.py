@@ -21,6 +21,7 @@ from concurrent.futures import (
     ThreadPoolExecutor,
 )
 from contextlib import closing, contextmanager, nullcontext
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice, repeat
 from typing import Any, NamedTuple, TypeVar, Unpack
@@ -53,11 +54,10 @@ from bsdsbench.runs.sources import (
     FileItem,
     Inputs,
     Item,
-    RunHeader,
     check_truth,
-    folder_header,
     image_fingerprint,
     list_items,
+    run_of_folders,
 )
 from bsdsbench.scores.counts import ImageRecord, Sides
 from bsdsbench.text import listed, show
@@ -124,7 +124,7 @@ def evaluate(
         check_truth(plan.task, gt_dir, plan.protocol, plan.split_file)
     ids = plan.task.ids if plan.task is not None and not plan.split_file else ()
     items, absent = list_items(pred_dir, gt_dir, plan, ids or None)
-    return run_source(items, plan, folder_header(items, plan, absent, pred=pred_dir, gt=gt_dir))
+    return run_source(items, plan, run_of_folders(items, plan, absent, pred=pred_dir, gt=gt_dir))
 
 
 def evaluate_humans(
@@ -169,11 +169,11 @@ def evaluate_humans(
     folder = os.path.abspath(gt_dir) if plan.on_dask else gt_dir  # workers are in other folders
     pairs = ground_truths(folder, plan.split_file)
     items = [FileItem(pair.image_id, pair, "", form="humans") for pair in pairs]
-    return run_source(items, plan, folder_header(items, plan, gt=gt_dir))
+    return run_source(items, plan, run_of_folders(items, plan, gt=gt_dir))
 
 
-def run_source(source: Iterable[Item], plan: Plan, header: RunHeader, total: int = 0) -> Evaluation:
-    """Count the images of a source in order, and return the evaluation.
+def run_source(source: Iterable[Item], plan: Plan, run: Evaluation, total: int = 0) -> Evaluation:
+    """Count the images of a source in order, and return `run` with their records.
 
     If the source is a sequence, only the plan's shard is counted. Any other iterable is consumed
     lazily and completely; `total` is its number of images, or 0 if unknown.
@@ -185,8 +185,8 @@ def run_source(source: Iterable[Item], plan: Plan, header: RunHeader, total: int
     """
     if isinstance(source, Sequence):
         if plan.groups is not None or plan.group_by is not None:
-            is_whole_set = not (plan.split_file or plan.task or header.provenance.shard)
-            absent = {*header.failed, *header.provenance.no_prediction}
+            is_whole_set = not (plan.split_file or plan.task or run.provenance.shard)
+            absent = {*run.failed, *run.provenance.no_prediction}
             ids = [item.image_id for item in source]
             # Before counting: raises if the table of groups lacks an image
             group_rows(ids, plan.groups, plan.group_by, absent if is_whole_set else None)
@@ -194,8 +194,8 @@ def run_source(source: Iterable[Item], plan: Plan, header: RunHeader, total: int
         source = source[shard - 1 :: n_shards]
         total = len(source)
         if n_shards > 1:
-            absent_here = header.provenance.no_prediction[shard - 1 :: n_shards]
-            header = header.with_provenance(shard=f"{shard}/{n_shards}", no_prediction=absent_here)
+            absent_here = run.provenance.no_prediction[shard - 1 :: n_shards]
+            run = run.with_provenance(shard=f"{shard}/{n_shards}", no_prediction=absent_here)
     with locked_records(plan.out, plan.fresh) if plan.out else nullcontext() as stored:
         plugin_hashes = registry.source_hashes(plan.metrics)  # of metrics from other packages
         if stored is not None and plugin_hashes:
@@ -204,10 +204,10 @@ def run_source(source: Iterable[Item], plan: Plan, header: RunHeader, total: int
                 warn(InputWarning(f"{show(str(plan.out))}: {change}; they are counted again"))
         try:
             images = _count_all(source, plan, stored, total)
-            evaluation = _build_evaluation(images, plan, header)
+            run = _complete_run(run, images, plan)
             if plan.out:
-                evaluation.save(plan.out)
-            return evaluation
+                run.save(plan.out)
+            return run
         except KeyboardInterrupt:
             raise KeyboardInterrupt(_describe_kept(stored, plan)) from None
         except BrokenExecutor as error:
@@ -271,16 +271,15 @@ def _count_all(
     ):
         for n_done, (call, outcome) in enumerate(stream, 1):
             image_id = call.item.image_id
-            record = None
+            record = outcome.record
             if stored is not None and outcome.unchanged:
                 record = stored.load(image_id)
+                images.n_kept += record is not None
                 if record is None:  # the stored record is damaged
                     outcome = count(call.item, call.plan)
-                else:
-                    images.n_kept += 1
+                    record = outcome.record
             if stored is not None and outcome.record is not None:
                 stored.add(outcome.record)
-            record = record or outcome.record
             if outcome.error:
                 images.errors[image_id] = outcome.error
             elif record is None:
@@ -307,8 +306,8 @@ def _warn_of_first(looks: Sequence[Look], plan: Plan) -> bool:
     return any(isinstance(warning, InvertedWarning) for warning in warnings)
 
 
-def _build_evaluation(images: _CountedImages, plan: Plan, header: RunHeader) -> Evaluation:
-    """Build the evaluation of the counted images, and warn about problems of the whole set.
+def _complete_run(run: Evaluation, images: _CountedImages, plan: Plan) -> Evaluation:
+    """Return a run with its counted images, and warn about problems of the whole set.
 
     Raises DataError
 
@@ -320,33 +319,26 @@ def _build_evaluation(images: _CountedImages, plan: Plan, header: RunHeader) -> 
     if errors and (plan.on_error == "fail" or not images.records):
         raise DataError.collect(errors.values())
     if images.left_out and not images.records and plan.shard[1] == 1:
-        raise DataError(f"{header.name}: no image with boundaries in its ground truth")
-    origin = attrs.evolve(
-        header.provenance,
+        raise DataError(f"{run.name}: no image with boundaries in its ground truth")
+    failed = {}
+    for image_id, error in errors.items():
+        reason = "; ".join(map(str, error.problems))
+        for folder in (run.provenance.pred, run.provenance.gt, run.provenance.photos):
+            if plan.on_dask and folder:  # Dask workers were given absolute paths
+                reason = reason.replace(os.path.abspath(folder), folder)
+        failed[image_id] = reason
+    run = run.with_provenance(
         date=datetime.now(UTC).isoformat(timespec="seconds"),
         sources=registry.source_hashes(plan.metrics) or None,
         empty_gt=tuple(sorted(images.left_out)),
     )
-    failed = {}
-    for image_id, error in errors.items():
-        reason = "; ".join(map(str, error.problems))
-        for folder in (origin.pred, origin.gt, origin.photos):
-            if plan.on_dask and folder:  # Dask workers were given absolute paths
-                reason = reason.replace(os.path.abspath(folder), folder)
-        failed[image_id] = reason
-    evaluation = Evaluation(
-        protocol=header.protocol,
-        name=header.name,
-        records=images.records,
-        provenance=origin,
-        failed={**header.failed, **failed},
-        places=dict(header.places),
-        kept=images.n_kept,
-    ).with_groups(plan.groups, plan.group_by)
-    for warning in evaluation.verdict():
+    failed = {**run.failed, **failed}
+    run = replace(run, records=images.records, failed=failed, kept=images.n_kept)
+    run = run.with_groups(plan.groups, plan.group_by)
+    for warning in run.verdict():
         if not (images.looked_dark and isinstance(warning, InvertedWarning)):
             warn(warning)
-    return evaluation
+    return run
 
 
 @attrs.frozen

@@ -91,13 +91,12 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
     if problems:
         raise MergeError("\n".join(problems), problems)
     failed = {image_id: reason for run in runs for image_id, reason in run.failed.items()}
-    merged = Evaluation(
-        protocol=runs[0].protocol,
-        name=runs[0].name,
+    merged = replace(
+        runs[0],
         records=[record for run in runs for record in run.records],
         provenance=_join_provenance([run.provenance for run in runs]),
         failed=dict(sorted(failed.items())),
-        places=runs[0].places,
+        kept=0,
     )
     for warning in merged.verdict():
         warn(warning)

@@ -357,10 +357,8 @@ def _smoothed(values: F8, weights: Sequence[float]) -> F8:
     half = len(weights) // 2
     for _ in range(2):  # smooth along axis 0 and transpose; the second pass restores the shape
         padded = np.pad(values, ((half, half), (0, 0)), "edge")
-        summed = np.zeros_like(values)
-        for k, weight in enumerate(weights):
-            summed += weight * padded[k : k + len(values)]
-        values = (summed / sum(weights)).T
+        terms = [weight * padded[k : k + len(values)] for k, weight in enumerate(weights)]
+        values = (np.sum(terms, axis=0) / sum(weights)).T
     return values
 
 
@@ -369,15 +367,13 @@ def best_orientation(pred: Thumbnail, truth: Thumbnail) -> str:
 
     Returns "" if no flip fits clearly better than the unflipped map. Both are thumbnails (h, w).
     """
-    best_name = ""
-    best_fit = _min_convincing_fit(pred.size, float((pred * truth).sum()))
-    for name, flip in FLIPS:
-        flipped = flip(pred)
-        if flipped.shape == truth.shape:  # transposing changes the shape unless the map is square
-            fit = float((flipped * truth).sum())
-            if fit > best_fit:
-                best_fit, best_name = fit, name
-    return best_name
+    flipped_maps = {name: flip(pred) for name, flip in FLIPS}
+    # Transposing changes the shape unless the map is square
+    same_shape = {name: k for name, k in flipped_maps.items() if k.shape == truth.shape}
+    fits = {name: float((flipped * truth).sum()) for name, flipped in same_shape.items()}
+    best = max(fits, key=fits.__getitem__)
+    least = _min_convincing_fit(pred.size, float((pred * truth).sum()))
+    return best if fits[best] > least else ""
 
 
 def _min_convincing_fit(n_pixels: int, own_fit: float) -> float:

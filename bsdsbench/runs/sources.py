@@ -63,23 +63,6 @@ def check_same_counts(
             )
 
 
-@attrs.frozen
-class RunHeader:
-    """The fields of an Evaluation that are known before its images are counted."""
-
-    name: str
-    protocol: Protocol
-    provenance: Provenance
-    # "pred", "gt", "photos" or "valid" -> absolute path of this folder
-    places: Mapping[str, str] = attrs.field(factory=dict)
-    # Id of each image on which the detector failed -> the reason
-    failed: Mapping[str, str] = attrs.field(factory=dict)
-
-    def with_provenance(self, **known: Any) -> RunHeader:
-        """Return a copy with the given fields of its provenance replaced."""
-        return attrs.evolve(self, provenance=attrs.evolve(self.provenance, **known))
-
-
 class Item(typing.Protocol):
     """One image of a run: its id, a hash of its inputs, and a way to read them."""
 
@@ -257,15 +240,15 @@ def _fields_of_view(valid_dir: StrPath, pairs: Sequence[Pair]) -> dict[str, Path
     return {mask.image_id: mask.gt_paths[0] for mask in masks}
 
 
-def folder_header(
+def run_of_folders(
     items: Sequence[FileItem],
     plan: Plan,
     absent: tuple[str, ...] = (),
     *,
     gt: StrPath,
     pred: StrPath | None = None,
-) -> RunHeader:
-    """Build the header of a run over folders: its name, protocol, provenance and folders.
+) -> Evaluation:
+    """Build a run over folders before its images are counted: an Evaluation without records.
 
     items: all images of the run, including those of other shards.
     absent: the ids of images left out because they have no prediction.
@@ -304,7 +287,7 @@ def folder_header(
         while len(parts) > 1 and parts[-1].lower() in SPLITS:
             parts.pop()
         name = plan.name or show(parts[-1])
-    return RunHeader(name, plan.protocol, provenance, places)
+    return Evaluation(plan.protocol, name, [], provenance, places=places)
 
 
 def _hash_ground_truth(items: Sequence[FileItem]) -> str:
