@@ -33,7 +33,7 @@ from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.score_names import logged_scores
 from bsdsbench.results.storage import pack_record, unpack_record
 from bsdsbench.runs.keywords import RunKeywords, plan
-from bsdsbench.runs.streaming import add_groups, image_items, image_record, numbered_id
+from bsdsbench.runs.streaming import image_records, numbered_id
 from bsdsbench.scores.counts import ImageRecord
 
 _LENGTH_BYTES = 8  # size of the integer that precedes a packed record and gives its length
@@ -96,9 +96,7 @@ class BenchmarkMetric(Metric):
         An image may be added again with the same id; `evaluation` counts it once. If an id was
         used for a different image, DataError is raised and nothing is added.
         """
-        items = image_items(pred, gts, image_id, 0)
-        counted = add_groups([image_record(*item, self.plan) for item in items], groups)
-        records = [record for record in counted if record is not None]
+        records = image_records(pred, gts, image_id, groups, self.plan)
         if image_id is None:  # `evaluation` numbers the images without an id
             records = [replace(record, image_id="") for record in records]
         else:

@@ -113,13 +113,10 @@ class StreamingEvaluator:
             without ground-truth boundaries is counted, left out or an error, as the protocol's
             `empty_gt` says; with on_error="skip", the error becomes a warning.
         """
-        items = image_items(pred, gts, image_id, len(self._records))
-        records = add_groups([image_record(*item, self._plan) for item in items], groups)
+        records = image_records(pred, gts, image_id, groups, self._plan, len(self._records))
         with LOCK:
             added: dict[str, ImageRecord] = {}
             for record in records:
-                if record is None:  # left out
-                    continue
                 name = record.image_id
                 if image_id is None:  # renumber: another thread may have added images meanwhile
                     name = numbered_id(len(self._records) + len(added))
@@ -176,48 +173,57 @@ class StreamingEvaluator:
         return len(self._records)
 
 
-def image_record(pred: object, gts: object, image_id: str, plan: Plan) -> ImageRecord | None:
-    """Count one image given as arrays, and return its record.
+def image_records(
+    pred: object,
+    gts: object,
+    image_id: object,
+    groups: Mapping[str, Any] | None,
+    plan: Plan,
+    n_seen: int = 0,
+) -> list[ImageRecord]:
+    """Count the images of an update, and return their records.
 
-    Returns None if the ground truth has no boundary pixels and the protocol leaves such images out.
-    If they are an error in the protocol and `plan.on_error` is "skip", warns and returns None.
-    Raises DataError for all other errors.
+    An image without ground-truth boundaries has no record if the protocol leaves such images out.
+    If they are an error in the protocol and `plan.on_error` is "skip", it has none either, and a
+    warning is given. Raises DataError for all other errors.
+
+    pred, gts, image_id, groups: the arguments of `StreamingEvaluator.update`.
+    n_seen: the number of images before the update.
     """
-    (item,) = array_items([(image_id, pred, gts)], plan)
-    outcome = count(item, plan)
-    if plan.on_error == "skip" and isinstance(outcome.error, EmptyTruthError):
-        warn(InputWarning(f"left out: {outcome.error}"))
-        return None
-    if outcome.error is not None:
-        raise outcome.error
-    return outcome.record
+    items = _image_items(pred, gts, image_id, n_seen)
+    records = []
+    for item, row in zip(items, _group_rows(groups, len(items)), strict=True):
+        (array_item,) = array_items([item], plan)
+        outcome = count(array_item, plan)
+        if plan.on_error == "skip" and isinstance(outcome.error, EmptyTruthError):
+            warn(InputWarning(f"left out: {outcome.error}"))
+        elif outcome.error is not None:
+            raise outcome.error
+        elif outcome.record is not None:
+            records.append(replace(outcome.record, groups=row))
+    return records
 
 
-def add_groups(
-    records: Sequence[ImageRecord | None], groups: Mapping[str, Any] | None
-) -> list[ImageRecord | None]:
-    """Return copies of the records of an update with their groups. None (left out) stays None.
+def _group_rows(groups: Mapping[str, Any] | None, n_images: int) -> list[dict[str, Any]]:
+    """Return the groups of each image of an update, as a dict from column to value.
 
     groups: grouping attribute -> one value for all images, or a list with one value per image.
         Raises ShapeError if the list has another length.
     """
-    rows: list[dict[str, Any]] = [{} for _ in records]  # by image: column -> value
+    rows: list[dict[str, Any]] = [{} for _ in range(n_images)]
     for column, cells in (groups or {}).items():
         is_single = isinstance(cells, str) or np.ndim(cells) == 0
-        values = [cells] * len(records) if is_single else list(cells)
-        if len(values) != len(records):
-            raise ShapeError(f"groups: {len(values)} values, expected {len(records)} of {column!r}")
+        values = [cells] * n_images if is_single else list(cells)
+        if len(values) != n_images:
+            raise ShapeError(f"groups: {len(values)} values, expected {n_images} of {column!r}")
         for row, value in zip(rows, values, strict=True):
             plain = value.item() if hasattr(value, "item") else value  # of numpy or torch
             row[str(column)] = group_value(plain, f"groups: column {column!r}")
-    return [
-        None if record is None else replace(record, groups=row)
-        for record, row in zip(records, rows, strict=True)
-    ]
+    return rows
 
 
-def image_items(pred: Any, gts: Any, image_id: Any, n_seen: int) -> list[tuple[Any, Any, str]]:
-    """Split the arguments of an update into one triple (prediction, ground truth, id) per image.
+def _image_items(pred: Any, gts: Any, image_id: Any, n_seen: int) -> list[tuple[str, Any, Any]]:
+    """Split the arguments of an update into one triple (id, prediction, ground truth) per image.
 
     `pred` is a batch if it is a list, or an array with more than two axes. If there are no ids,
     images are numbered starting at `n_seen`, the number of images before the update.
@@ -228,7 +234,7 @@ def image_items(pred: Any, gts: Any, image_id: Any, n_seen: int) -> list[tuple[A
     pred_axes = getattr(pred, "ndim", 0)
     is_batch = isinstance(pred, list | tuple) or pred_axes > 2
     if isinstance(pred, Prediction) or not is_batch:
-        return [(pred, gts, numbered_id(n_seen) if image_id is None else named_id(image_id))]
+        return [(numbered_id(n_seen) if image_id is None else named_id(image_id), pred, gts)]
     if pred_axes == 3 and getattr(gts, "ndim", 0) == 2:
         raise ShapeError(
             f"prediction: shape {tuple(pred.shape)} for one ground truth of {tuple(gts.shape)}, "
@@ -245,7 +251,7 @@ def image_items(pred: Any, gts: Any, image_id: Any, n_seen: int) -> list[tuple[A
                 f"{label}: {kind_of_value(values)}, expected {len(preds)} for as many predictions; "
                 "one image alone is (H, W)"
             )
-    return list(zip(preds, gts, map(named_id, ids), strict=True))
+    return list(zip(map(named_id, ids), preds, gts, strict=True))
 
 
 def numbered_id(k: int) -> str:

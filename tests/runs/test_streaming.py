@@ -16,7 +16,7 @@ from bsdsbench.loaders.sample import sample_ground_truth, sample_results
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs import streaming
 from bsdsbench.runs.arrays import named_id
-from bsdsbench.runs.streaming import image_record
+from bsdsbench.runs.engine import count
 from tests.helpers.runs import refused
 
 
@@ -105,9 +105,9 @@ def test_threads_number_the_images_they_add_at_once(monkeypatch):
 
     def at_once(*given):
         both.wait()  # both updates have their provisional numbers
-        return image_record(*given)
+        return count(*given)
 
-    monkeypatch.setattr(streaming, "image_record", at_once)
+    monkeypatch.setattr(streaming, "count", at_once)
     ev = bb.StreamingEvaluator(bb.Protocol(thresholds=2))
     with ThreadPoolExecutor(2) as pool:
         for done in [pool.submit(ev.update, [np.eye(9)] * 2, [[np.eye(9)]] * 2) for _ in "ab"]:
