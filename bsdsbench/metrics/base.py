@@ -151,6 +151,17 @@ def image_means(weights: Weights, values: Mapping[str, F8]) -> dict[str, Any]:
     return {**scores, "over": over("images", counts)}
 
 
+def nest(scores: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:
+    """Nest scores by their paths: the score with the path ("ue", "min") is at ["ue"]["min"]."""
+    tree: dict[str, Any] = {}
+    for (*groups, name), score in scores.items():
+        group = tree
+        for outer in groups:
+            group = group.setdefault(outer, {})
+        group[name] = score
+    return tree
+
+
 @frozen
 class FilesRead:
     """What a metric expects in prediction and ground-truth files, given its options."""
@@ -540,14 +551,7 @@ class ValuesMetric(Metric[Opt]):
         """Compute `values` and `pooled`, nested: the key "ue.min" is at ["ue"]["min"]."""
         sums = {k: weighted_sum(weights, stack[k]) for k in self.summed if k in stack}
         scores = {**image_means(weights, self.values(stack, opt)), **self.pooled(sums, opt)}
-        tree: dict[str, Any] = {}
-        for key, score in scores.items():
-            *groups, name = key.split(".")
-            group = tree
-            for outer in groups:
-                group = group.setdefault(outer, {})
-            group[name] = score
-        return tree
+        return nest({tuple(key.split(".")): score for key, score in scores.items()})
 
 
 def counts_by_image(records: Sequence[ImageRecord], metric: str) -> dict[str, Mapping[str, Any]]:

@@ -38,6 +38,7 @@ from bsdsbench.metrics.base import (
     Texts,
     VoidOptions,
     at_least_two,
+    nest,
 )
 from bsdsbench.metrics.matches import Match as Match
 from bsdsbench.metrics.matches import match_boundaries as match_boundaries
@@ -109,13 +110,13 @@ class CurveMetric(Metric[Opt]):
 
         stack: the counts of N images. weights (S, N): how often each occurs in each data set.
 
-        If there are several curves, the scores of each are nested under its key.
+        If there are several curves, the scores of each are nested by its path.
         """
-        scores: dict[str, Any] = {}
-        for path, matches in self.curves(stack, opt).items():
-            group = curve_scores(stack["thresholds"], matches, weights, protocol, r50=True)
-            scores |= {path[0]: group} if path else group
-        return scores
+        scores = {
+            path: curve_scores(stack["thresholds"], matches, weights, protocol, r50=True)
+            for path, matches in self.curves(stack, opt).items()
+        }
+        return scores.get(()) or nest(scores)
 
     def files(
         self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: Opt

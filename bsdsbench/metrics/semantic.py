@@ -45,7 +45,6 @@ from bsdsbench.protocol.fields import (
 )
 from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
 from bsdsbench.scores.counts import NO_EVIDENCE, TOTAL_GT, Evidence, Stack, value_at
-from bsdsbench.scores.curve import curve_scores
 from bsdsbench.scores.ratios import Weights, defined_mean, weighted_sum
 from bsdsbench.transforms.resize import bicubic
 
@@ -388,10 +387,8 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
         # (S, C): annotated boundary pixels. In `matches` (N, C, T, 4), all thresholds have the same
         n_annotated = weighted_sum(weights, stack["matches"][..., 0, TOTAL_GT])
         is_annotated, n_images = n_annotated > 0, weighted_sum(weights, stack["counted"])
-        per_class = {}
-        for k, name in enumerate(opt.classes):
-            matches = stack["matches"][:, k]
-            scores = curve_scores(stack["thresholds"], matches, weights, protocol, r50=True)
+        per_class: Any = super().scores(stack, weights, protocol, opt)["per_class"]
+        for k, (name, scores) in enumerate(per_class.items()):
             scores["n_images"] = n_images[:, k]
             per_class[name] = _undefine_absent(scores, is_annotated[:, k])
         tree: dict[str, Any] = {}
