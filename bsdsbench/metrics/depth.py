@@ -290,7 +290,7 @@ class DepthMetric(ValuesMetric[DepthOptions]):
         si_f1_plain, si_f1@1_05 and so on : means with equal weights; values at a single ratio
         dbe_accuracy, dbe_completeness : see `_dbe_errors`
         """
-        values = _dbe_errors(counts) if "dbe_n" in counts else {}
+        values = dict[str, F8]()
         for key, shares in _shares_at_ratios(counts, opt.strict).items():
             weights = np.where(np.isnan(shares), 0.0, _RATIOS)  # undefined values have no weight
             total = (np.nan_to_num(shares) * weights).sum(axis=-1)
@@ -300,7 +300,7 @@ class DepthMetric(ValuesMetric[DepthOptions]):
                 # Keys have "_" instead of the decimal point: si_f1@1_05 is the value at ratio 1.05
                 digits = f"{limit:.4f}".rstrip("0").rstrip(".").replace(".", "_")
                 values[f"{key}@{digits}"] = shares[..., k]
-        return values
+        return values | _dbe_errors(counts) if "dbe_n" in counts else values
 
     def pooled(self, sums: Stack, opt: DepthOptions) -> dict[str, F8]:
         """Compute si_f1_pooled and so on: the measures of `values`, from counts of all images."""
