@@ -42,7 +42,7 @@ from bsdsbench.scores.counts import (
 )
 from bsdsbench.scores.curve import PRCurve
 from bsdsbench.scores.error_scores import AGREEMENT, COUNTED, FALSE, MISSED, error_scores
-from bsdsbench.scores.ratios import Weights, weighted_mean, weighted_sum
+from bsdsbench.scores.ratios import Weights, defined_mean, weighted_mean, weighted_sum
 
 Opt = TypeVar("Opt")  # the class of a metric's options, None if it has none
 ScoreTree: TypeAlias = "Mapping[str, NDArray[Any] | PRCurve | ScoreTree | None]"
@@ -149,6 +149,18 @@ def image_means(weights: Weights, values: Mapping[str, F8]) -> dict[str, Any]:
     scores: dict[str, Any] = {name: means[:, k] for k, name in enumerate(values)}
     counts = {name: (n_defined[:, k], n_images) for k, name in enumerate(values)}
     return {**scores, "over": over("images", counts)}
+
+
+def class_means(values: Mapping[str, F8]) -> dict[str, Any]:
+    """Return the mean of each score, (S,), over the classes in which it is defined (not NaN).
+
+    values: score -> (S, C) for C classes in S data sets.
+
+    The result also has the entry "over": the number of classes in each mean, see `over`.
+    """
+    counts = {name: ((~np.isnan(v)).sum(axis=1), v.shape[1]) for name, v in values.items()}
+    means = {name: defined_mean(v) for name, v in values.items()}
+    return {**means, "over": over("classes", counts)}
 
 
 def nest(scores: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike
 
 from bsdsbench.arguments import F8
 from bsdsbench.images import GroundTruth, Map, Prediction
-from bsdsbench.metrics.base import IMAGES, Column, ValuesMetric, over
+from bsdsbench.metrics.base import IMAGES, Column, ValuesMetric, class_means
 from bsdsbench.metrics.contour.pairs import (
     Instances,
     as_masks,
@@ -48,7 +48,7 @@ from bsdsbench.metrics.label_metric import LabelMetric
 from bsdsbench.metrics.pixel_steps import DrawnSteps
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts, Stack
-from bsdsbench.scores.ratios import defined_mean, defined_ratio, ratio
+from bsdsbench.scores.ratios import defined_ratio, ratio
 
 
 def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) -> Counts:
@@ -254,12 +254,8 @@ class SegmentationMetric(LabelMetric[LabelOptions], ValuesMetric[LabelOptions]):
         scores: dict[str, Any] = {
             "fw_iou": (share * np.nan_to_num(by_class["iou"])).sum(axis=1),
             "pixel_accuracy": defined_ratio(n_right, gt.sum(axis=1)),
+            **class_means({_MEANS.get(key, key): values for key, values in by_class.items()}),
         }
-        n_defined = {}
-        for score, values in by_class.items():
-            key = _MEANS.get(score, score)
-            scores[key] = defined_mean(values)
-            n_defined[key] = (~np.isnan(values)).sum(axis=1), len(names)
         if opt.unit != "class":
             objects = {"found": total["tp"], "missed": total["fn"], "false": total["fp"]}
             scores |= {key: values.sum(axis=1) for key, values in objects.items()}
@@ -270,7 +266,7 @@ class SegmentationMetric(LabelMetric[LabelOptions], ValuesMetric[LabelOptions]):
             is_ground = k == len(opt.class_names)  # the background has no objects
             keys = (*_MEANS, "gt_pixels") if is_ground else by_class
             per_class[name] = {key: by_class[key][:, k] for key in keys}
-        return {**scores, "over": over("classes", n_defined), "per_class": per_class}
+        return {**scores, "per_class": per_class}
 
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: LabelOptions

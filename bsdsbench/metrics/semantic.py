@@ -27,7 +27,7 @@ from bsdsbench.errors import DataError, ShapeError
 from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.loaders.formats.pictures import refuse_channels
 from bsdsbench.loaders.labels import id_evidence, label_evidence, reject_binary_prediction
-from bsdsbench.metrics.base import IMAGES, Arrays, Column, Counter, FilesRead, ScoreTree, over
+from bsdsbench.metrics.base import IMAGES, Arrays, Column, Counter, FilesRead, class_means
 from bsdsbench.metrics.boundary import CurveMetric, boundary_counts
 from bsdsbench.metrics.class_boundaries import class_boundaries, dilate
 from bsdsbench.metrics.label_maps import name_file_in_errors
@@ -45,7 +45,7 @@ from bsdsbench.protocol.fields import (
 )
 from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
 from bsdsbench.scores.counts import NO_EVIDENCE, TOTAL_GT, Evidence, Stack, value_at
-from bsdsbench.scores.ratios import Weights, defined_mean, weighted_sum
+from bsdsbench.scores.ratios import Weights, weighted_sum
 from bsdsbench.transforms.resize import bicubic
 
 
@@ -376,7 +376,7 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
 
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: SemanticOptions
-    ) -> ScoreTree:
+    ) -> dict[str, Any]:
         """Compute the scores of each class, and their means over the classes, (S,) each.
 
         ods_mean, ois_mean, ap_mean : means over the classes that occur in the ground truth
@@ -391,14 +391,12 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
         for k, (name, scores) in enumerate(per_class.items()):
             scores["n_images"] = n_images[:, k]
             per_class[name] = _undefine_absent(scores, is_annotated[:, k])
-        tree: dict[str, Any] = {}
-        n_defined = {}
+        values = {}
         for key in ("ods", "ois", "ap"):
-            values = np.array([value_at(scores, key) for scores in per_class.values()])  # (C, S)
-            tree[f"{key}_mean"] = defined_mean(values, axis=0)
-            n_defined[f"{key}_mean"] = (~np.isnan(values)).sum(axis=0), len(per_class)
-        tree["n_classes"] = is_annotated.sum(axis=1)
-        return {**tree, "per_class": per_class, "over": over("classes", n_defined)}
+            of_classes = [value_at(scores, key) for scores in per_class.values()]  # C of (S,)
+            values[f"{key}_mean"] = np.array(of_classes).T
+        n_classes = is_annotated.sum(axis=1)
+        return {**class_means(values), "n_classes": n_classes, "per_class": per_class}
 
     def complete(self, scores: dict[str, Any], stack: Stack) -> dict[str, Any]:
         """Remove classes without annotated boundaries from `per_class`, and list them in `absent`.

@@ -451,9 +451,9 @@ def _pooled_scores(total: Mapping[str, F8], opt: ContourOptions) -> dict[str, F8
     Returns score key -> (S, C), NaN where both maps are empty.
     """
     areas, shells, near, outline = (total[k] for k in ("areas", "shells", "near", "outline"))
-    pooled = {"iou": iou(areas, defined_ratio), "dice": dice(areas, defined_ratio)}
+    pooled = {"iou": iou(areas), "dice": dice(areas)}
     for k in range(shells.shape[2]):  # none if the group is not selected
-        pooled[_key_at("biou", opt.boundary_sizes[k])] = iou(shells[:, :, k], defined_ratio)
+        pooled[_key_at("biou", opt.boundary_sizes[k])] = iou(shells[:, :, k])
     for k in range(near.shape[2]):
         precision, recall = np.moveaxis(ratio(near[:, :, k], outline), -1, 0)
         f = np.where(outline.any(axis=2), f_measure(precision, recall), np.nan)

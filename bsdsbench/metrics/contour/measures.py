@@ -32,20 +32,19 @@ def davis_radius(shape: tuple[int, ...], bound: float) -> float:
     return float(math.ceil(bound * math.hypot(*shape)))
 
 
-def iou(counts: Map, divide: Callable[..., F8] = ratio) -> F8:
-    """Compute the intersection over union of masks, float64 (...).
+def iou(counts: Map) -> F8:
+    """Compute the intersection over union of masks, float64 (...); NaN if both are empty.
 
     counts (..., 3): the number of pixels in both maps, in pred, and in gt.
-    divide: `ratio` (0/0 is 0) or `defined_ratio` (0/0 is NaN).
     """
     in_both, in_pred, in_gt = counts[..., 0], counts[..., 1], counts[..., 2]
-    return divide(in_both, in_pred + in_gt - in_both)
+    return defined_ratio(in_both, in_pred + in_gt - in_both)
 
 
-def dice(counts: Map, divide: Callable[..., F8] = ratio) -> F8:
-    """Compute the Dice coefficient of masks, float64 (...); the arguments are as in `iou`."""
+def dice(counts: Map) -> F8:
+    """Compute the Dice coefficient of masks, float64 (...), from `counts` as in `iou`."""
     in_both, in_pred, in_gt = counts[..., 0], counts[..., 1], counts[..., 2]
-    return divide(2 * in_both, in_pred + in_gt)
+    return defined_ratio(2 * in_both, in_pred + in_gt)
 
 
 def _f_within(outlines: BothOutlines, radius: float) -> F8:
