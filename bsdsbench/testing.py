@@ -39,7 +39,7 @@ from bsdsbench.errors import DataError, InputWarning
 from bsdsbench.images import GroundTruth, Lines, Prediction
 from bsdsbench.metrics.base import Metric, ScoreTree
 from bsdsbench.metrics.optional import DrawsPixels, HumanForm
-from bsdsbench.metrics.pixel_steps import FALSE_PIXEL, MATCHED_PIXEL, MISSED_PIXEL, OTHER_PIXEL
+from bsdsbench.metrics.pixel_steps import PixelClass
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.runs.merge import merge
@@ -280,11 +280,12 @@ class MetricContract:
                 np.testing.assert_array_equal(steps.matches, counts["matches"])
             for k, (_, total_gt, matched_pred, total_pred) in enumerate(steps.matches.tolist()):
                 classes = steps.at(k)  # (H, W), the class of each pixel at threshold k
-                is_predicted = np.isin(classes, (MATCHED_PIXEL, FALSE_PIXEL, OTHER_PIXEL))
+                predicted = PixelClass.MATCHED, PixelClass.FALSE, PixelClass.OTHER
+                is_predicted = np.isin(classes, predicted)
                 if steps.n_annotators == 1:
-                    assert (classes == MATCHED_PIXEL).sum() == matched_pred
+                    assert (classes == PixelClass.MATCHED).sum() == matched_pred
                     assert is_predicted.sum() == total_pred
-                assert np.isin(classes, (MISSED_PIXEL, OTHER_PIXEL)).sum() <= total_gt
+                assert np.isin(classes, (PixelClass.MISSED, PixelClass.OTHER)).sum() <= total_gt
 
     def test_run_survives_save_merge_pickle_and_resume(
         self, case: MetricCase, tmp_path: Path

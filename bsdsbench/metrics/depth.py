@@ -32,15 +32,7 @@ from bsdsbench.arguments import F8, I8, Bool
 from bsdsbench.errors import Setting
 from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.kernels import depth_pairs
-from bsdsbench.metrics.base import (
-    IMAGES,
-    Arrays,
-    Column,
-    Counter,
-    ScoreTree,
-    Symptoms,
-    ValuesMetric,
-)
+from bsdsbench.metrics.base import IMAGES, Arrays, Column, Counter, Symptoms, ValuesMetric
 from bsdsbench.metrics.boundary import CURVE_COLUMNS, boundary_counts
 from bsdsbench.metrics.contour.outlines import pixel_distances
 from bsdsbench.metrics.depth_maps import (
@@ -313,7 +305,7 @@ class DepthMetric(ValuesMetric[DepthOptions]):
 
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: DepthOptions
-    ) -> ScoreTree:
+    ) -> dict[str, Any]:
         """Compute the scores of all measures and, if edges are matched, the PR curve scores."""
         scores = dict(super().scores(stack, weights, protocol, opt))
         if opt.matches_edges:

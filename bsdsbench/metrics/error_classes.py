@@ -20,13 +20,7 @@ from numpy.typing import NDArray
 from bsdsbench.arguments import Bool
 from bsdsbench.images import GroundTruth, Map, Prediction, without_void
 from bsdsbench.metrics.boundary import threshold_events, truth_maps, whole_image_counts
-from bsdsbench.metrics.pixel_steps import (
-    FALSE_PIXEL,
-    MATCHED_PIXEL,
-    MISSED_PIXEL,
-    DrawnSteps,
-    changes_of,
-)
+from bsdsbench.metrics.pixel_steps import DrawnSteps, PixelClass, changes_of
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import MATCHED_PRED, TOTAL_PRED, MatchCounts
 from bsdsbench.scores.error_scores import FALSE, MISSED
@@ -34,8 +28,7 @@ from bsdsbench.scores.error_scores import FALSE, MISSED
 if TYPE_CHECKING:
     from bsdsbench.kernels.matching.unmatched import PixelSteps
 
-#: Error class -> code in `pixel_classes`. Codes 1 to 3 are MATCHED_PIXEL, FALSE_PIXEL and
-#: MISSED_PIXEL.
+#: Error class -> code in `pixel_classes`. Codes 1 to 3 are those of `PixelClass`.
 ERROR_CODES = {name: code for code, name in enumerate((*MISSED, *FALSE), 4)}
 
 
@@ -54,8 +47,8 @@ def pixel_classes(
 
     pred, gts, protocol, dropped: as in `boundary_counts`. A threshold 0 that stands for the whole
         image is left out.
-    errors: if True, false and missed pixels get the codes of `ERROR_CODES`; otherwise, FALSE_PIXEL
-        and MISSED_PIXEL.
+    errors: if True, false and missed pixels get the codes of `ERROR_CODES`; otherwise, those of
+        `PixelClass`.
 
     Returns {"steps": DrawnSteps}, a dict because this function can replace `boundary_counts` as the
     `counter` of a metric.
@@ -86,7 +79,7 @@ def pixel_classes(
         np.bitwise_or.at(missed_by_any, rows, missed)
         np.copyto(classes, np.uint8(code), where=unpack(missed_by_any, n_steps))
 
-    false_code = np.full(pred_pixel.size, FALSE_PIXEL)
+    false_code = np.full(pred_pixel.size, PixelClass.FALSE)
     if errors:  # a pixel has the same class at every threshold at which it is false
         duplicate, near, background = (ERROR_CODES[name] for name in FALSE)
         is_within_radius = unpack(target.near, shape[1]).flat[pred_pixel]
@@ -99,7 +92,7 @@ def pixel_classes(
 
     is_matched = unpack(steps.matched, n_steps)
     rows = np.searchsorted(pixel, steps.matched_pixel)
-    classes[rows] = np.where(is_matched, np.uint8(MATCHED_PIXEL), classes[rows])
+    classes[rows] = np.where(is_matched, np.uint8(PixelClass.MATCHED), classes[rows])
 
     # A backwards matching starts at the lowest threshold, `events` at the highest
     ascending = slice(None, None, 1 if steps.backwards else -1)
@@ -114,12 +107,12 @@ def pixel_classes(
 def _missed_steps(steps: PixelSteps, errors: bool) -> dict[int, NDArray[np.uint64]]:
     """Return code -> the steps (thresholds) at which annotated pixels are missed with this code.
 
-    There is a code for each class in MISSED or, if `errors` is False, only MISSED_PIXEL.
+    There is a code for each class in MISSED or, if `errors` is False, only PixelClass.MISSED.
     Arrays are uint64 (annotated pixels, words), with one bit for each step.
     """
     is_missed = ~steps.gt_matched
     if not errors:
-        return {MISSED_PIXEL: is_missed}
+        return {PixelClass.MISSED: is_missed}
     steps_of_class = {
         "suppressed": np.where(steps.is_reached[:, None], is_missed, 0),
         "near_missed": steps.near_false,

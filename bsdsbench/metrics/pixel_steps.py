@@ -6,6 +6,7 @@ object class or another item that the metric reports separately. Void pixels hav
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
@@ -15,10 +16,17 @@ from bsdsbench.arguments import F8, I8, Bool
 from bsdsbench.images import Map, without_void
 from bsdsbench.scores.ratios import f_beta, ratio
 
-# 0 is no class; 4 to 9 are the error classes of `error_classes`
-MATCHED_PIXEL, FALSE_PIXEL, MISSED_PIXEL = 1, 2, 3
-OTHER_PIXEL = 10  # both false and missed: predicted as a different class or object
-NEAR_BOTH, NEAR_PRED, NEAR_GT = 11, 12, 13  # within the buffer of both lines, or of one
+
+class PixelClass(IntEnum):
+    """The class of a pixel in a drawing. 0 is no class, 4 to 9 are those of `error_classes`."""
+
+    MATCHED = 1
+    FALSE = 2
+    MISSED = 3
+    OTHER = 10  # both false and missed: predicted as a different class or object
+    NEAR_BOTH = 11  # within the buffer of both lines
+    NEAR_PRED = 12  # within the buffer of the predicted line alone
+    NEAR_GT = 13
 
 
 class LargestError(NamedTuple):
@@ -167,8 +175,8 @@ def steps_of_maps(thresholds: F8, maps: Bool, masks: Bool, valid: Bool | None = 
 def _possible_classes(masks: Bool) -> NDArray[np.uint8]:
     """Return each pixel's class if it is not predicted ([0]) and if it is ([1]), (2, H, W)."""
     is_marked = masks.any(axis=0)
-    off_class = np.where(is_marked, np.uint8(MISSED_PIXEL), np.uint8(0))
-    on_class = np.where(is_marked, np.uint8(MATCHED_PIXEL), np.uint8(FALSE_PIXEL))
+    off_class = np.where(is_marked, np.uint8(PixelClass.MISSED), np.uint8(0))
+    on_class = np.where(is_marked, np.uint8(PixelClass.MATCHED), np.uint8(PixelClass.FALSE))
     return np.stack([off_class, on_class])
 
 

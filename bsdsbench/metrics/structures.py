@@ -34,16 +34,7 @@ from bsdsbench.metrics.contour.measures import cldice
 from bsdsbench.metrics.contour.outlines import skeleton_pixels
 from bsdsbench.metrics.contour.pixel_outcomes import draw_masks
 from bsdsbench.metrics.label_maps import SPACING, MapPair
-from bsdsbench.metrics.pixel_steps import (
-    FALSE_PIXEL,
-    MATCHED_PIXEL,
-    MISSED_PIXEL,
-    NEAR_BOTH,
-    NEAR_GT,
-    NEAR_PRED,
-    DrawnSteps,
-    changes_of,
-)
+from bsdsbench.metrics.pixel_steps import DrawnSteps, PixelClass, changes_of
 from bsdsbench.protocol.fields import IGNORE, accepting, is_number, one_of, option, whole
 from bsdsbench.protocol.protocol import MAPS, Protocol
 from bsdsbench.scores.counts import Stack
@@ -342,7 +333,7 @@ class CcqMetric(_ThresholdedMetric[CcqOptions]):
         missed, near_both = lines.gt & ~near.pred, near.pred & near.gt
         classes = np.select(
             [matched_pred, lines.pred, missed, near_both, near.pred, near.gt],
-            [MATCHED_PIXEL, FALSE_PIXEL, MISSED_PIXEL, NEAR_BOTH, NEAR_PRED, NEAR_GT],
+            [code for code in PixelClass if code != PixelClass.OTHER],  # in this order
         )
         changes = changes_of(classes.reshape(-1, 1).astype(np.uint8), gt.shape)
         counted = matched_gt, lines.gt, matched_pred, lines.pred

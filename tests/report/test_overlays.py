@@ -10,15 +10,15 @@ from skimage.io import imsave
 
 import bsdsbench as bb
 from bsdsbench.loaders.formats.photos import read_photo
-from bsdsbench.metrics.pixel_steps import FALSE_PIXEL as FALSE
-from bsdsbench.metrics.pixel_steps import MATCHED_PIXEL as MATCHED
-from bsdsbench.metrics.pixel_steps import MISSED_PIXEL as MISSED
+from bsdsbench.metrics.pixel_steps import PixelClass
 from bsdsbench.report import write_report
 from bsdsbench.report.overlays import COLORS, pixel_steps, write_overlays
 from bsdsbench.report.pictures import by_interest
 from bsdsbench.runs.sources import find_sources
 from tests.helpers.runs import counted, refused
 from tests.helpers.simulated import boundary_of
+
+MATCHED, FALSE, MISSED, *_ = PixelClass
 
 PROTOCOL = bb.Protocol(thresholds=(0.3, 0.6), max_dist_px=1.0)
 SHAPE = (9, 14)

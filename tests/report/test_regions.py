@@ -8,16 +8,15 @@ from scipy.spatial.distance import directed_hausdorff
 
 import bsdsbench as bb
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.pixel_steps import FALSE_PIXEL as FALSE
-from bsdsbench.metrics.pixel_steps import MATCHED_PIXEL as MATCHED
-from bsdsbench.metrics.pixel_steps import MISSED_PIXEL as MISSED
-from bsdsbench.metrics.pixel_steps import OTHER_PIXEL as OTHER
+from bsdsbench.metrics.pixel_steps import PixelClass
 from bsdsbench.report import write_report
 from bsdsbench.report.overlays import COLORS, pixel_steps, write_overlays
 from bsdsbench.report.pictures import _planes, annotated_shares
 from bsdsbench.runs.sources import find_sources
 from tests.helpers.runs import call, refused, write_maps
 from tests.report.test_planes import unpack
+
+MATCHED, FALSE, MISSED, OTHER, *_ = PixelClass
 
 THREE = ["organ", "tumour", "cyst"]
 GT = np.array([[0, 1, 1, 1, 0, 3], [0, 1, 2, 2, 0, 3], [0, 1, 2, 2, 0, 0]])

@@ -10,10 +10,7 @@ from skimage.morphology import skeletonize
 
 import bsdsbench as bb
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.pixel_steps import FALSE_PIXEL as FALSE
-from bsdsbench.metrics.pixel_steps import MATCHED_PIXEL as MATCHED
-from bsdsbench.metrics.pixel_steps import MISSED_PIXEL as MISSED
-from bsdsbench.metrics.pixel_steps import NEAR_BOTH, NEAR_GT, NEAR_PRED
+from bsdsbench.metrics.pixel_steps import PixelClass
 from bsdsbench.report import write_report
 from bsdsbench.report.overlays import (
     COLORS,
@@ -27,6 +24,8 @@ from bsdsbench.report.pictures import ImagePictures
 from bsdsbench.runs.sources import find_sources
 from tests.helpers.runs import call, counted, refused, write_maps
 from tests.report.test_planes import unpack
+
+MATCHED, FALSE, MISSED, _, NEAR_BOTH, NEAR_PRED, NEAR_GT = PixelClass
 
 SHAPE = (23, 31)
 

@@ -17,15 +17,7 @@ from bsdsbench.metrics.contour.outlines import trace
 from bsdsbench.metrics.contour.pairs import LabelPair, as_masks, pair_masks
 from bsdsbench.metrics.label_maps import MapContents, name_file_in_errors
 from bsdsbench.metrics.label_metric import read_maps
-from bsdsbench.metrics.pixel_steps import (
-    FALSE_PIXEL,
-    MATCHED_PIXEL,
-    MISSED_PIXEL,
-    OTHER_PIXEL,
-    DrawnSteps,
-    LargestError,
-    changes_of,
-)
+from bsdsbench.metrics.pixel_steps import DrawnSteps, LargestError, PixelClass, changes_of
 
 
 def draw_masks(pred: Bool, gt: Bool, spacing: tuple[float, float] | None = None) -> DrawnSteps:
@@ -74,7 +66,7 @@ def _draw_classes(
     outcomes = np.stack(columns, axis=1)  # (pixels, parts)
     n_right, n_other, n_false, n_missed = (
         (outcomes == code).sum(axis=0)  # (parts,)
-        for code in (MATCHED_PIXEL, OTHER_PIXEL, FALSE_PIXEL, MISSED_PIXEL)
+        for code in (PixelClass.MATCHED, PixelClass.OTHER, PixelClass.FALSE, PixelClass.MISSED)
     )
     n_gt, n_pred = n_right + n_missed + n_other, n_right + n_false + n_other
     errors = {} if spacing is None else _largest_errors(pair, class_of, spacing)
@@ -93,15 +85,15 @@ def _outcomes(pair: LabelPair, class_of: I8, number: int | None) -> Map:
 
     number: the class whose objects are considered, or None for all classes.
 
-    The result is MATCHED_PIXEL for the same object, OTHER_PIXEL for different objects, FALSE_PIXEL
-    for an object in `pred` only, MISSED_PIXEL for an object in `gt` only, and 0 for no object.
+    The result is a `PixelClass`: MATCHED for the same object, OTHER for different objects, FALSE
+    for an object in `pred` only, MISSED for an object in `gt` only; or 0 for no object.
     """
     is_wanted = np.ones(class_of.size, bool) if number is None else class_of == number
     is_wanted = np.append(is_wanted, False)  # the index -1 (no object) takes the last entry
     in_pred, in_gt = is_wanted[pair.pred], is_wanted[pair.gt]
     is_right = in_pred & (pair.pred == pair.gt)
     conditions = [is_right, in_pred & in_gt, in_pred, in_gt]  # the first that holds decides
-    codes = [MATCHED_PIXEL, OTHER_PIXEL, FALSE_PIXEL, MISSED_PIXEL]
+    codes = [PixelClass.MATCHED, PixelClass.OTHER, PixelClass.FALSE, PixelClass.MISSED]
     return np.select(conditions, np.array(codes, np.uint8), np.uint8(0))
 
 
