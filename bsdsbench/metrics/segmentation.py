@@ -29,21 +29,13 @@ from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.metrics.base import IMAGES, Column, ValuesMetric, class_means
 from bsdsbench.metrics.contour.pairs import (
     Instances,
-    as_masks,
-    as_pair,
     find_instances,
     match_regions,
+    overlaps_of_classes,
 )
 from bsdsbench.metrics.contour.pixel_outcomes import draw_regions
 from bsdsbench.metrics.instances_metric import COUNTED_OBJECTS
-from bsdsbench.metrics.label_maps import (
-    LabelOptions,
-    MapPair,
-    Overlaps,
-    as_label_maps,
-    find_overlaps,
-    void_of,
-)
+from bsdsbench.metrics.label_maps import LabelOptions
 from bsdsbench.metrics.label_metric import LabelMetric
 from bsdsbench.metrics.pixel_steps import DrawnSteps
 from bsdsbench.protocol.protocol import Protocol
@@ -92,7 +84,7 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
     instances: dict[str, Map] = dict.fromkeys(("tp", "fp", "fn"), np.zeros(n, np.int64))
     instances["iou_sum"] = np.zeros(n)
     if params.unit == "class":
-        pred_class, gt_class, pixels, _ = _overlaps_of_classes(pred, gt, params)
+        pred_class, gt_class, pixels, _ = overlaps_of_classes(pred, gt, params)
     else:
         regions = find_instances(pred, gt, params)
         instances = _count_instances(regions, params)
@@ -105,26 +97,6 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
     confusion = np.zeros((n + 1, n + 1), np.int64)
     np.add.at(confusion, (gt_class, pred_class), pixels)  # class -1 (none) is the last index
     return Counts(confusion=confusion, **instances)
-
-
-def _overlaps_of_classes(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) -> Overlaps:
-    """Count the pixels of each (predicted class, annotated class) in two label maps or masks.
-
-    Classes are numbered from 0, and -1 means no class. In masks, the object is class 0. Void pixels
-    have class -1 in label maps, and are removed from masks.
-    """
-    if not params.classes:
-        masks = as_masks(pred, gt, params.ignored)
-        void = void_of(gt, params.ignored)
-        if void is not None:
-            masks = MapPair(masks.pred[~void], masks.gt[~void])
-        overlaps = find_overlaps(masks.pred, masks.gt)
-        return overlaps._replace(pred=overlaps.pred - 1, gt=overlaps.gt - 1)  # True becomes class 0
-    overlaps = find_overlaps(*as_label_maps(pred, gt))
-    # Check and convert each distinct pair of labels once, as if the pairs were an image of one row
-    pred_row, gt_row = overlaps.pred[None], overlaps.gt[None]
-    classes = as_pair(pred_row, gt_row, len(params.classes), params.ignored, params.first)
-    return overlaps._replace(pred=classes.pred[0], gt=classes.gt[0])
 
 
 def _count_instances(regions: Instances, params: LabelOptions) -> dict[str, Map]:

@@ -38,14 +38,7 @@ from bsdsbench.metrics.pixel_steps import DrawnSteps
 from bsdsbench.protocol.fields import POSITIVE, POSITIVES, number_list, one_of, option, some_of
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts, Stack
-from bsdsbench.scores.ratios import (
-    Weights,
-    defined_mean,
-    defined_ratio,
-    f_measure,
-    ratio,
-    weighted_sum,
-)
+from bsdsbench.scores.ratios import Weights, defined_f, defined_mean, defined_ratio, weighted_sum
 
 PERCENTS = (90.0, 95.0, 99.0)  # percentiles of the Hausdorff distance that have columns
 
@@ -455,9 +448,8 @@ def _pooled_scores(total: Mapping[str, F8], opt: ContourOptions) -> dict[str, F8
     for k in range(shells.shape[2]):  # none if the group is not selected
         pooled[_key_at("biou", opt.boundary_sizes[k])] = iou(shells[:, :, k])
     for k in range(near.shape[2]):
-        precision, recall = np.moveaxis(ratio(near[:, :, k], outline), -1, 0)
-        f = np.where(outline.any(axis=2), f_measure(precision, recall), np.nan)
-        pooled[_key_at("f", opt.davis_bounds[k])] = f
+        shares = defined_ratio(near[:, :, k], outline)  # precision and recall
+        pooled[_key_at("f", opt.davis_bounds[k])] = defined_f(shares)
     return pooled
 
 

@@ -53,10 +53,8 @@ def _f_within(outlines: BothOutlines, radius: float) -> F8:
     Precision is the share of the points of pred's outline within `radius` of gt's outline, and
     recall the share of the points of gt's outline within `radius` of pred's.
     """
-    pred, gt = outlines
     limit = with_tolerance(radius)
-    precision = ratio(pred.counts(pred.distance <= limit), pred.n)
-    recall = ratio(gt.counts(gt.distance <= limit), gt.n)
+    precision, recall = (ratio(o.counts(o.distance <= limit), o.n) for o in outlines)
     return f_measure(precision, recall)
 
 

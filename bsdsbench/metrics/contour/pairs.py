@@ -185,6 +185,26 @@ def _as_mask(values: ArrayLike, what: str) -> Bool:
     return binary_map(one_map(array, what), what)
 
 
+def overlaps_of_classes(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> Overlaps:
+    """Count the pixels of each (predicted class, annotated class) in two label maps or masks.
+
+    Classes are numbered from 0, and -1 means no class. In masks, the object is class 0. Void pixels
+    have class -1 in label maps, and are removed from masks.
+    """
+    if not opt.classes:
+        masks = as_masks(pred, gt, opt.ignored)
+        void = void_of(gt, opt.ignored)
+        if void is not None:
+            masks = MapPair(masks.pred[~void], masks.gt[~void])
+        overlaps = find_overlaps(masks.pred, masks.gt)
+        return overlaps._replace(pred=overlaps.pred - 1, gt=overlaps.gt - 1)  # True becomes class 0
+    overlaps = find_overlaps(*as_label_maps(pred, gt))
+    # Check and convert each distinct pair of labels once, as if the pairs were an image of one row
+    pred_row, gt_row = overlaps.pred[None], overlaps.gt[None]
+    classes = as_pair(pred_row, gt_row, len(opt.classes), opt.ignored, opt.first)
+    return overlaps._replace(pred=classes.pred[0], gt=classes.gt[0])
+
+
 class ClassedPair(NamedTuple):
     """Two label maps, and what each of their n labels stands for."""
 
