@@ -105,10 +105,10 @@ def _stored_maps(pred: Prediction, gt: GroundTruth, opt: MapContents) -> MapPair
     otherwise the mask. An all-zero stack of predicted maps becomes a single empty map. Raises
     DataError for other stacks (see `_single_map`), and MissingPartError if nothing is annotated.
     """
-    names = ["labels", "mask"] if opt.classes else ["mask", "labels"]
-    names.append("class_boundaries")  # a stack, which `_single_map` rejects
-    present = [name for name in names if name in gt.parts]
-    gt_map = gt.parts[present[0]] if present else gt.labels  # raises MissingPartError
+    names = ("labels", "mask") if opt.classes else ("mask", "labels")
+    # The last is a stack, which `_single_map` rejects
+    stored = [gt.parts[name] for name in (*names, "class_boundaries") if name in gt.parts]
+    gt_map = stored[0] if stored else gt.labels  # raises MissingPartError
     pred_map = pred.classes
     if pred_map.ndim == 3 and not pred_map.any():
         no_object = -1 if opt.classes or opt.divisor else 0

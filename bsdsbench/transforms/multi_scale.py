@@ -8,13 +8,13 @@ Resizing is bilinear or cubic, without antialiasing, as in OpenCV and PyTorch.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from bsdsbench.arguments import F8
+from bsdsbench.arguments import F8, given_word
 from bsdsbench.errors import DataError
 from bsdsbench.images import check_soft_map, one_map, unit
 from bsdsbench.protocol.fields import is_number
@@ -58,19 +58,14 @@ class MultiScale:
         distinct numbers above 0 and at most MAX_SCALE.
         """
         numbers = _given_scales(scales)
-        if resize not in get_args(Resize):
-            raise DataError(f"resize {resize!r}: expected one of {', '.join(get_args(Resize))}")
-        if numbers == (1.0,) and not flip:
-            return None
-        return cls(numbers, flip, "cubic" if resize == "cubic" else "bilinear")
+        kernel = cast(Resize, given_word(resize, "resize", get_args(Resize)))
+        return None if numbers == (1.0,) and not flip else cls(numbers, flip, kernel)
 
     def __str__(self) -> str:
         """Return the settings as text for signatures and run.json: ".5,1,1.5,flip,cubic"."""
         words = [number_text(scale) for scale in self.scales]
-        if self.flip:
-            words.append("flip")
-        if self.resize == "cubic":
-            words.append("cubic")
+        words += ["flip"] if self.flip else []
+        words += ["cubic"] if self.resize == "cubic" else []
         return ",".join(words)
 
     def of(self, detector: Detector) -> Detector:
@@ -90,9 +85,7 @@ class MultiScale:
                 scaled_maps = [_detect(detector, scaled)]
                 if self.flip:
                     scaled_maps.append(_detect(detector, scaled[:, ::-1])[:, ::-1])
-                if scale != 1:
-                    scaled_maps = [resample(soft, shape, self.resize) for soft in scaled_maps]
-                maps += scaled_maps
+                maps += [resample(m, shape, self.resize) if scale != 1 else m for m in scaled_maps]
             return np.clip(np.mean(maps, axis=0), 0.0, 1.0)
 
         return mean_map

@@ -50,15 +50,11 @@ def resample(
     Returns float64; values may overshoot the input range if the kernel is cubic.
     """
     array = np.asarray(image, np.float64)
-    weight: _Kernel = _triangle
-    support = 2
-    if kernel == "cubic":
-        weight, support = partial(_cubic, a=-0.75), 4
-    if array.ndim == 2:
-        return _resize(array, shape, weight, support, scale, antialias=False)
-    channels = np.moveaxis(array, -1, 0)
+    weight: _Kernel = partial(_cubic, a=-0.75) if kernel == "cubic" else _triangle
+    support = 4 if kernel == "cubic" else 2
+    channels = [array] if array.ndim == 2 else np.moveaxis(array, -1, 0)
     resized = [_resize(c, shape, weight, support, scale, antialias=False) for c in channels]
-    return np.stack(resized, axis=-1)
+    return resized[0] if array.ndim == 2 else np.stack(resized, axis=-1)
 
 
 def _resize(

@@ -314,7 +314,7 @@ def measure(
     return float(values[0]) if classes is None else values
 
 
-class _Settings(TypedDict, total=False):
+class _Others(TypedDict, total=False):
     """The keywords of `measure` other than `classes`."""
 
     ignore: int | tuple[int, ...] | None
@@ -328,15 +328,9 @@ class Measure(NamedTuple):
     name: str
     empty: str = "skip"
 
-    @overload
+    @overload  # of two masks
     def __call__(
-        self,
-        pred: ArrayLike,
-        gt: ArrayLike,
-        size: float | None = None,
-        *,
-        classes: None = None,  # two masks
-        **settings: Unpack[_Settings],
+        self, pred: ArrayLike, gt: ArrayLike, size: float | None = ..., **settings: Unpack[_Others]
     ) -> float: ...
 
     @overload
@@ -347,7 +341,7 @@ class Measure(NamedTuple):
         size: float | None = None,
         *,
         classes: int,  # two label maps
-        **settings: Unpack[_Settings],
+        **settings: Unpack[_Others],
     ) -> F8: ...
 
     def __call__(
@@ -357,7 +351,7 @@ class Measure(NamedTuple):
         size: float | None = None,
         *,
         classes: int | None = None,
-        **settings: Unpack[_Settings],
+        **settings: Unpack[_Others],
     ) -> float | F8:
         """Call `measure` with this name, and with `self.empty` if no `empty` is given."""
         settings.setdefault("empty", self.empty)
