@@ -253,7 +253,7 @@ def pair_masks(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> ClassedPair:
     masks = np.setdiff1d([pred_mask, gt_mask], -1)  # only masks with pixels get a label
     labels = np.searchsorted(masks, [pred_mask, gt_mask]).astype(np.int32)
     labels[0, pred_mask < 0] = labels[1, gt_mask < 0] = -1
-    pred_labels, gt_labels = labels[:, instances.overlaps.of_pixel]
+    pred_labels, gt_labels = (numbers[instances.overlaps.of_pixel] for numbers in labels)
     pair = LabelPair(pred_labels, gt_labels, masks.size, pred_labels.shape)
     return ClassedPair(pair, class_of[masks], None if ids is None else ids[masks])
 
