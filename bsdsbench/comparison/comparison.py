@@ -14,7 +14,7 @@ from bsdsbench.comparison.comparison_tables import comparison_tables
 from bsdsbench.comparison.ranks import Ranks
 from bsdsbench.comparison.significance import holm
 from bsdsbench.metrics import registry
-from bsdsbench.results.score_names import chosen_scores, full_name, score_name
+from bsdsbench.results.score_names import chosen_scores, full_name, parse_score
 from bsdsbench.tables.result_object import TabularResult
 from bsdsbench.tables.table import Table
 
@@ -74,9 +74,8 @@ def correct_families(differences: Iterable[ScoreDifference]) -> list[ScoreDiffer
     """
     families: dict[object, list[ScoreDifference]] = {}
     for difference in differences:
-        family: object = difference.score
-        if named := score_name(difference.score):
-            family = named.metric, named.column.key, named.part != ""
+        name = parse_score(difference.score)
+        family = name.metric, name.column.key, name.part != ""
         families.setdefault(family, []).append(difference)
     return [corrected for family in families.values() for corrected in correct_p(family)]
 

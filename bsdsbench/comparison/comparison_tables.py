@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Column
 from bsdsbench.results.references import PAIRS_LOST
-from bsdsbench.results.score_names import score_name
+from bsdsbench.results.score_names import parse_score
 from bsdsbench.results.score_tables import (
     METHOD,
     PART,
@@ -40,26 +40,19 @@ def comparison_tables(compared: Comparison) -> list[Table]:
 
     For a single run, the tables of differences and of wins are left out.
     """
-    has_pairs = len(compared.names) > 1
-    title = _only_metric(compared.scores)
-    overall = list[str]()
-    of_parts: dict[str, list[str]] = {}  # metric -> scores of its parts
+    # The metric of per-part scores, or "" for the overall scores of all metrics -> the scores
+    scores_of_tables: dict[str, list[str]] = {"": []}
     for score in compared.scores_shown:
-        parsed = score_name(score)
-        if parsed and parsed.part:
-            of_parts.setdefault(parsed.metric, []).append(score)
-        else:
-            overall.append(score)
+        name = parse_score(score)
+        metric = name.metric if name.part else ""
+        scores_of_tables.setdefault(metric, []).append(score)
     tables = []
-    if overall:
-        tables.append(_score_table(compared, overall, title))
-        if has_pairs:
-            tables.append(_difference_table(compared, overall, title))
-    for metric, scores in of_parts.items():
-        tables.append(_part_table(compared, metric, scores))
-        if has_pairs:
-            tables.append(_part_difference_table(compared, metric, scores))
-    if has_pairs:
+    for metric, scores in scores_of_tables.items():
+        if scores:
+            tables.append(_score_table(compared, scores, metric))
+            if len(compared.names) > 1:
+                tables.append(_difference_table(compared, scores, metric))
+    if len(compared.names) > 1:
         tables.append(_image_table(compared))
     test = ""
     if compared.test == "permutation":
@@ -137,15 +130,6 @@ def _score_cell(compared: Comparison, name: str, score: str) -> Estimate:
     return Estimate(interval.value, interval.low, interval.high, letters)
 
 
-def _letters_note(compared: Comparison, correction: str = "") -> str:
-    """Return the note that explains the significance letters.
-
-    `correction` is a phrase that says which tests Holm's method corrects together.
-    """
-    alpha = 1 - compared.level
-    return f"Runs that share a letter do not differ significantly (Holm{correction}, {alpha:.2g})."
-
-
 class ScoresByPart(NamedTuple):
     """The scores of a table with one row per part of a metric, such as a class."""
 
@@ -161,78 +145,73 @@ def group_by_part(scores: Sequence[str]) -> ScoresByPart:
     columns: dict[str, Column] = {}
     by_part: dict[str, dict[str, str]] = {}
     for score in scores:
-        if parsed := score_name(score):
-            key = table_column(parsed.column, 3).key
-            columns[key] = parsed.column
-            by_part.setdefault(parsed.part, {})[key] = score
+        name = parse_score(score)
+        key = table_column(name.column, 3).key
+        columns[key] = name.column
+        by_part.setdefault(name.part, {})[key] = score
     return ScoresByPart(columns, by_part)
 
 
-def _part_table(compared: Comparison, metric: str, scores: Sequence[str]) -> Table:
-    """Build the table of a metric's per-part scores (parts are classes, for example).
+def _score_table(compared: Comparison, scores: Sequence[str], metric: str) -> Table:
+    """Build a table of scores with one row per run, or per part and run for the scores of parts.
 
-    It has one row for each part and run, and the best run of each part is marked. For a single run,
-    the letters and the column of run names are left out.
+    Each cell holds a score, its interval and, if several runs are compared, its letters. If the
+    curve of an AP starts above recall 0, a note on its column lists the runs. In a table of parts,
+    such as classes, the best run of each part is marked; for a single run it has no column of runs.
+
+    scores : METRIC.SCORE of any metrics, or METRIC.PART.SCORE of one metric
+    metric : the metric whose parts are shown, or "" for overall scores
     """
     has_pairs = len(compared.names) > 1
-    columns, scores_by_part = group_by_part(scores)
+    title = "" if metric else _only_metric(compared.scores)
+    samples = f"{compared.n_boot:,} bootstrap samples of {counted(compared.n_images, 'image')}"
+    sentence = f"Scores with {compared.percent} intervals from {samples}"
+    table_title, correction = f"Scores with intervals{title and f' ({title})'}", ""
+    if metric:
+        sentence = ""  # the title is more precise
+        table_title = f"{registry.get(metric).title}, part by part, with intervals"
+        correction = _OVER_PARTS
+    fields: dict[str, Field] = {}
+    columns: dict[str, Column] = {}  # key of a table column -> the metric's column
+    scores_by_part: dict[str, dict[str, str]] = {}  # part -> key of a table column -> score
+    keys_by_late_start: dict[str, list[str]] = {}  # note -> keys of the columns of AP
+    for score in scores:
+        name = parse_score(score)
+        field = table_column(name.column, 3) if metric else score_field(score, title)
+        fields[field.key], columns[field.key] = field, name.column
+        scores_by_part.setdefault(name.part, {})[field.key] = score
+        if score in compared.late_starts:
+            keys_by_late_start.setdefault(compared.late_starts[score], []).append(field.key)
+    labels = [PART] * bool(metric) + [METHOD] * (has_pairs or not metric)
     rows: list[list[Cell]] = []
-    values: list[dict[str, Any]] = []
+    row_notes = []
     for part, score_by_key in scores_by_part.items():
         for run in compared.names:
             cells = {key: _score_cell(compared, run, score) for key, score in score_by_key.items()}
-            labels: list[Cell] = [part, run] if has_pairs else [part]
-            rows.append([*labels, *map(cells.get, columns)])
-            values.append({key: _defined(cells.get(key)) for key in columns})
-    label_fields = [PART, METHOD] if has_pairs else [PART]
-    letters_notes = [_letters_note(compared, _OVER_PARTS)] if has_pairs else []
+            rows.append([*map({PART: part, METHOD: run}.get, labels), *map(cells.get, fields)])
+            row_notes.append(undefined_notes(columns, {k: _defined(cells.get(k)) for k in fields}))
+    notes: list[str | Note] = []
+    if has_pairs:
+        letters_note = "Runs that share a letter do not differ significantly"
+        notes.append(f"{letters_note} (Holm{correction}, {1 - compared.level:.2g}).")
+    for line, keys in keys_by_late_start.items():
+        notes.append(Note(f"{line}.", tuple(dict.fromkeys(keys)), names_columns=True))
     return Table(
-        f"{metric}-parts",
-        f"{registry.get(metric).title}, part by part, with intervals",
-        [*label_fields, *(table_column(c, 3) for c in columns.values())],
+        f"{metric}-parts" if metric else "scores",
+        table_title,
+        [*labels, *fields.values()],
         rows,
-        notes=[*letters_notes, *_notes_of(compared, scores)],
-        row_notes=[undefined_notes(columns, cells) for cells in values],
-        n_labels=len(label_fields),
-        ranked_within=PART.key,
+        notes=[*notes, *_notes_of(compared, scores)],
+        row_notes=row_notes,
+        n_labels=len(labels),
+        ranked_within=PART.key if metric else "",
+        sentence=sentence,
     )
 
 
 def _defined(cell: Estimate | None) -> float | None:
     """Return the number in a cell, or None if it is undefined."""
     return None if cell is None or cell.value is None or math.isnan(cell.value) else cell.value
-
-
-def _score_table(compared: Comparison, scores: Sequence[str], title: str) -> Table:
-    """Build the table of overall scores: one row per run, one column per score.
-
-    Each cell holds a score, its interval and, if several runs are compared, its letters. If the
-    curve of an AP starts above recall 0, a note on its column lists the runs. `title` is the result
-    of `_only_metric`.
-    """
-    fields = {score: score_field(score, title) for score in scores}
-    columns = {fields[s].key: parsed.column for s in scores if (parsed := score_name(s))}
-    rows: list[list[Cell]] = []
-    values: list[dict[str, Any]] = []
-    for run in compared.names:
-        cells = {score: _score_cell(compared, run, score) for score in scores}
-        rows.append([run, *cells.values()])
-        values.append({fields[score].key: _defined(cell) for score, cell in cells.items()})
-    notes: list[str | Note] = [_letters_note(compared)] if len(compared.names) > 1 else []
-    late_starts = {score: line for score, line in compared.late_starts.items() if score in fields}
-    for line in dict.fromkeys(late_starts.values()):
-        keys = tuple(fields[score].key for score in late_starts if late_starts[score] == line)
-        notes.append(Note(f"{line}.", keys, names_columns=True))
-    samples = f"{compared.n_boot:,} bootstrap samples of {counted(compared.n_images, 'image')}"
-    return Table(
-        "scores",
-        f"Scores with intervals ({title})" if title else "Scores with intervals",
-        [METHOD, *fields.values()],
-        rows,
-        notes=[*notes, *_notes_of(compared, scores)],
-        row_notes=[undefined_notes(columns, cells) for cells in values],
-        sentence=f"Scores with {compared.percent} intervals from {samples}",
-    )
 
 
 _PAIR = (Field("a", "A"), Field("b", "B"))
@@ -266,64 +245,45 @@ def holm_note(level: float, scores: Sequence[str]) -> str:
 
     level: the confidence level. scores: the scores in the table, such as "boundary.ods".
     """
-    named = [score_name(score) for score in scores]
-    tests = _OVER_PARTS if any(name and name.part for name in named) else _OVER_PAIRS
+    has_parts = any(parse_score(score).part for score in scores)
+    tests = _OVER_PARTS if has_parts else _OVER_PAIRS
     return f"* significant at {1 - level:.2g} after Holm's correction{tests}."
 
 
-def _difference_table(compared: Comparison, scores: Sequence[str], title: str) -> Table:
-    """Build the table of differences in overall scores: one row per score and pair of runs.
+def _difference_table(compared: Comparison, scores: Sequence[str], metric: str) -> Table:
+    """Build the table of differences in scores: one row per score and pair of runs.
 
-    `title` is the result of `_only_metric`.
+    scores : METRIC.SCORE of any metrics, or METRIC.PART.SCORE of one metric
+    metric : the metric whose parts, such as classes, are compared, or "" for overall scores. The
+        parts have a column of their own
     """
+    title = _only_metric(compared.scores)
     differences = [d for d in compared.differences if d.score in scores]
-    rows: list[list[Cell]] = [
-        [d.a, d.b, heading(d.score, title), *difference_cells(d, compared.level)]
-        for d in differences
-    ]
-    notes = [
-        holm_note(compared.level, scores),
-        *_detectable_note(compared, differences, title),
-        *_solver_and_interval_notes(compared, differences),
-        *_notes_of(compared, scores),
-    ]
     fields = difference_fields(compared.percent)
-    sentence = _difference_sentence(compared)
-    return Table(
-        "differences", "Differences", fields, rows, notes=notes, n_labels=3, sentence=sentence
-    )
-
-
-def _part_difference_table(compared: Comparison, metric: str, scores: Sequence[str]) -> Table:
-    """Build the table of differences in per-part scores: one row per score and pair of runs."""
-    differences = [d for d in compared.differences if d.score in scores]
-    differences.sort(key=lambda d: scores.index(d.score))
+    if metric:
+        differences.sort(key=lambda d: scores.index(d.score))
+        fields.insert(3, PART)
     rows: list[list[Cell]] = []
     for d in differences:
-        if parsed := score_name(d.score):
-            labels = [d.a, d.b, parsed.column.heading, parsed.part]
-            rows.append([*labels, *difference_cells(d, compared.level)])
-    run, other_run, score, *numbers = difference_fields(compared.percent)
+        name = parse_score(d.score)
+        labels = [name.column.heading, name.part] if metric else [heading(d.score, title)]
+        rows.append([d.a, d.b, *labels, *difference_cells(d, compared.level)])
     notes = [
         holm_note(compared.level, scores),
+        *([] if metric else _detectable_note(compared, differences, title)),
         *_solver_and_interval_notes(compared, differences),
         *_notes_of(compared, scores),
     ]
+    numbers = f"{compared.percent} intervals and p, on {counted(compared.n_images, 'image')}"
     return Table(
-        f"{metric}-differences",
-        f"{registry.get(metric).title}, differences part by part",
-        [run, other_run, score, PART, *numbers],
+        f"{metric}-differences" if metric else "differences",
+        f"{registry.get(metric).title}, differences part by part" if metric else "Differences",
+        fields,
         rows,
         notes=notes,
-        n_labels=4,
-        sentence=_difference_sentence(compared),
+        n_labels=4 if metric else 3,
+        sentence=f"Differences between methods, with {numbers}",
     )
-
-
-def _difference_sentence(compared: Comparison) -> str:
-    """Return the caption that a table of differences has in a paper."""
-    images = counted(compared.n_images, "image")
-    return f"Differences between methods, with {compared.percent} intervals and p, on {images}"
 
 
 def _detectable_note(
@@ -414,9 +374,7 @@ def score_field(score: str, title: str = "") -> Field:
     Its heading begins with the title of the metric, unless this is a default metric or the table
     has a `title` of its own.
     """
-    parsed = score_name(score)
-    assert parsed is not None  # scores come from metrics
-    metric, part, column = parsed
+    metric, part, column = parse_score(score)
     field = table_column(column, 3, f"{metric}_{part}_" if part else f"{metric}_")
     if part:
         short_heading = f"{column.short or column.heading} of {part}"

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
+from math import nan
 from typing import Any
 
 from bsdsbench.comparison import bootstrap
@@ -298,21 +299,40 @@ def means_table(
     """
     for method in methods:
         comparable(as_runs(method.runs, method.labels))  # raises if they are not
-    scores_of_runs = {method.name: [flat_scores(run) for run in method.runs] for method in methods}
-    all_runs = [scores for runs in scores_of_runs.values() for scores in runs]
-    known = [score for score in all_runs[0] if all(score in scores for scores in all_runs)]
-    first_run = methods[0].runs[0]
-    shown = chosen_scores(columns, known) if columns else usual_scores(first_run, known)
-    rows: list[list[Cell]] = []
-    for name, runs in scores_of_runs.items():
-        means = [ScoresOfRuns(tuple(scores[s] for scores in runs)).cell(spread) for s in shown]
-        rows.append([name, *means])
+    shown = scores_to_show(methods, columns)
+    rows: list[list[Cell]] = [
+        [method.name, *mean_cells(method, shown, spread)] for method in methods
+    ]
     rows += [_published_row(published, shown) for published in extra]
     footer: Any = table_footer(runs_of(methods))
+    n_images = counted(len(methods[0].runs[0].records), "image")
     footer["notes"] = [spread.note, *footer["notes"], *notes]
-    footer["sentence"] = f"Scores on {counted(len(first_run.records), 'image')}: {spread.words}"
+    footer["sentence"] = f"Scores on {n_images}: {spread.words}"
     fields = [METHOD, *map(score_field, shown)]
     return Table("methods", "Scores of methods", fields, rows, **footer)
+
+
+def scores_to_show(methods: Sequence[Method], columns: Sequence[str] | None) -> Sequence[str]:
+    """Return the scores that are defined for every run of the methods and chosen by `columns`.
+
+    `columns` has names such as "ods", or "all"; None chooses the default scores. Raises DataError
+    if a score is unknown.
+    """
+    scores_of_runs = [flat_scores(run) for method in methods for run in method.runs]
+    known = [s for s in scores_of_runs[0] if all(s in scores for scores in scores_of_runs)]
+    return chosen_scores(columns, known) if columns else usual_scores(methods[0].runs[0], known)
+
+
+def mean_cells(method: Method, scores: Sequence[str], spread: Spread) -> list[Cell]:
+    """Return a table cell per score: the mean over the method's runs, with its spread.
+
+    The mean is NaN if the score is undefined for a run.
+    """
+    of_runs = [flat_scores(run) for run in method.runs]
+    return [
+        ScoresOfRuns(tuple(values.get(score, nan) for values in of_runs)).cell(spread)
+        for score in scores
+    ]
 
 
 def _published_row(published: Row, scores: Sequence[str]) -> list[Cell]:

@@ -180,9 +180,16 @@ def rank_tables(comparisons: Mapping[str, ComparedScores], slice_column: str = "
         "P(A beats B): the fraction of samples in which A scores better; ties count one half."
     ]
     suffix = f" by {slice_column}" if slice_column else ""
+    key_suffix = f"-by-{slice_column}" if slice_column else ""
     below: Any = {"notes": notes, "reading": first.reading, "n_labels": len(labels)}
     below["caption"] = f"protocol {first.protocol}"
     return [
-        Table("ranks", f"Ranks{suffix}", labels + rank_fields, rank_rows, **below),
-        Table("beats", f"P(row beats column){suffix}", labels + win_fields, win_rows, **below),
+        Table(f"ranks{key_suffix}", f"Ranks{suffix}", labels + rank_fields, rank_rows, **below),
+        Table(
+            f"beats{key_suffix}",
+            f"P(row beats column){suffix}",
+            labels + win_fields,
+            win_rows,
+            **below,
+        ),
     ]

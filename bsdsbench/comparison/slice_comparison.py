@@ -10,9 +10,15 @@ import attrs
 
 from bsdsbench.comparison.compare import compare
 from bsdsbench.comparison.comparison import ComparedScores, Comparison, ScoreDifference, correct_p
-from bsdsbench.comparison.comparison_tables import difference_fields, heading
+from bsdsbench.comparison.comparison_tables import difference_cells, difference_fields, heading
 from bsdsbench.comparison.method import Method, Spread, runs_of, with_runs
-from bsdsbench.comparison.methods import MethodComparison, compare_methods, means_table
+from bsdsbench.comparison.methods import (
+    MethodComparison,
+    compare_methods,
+    mean_cells,
+    means_table,
+    scores_to_show,
+)
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.groups import frames_note, group_columns, partition
@@ -96,24 +102,23 @@ def means_by_slice(
     `means_table` does, and if the runs lack the column.
     """
     group_column, slices = runs_by_slice(runs_of(methods), by)
+    scores = scores_to_show(methods, columns)
+    table = means_table(methods, spread, columns)
     rows: list[list[Cell]] = []
     for name, slice_runs in slices.items():
-        # All slices give the same columns, so the last table's columns are used below
-        table = means_table(with_runs(methods, slice_runs), spread, columns)
-        n_images = len(slice_runs[0].records)
-        rows += [[method, name, n_images, *means] for method, *means in table.rows]
+        for method in with_runs(methods, slice_runs):
+            means = mean_cells(method, scores, spread)
+            rows.append([method.name, name, len(slice_runs[0].records), *means])
     image_count = Field("images", "images", short="n", format="d")
     fields = [table.columns[0], Field("slice", group_column), image_count, *table.columns[1:]]
-    return Table(
-        f"methods-by-{group_column}",
-        f"Scores of methods by {group_column}",
+    return replace(
+        table,
+        key=f"methods-by-{group_column}",
+        title=f"Scores of methods by {group_column}",
         # Slices do not compete with each other, so no row is marked as best
-        [replace(field, higher_is_better=None) for field in fields],
-        rows,
+        columns=[replace(field, higher_is_better=None) for field in fields],
+        rows=rows,
         n_labels=2,
-        caption=table.caption,
-        reading=table.reading,
-        notes=table.notes,
     )
 
 
@@ -143,7 +148,16 @@ def compared_table(comparisons: Mapping[str, ComparedScores], column: str) -> Ta
         title = f"Scores with intervals by {column}"
         return Table("slices", title, fields, rows, notes=notes, n_labels=1)
     for score in first.scores_shown:
-        rows += _difference_rows(comparisons, score)
+        slice_names: list[str] = []  # one per difference
+        differences: list[ScoreDifference] = []
+        for name, compared in comparisons.items():
+            of_score = [d for d in compared.differences if d.score == score]
+            differences += of_score
+            slice_names += [name] * len(of_score)
+        for name, d in zip(slice_names, correct_p(differences), strict=True):
+            labels = [d.a, d.b, heading(score), name, comparisons[name].n_images]
+            _, *p_values, _ = difference_cells(d, first.level)
+            rows.append([*labels, Estimate(d.value, d.low, d.high), *p_values])
     a, b, score_label, difference, p, p_holm, _ = difference_fields(first.percent)
     fields = [a, b, score_label, *slice_fields, replace(difference, short=""), p, p_holm]
     star_note = (
@@ -152,24 +166,3 @@ def compared_table(comparisons: Mapping[str, ComparedScores], column: str) -> Ta
     )
     title = f"Differences by {column}"
     return Table("slices", title, fields, rows, notes=[star_note, *notes], n_labels=3)
-
-
-def _difference_rows(comparisons: Mapping[str, ComparedScores], score: str) -> list[list[Cell]]:
-    """Return the table rows of one score, one for each slice and pair of runs.
-
-    The p-values of all these rows are corrected together by Holm's method.
-    """
-    slice_names: list[str] = []  # one per difference
-    differences: list[ScoreDifference] = []
-    for name, compared in comparisons.items():
-        of_score = [d for d in compared.differences if d.score == score]
-        differences += of_score
-        slice_names += [name] * len(of_score)
-    rows: list[list[Cell]] = []
-    for name, d in zip(slice_names, correct_p(differences), strict=True):
-        compared = comparisons[name]
-        star = "*" if d.significant(compared.level) else ""
-        labels: list[Cell] = [d.a, d.b, heading(score), name, compared.n_images]
-        value = Estimate(d.value, d.low, d.high)
-        rows.append([*labels, value, d.p, Estimate(d.p_holm, mark=star)])
-    return rows

@@ -311,8 +311,8 @@ def _scores_shown(
         chosen = known
     else:
         chosen = score_names.names_meant(wanted, known)
-    names = {score: score_names.score_name(score) for score in known if score in chosen}
-    of_kind = {score: name for score, name in names.items() if name and bool(name.part) == of_parts}
+    names = {score: score_names.parse_score(score) for score in known if score in chosen}
+    of_kind = {score: name for score, name in names.items() if bool(name.part) == of_parts}
     shown = ("always", "several")  # applies unless the user named the scores
     return [s for s, n in of_kind.items() if wanted is not None or n.column.shown in shown]
 

@@ -51,6 +51,17 @@ def score_name(score: str) -> ScoreName | None:
     return None
 
 
+def parse_score(score: str) -> ScoreName:
+    """Parse the name of a score that exists, as `score_name` does.
+
+    Raises KeyError if no metric of the package has the score.
+    """
+    name = score_name(score)
+    if name is None:
+        raise KeyError(score)
+    return name
+
+
 def lower_is_better(score: str) -> bool:
     """Return True if lower values are better for a score METRIC.SCORE; False for unknown names."""
     named = score_name(score)

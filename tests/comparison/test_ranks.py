@@ -112,7 +112,9 @@ def test_tables_name_score_slice_and_method(runs, tmp_path):
     groups = {image_id: {"side": "lr"[k % 2]} for k, image_id in enumerate(runs[0].image_ids)}
     grouped = [run.with_groups(groups) for run in runs]
     slices = compare_slices(grouped, "side", n_boot=N_BOOT)
-    by_side, _ = rank_tables({k: v.only(["ods"]) for k, v in slices.items()}, "side")
+    by_side, beats_by_side = rank_tables({k: v.only(["ods"]) for k, v in slices.items()}, "side")
+    tables = (table, beats, by_side, beats_by_side)  # all in one call, each with a CSV file
+    assert len({each.key for each in tables}) == len(tables)
     assert [row[1] for row in by_side.rows] == ["l"] * 4 + ["r"] * 4
     for run in grouped:
         run.save(tmp_path / run.name)
