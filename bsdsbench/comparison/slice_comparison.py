@@ -155,7 +155,7 @@ def compared_table(comparisons: Mapping[str, ComparedScores], column: str) -> Ta
             differences += of_score
             slice_names += [name] * len(of_score)
         for name, d in zip(slice_names, correct_p(differences), strict=True):
-            labels = [d.a, d.b, heading(score), name, comparisons[name].n_images]
+            labels: list[Cell] = [d.a, d.b, heading(score), name, comparisons[name].n_images]
             _, *p_values, _ = difference_cells(d, first.level)
             rows.append([*labels, Estimate(d.value, d.low, d.high), *p_values])
     a, b, score_label, difference, p, p_holm, _ = difference_fields(first.percent)
