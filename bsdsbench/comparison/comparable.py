@@ -146,6 +146,20 @@ def shared_metrics(runs: Sequence[Evaluation]) -> list[str]:
     return metrics
 
 
+def shared_metric(runs: Sequence[Evaluation], metric: str | None) -> str:
+    """Return `metric` or, if it is None, the first metric that every run has.
+
+    Raises DataError if there is no such metric, or if a run lacks `metric`.
+    """
+    metrics = shared_metrics(runs)
+    if metric is None:
+        return metrics[0]
+    if metric not in metrics:
+        expected = f"expected one that all runs have: {', '.join(metrics)}"
+        raise DataError(f"metric {metric!r}: {expected}")
+    return metric
+
+
 def fewer_values(
     runs: Sequence[WeightedRun], labels: Sequence[str], scores: Sequence[str]
 ) -> dict[str, str]:

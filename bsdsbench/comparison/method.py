@@ -154,10 +154,10 @@ class ScoresOfRuns(NamedTuple):
         """Return the mean over runs and its spread as a table cell.
 
         A range is shown as an interval, other spreads as "± x" with the number of runs. For a
-        single run, no spread is shown.
+        single run, or an undefined mean, no spread is shown.
         """
         n = len(self.values)
-        if n < 2:
+        if n < 2 or isnan(self.mean):
             return Estimate(self.mean)
         if spread is Spread.RANGE:
             return Estimate(self.mean, min(self.values), max(self.values))

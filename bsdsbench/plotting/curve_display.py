@@ -7,8 +7,8 @@ The constructor of a display takes arrays. `plot(ax=None)` draws the curve and r
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
-from typing import Any, NamedTuple, Self
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -49,6 +49,7 @@ class Drawing(NamedTuple):
     dots: tuple[F8, F8] | None = None  # x and y of dots on the curve; None: all its points
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class CurveDisplay:
     """Base class of displays. It checks the arrays, draws the curve and makes the legend.
 
@@ -56,25 +57,25 @@ class CurveDisplay:
     `axes` and, for `from_predictions`, `curve_of` and `space`, and defines `_drawing`.
     """
 
-    arrays: tuple[str, str]  #: names of the two array fields
-    axes: tuple[str, str]  #: labels of the two axes
-    space: AxesKind  #: space ("pr", "roc" or "det") whose rates are the two arrays
-    curve_of: Any  #: function that computes a curve from labels and scores
+    arrays: ClassVar[tuple[str, str]]  #: names of the two array fields
+    axes = "", ""  #: labels of the two axes
+    space: ClassVar[AxesKind]  #: space ("pr", "roc" or "det") whose rates are the two arrays
+    curve_of: ClassVar[Any]  #: function that computes a curve from labels and scores
     name: str = ""  #: text in the legend
-    number = ""  #: name of the field whose value is shown in the legend, such as "ap"
     best: OperatingPoint | None = None  #: point to mark; the legend shows its F
     title: str = ""  #: title of a figure with only this curve
-    joined: bool = True  #: False if the points are unordered and must not be joined by a line
-    dotted: bool = False  #: True if the points are marked by dots
+    number = ""  #: name of the field whose value is shown in the legend, such as "ap"
+    joined = True  #: False if the points are unordered and must not be joined by a line
+    dotted = False  #: True if the points are marked by dots
     #: (x, y) of the points before interpolation, or None if the curve was not interpolated
-    original_points: tuple[F8, F8] | None = None
+    original_points: tuple[F8, F8] | None = field(default=None, init=False)
     marker_style = _STAR  #: style of the marked point
-    kind: str = ""  #: displays of different kinds cannot share axes
-    room: float = ROOM  #: how far the axes extend beyond 0 and 1
+    kind = ""  #: displays of different kinds cannot share axes
+    room = ROOM  #: how far the axes extend beyond 0 and 1
     size = 4.4, 1.0  #: height of a new figure in inches, and width / height
-    beta2: float = 1.0  #: beta^2 of the F-measure whose iso-F lines are drawn
+    beta2 = 1.0  #: beta^2 of the F-measure whose iso-F lines are drawn
     #: the figure made by `from_predictions` or `from_evaluation`; the next `plot` closes it
-    _first_figure: Any = None
+    _first_figure: Any = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         """Convert the two arrays to float64 (K,). Raises DataError if their lengths differ."""
@@ -110,7 +111,7 @@ class CurveDisplay:
             Fields of the display, and options of the function in `bsdsbench.curves` that computes
             the curve, such as `pr`.
         """
-        names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
+        names = [field.name for field in fields(cls)]
         arguments = {name: options.pop(name) for name in names if name in options}
         curve = cls.curve_of(labels, scores, **options)
         return cls.from_curve(curve, name, **arguments)._draw_now(ax)
@@ -180,7 +181,7 @@ class CurveDisplay:
         numbers of positives and negatives that the curve lacks.
         """
         converted = to_space(curve, cls.space)
-        names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
+        names = [field.name for field in fields(cls)]
         values = {key: getattr(converted, key) for key in names if hasattr(converted, key)}
         display = cls(**{**values, "name": name, **arguments})
         if isinstance(converted, CurvePoints):

@@ -73,11 +73,8 @@ class PRCurveDisplay(CurveDisplay):
     recall: Any
     precision: Any
     _: KW_ONLY
-    name: str = ""
-    best: OperatingPoint | None = None
     ap: float | None = None
     chance: float | None = None
-    title: str = ""
     auc: float | None = None
 
     @classmethod
@@ -198,9 +195,6 @@ class FThresholdDisplay(CurveDisplay):
     size = (3.4, 1.35)
     thresholds: Any
     f: Any
-    _: KW_ONLY
-    name: str = ""
-    best: OperatingPoint | None = None
 
     @classmethod
     def of_run(cls, run: Evaluation, name: str | None = None, metric: str | None = None) -> Self:
@@ -258,7 +252,6 @@ class ROCCurveDisplay(CurveDisplay):
     fpr: Any
     tpr: Any
     _: KW_ONLY
-    name: str = ""
     auc: float | None = None
     eer: float | None = None
     kind: Variant = "fptp"
@@ -326,7 +319,6 @@ class DETCurveDisplay(CurveDisplay):
     fpr: Any
     fnr: Any
     _: KW_ONLY
-    name: str = ""
     eer: float | None = None
     scale: Literal["normal", "log"] = "normal"
 
@@ -407,7 +399,6 @@ class ToleranceDisplay(CurveDisplay):
     tolerances: Any
     f: Any
     _: KW_ONLY
-    name: str = ""
     unit: str = "fraction of the diagonal"
 
     def __post_init__(self) -> None:
@@ -469,7 +460,6 @@ class ReliabilityDisplay(CurveDisplay):
     value: Any
     marked: Any
     _: KW_ONLY
-    name: str = ""
     ece: float | None = None
 
     @classmethod

@@ -16,6 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bsdsbench.arguments import F8
+from bsdsbench.comparison.comparable import shared_metric
 from bsdsbench.comparison.method import Method, Spread, runs_of, with_runs
 from bsdsbench.comparison.published import (
     HUMAN_POINT,
@@ -400,13 +401,8 @@ def _plot_boxes(
     See `plot_runs` for the parameters. If `metric` names no score, the metric's first per-image
     score is drawn. Undefined scores are left out. Raises DataError if a run lacks the metric.
     """
-    shared = [name for name in runs[0].metrics if all(name in run.metrics for run in runs)]
-    if metric is None:
-        metric = shared[0] if shared else ""
-    metric_name, _, key = metric.partition(".")
-    if metric_name not in shared:
-        expected = f"expected one that all runs have: {', '.join(shared)}"
-        raise DataError(f"metric {metric_name!r}: {expected}")
+    given_name, _, key = (metric or "").partition(".")
+    metric_name = shared_metric(runs, given_name or None)
     scorer = registry.get(metric_name)
     wanted = f"{metric_name}.{key or scorer.image_columns[0].key}"
     values_of_runs = []

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
+from math import isnan, nan
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, TypeVar
 
 import numpy as np
 
-from bsdsbench.comparison.comparable import comparable
+from bsdsbench.comparison.comparable import comparable, shared_metric
 from bsdsbench.comparison.lost_scores import metric_with_errors
 from bsdsbench.comparison.method import Method, ScoresOfRuns, Spread, runs_of
 from bsdsbench.errors import DataError
@@ -30,7 +31,9 @@ from bsdsbench.results.groups import column_of, group_columns, partition, text_o
 from bsdsbench.results.score_names import select
 from bsdsbench.results.score_tables import table_footer
 from bsdsbench.runs.sources import find_sources
-from bsdsbench.tables.table import Cell, Estimate, Field, Table
+from bsdsbench.tables.table import Estimate, Field, Table
+
+_T = TypeVar("_T")
 
 
 def worst_figure(
@@ -111,11 +114,8 @@ def _values_of_images(
     return values
 
 
-class _Column(NamedTuple):
-    """A column of the table of worst images: its `Field`, and {image id: cell}."""
-
-    field: Field
-    cells: Mapping[str, Any]
+# The columns of the table of worst images: field -> {image id: cell}
+_Columns = dict[Field, Mapping[str, Any]]
 
 
 def worst_table(
@@ -147,17 +147,25 @@ def worst_table(
     Raises DataError if there are more than two runs or methods, if they are not comparable, or if
     any of them lacks the metric.
     """
-    methods = _as_methods(runs)
+    if not 1 <= len(runs) <= 2:
+        raise DataError(f"worst: {len(runs)} runs, expected one, or two to compare")
+    methods = [run if isinstance(run, Method) else Method(run.name, [run]) for run in runs]
+    for method in methods:
+        if method.n_runs > 1:
+            comparable(as_runs(method.runs, method.labels))
     names = [method.name for method in methods]
     is_pair = len(methods) == 2
     shared_runs, _ = comparable(runs_of(methods), common=True)
     first_run = shared_runs[0]
-    shown_metric = _shared_metric(shared_runs, names, metric)
+    shown_metric = shared_metric(shared_runs, metric)
     values_of_runs = [_values_of_images(run, shown_metric, columns) for run in shared_runs]
     fields = [f for f in values_of_runs[0] if all(f in values for values in values_of_runs)]
-    scores = _score_columns(methods, values_of_runs, fields, first_run.image_ids, spread)
-    # Each method has len(fields) columns in a row, the first of which ranks the images
-    differences = _score_differences(scores[:: len(fields)])
+    # By method: the mean scores of its runs, whose first column ranks the images
+    scores = [
+        _mean_columns(values_of_method, fields, first_run.image_ids, spread)
+        for values_of_method in _of_methods(values_of_runs, methods)
+    ]
+    differences = _score_differences([columns[0] for columns in scores])
     sign = -1 if fields[0].higher_is_better is False else 1  # a high score may be bad
     goodness = {i: -abs(d) if is_pair else sign * d for i, d in differences.items()}
     # Worst first; ties are broken by image id
@@ -167,144 +175,98 @@ def worst_table(
     if draw:
         for run, folder in zip(shared_runs, folders, strict=True):
             write_overlays(run, folder / "overlays", image_ids=listed, progress=progress)
-    table_columns = [_Column(Field("image", "Image"), {i: i for i in listed})]
-    table_columns += _group_columns(first_run, of_each, group_of)
-    table_columns += scores
+    table_columns: _Columns = {Field("image", "Image"): {i: i for i in listed}}
+    table_columns |= _group_columns(first_run, of_each, group_of)
+    for number, (name, columns_of_method) in enumerate(zip(names, scores, strict=True), 1):
+        prefix = f"{name}: " if is_pair else ""
+        for field, key, cells in zip(
+            fields, _distinct_keys(fields), columns_of_method, strict=True
+        ):
+            heading = prefix + field.heading
+            table_columns[Field(f"{key}_{number}", heading, "", ".4f")] = cells
     if is_pair:
-        table_columns.append(_Column(Field("difference", "A - B", "", "+.4f"), differences))
-    overlays = []
-    if folders and all(drawn_metric(run) and run.place("pred") for run in shared_runs):
-        overlays = _overlay_columns(methods, folders, listed)
-    table_columns += overlays
-    rows = [[column.cells[image_id] for column in table_columns] for image_id in listed]
+        table_columns[Field("difference", "A - B", "", "+.4f")] = differences
     notes = []
     if len(shared_runs) > len(methods):
         notes.append(f"Of several runs: {spread.words}.")
-    if overlays:
-        is_drawn = all(path for column in overlays for path in column.cells.values())
+    if folders and all(drawn_metric(run) and run.place("pred") for run in shared_runs):
+        is_drawn = True
+        for number, (folder, *_) in enumerate(_of_methods(folders, methods), 1):
+            paths = {i: overlay_path(folder / "overlays", i) for i in listed}
+            is_drawn = is_drawn and all(paths.values())
+            overlay = Field(f"overlay_{number}", "Overlay")
+            table_columns[overlay] = {i: str(path or "") for i, path in paths.items()}
         notes.append(_overlay_note(shared_runs, is_drawn))
+    rows = [[cells[image_id] for cells in table_columns.values()] for image_id in listed]
     title = f"Where {' and '.join(names)} differ most" if is_pair else f"Worst images of {names[0]}"
     table_texts = table_footer(shared_runs)
     table_texts["notes"] = [*notes, *table_texts["notes"]]
-    return Table("worst", title, [column.field for column in table_columns], rows, **table_texts)
+    return Table("worst", title, list(table_columns), rows, **table_texts)
 
 
-def _shared_metric(runs: Sequence[Evaluation], names: Sequence[str], metric: str | None) -> str:
-    """Return `metric` or, if it is None, the first metric that all runs have.
-
-    Raises DataError if a run lacks the metric. `names` are the names of the methods in the message.
-    """
-    shared = [m for m in runs[0].metrics if all(m in run.metrics for run in runs)]
-    if not shared or (metric is not None and metric not in shared):
-        expected = f"expected one they have: {', '.join(shared) or 'none'}"
-        raise DataError(f"{', '.join(names)}: metric {metric!r}, {expected}")
-    return metric or shared[0]
+def _of_methods(of_runs: Sequence[_T], methods: Sequence[Method]) -> list[list[_T]]:
+    """Divide a sequence with one entry per run, in the order of the methods, by method."""
+    remaining = iter(of_runs)
+    return [list(islice(remaining, method.n_runs)) for method in methods]
 
 
-def _group_columns(
-    run: Evaluation, of_each: str | None, group_of: Mapping[str, str]
-) -> list[_Column]:
+def _group_columns(run: Evaluation, of_each: str | None, group_of: Mapping[str, str]) -> _Columns:
     """Return a table column for each grouping column that the images of `run` have.
 
     of_each : the column by which the table is grouped, NAME or NAME=LIMITS ("size=0,1024"), or None
     group_of : image id -> group in that column; replaces the stored value
     """
     grouping_column = column_of(of_each or "", run.records)
-    columns = []
+    columns: _Columns = {}
     for k, name in enumerate(group_columns(run.records)):
         cells = {r.image_id: text_of(r.groups.get(name)) for r in run.records}
         if name == grouping_column:
             cells |= group_of
-        columns.append(_Column(Field(f"group_{k}", name), cells))
+        columns[Field(f"group_{k}", name)] = cells
     return columns
 
 
-def _score_columns(
-    methods: Sequence[Method],
+def _mean_columns(
     values_of_runs: Sequence[Mapping[Field, Mapping[str, float | None]]],
     fields: Sequence[Field],
     image_ids: Sequence[str],
     spread: Spread,
-) -> list[_Column]:
-    """Return a table column for each score of each method (set of runs), method by method.
+) -> list[dict[str, Estimate]]:
+    """Return {image id: mean over a method's runs} for each score in `fields`.
 
-    A cell is the mean over the method's runs, or None if the score is undefined in any of them. The
-    key of a column is SCORE_METHOD, such as "ods_1" for the first method. If an earlier score (of
-    another class) has the same key, it is SCORE_POSITION_METHOD, such as "ods_2_1".
+    The mean is NaN if the score is undefined in a run.
 
-    values_of_runs : the result of `_values_of_images` for each run, in the order of the methods
-    fields : the scores that all runs have
+    values_of_runs : the result of `_values_of_images` for each run of the method
     """
-    remaining = iter(values_of_runs)
     columns = []
-    for method_number, method in enumerate(methods, 1):
-        prefix = f"{method.name}: " if len(methods) > 1 else ""
-        values_of_method = list(islice(remaining, method.n_runs))
-        for j, field in enumerate(fields):
-            is_repeated = field.key in [earlier.key for earlier in fields[:j]]
-            score_key = f"{field.key}_{j}" if is_repeated else field.key
-            key = f"{score_key}_{method_number}"
-            cells: dict[str, Cell] = {}
-            for image_id in image_ids:
-                numbers = [values[field].get(image_id) for values in values_of_method]
-                defined = tuple(number for number in numbers if number is not None)
-                if len(defined) < method.n_runs:
-                    cells[image_id] = None
-                elif method.n_runs == 1:
-                    cells[image_id] = defined[0]
-                else:
-                    cells[image_id] = ScoresOfRuns(defined).cell(spread)
-            columns.append(_Column(Field(key, prefix + field.heading, "", ".4f"), cells))
+    for field in fields:
+        cells = {}
+        for image_id in image_ids:
+            numbers = [values[field].get(image_id) for values in values_of_runs]
+            scores = ScoresOfRuns(tuple(nan if x is None else x for x in numbers))
+            cells[image_id] = scores.cell(spread)
+        columns.append(cells)
     return columns
 
 
-def _overlay_columns(
-    methods: Sequence[Method], folders: Sequence[Path], listed: Sequence[str]
-) -> list[_Column]:
-    """Return a table column for each method, with the overlay paths of its first run.
-
-    If an image has no overlay, its cell is "".
-
-    folders : the folders of all runs, in the order of the methods
-    """
-    remaining = iter(folders)
-    columns = []
-    for number, method in enumerate(methods, 1):
-        first_folder, *_ = islice(remaining, method.n_runs)
-        paths = {i: overlay_path(first_folder / "overlays", i) for i in listed}
-        cells = {i: str(path or "") for i, path in paths.items()}
-        columns.append(_Column(Field(f"overlay_{number}", "Overlay"), cells))
-    return columns
+def _distinct_keys(fields: Sequence[Field]) -> list[str]:
+    """Return the keys of table columns; a repeated key, of another class, gets its position."""
+    keys: list[str] = []
+    for k, field in enumerate(fields):
+        keys.append(f"{field.key}_{k}" if field.key in keys else field.key)
+    return keys
 
 
-def _as_methods(runs: Sequence[Evaluation | Method]) -> list[Method]:
-    """Convert one or two runs or methods to methods. A run becomes a method with one run.
-
-    Raises DataError unless there are one or two, or if the runs of a method are not comparable.
-    """
-    if not 1 <= len(runs) <= 2:
-        raise DataError(f"worst: {len(runs)} runs, expected one, or two to compare")
-    methods = [run if isinstance(run, Method) else Method(run.name, [run]) for run in runs]
-    for method in methods:
-        if method.n_runs > 1:
-            comparable(as_runs(method.runs, method.labels))
-    return methods
-
-
-def _score_differences(columns: Sequence[_Column]) -> dict[str, float]:
+def _score_differences(columns: Sequence[Mapping[str, Estimate]]) -> dict[str, float]:
     """Return {image id: score}, or {image id: first - second score} if there are two columns.
 
-    For methods with several runs, the score is the mean. Images with an undefined score are left
-    out.
+    Images with an undefined score are left out.
     """
     differences = {}
-    for image_id in columns[0].cells:
-        cells = [column.cells[image_id] for column in columns]
-        numbers = [cell.value if isinstance(cell, Estimate) else cell for cell in cells]
-        defined = [number for number in numbers if number is not None]
-        if len(defined) == len(columns):
-            differences[image_id] = defined[0] - sum(defined[1:])  # there may be no second score
-    return differences
+    for image_id in columns[0]:
+        first, *others = (float(column[image_id].value or 0) for column in columns)
+        differences[image_id] = first - sum(others)  # NaN if a score is undefined
+    return {image_id: d for image_id, d in differences.items() if not isnan(d)}
 
 
 def _first_of_each_group(ranked: Sequence[str], run: Evaluation, by: str, n: int) -> dict[str, str]:

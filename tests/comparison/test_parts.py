@@ -218,7 +218,7 @@ def test_the_worst_images_of_a_class(runs):
     known = dict(zip(runs[0].image_ids, values, strict=True))
     lowest = sorted((k for k in known if known[k] == known[k]), key=lambda k: (known[k], k))[:3]
     assert [row[0] for row in table.rows] == lowest
-    assert [row[1] for row in table.rows] == [known[k] for k in lowest]
+    assert [row[1].value for row in table.rows] == [known[k] for k in lowest]
     assert [c.heading for c in table.columns][1:3] == ["tumour: Dice", "Dice"]
     assert len({c.key for c in table.columns}) == len(table.columns)
 
