@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 import click
+from click import FloatRange, IntRange
 
 from bsdsbench.cli import options as opt
 from bsdsbench.cli.curve_tables import AXES_OF_KIND, CurveTableOptions, NamedCurve, curve_tables
@@ -47,63 +48,38 @@ _OF_RANKINGS = ("ties", "reading", "include_inf", "interpolate", "normalize_prio
 _OF_QUANTILES = ("num_thresholds", "instance_count", "strict")
 
 
-class _Total(click.ParamType):
-    """A number of samples, such as 1000 or 1e4: a non-negative integer."""
+def _parse_points(
+    ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]
+) -> list[list[tuple[float, ...]]]:
+    """Parse curves such as "0,0.5;0.75,1": semicolons separate points, commas their numbers.
 
-    name = "N"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Parse a number. Raises UsageError if it is negative, not whole, or no number."""
-        number = _finite_number(value)
-        if number is None or number < 0 or not number.is_integer():
-            self.fail(f"{value!r}: expected a whole number such as 1000 or 1e4", param, ctx)
-        return int(number)
-
-
-class _Tuples(click.ParamType):
-    """Points such as "0,0.5;0.75,1": semicolons separate points, commas the numbers of a point.
-
-    names: the comma-separated names of a point's numbers, such as "FPR,TPR".
+    The option's metavar, such as "FPR,TPR;...", names the numbers of a point. Raises BadParameter
+    unless a curve has at least one point, and each point all of these numbers, which are finite.
     """
-
-    def __init__(self, names: str) -> None:
-        self.name = names
-        self.size = names.count(",") + 1
-
-    def convert(
-        self, value: str, param: click.Parameter | None, ctx: click.Context | None
-    ) -> list[tuple[float, ...]]:
-        """Parse the points. Raises UsageError unless each has `self.size` finite numbers."""
-        points = []
-        for text in value.split(";"):
-            text = text.strip()
-            if not text:
-                continue  # an extra semicolon
-            numbers = [_finite_number(number) for number in text.split(",")]
-            point = tuple(number for number in numbers if number is not None)
-            if not len(point) == len(numbers) == self.size:
-                self.fail(f"{text!r}: expected {self.name}, points between semicolons", param, ctx)
-            points.append(point)
-        if not points:
-            self.fail("no point, expected at least one", param, ctx)
-        return points
-
-
-def _finite_number(text: str) -> float | None:
-    """Convert text to a finite float, or return None if that is not possible."""
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
+    names = str(param.metavar).partition(";")[0]
+    curves = []
+    for text in texts:
+        try:
+            points = [tuple(map(float, p.split(","))) for p in text.split(";") if p.strip()]
+        except ValueError:
+            points = []
+        numbers = [number for point in points for number in point]
+        sizes = {len(point) for point in points}
+        if sizes != {names.count(",") + 1} or not all(map(math.isfinite, numbers)):
+            expected = f"expected {names}, points between semicolons"
+            raise click.BadParameter(f"{text!r}: {expected}", ctx, param)
+        curves.append(points)
+    return curves
 
 
 def _number_or_column(
     ctx: click.Context, param: click.Parameter, text: str | None
 ) -> float | str | None:
     """Convert the value of --instance-count to a float, or keep it if it is a column name."""
-    number = None if text is None else _finite_number(text)
-    return text if number is None else number
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        return text
 
 
 def _parse_variant(ctx: click.Context, param: click.Parameter, text: str) -> str:
@@ -121,16 +97,16 @@ class _CurvesArguments:
     kind: str = opt.choice(
         "Kind of curve; both: ROC and PR side by side.", choices=tuple(AXES_OF_KIND)
     )
-    points: tuple[list[tuple[float, float]], ...] = opt.add_option(
+    points: list[list[tuple[float, float]]] = opt.add_option(
         "A curve given by its points in ROC space, such as '0,0.5;0.75,1'. May be repeated.",
-        type=_Tuples("FPR,TPR"),
+        callback=_parse_points,
         multiple=True,
         metavar="FPR,TPR;...",
     )
-    counts: tuple[list[tuple[float, float, float, float]], ...] = opt.add_option(
+    counts: list[list[tuple[float, float, float, float]]] = opt.add_option(
         "A curve given by the counts of its points, such as '5,5,15,95;10,30,10,70'. May be "
         "repeated.",
-        type=_Tuples("TP,FP,FN,TN"),
+        callback=_parse_points,
         multiple=True,
         metavar="TP,FP,FN,TN;...",
     )
@@ -171,12 +147,12 @@ class _CurvesArguments:
         "Points for equal scores: a single one, or one per row of the file (VLFeat).",
         choices=("merge", "sample"),
     )
-    num_positives: int | None = opt.add_option(
-        "Total number of positives, in place of that of the file.", type=_Total(), metavar="N"
+    num_positives: float | None = opt.add_option(
+        "Total number of positives, in place of that of the file.", type=FloatRange(0), metavar="N"
     )
-    num_negatives: int | None = opt.add_option(
+    num_negatives: float | None = opt.add_option(
         "Total number of negatives. Curves of --points need both totals for PR.",
-        type=_Total(),
+        type=FloatRange(0),
         metavar="N",
     )
     normalize_prior: float | None = opt.add_option(
@@ -201,7 +177,7 @@ class _CurvesArguments:
         "A point at each quantile of the scores; labels may be shares (prec_rec)."
     )
     num_thresholds: int | None = opt.add_option(
-        "Number of quantiles; default: at most 100.", type=_Total()
+        "Number of quantiles; default: at most 100.", type=IntRange(0), metavar="N"
     )
     instance_count: float | str | None = opt.add_option(
         "Number of instances in each row: a number, or a column of the file. The label of a row is "

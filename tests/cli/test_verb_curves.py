@@ -289,7 +289,7 @@ def test_odd_curves_are_shown_and_drawn(run, words, stdin, tmp_path):
     [
         ([], "give SCORES.csv, --points or --counts"),
         (["--points", "0,.5,1"], "'0,.5,1': expected FPR,TPR"),
-        (["--points", " ; "], "no point"),
+        (["--points", " ; "], "expected FPR,TPR"),
         (["--points", "0,nan"], "expected FPR,TPR"),
         (["--points", "0,1.5"], "tpr: values from 1.5"),
         (["--points", "0,.5"], "--num-positives ...; --num-negatives ..."),
@@ -300,7 +300,7 @@ def test_odd_curves_are_shown_and_drawn(run, words, stdin, tmp_path):
         (["--points", "0,.5", "--ties", "sample"], "--ties: not with points alone"),
         (["-", "--quantiles", "--ties", "sample"], "--ties: not with --quantiles"),
         (["-", "--kind", "roc", "--interpolate"], "--interpolate: not with --kind roc"),
-        (["-", "--num-negatives", "1.5"], "expected a whole number such as 1000 or 1e4"),
+        (["-", "--num-negatives", "1.5"], "num_negatives: 1.5, expected a whole number from 0"),
         (["-", "--names", "a,b"], "--names: 2 names, expected 1"),
         (["-", "--plot", "up"], "plot 'up': expected fptp"),
     ],

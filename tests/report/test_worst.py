@@ -78,7 +78,9 @@ def test_two_runs_by_the_size_of_their_difference(outs, tiny, tmp_path):
 
 def test_what_there_is_not_is_said(outs):
     refused("3 runs, expected one, or two", call, "worst", *outs, outs[0])
-    refused("expected one that all runs have: boundary", call, "worst", outs[0], "--metric", "region")
+    refused(
+        "expected one that all runs have: boundary", call, "worst", outs[0], "--metric", "region"
+    )
 
 
 def test_the_columns_asked_for_are_shown_and_the_first_sorts(tmp_path):
