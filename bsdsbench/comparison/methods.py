@@ -92,51 +92,46 @@ class MethodComparison(ComparedScores):
         `spread` is shown with each mean over runs: "sd" is the standard deviation, "se" the
         standard error, and "range" the smallest and largest value.
         """
+        spread = Spread(spread)
+        scores = self.scores_shown
         notes: list[str | Note] = [*left_out_of(self)]
         notes += [f"{line.removesuffix('.')}." for line in self.notes]
-        tables = [self._table_of_means(Spread(spread), notes), self._table_of_intervals(notes)]
+        means: list[list[Cell]] = []
+        intervals: list[list[Cell]] = []
+        for name in self.names:
+            means.append([name, *(self.of_runs[name, score].cell(spread) for score in scores)])
+            ends = [self.interval_of(name, score) for score in scores]
+            intervals.append([name, *(Estimate(i.value, i.low, i.high) for i in ends)])
+        fields = list(map(score_field, scores))
+        images = counted(self.n_images, "image")
+        unranked = [METHOD, *(replace(field, higher_is_better=None) for field in fields)]
+        title = f"Means over runs with {self.percent} intervals"
+        tables = [
+            Table(
+                "methods",
+                "Scores of methods",
+                [METHOD, *fields],
+                means,
+                notes=[spread.note, *notes],
+                sentence=f"Scores on {images}: {spread.words}",
+            ),
+            Table("intervals", title, unranked, intervals, notes=notes, aside=True),
+        ]
         if len(self.methods) > 1:
-            tables.append(self._table_of_differences(notes))
+            shown = [d for d in self.differences if d.score in scores]
+            differences: list[list[Cell]] = [
+                [d.a, d.b, heading(d.score), *difference_cells(d, self.level)] for d in shown
+            ]
+            notes = [holm_note(self.level, scores), *notes]
+            fields = difference_fields(self.percent)
+            tables.append(
+                Table("differences", "Differences", fields, differences, notes=notes, n_labels=3)
+            )
         caption = (
-            f"{counted(self.n_images, 'image')}{clusters_phrase(self)}, {self.n_boot} bootstrap "
+            f"{images}{clusters_phrase(self)}, {self.n_boot} bootstrap "
             f"samples of images and runs, seed {self.seed}. Protocol: {self.protocol}"
         )
         return [replace(table, caption=caption, reading=self.reading) for table in tables]
-
-    def _table_of_means(self, spread: Spread, notes: Sequence[str | Note]) -> Table:
-        """Build the table of each method's mean scores over its runs, with their spread."""
-        rows: list[list[Cell]] = []
-        for name in self.names:
-            means = [self.of_runs[name, score].cell(spread) for score in self.scores_shown]
-            rows.append([name, *means])
-        return Table(
-            "methods",
-            "Scores of methods",
-            [METHOD, *map(score_field, self.scores_shown)],
-            rows,
-            notes=[spread.note, *notes],
-            sentence=f"Scores on {counted(self.n_images, 'image')}: {spread.words}",
-        )
-
-    def _table_of_intervals(self, notes: Sequence[str | Note]) -> Table:
-        """Build the table of each method's mean scores with their intervals."""
-        rows: list[list[Cell]] = []
-        for name in self.names:
-            intervals = [self.interval_of(name, score) for score in self.scores_shown]
-            rows.append([name, *(Estimate(i.value, i.low, i.high) for i in intervals)])
-        fields = [replace(score_field(score), higher_is_better=None) for score in self.scores_shown]
-        title = f"Means over runs with {self.percent} intervals"
-        return Table("intervals", title, [METHOD, *fields], rows, notes=notes, aside=True)
-
-    def _table_of_differences(self, notes: Sequence[str | Note]) -> Table:
-        """Build the table of the differences between methods, for the scores in `scores_shown`."""
-        rows: list[list[Cell]] = []
-        for d in self.differences:
-            if d.score in self.scores_shown:
-                rows.append([d.a, d.b, heading(d.score), *difference_cells(d, self.level)])
-        fields = difference_fields(self.percent)
-        notes = [holm_note(self.level, self.scores_shown), *notes]
-        return Table("differences", "Differences", fields, rows, notes=notes, n_labels=3)
 
     def only(self, scores: Sequence[str]) -> MethodComparison:
         """Return the comparison with tables that show only some scores, such as "ods".

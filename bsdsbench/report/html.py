@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from importlib import resources
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
@@ -37,18 +38,21 @@ from bsdsbench.io import PathLike, write_atomic
 from bsdsbench.plotting import style
 from bsdsbench.report.image_table import build_image_table, image_groups
 from bsdsbench.report.overlays import COLORS, drawn_metric
-from bsdsbench.report.pictures import ImagePictures, by_interest, draw_pictures
+from bsdsbench.report.pictures import ImagePictures, by_interest
 from bsdsbench.report.plot_data import curves_data, error_bars, slice_plot
 from bsdsbench.report.verdict import add_interval_notes, verdict_lines
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.image_tables import summary_tables
 from bsdsbench.results.score_tables import score_tables
+from bsdsbench.runs.engine import available_cores
 from bsdsbench.runs.sources import Sources, fault_of, find_sources
 from bsdsbench.tables.forms import html_figures, to_csv
 from bsdsbench.tables.table import Estimate, Table
 from bsdsbench.text import listed
 
+BUDGET = 5_000_000  # characters of pictures; keeps the page with tables and scripts below 6 MB
+MOST = 200  # images with pictures
 _SCRIPTS = ("1_base", "2_curves", "3_pairs", "4_table", "5_viewer", "6_start")
 
 
@@ -139,13 +143,7 @@ def write_report(
         comparison = pool.apply_async(compare, [evaluations], sampling)
         if pictures:
             runs_with_folders = page.find_files(folders, gt_dir, images_dir)
-            maker = ImagePictures(evaluations, page.sources, full=False)
-            ids = by_interest(page.ids, page.table.main_scores)
-            drawing = draw_pictures(
-                maker, runs_with_folders, page.notes, ids, full_pictures, progress
-            )
-            for image_id, pictures_of_image in drawing:
-                page.add_pictures(image_id, pictures_of_image)
+            page.draw_pictures(runs_with_folders, full_pictures, progress)
         text = page.render(comparison.get, n_boot, seed)
     write_atomic(Path(path), text)
     return page.notes
@@ -154,8 +152,8 @@ def write_report(
 class Page:
     """The content of a report: runs with their curves, tables and pictures.
 
-    For a page with pictures, call `find_files`, then `add_pictures` for each image, then `render`.
-    For a page without pictures, call only `render`. The constructor takes the arguments of
+    For a page with pictures, call `find_files`, then `draw_pictures`, then `render`. For a
+    page without pictures, call only `render`. The constructor takes the arguments of
     `write_report`. Further attributes:
 
     published_rows, table_notes : table rows of the published results, and notes on them
@@ -222,16 +220,48 @@ class Page:
                 self.notes.append(f"no pictures: {fault_of(run, error)}")
         return runs_with_folders
 
-    def add_pictures(self, image_id: str, pictures: dict[str, Any]) -> None:
-        """Add an image's pictures (`MadePictures.pictures`) to the page.
+    def draw_pictures(
+        self, runs_with_folders: Collection[str], full: bool, progress: Progress | None
+    ) -> None:
+        """Draw the pictures of images in threads, the most interesting first.
 
-        Modifies `pictures`: "thumb" (the thumbnail) and "paper" (True if it needs a white
-        background) are popped and stored in the image's table row.
+        Thumbnails are stored in the image's row of the table, other pictures in `pictures`. For
+        each run with a file that cannot be used, a note is added.
+
+        runs_with_folders : the names of the runs for which the user gave a folder. If a file of
+            such a run cannot be used, DataError is raised
+        full : draw all images. Otherwise drawing stops after MOST images, or before the pictures
+            exceed BUDGET characters; at least one image is drawn
+        progress : called after each image with (images done, images to draw, image id)
         """
-        for name in ("thumb", "paper"):
-            if name in pictures:
-                self.table.rows[image_id][name] = pictures.pop(name)
-        self.pictures[self.ids.index(image_id)] = pictures
+        ids = by_interest(self.ids, self.table.main_scores) if self.sources else []
+        ids = ids[: None if full else MOST]
+        n_characters = 0
+        reasons_by_run: dict[str, list[str]] = {}
+        pool = ThreadPoolExecutor(available_cores())
+        try:
+            drawn = pool.map(ImagePictures(self.runs, self.sources, full=False), ids)
+            for done, (image_id, (pictures, failures)) in enumerate(
+                zip(ids, drawn, strict=True), 1
+            ):
+                for run, error in failures:
+                    if run.name in runs_with_folders:
+                        raise error
+                    reasons_by_run.setdefault(run.name, []).append(fault_of(run, error))
+                n_characters += len(repr(pictures))
+                if n_characters > BUDGET and done > 1 and not full:
+                    break
+                for name in ("thumb", "paper"):  # "paper": the thumbnail needs a white background
+                    if name in pictures:
+                        self.table.rows[image_id][name] = pictures.pop(name)
+                self.pictures[self.ids.index(image_id)] = pictures
+                if progress:
+                    progress(done, len(ids), image_id)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+        for name, reasons in reasons_by_run.items():
+            others = f" (and {len(reasons) - 1} more images)" if len(reasons) > 1 else ""
+            self.notes.append(f"no pictures: {name}: {reasons[0]}{others}")
 
     def render(
         self, compared: Callable[[], Comparison], n_boot: int, seed: int, served: bool = False

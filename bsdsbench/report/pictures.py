@@ -2,7 +2,7 @@
 
 The byte planes hold the class of each pixel (matched, false, missed) at every threshold. The page
 draws them on a canvas at the threshold set by its slider. The pictures of 200 images and three
-methods take 30 MB, so a page has only as many as fit into `BUDGET`, and at most `MOST`.
+methods take 30 MB, so a page has only as many as fit into `html.BUDGET`, and at most `html.MOST`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from __future__ import annotations
 import base64
 import io
 import zlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from itertools import combinations, zip_longest
 from typing import Any, NamedTuple
 
@@ -33,8 +32,7 @@ from bsdsbench.report.overlays import (
     pixel_steps,
     void_pixels,
 )
-from bsdsbench.results.evaluation import Evaluation, Progress
-from bsdsbench.runs.engine import available_cores
+from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.runs.sources import Sources, fault_of
 from bsdsbench.text import counted
 
@@ -42,8 +40,6 @@ THUMBNAIL = 320  # longer side of a reduced picture, in pixels
 THUMB = 120  # longer side of a picture in the table of images, in pixels
 QUALITY, FULL_QUALITY = 70, 90  # JPEG quality of reduced and of full-size pictures
 EFFORT, SERVED_EFFORT = 6, 1  # zlib levels; a served page needs speed rather than small data
-BUDGET = 5_000_000  # characters; keeps the page with its tables and scripts below 6 MB
-MOST = 200  # images
 _LEVELS = 8  # gray levels of annotated boundaries
 
 
@@ -260,45 +256,3 @@ def _planes(steps: DrawnSteps, effort: int = EFFORT) -> dict[str, object]:
         "classes": bool(np.isin(steps.classes, list(ERROR_CODES.values())).any()),
         "areas": steps.areas,
     }
-
-
-def draw_pictures(
-    pictures: ImagePictures,
-    named: Collection[str],
-    notes: list[str],
-    ids: Sequence[str],
-    full: bool,
-    progress: Progress | None = None,
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Make the pictures of images in threads, and yield (image id, pictures) in the order of `ids`.
-
-    named : the names of the runs for which the user gave folders. If a file of such a run cannot be
-        used, DataError is raised
-    notes : at the end, one line is appended for each other run with a file that cannot be used
-    ids : the images, the most interesting first. Drawing stops after MOST images, or before the
-        pictures exceed BUDGET characters; at least one image is drawn
-    full : draw all images, without these limits
-    progress : called after each image with (images done, images to draw, image id)
-    """
-    n_characters = 0
-    reasons_by_run: dict[str, list[str]] = {}
-    drawn_ids = ids[: None if full else MOST] if pictures.runs else []
-    pool = ThreadPoolExecutor(available_cores())
-    try:
-        results_in_order = zip(drawn_ids, pool.map(pictures, drawn_ids), strict=True)
-        for done, (image_id, made) in enumerate(results_in_order, 1):
-            for run, error in made.failures:
-                if run.name in named:
-                    raise error
-                reasons_by_run.setdefault(run.name, []).append(fault_of(run, error))
-            n_characters += len(repr(made.pictures))
-            if n_characters > BUDGET and done > 1 and not full:
-                break
-            yield image_id, made.pictures
-            if progress:
-                progress(done, len(drawn_ids), image_id)
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
-    for name, reasons in reasons_by_run.items():
-        others = f" (and {len(reasons) - 1} more images)" if len(reasons) > 1 else ""
-        notes.append(f"no pictures: {name}: {reasons[0]}{others}")

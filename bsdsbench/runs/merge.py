@@ -151,7 +151,7 @@ def _shared_properties(run: Evaluation) -> dict[str, object]:
     """Return the properties that must be equal in all shards: {name for messages: value}."""
     detector = run.provenance.detector
     count_names = None
-    if run.metrics:
+    if run.records:
         counts = run.records[0].counts  # their names are the same in all records of a run
         count_names = {metric: [*counts[metric]] for metric in run.metrics}
     return {
@@ -233,11 +233,17 @@ def _check_same_images(
 ) -> None:
     """Raise MergeError if protocol, images, thresholds or numbers of annotated pixels differ.
 
+    If `first_run` was counted at several tolerances, `run` must have the same.
+
     first_table, table: image id -> boundary counts, for `first_run` and `run`.
     """
     for difference in comparability(first_run, run):
         if difference.severity is Severity.FORBIDS and difference.field != "images":
             raise MergeError(f"{first_run.name}, {run.name}: {difference.fault()}")
+    expected = first_run.protocol.tolerance_names
+    if len(expected) > 1 and run.protocol.tolerance_names != expected:
+        tolerances = ", ".join(run.protocol.tolerance_names)
+        raise MergeError(f"{run.name}: tolerances {tolerances}, expected {', '.join(expected)}")
     if unshared := sorted(first_table.keys() ^ table.keys()):
         fault = f"image {unshared[0]!r} is not in both it and {first_run.name}"
         raise MergeError(f"{run.name}: {fault}, expected the same")

@@ -174,7 +174,7 @@ def test_a_report_draws_what_is_looked_at_first_within_its_budget(tmp_path, monk
     values = [{k: row["ods"] for k, row in run.image_scores("boundary").items()} for run in runs]
     whole, some = tmp_path / "whole.html", tmp_path / "some.html"
     assert write_report(runs, whole, n_boot=10) == []
-    monkeypatch.setattr("bsdsbench.report.pictures.BUDGET", 60_000)
+    monkeypatch.setattr("bsdsbench.report.html.BUDGET", 60_000)
     assert write_report(runs, some, n_boot=10) == []
     text = some.read_text("utf-8")
     drawn = {int(i) for i in re.findall(r'id="pictures-(\d+)"', text)}
@@ -192,7 +192,7 @@ def test_a_report_draws_what_is_looked_at_first_within_its_budget(tmp_path, monk
     assert {ids[i] for i in drawn} == {*order[: len(drawn)]}
     assert write_report(runs, some, full_pictures=True, n_boot=10) == []
     assert some.read_bytes() == whole.read_bytes()  # also whatever threads did
-    monkeypatch.setattr("bsdsbench.report.pictures.MOST", 2)
+    monkeypatch.setattr("bsdsbench.report.html.MOST", 2)
     assert write_report(runs, some, n_boot=10) == []
     assert "2 of 12 images have pictures here" in some.read_text("utf-8")
     assert write_report(runs, some, full_pictures=True, n_boot=10) == []

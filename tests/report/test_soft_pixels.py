@@ -202,7 +202,7 @@ def test_files_of_the_run_are_known_by_their_hash(tmp_path, monkeypatch, metric)
 def test_pages_of_soft_maps_keep_their_limit(tmp_path, monkeypatch):
     maps, truth, _ = soft_set(tmp_path, 12)
     run = counted(maps, truth, metrics="saliency")
-    monkeypatch.setattr("bsdsbench.report.pictures.BUDGET", 40_000)
+    monkeypatch.setattr("bsdsbench.report.html.BUDGET", 40_000)
     write_report([run], tmp_path / "r.html", n_boot=10)
     blocks = re.findall(r'id="pictures-\d+">(.*?)</script>', (tmp_path / "r.html").read_text())
     assert 1 < len(blocks) < 12

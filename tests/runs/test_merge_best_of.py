@@ -1,11 +1,14 @@
 """Best of M: the rule, row by row, beside a plain loop; runs that do not belong together."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import bsdsbench as bb
+from bsdsbench.errors import MergeError
+from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.runs.merge import _find_best_runs, best_of
 from tests.helpers.making import make_set
 from tests.helpers.runs import call, counted, refused
@@ -37,6 +40,14 @@ def test_runs_that_do_not_belong_together(three):
     refused("best of 1 runs: expected two or more", best_of, three[:1])
     other = simulated_run("other", 6, seed=3)
     refused(r"other: image .* is not in both it and m", best_of, [three[0], other])
+    several = replace(three[0], protocol=three[0].protocol.replace(max_dist=(0.0075, 0.00375)))
+    refused("m: tolerances 0.0075, expected 0.0075, 0.00375", best_of, [several, three[1]])
+
+
+def test_tables_of_other_programs_without_images_are_no_shards(three):
+    tables = Evaluation(three[0].protocol, "m", (), reported={"boundary": {"ods": {"f": 0.7}}})
+    for runs in ([tables, three[0]], [three[0], tables]):
+        refused("shards None, None, expected those of a run", bb.merge, runs, error=MergeError)
 
 
 def rules_of(folder):
