@@ -59,16 +59,15 @@ AREAS = {  # name of an AP rule -> programs that use it
 }
 
 
-class ScoreByRule(NamedTuple):
-    """A score computed from a curve by one rule."""
+class OtherScores(NamedTuple):
+    """Scores computed from the same counts by another rule, or read from another column."""
 
-    measure: str  # "ods", "ois" or "ap"
-    description: str
-    programs: str  # programs that use the rule
-    value: float
+    label: str  # the rule, or the headings of the columns
+    who: str  # the programs that use the rule
+    scores: dict[str, float]  # the scores that this changes, such as "ods" or the key of a target
 
 
-def iterate_rules(run: PRCurve, images: PRCurve, whole: PRCurve) -> Iterator[ScoreByRule]:
+def iterate_rules(run: PRCurve, images: PRCurve, whole: PRCurve) -> Iterator[OtherScores]:
     """Compute ODS, OIS and AP by every rule that programs or papers use.
 
     run : the curve of the run, with T points
@@ -77,33 +76,30 @@ def iterate_rules(run: PRCurve, images: PRCurve, whole: PRCurve) -> Iterator[Sco
     """
     bsds, seism = "the BSDS500 programs", "SEISM, skeval"
     sklearn_ap, sklearn_auc = "scikit-learn's average precision", "numpy's and scikit-learn's auc"
-    at_threshold, interpolated = best(run, "maximum").f, best(run).f
     f = images.f  # (N, T)
-    mean_f = f.mean(axis=0).max()
     f_of_means = f_measure(images.precision.mean(axis=0), images.recall.mean(axis=0)).max()
-    yield ScoreByRule("ods", "ODS at a threshold, not interpolated", seism, at_threshold)
-    yield ScoreByRule("ods", "ODS interpolated between thresholds", bsds, interpolated)
-    yield ScoreByRule("ods", "ODS as mean of the images' F", HOME_MADE, mean_f)
-    yield ScoreByRule("ods", "ODS as F of the images' mean P and R", HOME_MADE, f_of_means)
-    mean_of_best = f.max(axis=1).mean()
-    yield ScoreByRule("ois", "OIS as mean of the images' best F", HOME_MADE, mean_of_best)
-    for rule, programs in AREAS.items():
-        ap = float(average_precision(whole, rule))
-        yield ScoreByRule("ap", f"AP rule {rule}", programs, ap)
     order = np.argsort(run.recall, kind="stable")
     p, r = run.precision[order], run.recall[order]
     # Sum over 101 recall levels of the largest precision at this or a higher recall, times 0.01
     envelope = largest_precision_from(p, r, RECALL_LEVELS).sum() * 0.01
-    steps, trapezoids = auc_pr(p, r, rule="step"), auc_pr(p, r, rule="trapezoid")
-    yield ScoreByRule("ap", "AP of the envelope", HOME_MADE, envelope)
-    yield ScoreByRule("ap", "AP as a step sum", sklearn_ap, steps)
-    yield ScoreByRule("ap", "AP as a trapezoid sum", sklearn_auc, trapezoids)
-    yield ScoreByRule("ap", "AP as mean of the images' AP", HOME_MADE, area(images).mean())
+    for measure, label, who, value in (
+        ("ods", "ODS at a threshold, not interpolated", seism, best(run, "maximum").f),
+        ("ods", "ODS interpolated between thresholds", bsds, best(run).f),
+        ("ods", "ODS as mean of the images' F", HOME_MADE, f.mean(axis=0).max()),
+        ("ods", "ODS as F of the images' mean P and R", HOME_MADE, f_of_means),
+        ("ois", "OIS as mean of the images' best F", HOME_MADE, f.max(axis=1).mean()),
+        *(("ap", f"AP rule {k}", who, average_precision(whole, k)) for k, who in AREAS.items()),
+        ("ap", "AP of the envelope", HOME_MADE, envelope),
+        ("ap", "AP as a step sum", sklearn_ap, auc_pr(p, r, rule="step")),
+        ("ap", "AP as a trapezoid sum", sklearn_auc, auc_pr(p, r, rule="trapezoid")),
+        ("ap", "AP as mean of the images' AP", HOME_MADE, area(images).mean()),
+    ):
+        yield OtherScores(label, who, {measure: float(value)})
 
 
 def iterate_other_columns(
     metric: Metric, targets: Mapping[str, Any], scores: Mapping[str, float]
-) -> Iterator[tuple[str, dict[str, float]]]:
+) -> Iterator[OtherScores]:
     """Yield the run's scores in other variants of the metric that may have been published.
 
     A metric may compute the same quantity in several ways, with a column for each: "mae_mean" and
@@ -113,9 +109,9 @@ def iterate_other_columns(
     targets : column key -> published value
     scores : column key -> score of the run
 
-    Yields (headings of the variant's columns, {target: score}) for each variant that has a score
-    for every target, including the targets' own variant. Yields nothing if the targets belong to
-    several parts (such as classes), or if the column of a target belongs to no quantity.
+    Yields {target: score}, labelled by the headings of the columns, for each variant that has a
+    score for every target, including the targets' own variant. Yields nothing if the targets belong
+    to several parts (such as classes), or if the column of a target belongs to no quantity.
     """
     names = [score_name(f"{metric.name}.{target}") for target in targets]
     parts = {name.part if name else "" for name in names}
@@ -134,7 +130,8 @@ def iterate_other_columns(
         key_of_target = {t: key_of_quantity.get(columns[t].quantity, "") for t in targets}
         if all(key in scores for key in key_of_target.values()):
             headings = [columns[key].heading for key in key_of_target.values()]
-            yield ", ".join(headings), {t: scores[key] for t, key in key_of_target.items()}
+            of_targets = {t: scores[key] for t, key in key_of_target.items()}
+            yield OtherScores(", ".join(headings), "", of_targets)
 
 
 # ---- tables of every rule ------------------------------------------------------------------------

@@ -23,12 +23,11 @@ from bsdsbench.diagnosis.examined_images import (
     FEW_VALUES,
     ExaminedImage,
     ExaminedInputs,
-    MeasuredMaps,
 )
-from bsdsbench.errors import DataError, Fix, Problem, Setting, group_similar_problems
+from bsdsbench.errors import Fix, Problem, Setting, group_similar_problems
 from bsdsbench.images import Prediction
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.runs.sanity import find_swaps, has_dark_boundaries
+from bsdsbench.runs.sanity import Look, find_swaps, has_dark_boundaries
 from bsdsbench.text import counted, listed
 
 ERROR, WARNING = "error", "warning"
@@ -214,7 +213,7 @@ class Examination(ExaminedInputs):
 
     def best_f(
         self,
-        measured: Sequence[MeasuredMaps],
+        measured: Sequence[Look],
         protocol: Protocol,
         change: Callable[[F8], F8] | None = None,
     ) -> float:
@@ -349,10 +348,8 @@ def check_values(examination: Examination) -> list[ExaminedImage]:
     if name.rstrip("*") in MANY_ANNOTATORS and numbers_of_annotators == {1}:
         examination.report("one-annotator", name=name)
     sound = examination.report_code("gt-polarity", sound)
-    try:
-        examination.readings.check_values(examination.records)
-    except DataError as error:
-        for problem in error.problems:
+    for problem in examination.readings.check_values(examination.records):
+        if isinstance(problem, Problem):  # a warning concerns what the checks below measure better
             fix = problem.fix or (AS_EXPECTED,)
             examination.report("values", words=attrs.evolve(problem, fix=()), fix=fix)
     for code in ("zero", "saturated", "few-values"):

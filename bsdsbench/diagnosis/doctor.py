@@ -15,19 +15,15 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
 from bsdsbench.arguments import given_number, given_path
 from bsdsbench.diagnosis import checks
 from bsdsbench.diagnosis.checks import ERROR, Findings
 from bsdsbench.loaders.pairing import Layout, group_files
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.boundary import boundary_counts
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.score_tables import is_area, late_starts_note
 from bsdsbench.runs.keywords import Plan, RunKeywords, plan
-from bsdsbench.scores.curve import LATE_START, NOTHING_BELOW, PRCurve
 from bsdsbench.text import counted
 
 
@@ -162,43 +158,12 @@ def _late_start_note(examination: checks.Examination) -> str:
     """Return a note if the PR curve of the measured images starts at a recall above LATE_START.
 
     AP counts the precision below this recall as 0. Returns "" if the curve starts at a lower
-    recall, or if the metric has no AP.
+    recall, if the metric has no AP, or if no image was measured.
     """
-    if not examination.counted_images:  # always empty for the boundary metric
-        return _late_boundary_start_note(examination)
-    if not any(is_area(column.key) for column in examination.metric.columns):
+    records = examination.counted_images
+    if not records or not any(is_area(column.key) for column in examination.metric.columns):
         return ""
-    run = Evaluation(examination.protocol, name="maps", records=examination.counted_images)
+    run = Evaluation(examination.protocol, name="maps", records=records)
     line = late_starts_note([run], examination.metric.name)
-    measured = counted(len(examination.counted_images), "image")
+    measured = counted(len(records), "image")
     return f"note: of the {measured} measured, {line}" if line else ""
-
-
-def _late_boundary_start_note(examination: checks.Examination) -> str:
-    """Return a note if the curve of measured soft maps starts at a recall above LATE_START.
-
-    To save time, boundaries are counted only at the lowest and the highest threshold. Returns "" if
-
-    - the curve starts at a lower recall, or the AP rule does not count the part below as 0
-    - there is no soft map, or there are fewer than two thresholds above 0
-    - recall is the same at both thresholds, or (AP rule "seism") no pixel is predicted at the
-      highest one
-    """
-    protocol = examination.protocol
-    measured = [image.maps for image in examination.images if image.maps]
-    soft = [maps for maps in measured if maps.pred.kind != "segs"]
-    thresholds = [t for t in protocol.thresholds if t > 0]
-    if not soft or len(thresholds) < 2 or protocol.ap_rule not in NOTHING_BELOW:
-        return ""
-    two_thresholds = protocol.replace(thresholds=(thresholds[0], thresholds[-1]))
-    counts = [boundary_counts(maps.pred, maps.gt, two_thresholds).matches for maps in soft]
-    curve = PRCurve.of_counts(two_thresholds.thresholds, np.sum(counts, axis=0), protocol.operator)
-    recall_at_lowest, recall_at_highest = curve.recall
-    is_blank = protocol.ap_rule == "seism" and curve.blank is not None and curve.blank[-1]
-    if recall_at_highest <= LATE_START or recall_at_lowest == recall_at_highest or is_blank:
-        return ""
-    return (
-        f"note: the curve of the {counted(len(soft), 'image')} measured starts at recall "
-        f"{float(recall_at_highest):.2f}; what lies below counts 0 in AP (rule "
-        f"{protocol.ap_rule})"
-    )

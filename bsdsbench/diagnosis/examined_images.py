@@ -25,6 +25,7 @@ from bsdsbench.metrics.base import Metric
 from bsdsbench.metrics.optional import Symptom
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.sanity import (
+    Look,
     Thumbnail,
     best_orientation,
     evidence_of,
@@ -61,17 +62,7 @@ class ExaminedImage:
     orientation: str = ""
     # Of the map and of the ground truth, float32; None if one of them is constant
     thumbnails: tuple[Thumbnail, Thumbnail] | None = None
-    maps: MeasuredMaps | None = None  # None unless the slow measurements were made
-
-
-@dataclass(frozen=True, slots=True)
-class MeasuredMaps:
-    """The data of an image for the slow measurements."""
-
-    pred: Prediction
-    gt: GroundTruth
-    soft: F8  # (H, W) in [0, 1], the boundary map, inverted if the protocol says so
-    truth: F8  # (H, W), the number of annotators that marked each pixel
+    maps: Look | None = None  # None unless the slow measurements were made
 
 
 @dataclass(slots=True)
@@ -88,7 +79,7 @@ class ExaminedInputs:
     n_measured: int = 0  # number of images with slow measurements
     # Images whose sizes fit, with hints on how to interpret their values; they have no counts
     records: list[ImageRecord] = field(default_factory=list)
-    # Images with slow measurements, with counts; empty for the boundary metric
+    # Images with slow measurements, with counts
     counted_images: list[ImageRecord] = field(default_factory=list)
     images: list[ExaminedImage] = field(default_factory=list)  # images that could be read
     unread: list[Problem] = field(default_factory=list)  # errors of images that could not be read
@@ -134,8 +125,8 @@ class ExaminedInputs:
             record = ImageRecord(image_id, gt.shape, form=pred.form, pred=sides.pred, gt=sides.gt)
             self.records.append(record)
         if metric.name in registry.DEFAULT_METRICS:
-            self._measure_boundaries(image, pred, gt, measure)
-        elif measure and fits:
+            measure &= self._measure_boundaries(image, pred, gt, measure)
+        if measure and fits:
             self._count(image, pred, gt)
 
     def _count(self, image: ExaminedImage, pred: Prediction, gt: GroundTruth) -> None:
@@ -156,17 +147,18 @@ class ExaminedInputs:
 
     def _measure_boundaries(
         self, image: ExaminedImage, pred: Prediction, gt: GroundTruth, measure: bool
-    ) -> None:
+    ) -> bool:
         """Find the problems of a boundary map, and add their codes to `image.codes`.
 
         If `measure` is True, the slow measurements are also made. If the prediction has no soft
         map, nothing is measured. If its size differs from the ground truth's, or if one of the two
-        is constant, only the checks that do not compare them are made.
+        is constant, only the checks that do not compare them are made. Returns True if the map and
+        the ground truth could be compared.
         """
         image.annotators = len(gt.boundaries)
         maps = look_at(pred, gt, self.protocol)
         if not maps.soft.size:
-            return
+            return False
         shares_of_boundary = [boundary_map.mean() for boundary_map in gt.boundaries]
         if all(shares_of_boundary) and np.mean(shares_of_boundary) > 0.5:
             image.codes.add("gt-polarity")
@@ -177,20 +169,20 @@ class ExaminedInputs:
         if pred.kind == "soft" and len(np.unique(pred.soft)) < FEW_VALUES:
             image.codes.add("few-values")
         if not maps.measured:
-            return
+            return False
         small_pred, small_truth = thumbnail(maps.soft), thumbnail(maps.truth)
         image.orientation = best_orientation(small_pred, small_truth)
         image.thumbnails = small_pred.astype(np.float32), small_truth.astype(np.float32)
         if measure:
-            self.n_measured += 1
-            image.maps = MeasuredMaps(pred, gt, maps.soft, maps.truth)
-            image.codes |= _find_slow_problems(image.file, image.maps, self.protocol)
+            image.maps = maps
+            image.codes |= _find_slow_problems(image.file, maps, self.protocol)
+        return True
 
 
 # ---- measurements of maps, float64 (H, W) in [0, 1] ----------------------------------------------
 
 
-def _find_slow_problems(file: str, maps: MeasuredMaps, protocol: Protocol) -> set[str]:
+def _find_slow_problems(file: str, maps: Look, protocol: Protocol) -> set[str]:
     """Return the codes of the problems of a boundary map that are slow to find.
 
     If the prediction is not a soft map but, for example, a ucm2, only the file suffix is checked.

@@ -12,9 +12,9 @@ import heapq
 import math
 import re
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import count
+from itertools import chain, count
 from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bsdsbench.diagnosis import causes
-from bsdsbench.diagnosis.causes import CountingChange
+from bsdsbench.diagnosis.causes import CountingChange, OtherScores
 from bsdsbench.diagnosis.explanation import Explanation, Number, Trial, rank_trials, resolution
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
@@ -232,14 +232,6 @@ def _pair_nearest(
     return list(pairs.values())
 
 
-class _OtherScores(NamedTuple):
-    """Scores computed from the same counts by another rule, or read from another column."""
-
-    label: str
-    who: str  # the programs that use the rule
-    scores: dict[str, float]
-
-
 class _Waiting(NamedTuple):
     """An item of the priority queue: a setting to be counted on more images, smallest gap first."""
 
@@ -352,9 +344,8 @@ class Search:
         scores : the scores computed from these counts by the run's own rules
         """
         other_columns = causes.iterate_other_columns(self.metric, self.targets, scores)
-        others = [_OtherScores(label, "", changed) for label, changed in other_columns]
-        others += self._apply_other_rules(setting, counts, scores)
-        for label, who, changed in others:
+        for label, who, others in chain(other_columns, self._apply_other_rules(setting, counts)):
+            changed = {**scores, **others}
             # NaN (undefined) compares as no change
             if not any(abs(changed[t] - scores[t]) > ROUNDING for t in self.targets):
                 continue
@@ -366,20 +357,16 @@ class Search:
                 self.record_trial(label, "setting", changed, n_causes=2, who=who)
 
     def _apply_other_rules(
-        self,
-        setting: CountingChange,
-        counts: Sequence[Mapping[str, Any]],
-        scores: Mapping[str, float],
-    ) -> list[_OtherScores]:
+        self, setting: CountingChange, counts: Sequence[Mapping[str, Any]]
+    ) -> Iterator[OtherScores]:
         """Compute ODS, OIS and AP by every rule that programs or papers use.
 
-        The parameters are those of `record_other_rules`. Returns a copy of `scores` for each rule,
-        in which the rule's score is replaced; or [] if the metric has no curve.
+        The parameters are those of `record_other_rules`. Yields nothing if the metric has no curve.
         """
         protocol = setting.on(self.run.protocol)
         opt = self.metric.options_of(protocol)
         if not registry.with_curve([self.metric.name], protocol):
-            return []
+            return
         stack = self.metric.stack(counts)
         n = len(counts)
         all_once, each_alone = np.ones((1, n), np.int64), np.eye(n, dtype=np.int64)
@@ -394,10 +381,7 @@ class Search:
         if self.sources and "ap" in self.targets and setting is NO_CHANGE and lacks_point:
             matches = stack["matches"].sum(axis=0)
             whole = causes.add_whole_image(self.sources, protocol, curve.thresholds, matches)
-        others = []
-        for measure, label, who, value in causes.iterate_rules(curve, image_curves, whole):
-            others.append(_OtherScores(label, who, {**scores, measure: float(value)}))
-        return others
+        yield from causes.iterate_rules(curve, image_curves, whole)
 
     def search_settings(self, settings: Iterable[CountingChange]) -> dict[str, float]:
         """Count images under other settings until the targets are reached or time runs out.

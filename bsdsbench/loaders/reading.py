@@ -319,46 +319,41 @@ class Readings(NamedTuple):
     pred: ReadOptions
     gt: ReadOptions
 
-    def check_values(self, records: Sequence[ImageRecord]) -> list[InputWarning]:
+    def check_values(self, records: Sequence[ImageRecord]) -> Iterator[Problem | InputWarning]:
         """Check, by the recorded evidence, that the files of a set encode values consistently.
 
-        Returns warnings, for example if maps are darker on annotated boundaries than elsewhere.
-        Raises one DataError that lists all problems of predictions and ground truth.
+        Yields a Problem for each reason why the files cannot be interpreted in one way, and an
+        InputWarning for all else, for example if maps are darker on boundaries than elsewhere.
         """
         sides = [record.evidence_for(self.gt.metric) for record in records]
         preds, gts = [s.pred for s in sides], [s.gt for s in sides]
         values = _combined_values(preds)
-        problems = list[Problem]()
         if self.gt.kind is Kind.OBJECTS:
-            problems += self._number_problems(preds, gts)
+            yield from self._number_problems(preds, gts)
         for options, images in ((self.pred, preds), (self.gt, gts)):
-            problems += options.value_problems(images)
-            problems += options.label_problems(images)
-        warnings = list[InputWarning]()
+            yield from options.value_problems(images)
+            yield from options.label_problems(images)
         if values & Values.FAINT and not values & Values.STRONG:
             if strongest := max(evidence.strongest for evidence in preds):
                 form = max(records, key=lambda record: record.pred.strongest).form
-                problems.append(_faint_problem(form, strongest))
+                yield _faint_problem(form, strongest)
             else:
                 is_mask = self.pred.kind is Kind.MASK  # an all-zero mask is not FAINT
                 has = "no value exceeds one half" if is_mask else "every map is zero everywhere"
-                warnings.append(InputWarning(f"{has}: nothing is predicted"))
+                yield InputWarning(f"{has}: nothing is predicted")
         elif narrow := [record for record in records if record.pred.values & Values.NARROW]:
             white = max(record.pred.strongest for record in narrow)
             top = f"{len(narrow)} of {len(records)} maps have no value above {white:g}"
             ids = listed([record.image_id for record in narrow], 3)
             fix = "0/1, or 8 bit saved as 16? save all alike"
-            warnings.append(InputWarning(f"{top}, unlike the others [{ids}]", fix=fix))
-        if problems:
-            raise DataError("", problems)
+            yield InputWarning(f"{top}, unlike the others [{ids}]", fix=fix)
         if values & Values.DARK:
             dark = [r.image_id for r in records if r.pred.values & Values.DARK]
             light = [r.image_id for r in records if r.pred.values & Values.LIGHT]
             has = f"{len(dark)} of {len(dark) + len(light)} maps {DARKER} [{listed(dark, 3)}]"
             invert = Setting("invert", not self.pred.inverted)
             is_most = len(dark) > len(light)
-            warnings.append(InvertedWarning(has, fix=invert if is_most else "invert these alone"))
-        return warnings
+            yield InvertedWarning(has, fix=invert if is_most else "invert these alone")
 
     def _number_problems(
         self, preds: Sequence[Evidence], gts: Sequence[Evidence]
@@ -410,14 +405,13 @@ def check_all_values(
     warnings: dict[str, InputWarning] = {}
     problems: dict[tuple[str, ...], Problem] = {}  # the key is all fields except the fixes
     for metric_readings in readings:
-        try:
-            for warning in metric_readings.check_values(records):
-                warnings[str(warning)] = warning
-        except DataError as error:
-            for problem in error.problems:
-                key = problem.file, problem.has, problem.expected
-                fixes = dict.fromkeys((*problems.setdefault(key, problem).fix, *problem.fix))
-                problems[key] = evolve(problem, fix=tuple(fixes))
+        for finding in metric_readings.check_values(records):
+            if isinstance(finding, InputWarning):
+                warnings[str(finding)] = finding
+                continue
+            key = finding.file, finding.has, finding.expected
+            fixes = dict.fromkeys((*problems.setdefault(key, finding).fix, *finding.fix))
+            problems[key] = evolve(finding, fix=tuple(fixes))
     if problems:
         raise DataError("", list(problems.values()))
     return list(warnings.values())

@@ -63,9 +63,10 @@ FLIPS = (
 
 
 class Look(NamedTuple):
-    """The maps of one image for the checks of `first_look`."""
+    """The maps of one image for the checks of `first_look` and of the doctor."""
 
     pred: Prediction
+    gt: GroundTruth
     soft: F8  # (H, W) in [0, 1], inverted if the protocol inverts maps; (0, 0) without a soft map
     truth: F8  # (H, W) number of annotators that mark each pixel; (0, 0) without boundaries
     # True if the two maps can be compared: they have the same shape, and neither is constant
@@ -91,7 +92,7 @@ def look_at(
     symptoms = set[Symptom]()
     with suppress(DataError):  # counting the image raises the same error
         symptoms.update(find_symptoms(pred, gt, protocol, metrics))
-    return Look(pred, soft, truth, measured, tuple(sorted(symptoms, key=str)))
+    return Look(pred, gt, soft, truth, measured, tuple(sorted(symptoms, key=str)))
 
 
 def find_symptoms(

@@ -136,9 +136,9 @@ def test_readings_by_hand():
     counts = np.array([[[4, 5, 4, 6], [2, 5, 2, 2]], [[2, 5, 2, 6], [0, 5, 0, 0]]])
     at = np.array([0.1, 0.9])
     both = PRCurve.of_counts(at, counts.sum(axis=0))
-    found = {
-        words: v for _, words, _, v in iterate_rules(both, PRCurve.of_counts(at, counts), both)
-    }
+    found = {}
+    for label, _, scores in iterate_rules(both, PRCurve.of_counts(at, counts), both):
+        (found[label],) = scores.values()
 
     def f(p, r):
         return 2 * p * r / (p + r)
