@@ -113,8 +113,6 @@ CHECKS = {
     "doubled": (ERROR, "more than one {what} file for an image",
         ("leave one file for each image",)),
     "unreadable": (ERROR, "{words}", ()),
-    "annotators": (ERROR, "annotators of one image have several sizes",
-        ("draw its annotations in one size",)),
     "transposed": (ERROR, "{n} of {of} predictions are transposed: rows and columns are exchanged",
         ("transpose them before saving",)),
     "resized": (ERROR, "{n} of {of} predictions have another size: {first.sizes}",
@@ -341,7 +339,7 @@ def check_values(examination: Examination) -> list[ExaminedImage]:
     interpreted in one way). Returns the images without an error.
     """
     sound = examination.images
-    for code in ("annotators", "transposed", "resized"):
+    for code in ("transposed", "resized"):
         sound = examination.report_code(code, sound)
     name = examination.protocol.name
     numbers_of_annotators = {image.annotators for image in examination.images}

@@ -110,17 +110,14 @@ class ExaminedInputs:
             return
         pred = cast(Prediction, prediction)
         fits = metric.fits(pred, gt, metric.options_of(protocol))
-        is_uneven = any(b.shape != gt.shape for b in gt.boundaries)
         codes = set[str]()
-        if is_uneven:
-            codes.add("annotators")
-        elif not fits:
+        if not fits:
             codes.add("transposed" if pred.shape == gt.shape[::-1] else "resized")
         pred_size, gt_size = " x ".join(map(str, pred.shape)), " x ".join(map(str, gt.shape))
         sizes = f"{pred_size} for an image of {gt_size}"
         image = ExaminedImage(image_id, paths[0].name, sizes, codes)
         self.images.append(image)
-        if fits and not is_uneven:
+        if fits:
             sides = evidence_of(pred, gt, metric, protocol, metric.cuts_at_thresholds)
             record = ImageRecord(image_id, gt.shape, form=pred.form, pred=sides.pred, gt=sides.gt)
             self.records.append(record)

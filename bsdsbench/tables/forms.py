@@ -167,7 +167,7 @@ def _paper_columns(table: Table) -> list[int]:
             continue
         is_score = field.higher_is_better is not None
         n_scores += is_score
-        is_undefined = None in [row[k].value for row in table.printed_cells]
+        is_undefined = None in [row[k].numbers.value for row in table.printed_cells]
         if is_score and n_scores > _N_MAIN_SCORES and is_undefined:
             continue
         columns.append(k)

@@ -13,7 +13,6 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
-from operator import attrgetter
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from bsdsbench.text import show
@@ -47,15 +46,21 @@ class PrintedCell:
     """A cell as printed text, together with its numbers."""
 
     text: str  # the text, or the formatted number
-    line: str  # `text`, `span` and `mark`, separated by blanks
+    # Python numbers; None if undefined, or if the cell is text. `low` and `high` are both defined,
+    # or both None.
+    numbers: Estimate
     span: str = ""  # the formatted interval, such as "[0.779, 0.797]"
-    mark: str = ""  # as in `Estimate`, like the fields `low`, `high`, `spread` and `n`
-    value: float | None = None  # None if the number is undefined or the cell is text
-    low: float | None = None
-    high: float | None = None
     best: bool = False  # True for the best number of its column
-    spread: float | None = None
-    n: int | None = None
+
+    @property
+    def mark(self) -> str:
+        """The mark of the number in printable characters."""
+        return show(self.numbers.mark)
+
+    @property
+    def line(self) -> str:
+        """`text`, `span` and `mark`, separated by blanks."""
+        return " ".join(filter(None, (self.text, self.span, self.mark)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +175,9 @@ class Table:
         If the user chose the columns, or if all number columns are empty, all columns are kept.
         """
         rows = self.printed_cells
-        has_value = {k for row in rows for k, cell in enumerate(row) if cell.value is not None}
+        has_value = {
+            k for row in rows for k, cell in enumerate(row) if cell.numbers.value is not None
+        }
         heading_of_empty: dict[str, str] = {}  # key of a column without a value -> its heading
         n_measured = 0
         shown = []  # indices of columns
@@ -212,17 +219,16 @@ class Table:
         for k, column in enumerate(self.columns):
             if column.higher_is_better is None:
                 continue
-            cells_by_label: dict[Any, list[PrintedCell]] = {}
-            for label, row, printed_row in zip(labels, self.rows, printed, strict=True):
-                cell = row[k]
-                is_comparable = not isinstance(cell, Estimate) or cell.comparable
-                if is_comparable and printed_row[k].value is not None:
-                    cells_by_label.setdefault(label, []).append(printed_row[k])
+            numbers_by_label: dict[Cell, list[tuple[float, PrintedCell]]] = {}
+            for label, row in zip(labels, printed, strict=True):
+                value = row[k].numbers.value
+                if value is not None and row[k].numbers.comparable:
+                    numbers_by_label.setdefault(label, []).append((value, row[k]))
             choose_best = max if column.higher_is_better else min
-            for competitors in cells_by_label.values():
-                best = choose_best(competitors, key=attrgetter("value")).value
-                for competitor in competitors:
-                    competitor.best = len(competitors) > 1 and competitor.value == best
+            for competitors in numbers_by_label.values():
+                best = choose_best(value for value, _ in competitors)
+                for value, printed_cell in competitors:
+                    printed_cell.best = len(competitors) > 1 and value == best
         return printed
 
     @cached_property
@@ -260,7 +266,7 @@ class Table:
             if not column.format:  # a column of text
                 columns[column.key] = [row[k] for row in self.rows]
                 continue
-            cells = [row[k] for row in self.printed_cells]
+            cells = [row[k].numbers for row in self.printed_cells]
             columns[column.key] = [cell.value for cell in cells]
             for name in ("low", "high", "mark", "spread", "n"):
                 values = [getattr(cell, name) for cell in cells]
@@ -276,31 +282,17 @@ def _printed_cell(column: Field, cell: Cell) -> PrintedCell:
     left out if either end is undefined.
     """
     if isinstance(cell, str):
-        return PrintedCell(show(cell), show(cell))
-    estimate = cell if isinstance(cell, Estimate) else Estimate(cell)
-    value = _python_number(estimate.value)
-    low = _python_number(estimate.low)
-    high = _python_number(estimate.high)
-    text = column.text(value)
-    mark = show(estimate.mark)
-    if value is not None and estimate.spread is not None:
-        text += f" ± {column.text(estimate.spread)} ({estimate.n})"
+        return PrintedCell(show(cell), Estimate(None))
+    given = cell if isinstance(cell, Estimate) else Estimate(cell)
+    value, low, high = map(_python_number, (given.value, given.low, given.high))
+    text, span = column.text(value), ""
+    if value is not None and given.spread is not None:
+        text += f" ± {column.text(given.spread)} ({given.n})"
     if low is None or high is None:
         low = high = None
-        span = ""
     else:
         span = f"[{column.text(low)}, {column.text(high)}]"
-    return PrintedCell(
-        text=text,
-        line=" ".join(filter(None, (text, span, mark))),
-        span=span,
-        mark=mark,
-        value=value,
-        low=low,
-        high=high,
-        spread=estimate.spread,
-        n=estimate.n,
-    )
+    return PrintedCell(text, replace(given, value=value, low=low, high=high), span)
 
 
 def _python_number(value: Any) -> float | None:

@@ -60,7 +60,7 @@ def test_mean_and_spread_are_those_of_the_runs():
     assert plain["boundary_ods_spread"] == [pytest.approx(scores.sd)]
     assert plain["boundary_ods_n"] == [3]
     (least,) = means_table([Method("m", runs)], Spread.RANGE, ["ods"]).printed_cells[0][1:]
-    assert (least.low, least.high) == (min(ods), max(ods))
+    assert (least.numbers.low, least.numbers.high) == (min(ods), max(ods))
 
 
 def test_equal_seeds_have_no_spread_and_p_1():
