@@ -264,7 +264,7 @@ def check_image_names(examination: Examination) -> None:
     reported instead: "names" if the extra names are the missing ids plus a common prefix or suffix;
     otherwise "split", because the folders probably hold different splits of the data set.
     """
-    preds, gts = examination.preds, examination.gts
+    preds, gts = examination.grouping.pred.files, examination.grouping.gt.files
     missing = [image_id for image_id in gts if image_id not in preds]
     extra = [image_id for image_id in preds if image_id not in gts]
     n_common = len(gts) - len(missing)
@@ -283,13 +283,10 @@ def check_doubled_files(examination: Examination) -> None:
     """Report images that appear to have more than one prediction or ground-truth file.
 
     These are ids that differ only in case, and ids with several files that do not clearly belong to
-    one image (`Examination.doubled`).
+    one image (`FilesOfSide.ambiguous`).
     """
-    doubled_preds, doubled_gts = examination.doubled
-    for what, files_of, doubled in (
-        ("prediction", examination.preds, doubled_preds),
-        ("ground truth", examination.gts, doubled_gts),
-    ):
+    _, pred, gt = examination.grouping
+    for what, (files_of, doubled) in {"prediction": pred, "ground truth": gt}.items():
         ids_by_lower_case: dict[str, list[str]] = {}
         for image_id in files_of:
             ids_by_lower_case.setdefault(image_id.casefold(), []).append(image_id)
@@ -326,7 +323,7 @@ def check_files(examination: Examination) -> None:
     for reason in dict.fromkeys(examination.refused):
         examination.report("refused", words=reason)
     for (code, text, remedy), having in examination.symptoms.items():
-        if 2 * len(having) >= examination.n_measured:
+        if 2 * len(having) >= len(examination.measured):
             message = f"{text} in {counted(len(having), 'image')}"
             examination.findings.append(Finding(code, WARNING, message, tuple(having), (remedy,)))
 

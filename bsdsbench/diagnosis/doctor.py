@@ -120,21 +120,14 @@ def _examine_metric(
         classes=files.classes,
         sequences=files.sequences,
     )
-    examination = checks.Examination(
-        metric,
-        options.protocol,
-        options.pred_kind,
-        preds=dict(sorted(grouping.pred.files.items())),
-        gts=dict(sorted(grouping.gt.files.items())),
-        doubled=(grouping.pred.ambiguous, grouping.gt.ambiguous),
-    )
-    ids = [image_id for image_id in examination.gts if image_id in examination.preds]
+    examination = checks.Examination(metric, options.protocol, options.pred_kind, grouping)
+    ids = [image_id for image_id in grouping.gt.files if image_id in grouping.pred.files]
     images_per_measured = max(1, math.ceil(len(ids) / looked_at))
     for k, image_id in enumerate(ids):
         if progress:
             progress(k + 1, len(ids) + 1, image_id)
         # True if fewer images were measured so far than the even spacing requires
-        measure = examination.n_measured * images_per_measured <= k
+        measure = len(examination.measured) * images_per_measured <= k
         examination.read_image(image_id, measure)
     if progress:
         progress(len(ids) + 1, len(ids) + 1, "checks")
@@ -146,7 +139,7 @@ def _examine_metric(
     checks.check_lines(examination, sound)
     findings = examination.findings
     findings.n_images = len(ids)
-    findings.n_measured = examination.n_measured
+    findings.n_measured = len(examination.measured)
     layouts = Layout.of_files(grouping.pred.files), Layout.of_files(grouping.gt.files)
     findings.reading = examination.readings.describe(examination.records, *layouts)
     if not any(finding.level == ERROR for finding in findings):
@@ -160,7 +153,7 @@ def _late_start_note(examination: checks.Examination) -> str:
     AP counts the precision below this recall as 0. Returns "" if the curve starts at a lower
     recall, if the metric has no AP, or if no image was measured.
     """
-    records = examination.counted_images
+    records = examination.measured
     if not records or not any(is_area(column.key) for column in examination.metric.columns):
         return ""
     run = Evaluation(examination.protocol, name="maps", records=records)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from bsdsbench.arguments import F8
 from bsdsbench.errors import DataError, Problem
 from bsdsbench.images import GroundTruth, Prediction
-from bsdsbench.loaders.pairing import Files, Pair
+from bsdsbench.loaders.pairing import Grouping, Pair
 from bsdsbench.loaders.reading import Readings
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
@@ -72,15 +72,11 @@ class ExaminedInputs:
     metric: Metric
     protocol: Protocol
     kind: str  # kind of predictions, such as "soft"
-    preds: Files  # image id -> files, sorted by id
-    gts: Files
-    # Ids with several files that do not clearly belong to one image: (predictions, ground truth)
-    doubled: tuple[set[str], set[str]]
-    n_measured: int = 0  # number of images with slow measurements
+    grouping: Grouping  # the files of each image
     # Images whose sizes fit, with hints on how to interpret their values; they have no counts
     records: list[ImageRecord] = field(default_factory=list)
-    # Images with slow measurements, with counts
-    counted_images: list[ImageRecord] = field(default_factory=list)
+    # Images with slow measurements, with their counts
+    measured: list[ImageRecord] = field(default_factory=list)
     images: list[ExaminedImage] = field(default_factory=list)  # images that could be read
     unread: list[Problem] = field(default_factory=list)  # errors of images that could not be read
     refused: list[str] = field(default_factory=list)  # reasons why the metric cannot count an image
@@ -98,10 +94,11 @@ class ExaminedInputs:
         the sizes fit, the image is also measured (boundary maps) or counted (other metrics).
         """
         protocol, metric = self.protocol, self.metric
-        paths = tuple(self.preds[image_id])
+        paths = tuple(self.grouping.pred.files[image_id])
+        gt_paths = tuple(self.grouping.gt.files[image_id])
         if self.kind not in ("labels", "classes"):  # only these may have several files per image
             paths = paths[:1]
-        item = FileItem(image_id, Pair(image_id, paths, tuple(self.gts[image_id])), self.kind)
+        item = FileItem(image_id, Pair(image_id, paths, gt_paths), self.kind)
         try:
             (same_reading,) = registry.group_by_reading([metric.name], protocol, self.kind)
             prediction, gt = item.load(same_reading, protocol)
@@ -137,8 +134,7 @@ class ExaminedInputs:
         except DataError as error:
             self.refused.append(str(error.problems[0]))
             return
-        self.counted_images.append(ImageRecord(gt.image_id, gt.shape, counts))
-        self.n_measured += 1
+        self.measured.append(ImageRecord(gt.image_id, gt.shape, counts))
         for symptom in find_symptoms(pred, gt, self.protocol, [metric]):
             self.symptoms.setdefault(symptom, []).append(image.file)
 

@@ -129,7 +129,7 @@ def _name_with_placeholder(path: Path, image_id: str) -> str:
 class FilesOfSide(NamedTuple):
     """The files of one side (the predictions or the ground truth)."""
 
-    files: Files  # maps each image id to its paths in natural order
+    files: Files  # maps each image id, in sorted order, to its paths in natural order
     ambiguous: set[str]  # ids to reject, because it is unclear which files belong to the image
 
 
@@ -198,7 +198,7 @@ def pair(
     ]
     if problems:
         raise PairingError("", problems)
-    image_ids = sorted(gts if missing == "zero" else shared)
+    image_ids = [image_id for image_id in gts if missing == "zero" or image_id in shared]
     return [Pair(i, tuple(preds.get(i, ())), tuple(gts[i])) for i in image_ids]
 
 
@@ -244,7 +244,8 @@ def group_files(
         gt_by_name = {file.parts[-1]: [file.path] for file in gt_files}
         are_alike = pred_by_name.keys() == gt_by_name.keys()
         if are_alike and len(pred_files) == len(gt_files) == len(gt_by_name):
-            return Grouping(None, FilesOfSide(pred_by_name, set()), FilesOfSide(gt_by_name, set()))
+            pred, gt = (dict(sorted(files.items())) for files in (pred_by_name, gt_by_name))
+            return Grouping(None, FilesOfSide(pred, set()), FilesOfSide(gt, set()))
     pred_several, gt_several = pred_kind == "labels", gt_kind == "annotators"
     is_path = isinstance(split, str | os.PathLike)
     lines = _read_lines(split) if isinstance(split, str | os.PathLike) else split
@@ -253,38 +254,42 @@ def group_files(
         pred_several = gt_several = False
         pred_files = [file._replace(parts=(file.end(depth),)) for file in pred_files]
         gt_files = [file._replace(parts=(file.end(depth),)) for file in gt_files]
-    pred_ids = _ids_by_arrangement(pred_files, pred_several)
-    gt_ids = _ids_by_arrangement(gt_files, gt_several)
-    pred_names, gt_names = pred_ids[Arrangement.ONE], gt_ids[Arrangement.ONE]
+    preds, gts = _group_by_rule(pred_files, pred_several), _group_by_rule(gt_files, gt_several)
+    pred_names, gt_names = preds[Arrangement.ONE].keys(), gts[Arrangement.ONE].keys()
     wanted = None
     if lines is not None and depth > 1:
         wanted = _resolve_split(lines, pred_names | gt_names)
     elif lines is not None:
         wanted = {id_of(line) if is_path else line for line in lines}
 
-    def count_known_ids(arrangements: tuple[Arrangement, Arrangement]) -> int:
-        pred, gt = pred_ids[arrangements[0]], gt_ids[arrangements[1]]
+    def count_known_ids(rules: tuple[Arrangement, Arrangement]) -> int:
+        pred, gt = preds[rules[0]].keys(), gts[rules[1]].keys()
         return len(pred & gt) if wanted is None else len(pred & wanted) + len(gt & wanted)
 
-    pred_by, gt_by = max(product(pred_ids, gt_ids), key=count_known_ids)
-    known_to_pred = gt_ids[gt_by] if wanted is None else wanted
-    known_to_gt = pred_ids[pred_by] if wanted is None else wanted
-    pred_doubtful = _find_doubtful_ids(pred_files, pred_ids, pred_by, known_to_pred, gt_names)
-    gt_doubtful = _find_doubtful_ids(gt_files, gt_ids, gt_by, known_to_gt, pred_names)
+    pred_rule, gt_rule = max(product(preds, gts), key=count_known_ids)
+    of_pred, of_gt = preds[pred_rule].keys(), gts[gt_rule].keys()
     return Grouping(
         wanted,
-        _group_by_id(pred_files, pred_by, wanted, pred_doubtful, may_be_frames=False),
-        _group_by_id(gt_files, gt_by, wanted, gt_doubtful, may_be_frames=wanted is None),
+        _select_files(preds, pred_rule, roots, wanted, of_gt, gt_names, may_be_frames=False),
+        _select_files(
+            gts, gt_rule, [Path(gt_dir)], wanted, of_pred, pred_names, may_be_frames=wanted is None
+        ),
     )
 
 
-def _ids_by_arrangement(files: Sequence[_File], several: bool) -> dict[Arrangement, set[str]]:
-    """Return the image ids that each possible arrangement would give to the files.
+def _group_by_rule(
+    files: Sequence[_File], several: bool
+) -> dict[Arrangement, dict[str, list[_File]]]:
+    """Group the files of a side by the image id that each possible arrangement gives them.
 
     If `several` is False, an image has one file, and only Arrangement.ONE is possible.
     """
-    possible = list(Arrangement) if several else [Arrangement.ONE]
-    return {rule: {rule.id_in(file.parts) for file in files} for rule in possible}
+    groups_by_rule: dict[Arrangement, dict[str, list[_File]]] = {}
+    for rule in Arrangement if several else [Arrangement.ONE]:
+        groups = groups_by_rule.setdefault(rule, {})
+        for file in files:
+            groups.setdefault(rule.id_in(file.parts), []).append(file)
+    return groups_by_rule
 
 
 def _find_class_folders(folder: Path, classes: Sequence[str]) -> list[Path]:
@@ -390,64 +395,55 @@ def _resolve_split(lines: Iterable[str], ids: Collection[str], of_folders: bool 
     return wanted
 
 
-def _find_doubtful_ids(
-    files: Sequence[_File],
-    possible: Iterable[Arrangement],
+def _select_files(
+    groups_by_rule: Mapping[Arrangement, Mapping[str, Sequence[_File]]],
     arrangement: Arrangement,
-    known: set[str],
-    other_names: set[str],
-) -> set[str]:
-    """Return the known ids to which an unassigned file may belong, as one more annotator.
-
-    A file is unassigned if `arrangement` gives it no known id, and its name is not among the file
-    names of the other side (`other_names`). It may belong to the known ids that other `possible`
-    arrangements give it. If the arrangement is ID_1 or ID_gt1, ID_bob may also belong to ID.
-    `known` are the ids of the split or, without a split, of the other side.
-    """
-    ids = set[str]()
-    for file in files:
-        name = file.parts[-1]
-        if arrangement.id_in(file.parts) in known or name in other_names:
-            continue
-        ids |= {other.id_in(file.parts) for other in possible}
-        if arrangement in (Arrangement.NUMBERED, Arrangement.WORDED):
-            ids |= {name[: separator.start()] for separator in re.finditer("[_.-]", name)}
-    return ids & known
-
-
-def _group_by_id(
-    files: Sequence[_File],
-    arrangement: Arrangement,
+    roots: Sequence[Path],
     wanted: set[str] | None,
-    doubtful: set[str],
+    other_ids: Collection[str],
+    other_names: Collection[str],
     may_be_frames: bool,
 ) -> FilesOfSide:
-    """Group the files of one side by image id, and collect the ambiguous ids.
+    """Select the files of the wanted images on one side, and collect the ambiguous ids.
 
-    `wanted` are the ids to keep (None: all). An id is ambiguous if it is in `doubtful`, or if it
-    has several files (per class) that do not form one series (see `_Ending`). If `may_be_frames` is
-    True, it is also ambiguous if several files look like video frames: a number has leading zeros,
-    or the numbers of this side start above 1.
+    - groups_by_rule: the files by image id, under each possible arrangement; `arrangement` is used
+    - roots: the searched folders, several if each class has one
+    - wanted: the ids of the split; None keeps all
+    - other_ids, other_names: the ids and the file names of the other side
+    - may_be_frames: True if several files of an image may instead be video frames
+
+    An id is ambiguous if an unassigned file may belong to it, as one more annotator: a file with an
+    id that is neither in the split (without a split: on the other side) nor a file name of the
+    other side. It may belong to the ids that the other arrangements give it. If the arrangement is
+    ID_1 or ID_gt1, ID_bob may also belong to ID.
+
+    An id is also ambiguous if it has several files (per class) that do not form one series (see
+    `_Ending`), or look like video frames that they may be: a number has leading zeros, or the
+    numbers of this side start above 1.
     """
-    groups: dict[str, list[_File]] = {}
-    for file in files:
-        image_id = arrangement.id_in(file.parts)
-        if wanted is None or image_id in wanted:
-            groups.setdefault(image_id, []).append(file)
-    roots = list(dict.fromkeys(file.root for file in files))  # several if classes have folders
+    known = other_ids if wanted is None else wanted
+    doubtful = set[str]()
+    paths: Files = {}
     endings_by_id: dict[str, list[_Ending]] = {}
-    for image_id, group in groups.items():
-        if [file.root for file in group] != roots:  # not one file, or one for each class
-            endings_by_id[image_id] = [_parse_ending(image_id, f, arrangement) for f in group]
+    for image_id, group in sorted(groups_by_rule[arrangement].items()):
+        for file in group if image_id not in known else ():
+            name = file.parts[-1]
+            if name not in other_names:
+                doubtful |= {rule.id_in(file.parts) for rule in groups_by_rule}
+                if arrangement in (Arrangement.NUMBERED, Arrangement.WORDED):
+                    doubtful |= {name[: mark.start()] for mark in re.finditer("[_.-]", name)}
+        if wanted is None or image_id in wanted:
+            paths[image_id] = [file.path for file in group]
+            if [file.root for file in group] != roots:  # not one file, or one for each class
+                endings_by_id[image_id] = [_parse_ending(image_id, f, arrangement) for f in group]
     numbers = [e.number for endings in endings_by_id.values() for e in endings if e.number >= 0]
     start_above_1 = min(numbers, default=0) > 1
-    ambiguous = doubtful & groups.keys()
+    ambiguous = doubtful.intersection(known, paths)
     for image_id, endings in endings_by_id.items():
         look_like_frames = start_above_1 or any(ending.is_frame for ending in endings)
         is_series = len({ending.series for ending in endings}) == 1 and endings[0].series
         if not is_series or (may_be_frames and look_like_frames):
             ambiguous.add(image_id)
-    paths = {image_id: [file.path for file in group] for image_id, group in groups.items()}
     return FilesOfSide(paths, ambiguous)
 
 
