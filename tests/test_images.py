@@ -19,7 +19,7 @@ from bsdsbench.images import (
 )
 from bsdsbench.loaders.pairing import Pair
 from bsdsbench.loaders.readers import load_prediction, read_prediction, read_truth
-from bsdsbench.loaders.reading import binarise
+from bsdsbench.loaders.reading import Kind, ReadOptions, binarise
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Evidence, Values
 from tests.helpers.runs import refused
@@ -223,7 +223,7 @@ def test_a_mask_of_no_known_scale_is_refused(tmp_path, values):
     np.save(tmp_path / "a.npy", values)
     words = rf"a\.npy: mask: {values.dtype} with .*values.*, expected"
     pair = Pair("a", (), (tmp_path / "a.npy",))
-    refused(words, read_truth, pair, "mask", Protocol(), error=FileFormatError)
+    refused(words, read_truth, pair, "mask", ReadOptions(Kind.MASK), error=FileFormatError)
     refused("mine: ", binarise, values, None, "mine")
 
 
@@ -280,7 +280,7 @@ def test_ids_are_kept_so_that_0_is_0(tmp_path, labels, dtype):
     assert load_prediction(tmp_path / "a.npy", kind="labels").segs[0].tolist() == labels
     path = (tmp_path / "a.npy",)
     assert read_prediction(Pair("a", path, ()), "classes", (1, 4)).classes.tolist() == labels
-    truth = read_truth(Pair("a", (), path), "classes", Protocol())
+    truth = read_truth(Pair("a", (), path), "classes", ReadOptions(Kind.CLASSES))
     assert (truth.labels.dtype.kind, truth.labels.tolist()) == ("i", labels)
 
 

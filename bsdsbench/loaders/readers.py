@@ -31,7 +31,6 @@ from bsdsbench.loaders.formats import class_files, depth_files, line_files, pict
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.loaders.pairing import Pair
 from bsdsbench.loaders.reading import Kind, ReadOptions
-from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import NO_EVIDENCE, Evidence, Values
 from bsdsbench.text import listed, show
 
@@ -277,17 +276,16 @@ def load_ground_truth(
     """
     given_word(kind, "kind", ("boundaries", "labels"))
     content = Kind.BOUNDARIES if kind == "boundaries" else Kind.REGIONS
-    options = ReadOptions(content, cut=gt_threshold, inverted=gt_invert)
+    options = ReadOptions(content, cut=gt_threshold, inverted=gt_invert, allow_empty=empty)
     paths = _given_paths(path, image_id or "ground truth")
-    return _read_annotators(image_id, paths, options, empty, read_bytes)
+    return _read_annotators(image_id, paths, options, read_bytes)
 
 
 def read_truth(
     pair: Pair,
     kind: str,
-    protocol: Protocol,
+    options: ReadOptions,
     instances: bool = False,
-    options: ReadOptions | None = None,
     read: ReadBytes = read_bytes,
 ) -> GroundTruth:
     """Read the ground truth of one image.
@@ -301,18 +299,12 @@ def read_truth(
     - otherwise: class labels (H, W) or class boundaries (C, H, W) and, if `instances` is True and
       its file exists, the instance map
 
-    `options` controls how values are interpreted (default: derived from `kind` and `protocol`), and
-    `read` returns the bytes of a file. Raises DataError for unexpected content, and if a `kind`
-    other than "annotators" does not have exactly one file.
+    `options` controls how values are interpreted, and `read` returns the bytes of a file. Raises
+    DataError for unexpected content, and if a `kind` other than "annotators" does not have exactly
+    one file.
     """
-    if options is None:
-        content = {"mask": Kind.MASK, "annotators": Kind.BOUNDARIES}.get(kind, Kind.CLASSES)
-        if kind == "annotators" and protocol.gt_kind == "labels":
-            content = Kind.REGIONS
-        options = ReadOptions(content, cut=protocol.gt_threshold, inverted=protocol.gt_invert)
     if kind == "annotators":
-        allow_empty = protocol.empty_gt != "error"
-        return _read_annotators(pair.image_id, pair.gt_paths, options, allow_empty, read)
+        return _read_annotators(pair.image_id, pair.gt_paths, options, read)
     if len(pair.gt_paths) != 1:
         n_files = len(pair.gt_paths)
         raise DataError(f"{pair.image_id}: {n_files} ground-truth files, expected one")
@@ -363,7 +355,6 @@ def _read_annotators(
     image_id: str | None,
     paths: Sequence[Path],
     options: ReadOptions,
-    allow_empty: bool,
     read: ReadBytes,
 ) -> GroundTruth:
     """Read all annotations of an image, from one file or from one file per annotator.
@@ -374,7 +365,7 @@ def _read_annotators(
 
     If `image_id` is None, it is taken from the first file's name. Raises FileFormatError if one of
     several files has several annotators. Raises EmptyTruthError if no annotation has a boundary
-    pixel and `allow_empty` is False.
+    pixel and `options.allow_empty` is False.
     """
     image_id = pictures.id_of(paths[0]) if image_id is None else image_id
     annotations: list[Annotation] = []
@@ -411,7 +402,7 @@ def _read_annotators(
             gt = join_annotations(image_id, paths[0], annotations)
     if crack is not None and len(annotations) == 1:
         gt = gt.replace(mask=crack != options.inverted)
-    if not (allow_empty or any(map(np.any, gt.boundaries))):
+    if not (options.allow_empty or any(map(np.any, gt.boundaries))):
         is_faint = bool(gt.evidence.values & Values.FAINT)
         raise empty_truth_error(paths[0], len(annotations), is_faint)
     return gt

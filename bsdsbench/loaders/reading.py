@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from functools import reduce
 from operator import or_
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from attrs import evolve, frozen
@@ -26,6 +26,7 @@ from bsdsbench.loaders.formats.pictures import to_plane
 from bsdsbench.loaders.labels import VOID_EVIDENCE, WHITE_FOR_CLASSES, train_id_options
 from bsdsbench.loaders.pairing import Layout
 from bsdsbench.protocol.fields import tidy
+from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import LEVELS, Evidence, ImageRecord, Values
 from bsdsbench.text import counted, listed
 
@@ -80,6 +81,23 @@ class ReadOptions:
     void_option: str = ""
     metric: str = ""  # the metric whose options are suggested in error messages
     reads_regions: bool = False  # True if annotators' regions are used instead of their boundaries
+    allow_empty: bool = False  # True to accept images in which no annotator drew a boundary
+
+    @classmethod
+    def of_truth(cls, kind: Kind, protocol: Protocol, **further: Any) -> ReadOptions:
+        """Return the options for ground truth of a kind under a protocol.
+
+        Boundaries are read from region labels if `protocol.gt_kind` is "labels": the kind is then
+        REGIONS. `further` are other fields.
+        """
+        is_regions = kind is Kind.BOUNDARIES and protocol.gt_kind == "labels"
+        return cls(
+            Kind.REGIONS if is_regions else kind,
+            cut=protocol.gt_threshold,
+            inverted=protocol.gt_invert,
+            allow_empty=protocol.empty_gt != "error",
+            **further,
+        )
 
     def mask(
         self, array: object, what: str = "mask", file: str = "", is_logical: bool = False

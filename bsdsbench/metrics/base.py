@@ -12,12 +12,11 @@ import typing
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from operator import attrgetter
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 import numpy as np
-from attrs import evolve, frozen
+from attrs import frozen
 from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.arguments import F8
@@ -474,19 +473,19 @@ class Metric(ABC, Generic[Opt]):
     def readings(self, protocol: Protocol, pred_kind: str) -> Readings:
         """Return how the metric interprets the values in prediction and ground-truth files.
 
-        `pred_kind` is one of `pred_kinds`. A boundary metric reads the ground truth as regions if
-        `protocol.gt_kind` is "labels".
+        `pred_kind` is one of `pred_kinds`.
         """
         files = self.files_read(self.options_of(protocol))
-        void_option = f"{self.name}.{self.void_option}" if self.void_option else ""
-        gt_kind = _KINDS.get(self.gt_kind, files.labels)
-        if gt_kind is Kind.BOUNDARIES and protocol.gt_kind == "labels":
-            gt_kind = Kind.REGIONS
-        options = partial(ReadOptions, void=files.void, void_option=void_option, metric=self.name)
-        kind, inverted = _KINDS.get(pred_kind, files.labels), protocol.invert
-        pred = options(kind=kind, inverted=inverted, normalised=protocol.normalise, truth=False)
-        gt = options(kind=gt_kind, cut=protocol.gt_threshold, inverted=protocol.gt_invert)
-        return Readings(pred, evolve(gt, reads_regions=self.segmentations))
+        gt_kind, kind = (_KINDS.get(kind, files.labels) for kind in (self.gt_kind, pred_kind))
+        shared: dict[str, Any] = {"void": files.void, "metric": self.name}
+        if self.void_option:
+            shared["void_option"] = f"{self.name}.{self.void_option}"
+        gt = ReadOptions.of_truth(gt_kind, protocol, **shared, reads_regions=self.segmentations)
+        inverted, normalised = protocol.invert, protocol.normalise
+        pred = ReadOptions(
+            kind, None, **shared, inverted=inverted, normalised=normalised, truth=False
+        )
+        return Readings(pred, gt)
 
     def options_of(self, protocol: Protocol) -> Opt:
         """Return the metric's options as set in a protocol, or None if the metric has no options.

@@ -126,7 +126,7 @@ class FileItem:
         """
         files, readings = alike.files, alike.readings
         gt_kind = alike.metrics[0].gt_kind
-        gt = readers.read_truth(self.pair, gt_kind, protocol, files.instances, readings.gt, read)
+        gt = readers.read_truth(self.pair, gt_kind, readings.gt, files.instances, read)
         if self.photo is not None:
             gt = gt.replace(photo=read_photo(self.photo, read))
         if self.valid is not None:

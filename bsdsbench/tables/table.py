@@ -54,12 +54,12 @@ class PrintedCell:
 
     @property
     def mark(self) -> str:
-        """The mark of the number in printable characters."""
+        """Return the mark of the number in printable characters."""
         return show(self.numbers.mark)
 
     @property
     def line(self) -> str:
-        """`text`, `span` and `mark`, separated by blanks."""
+        """Return `text`, `span` and `mark`, separated by blanks."""
         return " ".join(filter(None, (self.text, self.span, self.mark)))
 
 

@@ -10,7 +10,7 @@ from bsdsbench.errors import FileFormatError
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.loaders.pairing import Pair
 from bsdsbench.loaders.readers import load_ground_truth, read_truth
-from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.loaders.reading import Kind, ReadOptions
 from tests.helpers.runs import refused
 
 EDGE = np.array([[0, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1]], bool)
@@ -40,7 +40,9 @@ def read(tmp_path):
 
 
 def truth(path, kind):
-    return read_truth(Pair("a", (), (path,)), kind, Protocol())
+    return read_truth(
+        Pair("a", (), (path,)), kind, ReadOptions(Kind.MASK if kind == "mask" else Kind.CLASSES)
+    )
 
 
 # --- BSDS

@@ -15,7 +15,7 @@ from bsdsbench.loaders.formats.line_files import _sample_line as samples
 from bsdsbench.loaders.formats.pictures import read_arrays
 from bsdsbench.loaders.pairing import Pair
 from bsdsbench.loaders.readers import read_prediction, read_truth
-from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.loaders.reading import Kind, ReadOptions
 from tests.helpers.runs import refused
 
 ENDS = np.array([[0.0, 1, 8, 17], [2, 3, 30, 40], [5, 5, 6, 60]])  # row column row column
@@ -46,7 +46,7 @@ def read(tmp_path):
         if pred:
             found = read_prediction(Pair("7", (path,), ()), kind, (20, 30))
         else:
-            found = read_truth(Pair("7", (), (path,)), kind, Protocol())
+            found = read_truth(Pair("7", (), (path,)), kind, ReadOptions(Kind.LINES))
         assert (found.image_id, found.path) == ("7", path)
         return found
 

@@ -14,7 +14,7 @@ from bsdsbench.loaders.readers import (
     read_prediction,
     read_truth,
 )
-from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.loaders.reading import Kind, ReadOptions
 
 MASK = np.zeros((24, 32), bool)
 MASK[4:20, 8:14] = True
@@ -37,7 +37,9 @@ def saved(path, **variables):
 
 
 def of_kind(path, kind):
-    return read_truth(Pair("a", (), (path,)), kind, Protocol())
+    return read_truth(
+        Pair("a", (), (path,)), kind, ReadOptions(Kind.MASK if kind == "mask" else Kind.CLASSES)
+    )
 
 
 def score(tmp_path, metric, truth, pred, **variables):

@@ -6,6 +6,7 @@ from scipy.io import savemat
 
 import bsdsbench as bb
 from bsdsbench.errors import FileFormatError
+from bsdsbench.loaders.reading import Kind, ReadOptions
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.depth import log_steps
 from tests.helpers.counting import counts_of, score_of
@@ -179,14 +180,14 @@ def test_every_map_of_a_truths_file(tmp_path):
     path = tmp_path / "a.mat"
     for kind, (below, above) in {np.uint8: (25, 26), float: (0.1, 0.11)}.items():
         savemat(path, {"data": {**maps, "matte": np.array([[below, above, 0]], kind)}})
-        found = read_truth(Pair("a", (), (path,)), "depth-map", bb.Protocol())
+        found = read_truth(Pair("a", (), (path,)), "depth-map", ReadOptions(Kind.DEPTH))
         assert found.depth.tolist() == maps["depth"]
         assert [e.tolist() for e in found.boundaries] == [[[False, True, True]]]
         assert found.valid.tolist() == [[False, False, True]]
         assert found.mask.tolist() == [[False, True, False]]
     np.savez(tmp_path / "c.npz", depth=[[1.0, 2]], edges=[[0, 1, 1]])
     with pytest.raises(FileFormatError, match=r"shape \(1, 2\), expected \(1, 3\)"):
-        read_truth(Pair("c", (), (tmp_path / "c.npz",)), "depth-map", bb.Protocol())
+        read_truth(Pair("c", (), (tmp_path / "c.npz",)), "depth-map", ReadOptions(Kind.DEPTH))
 
 
 def test_what_the_truth_lacks_is_said():

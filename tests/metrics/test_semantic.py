@@ -10,6 +10,7 @@ import bsdsbench as bb
 from bsdsbench.errors import DataError, PairingError
 from bsdsbench.loaders.pairing import Pair
 from bsdsbench.loaders.readers import read_truth
+from bsdsbench.loaders.reading import Kind, ReadOptions
 from bsdsbench.metrics.class_boundaries import class_boundaries
 from bsdsbench.metrics.semantic import (
     SemanticMetric,
@@ -176,7 +177,7 @@ def test_boundaries_of_sbd_may_be_one_per_class(sbd):
     _, cls, plain, outlines, struct = sbd
     struct = struct | {"Boundaries": cells([outlines[0], plain[0], 0 * plain[0]])}
     savemat(cls.parent / "inst" / "a.mat", {"GTinst": struct})
-    truth = read_truth(Pair("a", (), (cls / "a.mat",)), "classes", PROTO, True)
+    truth = read_truth(Pair("a", (), (cls / "a.mat",)), "classes", ReadOptions(Kind.CLASSES), True)
     expected = [outlines[0], plain[0], np.zeros_like(plain[0])]
     assert np.array_equal(truth.class_boundaries, expected)
 
@@ -225,7 +226,9 @@ def test_thin_ground_truth_of_sbd_by_its_definition(seed, tmp_path):
     struct["Segmentation"] = segmentation.astype(float)
     savemat(tmp_path / "inst" / "a.mat", {"GTinst": struct})
     proto = PROTO.replace(options={"semantic": {"instances": True, "thin_gt": True}})
-    truth = read_truth(Pair("a", (), (tmp_path / "cls" / "a.mat",)), "classes", proto, True)
+    truth = read_truth(
+        Pair("a", (), (tmp_path / "cls" / "a.mat",)), "classes", ReadOptions(Kind.CLASSES), True
+    )
     params = SemanticMetric().options_of(proto)
     _, found, _ = _prepare_classes(np.zeros((3, *of.shape)), truth, params)
     for k in range(3):

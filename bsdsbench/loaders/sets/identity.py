@@ -19,6 +19,7 @@ from bsdsbench.errors import DataError
 from bsdsbench.io import PathLike, Progress
 from bsdsbench.loaders.pairing import ground_truths
 from bsdsbench.loaders.readers import read_truth
+from bsdsbench.loaders.reading import Kind, ReadOptions
 from bsdsbench.protocol.protocol import Protocol
 
 
@@ -95,9 +96,10 @@ def folder_fingerprints(
     fingerprints = {}
     faults = []
     pairs = ground_truths(gt_dir, split_file)
+    options = ReadOptions.of_truth(Kind.BOUNDARIES, protocol)
     for done, image in enumerate(pairs, 1):
         try:
-            gt = read_truth(image, "annotators", protocol)
+            gt = read_truth(image, "annotators", options)
             fingerprints[image.image_id] = gt.fingerprints(whole=False).listed
         except DataError as error:
             faults.append(error)
