@@ -250,8 +250,8 @@ def group_similar_problems(problems: Iterable[Problem]) -> list[list[Problem]]:
     return list(groups.values())
 
 
-def merge_similar_problems(problems: Iterable[Problem], few: int = 3) -> list[Problem]:
-    """Replace each group of more than `few` similar problems with its first problem.
+def merge_similar_problems(problems: Iterable[Problem]) -> list[Problem]:
+    """Replace each group of more than three similar problems with its first problem.
 
     Its `file` then gives the number of files and the first ten names. See `group_similar_problems`.
 
@@ -261,7 +261,7 @@ def merge_similar_problems(problems: Iterable[Problem], few: int = 3) -> list[Pr
     """
     joined = []
     for group in group_similar_problems(problems):
-        if len(group) > few:
+        if len(group) > 3:
             files = ", ".join(problem.file for problem in group[:10])
             files += " ..." if len(group) > 10 else ""
             group = [attrs.evolve(group[0], file=f"{len(group)} files ({files})")]
