@@ -10,6 +10,7 @@ import hashlib
 import json
 import math
 import os
+import re
 import threading
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
@@ -176,7 +177,9 @@ def parse_toml(data: bytes) -> dict[str, Any]:
     try:
         return tomllib.loads(data.decode("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise FaultError(f"not TOML: {clip(str(error), 200)}") from None
+        without_zero = re.search(rb"[=\[,]\s*[-+]?\.\d", data)
+        fix = "numbers begin with a digit: 0.5, not .5" if without_zero else ()
+        raise FaultError(f"not TOML: {clip(str(error), 200)}", fix=fix) from None
 
 
 def check_size(shape: tuple[int, ...], itemsize: int = 1) -> None:

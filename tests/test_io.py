@@ -42,6 +42,13 @@ def test_bytes_that_are_no_utf8_are_no_document(parse):
         parse(b"\xff\xfe[]")
 
 
+@pytest.mark.parametrize("text", [b"a = .5", b"a = [1.0, -.5]"])
+def test_a_number_without_its_zero_is_no_toml(text):
+    with pytest.raises(bounded.FaultError, match=r"not TOML: .*begin with a digit: 0\.5, not \.5"):
+        parse_toml(text)
+    assert parse_toml(text.replace(b".5", b"0.5"))["a"]
+
+
 def test_sound_json_and_toml_are_read():
     assert parse_json(b'\xef\xbb\xbf{"a": [1, -2.5, true, null, "x"]}') == {
         "a": [1, -2.5, True, None, "x"]

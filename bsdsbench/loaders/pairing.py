@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from unicodedata import normalize
 
-from bsdsbench.errors import PairingError
+from bsdsbench.errors import PairingError, Problem
 from bsdsbench.io import PathLike, errors_naming, read_bytes
 from bsdsbench.loaders.formats.pictures import FORMATS, IMAGE_SUFFIXES, id_of
 from bsdsbench.text import counted, listed, show
@@ -170,6 +170,7 @@ def pair(
     gt_dir: PathLike,
     split: Split = None,
     missing: str = "error",
+    gt_name: str = "ground truth",
     **options: Any,
 ) -> list[Pair]:
     """Pair each image's prediction with its ground truth, and return the pairs sorted by id.
@@ -177,6 +178,7 @@ def pair(
     - pred_dir, gt_dir, split, options: passed to `group_files`
     - missing: what to do with a ground truth that has no prediction. "error" raises PairingError,
       "zero" returns a pair without `pred_paths`, and "skip" leaves the image out.
+    - gt_name: what the files in `gt_dir` are called in errors
 
     Raises a single PairingError that lists all of these:
 
@@ -187,19 +189,53 @@ def pair(
     wanted, pred, gt = group_files(pred_dir, gt_dir, split, **options)
     preds, gts = pred.files, gt.files
     shared = gts.keys() & preds.keys()
-    faults = [(pred_dir, SEVERAL, pred.ambiguous), (gt_dir, SEVERAL, gt.ambiguous)]
+    faults: list[tuple[PathLike | None, str, Collection[str], str]] = []
+    for folder, side in ((pred_dir, pred), (gt_dir, gt)):
+        first = min(side.ambiguous, default="")
+        names = [show(os.path.relpath(path, folder)) for path in side.files.get(first, ())]
+        faults.append((folder, SEVERAL, side.ambiguous, f"{first}: {listed(names, 3)}"))
     if pred_dir and (missing == "error" or not shared):
-        faults.append((pred_dir, "no prediction for: {}", gts.keys() - shared))
-    faults.append((gt_dir, "no ground truth for: {}", (wanted or preds.keys()) - gts.keys()))
-    problems = [
-        f"{show(folder)}: {fault.format(f'{listed(sorted(ids))} ({len(ids)} in all)')}"
-        for folder, fault, ids in faults
-        if ids
-    ]
+        faults.append((pred_dir, "no prediction for: {}", gts.keys() - shared, ""))
+    others = wanted or preds.keys()
+    renaming = "" if shared else _suggest_renaming(others, gts.keys())
+    faults.append((gt_dir, f"no {gt_name} for: {{}}", others - gts.keys(), renaming))
+    problems = list[Problem]()
+    for folder, fault, ids, fix in faults:
+        if ids:
+            has = fault.format(f"{listed(sorted(ids))} ({len(ids)} in all)")
+            problems.append(Problem(has=f"{show(folder)}: {has}", fix=(fix,) if fix else ()))
     if problems:
         raise PairingError("", problems)
     image_ids = [image_id for image_id in gts if missing == "zero" or image_id in shared]
     return [Pair(i, tuple(preds.get(i, ())), tuple(gts[i])) for i in image_ids]
+
+
+def _common_start(names: Collection[str]) -> str:
+    """Return the longest text with which all names start."""
+    first, last = min(names, default=""), max(names, default="")  # the two that differ earliest
+    is_equal = [a == b for a, b in zip(first, last, strict=False)]
+    return first[: [*is_equal, False].index(False)]
+
+
+def _suggest_renaming(preds: Collection[str], gts: Collection[str]) -> str:
+    """Suggest to rename files if the ids of both sides differ only in their starts or ends.
+
+    All ids of a side must have the same start and end, which are not digits. Otherwise, or for
+    fewer than two ids, the result is "".
+
+    >>> _suggest_renaming({"1_test", "2_test"}, {"img_1", "img_2"})
+    'they differ in what all names share, as 1_test and img_1: rename one side'
+    """
+    sides = []
+    for ids in (sorted(preds), sorted(gts)):
+        start = _common_start(ids).rstrip("0123456789")
+        end = _common_start([i[::-1] for i in ids])[::-1].lstrip("0123456789")
+        sides.append({i[len(start) : len(i) - len(end)]: i for i in ids})
+    first = min(sides[0], default="")
+    if sides[0].keys() != sides[1].keys() or not len(preds) == len(gts) == len(sides[0]) > 1:
+        return ""
+    example = f"{sides[0][first]} and {sides[1][first]}"
+    return f"they differ in what all names share, as {example}: rename one side"
 
 
 def ground_truths(gt_dir: PathLike, split: Split = None) -> list[Pair]:

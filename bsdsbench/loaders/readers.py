@@ -339,6 +339,8 @@ def read_field_of_view(path: Path, shape: tuple[int, int], read: ReadBytes) -> B
     with errors_naming(path, "a field of view"):
         valid = binary_map(pictures.to_plane(array, "mask"), "mask")
         same_shape(valid.shape, shape, "field of view")
+        if not valid.any():
+            raise FaultError("a field of view without a pixel, expected some (all 0)")
     return valid
 
 

@@ -13,7 +13,7 @@ import attrs
 import numpy as np
 
 from bsdsbench.arguments import I8
-from bsdsbench.errors import DataError, Fix
+from bsdsbench.errors import DataError, Fix, Setting
 from bsdsbench.images import GroundTruth, Map, Prediction, without_void
 from bsdsbench.loaders.labels import (
     label_evidence,
@@ -167,7 +167,15 @@ class LabelMetric(Metric[MapOptions]):
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: MapOptions
     ) -> Symptoms:
         """Yield (code, problem, remedy) for each sign that the options do not fit the maps."""
-        pred_map, gt_map, _ = read_maps(pred, gt, opt)
+        pred_map, gt_map, unapplied = read_maps(pred, gt, opt)
+        if unapplied.unit != "class" and not (unapplied.components or unapplied.divisor):
+            numbers = np.unique(gt_map[gt_map > 0])
+            n_others, white = len(numbers) - 1, numbers.max(initial=0)
+            # The other objects are numbered from 1 without a gap
+            is_odd = 0 < n_others < white - 1 and numbers[-2] == n_others
+            if is_odd and white in {255, 65535} - {*opt.ignored} and pred_map.max() < white:
+                problem = f"objects of the truth are numbered from 1, but one is {white}: a void?"
+                yield "void", problem, Setting(f"{self.name}.ignore", int(white), "for a void")
         if opt.unit != "instance" and np.intersect1d(pred_map, gt_map).size == 0:
             fix = "check the order of the classes and `first`"
             yield "classes", "no label is in both maps", fix

@@ -342,7 +342,7 @@ class Protocol:
         if isinstance(protocol, Protocol):
             return protocol
         path = Path("bsds500" if protocol is None else str(protocol))
-        if path.suffix != ".toml":
+        if path.suffix.lower() != ".toml":
             return cls.preset(str(path))
         values = read_toml(path, "a protocol in TOML")
         try:

@@ -101,7 +101,7 @@ class Task:
         if isinstance(name_or_path, Task):
             return name_or_path
         text = str(name_or_path)
-        if text.endswith(".toml"):
+        if text.lower().endswith(".toml"):
             return cls.from_mapping(read_toml(text, "a task in TOML"))
         if text not in tasks():
             raise DataError(

@@ -218,6 +218,7 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
     provenance = Provenance(
         gt=first_run.provenance.gt,
         valid=first_run.provenance.valid,
+        pred_kind=first_run.provenance.pred_kind,
         best_of=tuple(run.name for run in runs),
         chosen=tuple(times_chosen.tolist()),
     )

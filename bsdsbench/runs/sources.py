@@ -193,7 +193,11 @@ def _pair_files(
     kind: the kind of the predictions, such as "soft".
     """
     gt_kind, files = alike.metrics[0].gt_kind, alike.files
-    options = {"gt_kind": gt_kind, "classes": files.classes, "sequences": files.sequences}
+    options: dict[str, Any] = {
+        "gt_kind": gt_kind,
+        "classes": files.classes,
+        "sequences": files.sequences,
+    }
     return pairing.pair(pred_dir, gt_dir, split, missing, pred_kind=kind, **options)
 
 
@@ -236,7 +240,9 @@ def _fields_of_view(valid_dir: StrPath, pairs: Sequence[Pair]) -> dict[str, Path
     sequences = any("/" in image_id for image_id in ids)  # ids SEQUENCE/FRAME
     folder = os.path.abspath(valid_dir)
     # Masks are paired as if they were ground truth, so they are returned as `gt_paths`
-    masks = pairing.pair(None, folder, ids, "zero", gt_kind="mask", sequences=sequences)
+    masks = pairing.pair(
+        None, folder, ids, "zero", "mask of the field of view", gt_kind="mask", sequences=sequences
+    )
     return {mask.image_id: mask.gt_paths[0] for mask in masks}
 
 

@@ -214,8 +214,28 @@ def test_every_fault_at_once(tree):
     first, second, third, last = tree.problems()
     assert first.startswith("pred: several files for: a (1 in all); expected one")
     assert second.startswith("gt: several files for: b (1 in all); expected one")
+    assert first.endswith("(a: a.mat, a.png)")
+    assert second.endswith("(b: b.mat, b/b.mat)")
     assert third.endswith("m09 and 21 more (31 in all)")
     assert last == "gt: no ground truth for: x (1 in all)"
+
+
+@pytest.mark.parametrize(
+    ("preds", "gts", "example"),
+    [
+        (["01_test", "02_test"], ["01_manual1", "02_manual1"], "01_test and 01_manual1"),
+        (["5001", "5002"], ["img_5001", "img_5002"], "5001 and img_5001"),
+        (["1", "11"], ["1-gt", "11-gt"], "1 and 1-gt"),
+        (["a_pred"], ["a_true"], ""),
+        (["101", "102"], ["201", "202"], ""),
+        (["x1", "x2", "x3"], ["1y", "2y"], ""),
+    ],
+)
+def test_names_that_differ_alike_are_told_apart(tree, preds, gts, example):
+    tree.preds(*(f"{name}.png" for name in preds)).gts(*(f"{name}.mat" for name in gts))
+    last = tree.problems(gt_kind="mask")[-1]
+    words = f"(they differ in what all names share, as {example}: rename one side)"
+    assert last.endswith(words if example else "in all)")
 
 
 @pytest.mark.parametrize(

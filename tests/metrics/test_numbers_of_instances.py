@@ -67,6 +67,26 @@ def test_number_255_is_an_instance_unless_it_was_said_to_be_void(dtype):
     assert [int(counts[k][0]) for k in ("tp", "fp", "fn")] == [1, 1, 0]
 
 
+@pytest.mark.parametrize("metric", OPTIONS)
+@pytest.mark.parametrize(
+    ("numbers", "ignore", "is_said"),
+    [
+        ((1, 2, 255), -1, True),
+        ((1, 2, 65535), -1, True),
+        ((1, 2, 255), 255, False),
+        ((7, 9, 255), -1, False),
+        ((1, 2, 200), -1, False),
+        ((1, 2, 3), -1, False),
+    ],
+)
+def test_a_lone_255_beside_objects_from_1_may_be_a_void(metric, numbers, ignore, is_said, recwarn):
+    gt = np.repeat(np.uint16([0, *numbers]), 6).reshape(4, 6)
+    pred = np.where(gt > 2, 0, gt)
+    scores(metric, pred, gt, **({} if ignore < 0 else {"ignore": ignore}))
+    words = f"numbered from 1, but one is {numbers[-1]}: a void? in 1 of 1 "
+    assert [words in str(w.message) for w in recwarn] == [True] * is_said
+
+
 @pytest.mark.parametrize("preset", ["davis", "boundary-iou-coco"])
 @pytest.mark.parametrize("metric", ["contour", "segmentation"])
 def test_presets_whose_truth_has_a_void_say_so(preset, metric):

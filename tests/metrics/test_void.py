@@ -439,8 +439,11 @@ def test_a_field_of_view_that_does_not_fit_is_named(made):
     write(made / "v", {"b": np.arange(600).reshape(20, 30) % 9})
     with pytest.raises(DataError, match=r"b\.npy: mask: values other than 0 and 1"):
         bb.evaluate(made / "p", made / "g", **how)
+    write(made / "v", {"b": np.zeros((20, 30), np.uint8)})
+    with pytest.raises(DataError, match=r"b\.npy: a field of view without a pixel"):
+        bb.evaluate(made / "p", made / "g", **how)
     (made / "v" / "b.npy").unlink()
-    with pytest.raises(DataError, match=r"v: no ground truth for: b "):
+    with pytest.raises(DataError, match=r"v: no mask of the field of view for: b "):
         bb.evaluate(made / "p", made / "g", **how)
     with pytest.raises(DataError, match="metric region: counts every pixel"):
         bb.evaluate(made / "p", made / "g", **{**how, "metrics": "region"})

@@ -85,7 +85,7 @@ def test_thresholds_are_read_in_each_form(text):
 
 
 def test_a_file_may_change_only_some_fields(tmp_path):
-    file = tmp_path / "mine.toml"
+    file = tmp_path / "mine.TOML"
     file.write_text(
         'base = "crack"\nmax_dist = 0.011\nthresholds = "0.01..0.99/9"\n[nms_params]\nborder = 2\n'
     )

@@ -36,6 +36,12 @@ def test_the_rule_by_its_definition(three):
     assert _find_best_runs(matches).tolist() == [1, 0]
 
 
+def test_the_best_of_soft_maps_is_not_read_as_classes(tmp_path):
+    pred, gt = make_set(tmp_path / "set", images=2)
+    run = counted(pred, gt, bb.Protocol.preset("bsds500").replace(thresholds=3))
+    assert best_of([run, run]).provenance.pred_kind == run.provenance.pred_kind == "soft"
+
+
 def test_runs_that_do_not_belong_together(three):
     refused("best of 1 runs: expected two or more", best_of, three[:1])
     other = simulated_run("other", 6, seed=3)
