@@ -431,7 +431,7 @@ class Search:
         return gaps
 
     def _estimate_scores(
-        self, setting: CountingChange, counts: Sequence[Any], indices: Sequence[int]
+        self, setting: CountingChange, counts: Sequence[Mapping[str, Any]], indices: Sequence[int]
     ) -> dict[str, float]:
         """Estimate the scores on all images under a setting from the images counted so far.
 

@@ -324,7 +324,10 @@ def read_truth(
                 array = pictures.require_one_array(arrays, path)
             parts = options.mask(array, file=path.name)._asdict()
         else:
-            parts = class_files.parse_annotated_classes(arrays, path, instances, read)
+            parts = class_files.parse_annotated_classes(arrays, path)
+            instances_file = class_files.find_instances_file(path) if instances else None
+            if instances_file and "labels" in parts:
+                class_files.add_instances(parts, instances_file, read)
         arguments: dict[str, Any] = {"evidence": Evidence(maps=1, file=path.name), **parts}
         return GroundTruth(pair.image_id, path=path, **arguments)
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from functools import reduce
 from operator import or_
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from attrs import evolve, frozen
@@ -84,11 +84,11 @@ class ReadOptions:
     allow_empty: bool = False  # True to accept images in which no annotator drew a boundary
 
     @classmethod
-    def of_truth(cls, kind: Kind, protocol: Protocol, **further: Any) -> ReadOptions:
-        """Return the options for ground truth of a kind under a protocol.
+    def of_truth(cls, kind: Kind, protocol: Protocol) -> ReadOptions:
+        """Return the options that a protocol sets for ground truth of a kind.
 
         Boundaries are read from region labels if `protocol.gt_kind` is "labels": the kind is then
-        REGIONS. `further` are other fields.
+        REGIONS.
         """
         is_regions = kind is Kind.BOUNDARIES and protocol.gt_kind == "labels"
         return cls(
@@ -96,7 +96,6 @@ class ReadOptions:
             cut=protocol.gt_threshold,
             inverted=protocol.gt_invert,
             allow_empty=protocol.empty_gt != "error",
-            **further,
         )
 
     def mask(

@@ -16,7 +16,7 @@ from operator import attrgetter
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.arguments import F8
@@ -476,14 +476,21 @@ class Metric(ABC, Generic[Opt]):
         `pred_kind` is one of `pred_kinds`.
         """
         files = self.files_read(self.options_of(protocol))
-        gt_kind, kind = (_KINDS.get(kind, files.labels) for kind in (self.gt_kind, pred_kind))
-        shared: dict[str, Any] = {"void": files.void, "metric": self.name}
-        if self.void_option:
-            shared["void_option"] = f"{self.name}.{self.void_option}"
-        gt = ReadOptions.of_truth(gt_kind, protocol, **shared, reads_regions=self.segmentations)
-        inverted, normalised = protocol.invert, protocol.normalise
+        gt = evolve(
+            ReadOptions.of_truth(_KINDS.get(self.gt_kind, files.labels), protocol),
+            void=files.void,
+            void_option=f"{self.name}.{self.void_option}" if self.void_option else "",
+            metric=self.name,
+            reads_regions=self.segmentations,
+        )
         pred = ReadOptions(
-            kind, None, **shared, inverted=inverted, normalised=normalised, truth=False
+            _KINDS.get(pred_kind, files.labels),
+            void=gt.void,
+            void_option=gt.void_option,
+            metric=gt.metric,
+            inverted=protocol.invert,
+            normalised=protocol.normalise,
+            truth=False,
         )
         return Readings(pred, gt)
 

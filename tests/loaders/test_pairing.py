@@ -9,7 +9,7 @@ import pytest
 from bsdsbench.errors import DataError, PairingError
 from bsdsbench.loaders.pairing import Pair, find_files, find_photos, ground_truths, pair, read_split
 from bsdsbench.loaders.readers import read_truth
-from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.loaders.reading import Kind, ReadOptions
 from tests.helpers.runs import refused
 
 
@@ -176,7 +176,7 @@ def test_ground_truth_alone_is_not_grouped_by_a_guess(tree, names, doubled):
 @pytest.mark.parametrize("kind", ["mask", "lines", "oriented", "depth-map"])
 def test_what_has_one_ground_truth_takes_no_other_number(kind, count):
     files = tuple(map(Path, ("a.npz", "b.npz")[:count]))
-    refused(f"^7: {count} ", read_truth, Pair("7", (), files), kind, Protocol())
+    refused(f"^7: {count} ", read_truth, Pair("7", (), files), kind, ReadOptions(Kind.MASK))
 
 
 # --- several predictions

@@ -246,13 +246,19 @@ def test_files_without_what_their_form_has_are_named(folders):
     savemat(gt.parent / "b.mat", {"GTcls": {"Segmentation": np.ones((4, 5))}})
     of_file = Pair("b", (), (gt.parent / "b.mat",))
     words = r"b\.mat: GTcls has Segmentation, expected Boundaries and Segmentation"
-    refused(words, read_truth, of_file, "classes", PROTO)
+    refused(words, read_truth, of_file, "classes", ReadOptions(Kind.CLASSES))
     for array, words in (
         (np.full((2, 4, 5), 0.5), r"binary boundaries of classes .*numpy\.argmax\(array, axis=0\)"),
         (np.ones((1, 4, 5, 2)), r"shape \(1, 4, 5, 2\), expected a label map"),
     ):
         np.save(gt.parent / "c.npy", array)
-        refused(words, read_truth, Pair("c", (), (gt.parent / "c.npy",)), "classes", PROTO)
+        refused(
+            words,
+            read_truth,
+            Pair("c", (), (gt.parent / "c.npy",)),
+            "classes",
+            ReadOptions(Kind.CLASSES),
+        )
 
 
 @pytest.mark.parametrize("how", ["nearest", "bicubic"])

@@ -44,31 +44,13 @@ def read_predicted_classes(
         return Prediction(image_id, paths[0], classes=mask, evidence=evidence)
 
 
-def parse_annotated_classes(
-    arrays: dict[str, object], path: Path, instances: bool, read: ReadBytes
-) -> dict[str, object]:
+def parse_annotated_classes(arrays: dict[str, object], path: Path) -> dict[str, object]:
     """Convert the class maps in a ground-truth file to keyword arguments of GroundTruth.
 
     - SBD's struct GTcls gives "labels" (H, W) and "class_boundaries", bool (C, H, W).
     - The struct of a crack set gives "labels": 1 for the background and 2 for the crack.
     - An array (H, W), or a non-binary (1, H, W), gives "labels".
     - A binary array (C, H, W) gives "class_boundaries", True where nonzero.
-
-    If `instances` is True, "instances" are added, provided that there are labels and that
-    `find_instances_file` finds a file for `path`.
-    """
-    parts = _find_class_maps(arrays, path)
-    instances_file = find_instances_file(path) if instances and "labels" in parts else None
-    if instances_file:
-        _add_instances(parts, instances_file, read)
-    return parts
-
-
-def _find_class_maps(arrays: dict[str, object], path: Path) -> dict[str, object]:
-    """Return the class maps of a loaded file: "labels", "class_boundaries", or both.
-
-    Accepts SBD's struct GTcls (both), a crack mask (labels 1 and 2), or a single array (2-D:
-    labels; 3-D: boundaries). See `parse_annotated_classes` for shapes.
     """
     if "GTcls" in arrays:
         struct: Any = arrays["GTcls"]
@@ -92,7 +74,7 @@ def _find_class_maps(arrays: dict[str, object], path: Path) -> dict[str, object]
     return {"class_boundaries": array != 0}
 
 
-def _add_instances(parts: dict[str, Any], file: Path, read: ReadBytes) -> None:
+def add_instances(parts: dict[str, Any], file: Path, read: ReadBytes) -> None:
     """Read the instance map in `file`, and add it to `parts` in place as "instances".
 
     The file holds one array (H, W), or SBD's struct GTinst with the instance map (Segmentation),
