@@ -280,8 +280,8 @@ def group_files(
         gt_by_name = {file.parts[-1]: [file.path] for file in gt_files}
         are_alike = pred_by_name.keys() == gt_by_name.keys()
         if are_alike and len(pred_files) == len(gt_files) == len(gt_by_name):
-            pred, gt = (dict(sorted(files.items())) for files in (pred_by_name, gt_by_name))
-            return Grouping(None, FilesOfSide(pred, set()), FilesOfSide(gt, set()))
+            pred = FilesOfSide(dict(sorted(pred_by_name.items())), set())
+            return Grouping(None, pred, FilesOfSide(dict(sorted(gt_by_name.items())), set()))
     pred_several, gt_several = pred_kind == "labels", gt_kind == "annotators"
     is_path = isinstance(split, str | os.PathLike)
     lines = _read_lines(split) if isinstance(split, str | os.PathLike) else split

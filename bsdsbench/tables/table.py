@@ -13,6 +13,7 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
+from operator import itemgetter
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from bsdsbench.text import show
@@ -46,6 +47,7 @@ class PrintedCell:
     """A cell as printed text, together with its numbers."""
 
     text: str  # the text, or the formatted number
+    line: str  # `text`, `span` and the mark, separated by blanks
     # Python numbers; None if undefined, or if the cell is text. `low` and `high` are both defined,
     # or both None.
     numbers: Estimate
@@ -54,13 +56,8 @@ class PrintedCell:
 
     @property
     def mark(self) -> str:
-        """Return the mark of the number in printable characters."""
-        return show(self.numbers.mark)
-
-    @property
-    def line(self) -> str:
-        """Return `text`, `span` and `mark`, separated by blanks."""
-        return " ".join(filter(None, (self.text, self.span, self.mark)))
+        """The mark of the number, in printable characters."""
+        return self.numbers.mark
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +223,7 @@ class Table:
                     numbers_by_label.setdefault(label, []).append((value, row[k]))
             choose_best = max if column.higher_is_better else min
             for competitors in numbers_by_label.values():
-                best = choose_best(value for value, _ in competitors)
+                best, _ = choose_best(competitors, key=itemgetter(0))
                 for value, printed_cell in competitors:
                     printed_cell.best = len(competitors) > 1 and value == best
         return printed
@@ -282,7 +279,7 @@ def _printed_cell(column: Field, cell: Cell) -> PrintedCell:
     left out if either end is undefined.
     """
     if isinstance(cell, str):
-        return PrintedCell(show(cell), Estimate(None))
+        return PrintedCell(show(cell), show(cell), Estimate(None))
     given = cell if isinstance(cell, Estimate) else Estimate(cell)
     value, low, high = map(_python_number, (given.value, given.low, given.high))
     text, span = column.text(value), ""
@@ -292,7 +289,9 @@ def _printed_cell(column: Field, cell: Cell) -> PrintedCell:
         low = high = None
     else:
         span = f"[{column.text(low)}, {column.text(high)}]"
-    return PrintedCell(text, replace(given, value=value, low=low, high=high), span)
+    mark = show(given.mark)
+    line = " ".join(filter(None, (text, span, mark)))
+    return PrintedCell(text, line, replace(given, value=value, low=low, high=high, mark=mark), span)
 
 
 def _python_number(value: Any) -> float | None:
