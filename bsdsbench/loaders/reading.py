@@ -21,7 +21,7 @@ from attrs import evolve, frozen
 
 from bsdsbench.arguments import Bool
 from bsdsbench.errors import DataError, Fix, InputWarning, InvertedWarning, Problem, Setting
-from bsdsbench.images import Map, describe_values, is_binary, white_above
+from bsdsbench.images import Map, binary_map, describe_values, is_binary, white_above
 from bsdsbench.loaders.formats.pictures import to_plane
 from bsdsbench.loaders.labels import VOID_EVIDENCE, WHITE_FOR_CLASSES, train_id_options
 from bsdsbench.loaders.pairing import Layout
@@ -130,7 +130,7 @@ class ReadOptions:
                 expected = "expected boundaries of 0 and 1 or 0 and 255"
                 raise DataError(f"{what}: {has}, {describe_values(values)}, {expected}")
             if binary and is_logical:
-                mask, evidence = values != 0, Evidence(maps=1, file=file)
+                mask, evidence = binary_map(values, what), Evidence(maps=1, file=file)
             else:
                 mask = binarise(values, self.cut, what, inclusive=self.cut is not None)
                 evidence = self._evidence_of(values, binary, file)
