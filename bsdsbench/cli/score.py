@@ -221,7 +221,7 @@ def _print_evaluation(
     threshold_run: the run of --threshold-from, at whose best threshold further scores are shown, or
         None.
     """
-    from bsdsbench.results.at_threshold import at_threshold_of
+    from bsdsbench.results.score_tables import at_threshold_of
 
     at_threshold = at_threshold_of(run, threshold_run) if threshold_run else []
     slices: list[Table] = []

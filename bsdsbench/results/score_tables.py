@@ -1,4 +1,7 @@
-"""Tables of scores, one per metric with one row per run, and the notes below tables of runs."""
+"""Tables of scores, one per metric with one row per run, and the notes below tables of runs.
+
+`at_threshold_of` scores a run at a threshold that was chosen on another run.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
+from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Column, Metric
 from bsdsbench.protocol.signature import Severity
@@ -519,3 +523,54 @@ def table_column(column: Column, digits: int, prefix: str = "") -> Field:
         not column.lower if column.score else None,
         paper=column.score,
     )
+
+
+def at_threshold_of(run: Evaluation, other: Evaluation) -> list[Table]:
+    """Score a run at the ODS threshold of another run, for example one on a validation set.
+
+    Returns one table for each metric that has a curve in both runs. It shows precision, recall and
+    F of `run` at the ODS threshold of `other`, and the ODS of `run` at its own best threshold.
+
+    Raises DataError if there is no such metric, or if the runs differ in protocol, in the kind of
+    predicted maps, or in the range of thresholds.
+    """
+    only_alike = "a threshold holds for one protocol and kind of maps"
+    for pair in pair_differences([other, run]):
+        difference = pair.difference
+        # Images and annotations may differ, but not the scale of the predictions
+        is_essential = difference.of_protocol or difference.field in ("pred", "reading")
+        if is_essential and difference.severity is not Severity.IGNORED:
+            raise DataError(f"{pair.line()}; {only_alike}")
+    text = f"P, R, F: at the ODS threshold of {other.name}; ODS: at the best threshold of this run."
+    notes: list[str | Note] = [Note(text, ("p", "r", "f", "ods"))]
+    if shared := {*run.image_ids} & {*other.image_ids}:
+        notes.append(
+            f"{len(shared)} images are also in {other.name}, so its threshold was not chosen "
+            "independently."
+        )
+    columns = [METHOD, Field("threshold", f"threshold of {other.name}", "threshold", ".3f")]
+    columns += [Field(key, key.upper(), "", ".4f") for key in ("p", "r", "f", "ods")]
+    columns.append(Field("ods_threshold", "ODS threshold", "threshold", ".3f"))
+    tables = []
+    for metric in [name for name in run.with_curve if name in other.with_curve]:
+        score, other_score = run.score(metric), other.score(metric)
+        spans = ["{:g} to {:g}".format(*s.curve.thresholds[[0, -1]]) for s in (other_score, score)]
+        # For segmentations, thresholds are numbers of levels, whose range can differ
+        if spans[0] != spans[1]:
+            differing = f"{other.name}, {run.name}: thresholds from {' / '.join(spans)}"
+            raise DataError(f"{differing}; {only_alike}")
+        point = score.curve.at(other_score.ods.threshold)
+        row = [run.name, point.threshold, point.precision, point.recall, point.f]
+        table = Table(
+            f"{metric}-at-threshold",
+            f"{registry.get(metric).title}, at the threshold that was best on {other.name}",
+            columns,
+            [[*row, score.ods.f, score.ods.threshold]],
+            notes=notes,
+            reading=reading_line([run, other]),
+            signatures=[f"Signature of {other.name}: {other.signature}"],
+        )
+        tables.append(table)
+    if not tables:
+        raise DataError(f"{other.name}: no metric with thresholds, expected one of {run.name}")
+    return tables
