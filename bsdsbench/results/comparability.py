@@ -134,15 +134,11 @@ def _reading_differences(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
     for run in (a, b):
         reader = registry.readers(run.metrics)[0]
         readings = reader.readings(run.protocol, run.provenance.pred_kind or "")
-        if readings.pred.kind is not Kind.MASK:
+        evidence = [record.pred for record in run.records]
+        if readings.pred.kind is not Kind.MASK or not all(e.maps for e in evidence):
             return
-        content = "two values"
-        for record in run.records:
-            if not record.pred.maps:  # the values are unknown
-                return
-            if record.pred.values & Values.GRAY:
-                content = "gray, cut"
-        contents.append(content)
+        has_gray = any(e.values & Values.GRAY for e in evidence)
+        contents.append("gray, cut" if has_gray else "two values")
     if contents[0] != contents[1]:
         cost = "gray masks were resized or are soft: where they are cut moves their outline"
         yield Difference("reading", contents[0], contents[1], Severity.SAID, cost)

@@ -123,11 +123,10 @@ def _class_scores(run: Evaluation, metric: str) -> dict[str, float]:
     definition, score = registry.get(metric), run.score(metric)
     paths = definition.parts(run.protocol, definition.options_of(run.protocol))
     scores_of_part = {part: part_of(score, path) or {} for part, path in paths.items()}
-    keys_with_values = dict[str, None]()
-    for column in (*definition.part_columns, *definition.columns):
-        values = [value_at(part_scores, column.key) for part_scores in scores_of_part.values()]
-        if column.score and any(value is not None for value in values):
-            keys_with_values[column.key] = None
+    columns = (*definition.part_columns, *definition.columns)
+    keys = dict.fromkeys(column.key for column in columns if column.score)
+    all_scores = scores_of_part.values()
+    keys_with_values = [k for k in keys if any(value_at(s, k) is not None for s in all_scores)]
     scores = {}
     for part, part_scores in scores_of_part.items():
         for key in keys_with_values:
@@ -280,11 +279,10 @@ def select(tables: Sequence[Table], wanted: Sequence[str]) -> list[Table]:
         for word in wanted:
             # Keys in tables have "_" instead of "."; a word may have either, or be PART.KEY
             spellings = (word, word.replace(".", "_"), "_".join(word.rsplit(".", 1)))
-            for spelling in spellings:
-                if names := _scores_meant(spelling, known):
-                    matched.add(word)
-                    chosen |= dict.fromkeys(names)
-                    break
+            meant = (_scores_meant(spelling, known) for spelling in spellings)
+            if names := next(filter(None, meant), []):
+                matched.add(word)
+                chosen |= dict.fromkeys(names)
         if not chosen:
             continue
         chosen_parts = {known[name].part for name in chosen}
