@@ -405,9 +405,8 @@ def _format_thresholds(values: tuple[float, ...]) -> str:
     count = len(values)
     if values == even_thresholds(count):
         return str(count)
-    for name, grid in GRIDS.items():
-        if values == grid:
-            return name
+    if names := [name for name, grid in GRIDS.items() if values == grid]:
+        return names[0]
     if values[0] == 0 and count > 1:
         return f"0+{_format_thresholds(values[1:])}"
     if count > 4 and values == tuple(np.linspace(values[0], values[-1], count).tolist()):

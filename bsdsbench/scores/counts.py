@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Flag, auto
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -143,10 +144,8 @@ class MatchCounts(Counts):
         pixels = self["matches"]
         if pixels.shape[-2:] != (*grid.shape, len(MATCH_COLUMNS)):
             raise ShapeError(f"matches: shape {pixels.shape}, expected (..., {grid.size}, 4)")
-        matched, total = (
-            pixels[..., [MATCHED_GT, MATCHED_PRED]],
-            pixels[..., [TOTAL_GT, TOTAL_PRED]],
-        )
+        matched = pixels[..., [MATCHED_GT, MATCHED_PRED]]
+        total = pixels[..., [TOTAL_GT, TOTAL_PRED]]
         if (matched > total).any():
             raise DataError("more matched than there are, expected at most the total")
 
@@ -378,10 +377,9 @@ class ImageRecord:
         """Return True if two records have equal id, size, fingerprint and counts, bit for bit."""
         if not isinstance(other, ImageRecord) or self.counts.keys() != other.counts.keys():
             return False
-        compared = ("image_id", "size", "fingerprint")
-        if any(getattr(self, name) != getattr(other, name) for name in compared):
-            return False
-        return all(counts.equals(other.counts[name]) for name, counts in self.counts.items())
+        compared = attrgetter("image_id", "size", "fingerprint")
+        has_equal_counts = (c.equals(other.counts[name]) for name, c in self.counts.items())
+        return compared(self) == compared(other) and all(has_equal_counts)
 
 
 class Score(TabularResult, _Named[Any]):
