@@ -155,8 +155,8 @@ class CurvePoints(TabularCurve):
 
     @property
     def chance(self) -> float:
-        """The expected precision of a random ranking, P/(P + N)."""
-        return float(self.positives / (self.positives + self.negatives))
+        """The expected precision of a random ranking, P/(P + N). NaN without samples."""
+        return float(defined_ratio(self.positives, self.positives + self.negatives))
 
     def hull(self) -> CurvePoints:
         """Return the corners of the upper convex hull in ROC space.

@@ -86,3 +86,9 @@ def test_missing_classes_and_no_rows():
     assert np.isnan(curves.threshold_curve([1, 1], [1.0, 2]).fpr).all()
     empty = curves.threshold_curve([], [])
     assert (empty.thresholds.size, empty.positives) == (0, 0)
+
+
+def test_the_chance_of_rows_without_instances_is_undefined():
+    for counts in (None, 0):
+        rows = [] if counts is None else [0, 1]
+        assert np.isnan(curves.threshold_curve(rows, rows, instance_count=counts).chance)
