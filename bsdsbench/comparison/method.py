@@ -157,11 +157,14 @@ class ScoresOfRuns(NamedTuple):
         single run, or an undefined mean, no spread is shown.
         """
         n = len(self.values)
-        if n < 2 or isnan(self.mean):
-            return Estimate(self.mean)
+        if n == 1:
+            return Estimate(self.values[0])
+        mean = self.mean
+        if isnan(mean):
+            return Estimate(mean)
         if spread is Spread.RANGE:
-            return Estimate(self.mean, min(self.values), max(self.values))
-        return Estimate(self.mean, spread=self.sd if spread is Spread.SD else self.se, n=n)
+            return Estimate(mean, min(self.values), max(self.values))
+        return Estimate(mean, spread=self.sd if spread is Spread.SD else self.se, n=n)
 
 
 def _differing_parts(names: Sequence[str]) -> tuple[str, ...]:

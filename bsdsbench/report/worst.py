@@ -147,12 +147,7 @@ def worst_table(
     Raises DataError if there are more than two runs or methods, if they are not comparable, or if
     any of them lacks the metric.
     """
-    if not 1 <= len(runs) <= 2:
-        raise DataError(f"worst: {len(runs)} runs, expected one, or two to compare")
-    methods = [run if isinstance(run, Method) else Method(run.name, [run]) for run in runs]
-    for method in methods:
-        if method.n_runs > 1:
-            comparable(as_runs(method.runs, method.labels))
+    methods = _as_methods(runs)
     names = [method.name for method in methods]
     is_pair = len(methods) == 2
     shared_runs, _ = comparable(runs_of(methods), common=True)
@@ -190,18 +185,29 @@ def worst_table(
     if len(shared_runs) > len(methods):
         notes.append(f"Of several runs: {spread.words}.")
     if folders and all(drawn_metric(run) and run.place("pred") for run in shared_runs):
-        is_drawn = True
-        for number, (folder, *_) in enumerate(_of_methods(folders, methods), 1):
-            paths = {i: overlay_path(folder / "overlays", i) for i in listed}
-            is_drawn = is_drawn and all(paths.values())
-            overlay = Field(f"overlay_{number}", "Overlay")
-            table_columns[overlay] = {i: str(path or "") for i, path in paths.items()}
+        overlays = _overlay_columns(_of_methods(folders, methods), listed)
+        table_columns |= overlays
+        is_drawn = all(all(paths.values()) for paths in overlays.values())
         notes.append(_overlay_note(shared_runs, is_drawn))
     rows = [[cells[image_id] for cells in table_columns.values()] for image_id in listed]
     title = f"Where {' and '.join(names)} differ most" if is_pair else f"Worst images of {names[0]}"
     table_texts = table_footer(shared_runs)
     table_texts["notes"] = [*notes, *table_texts["notes"]]
     return Table("worst", title, list(table_columns), rows, **table_texts)
+
+
+def _as_methods(runs: Sequence[Evaluation | Method]) -> list[Method]:
+    """Convert one or two runs or methods to methods. A run becomes a method with one run.
+
+    Raises DataError unless there are one or two, or if the runs of a method are not comparable.
+    """
+    if not 1 <= len(runs) <= 2:
+        raise DataError(f"worst: {len(runs)} runs, expected one, or two to compare")
+    methods = [run if isinstance(run, Method) else Method(run.name, [run]) for run in runs]
+    for method in methods:
+        if method.n_runs > 1:
+            comparable(as_runs(method.runs, method.labels))
+    return methods
 
 
 def _of_methods(of_runs: Sequence[_T], methods: Sequence[Method]) -> list[list[_T]]:
@@ -223,6 +229,23 @@ def _group_columns(run: Evaluation, of_each: str | None, group_of: Mapping[str, 
         if name == grouping_column:
             cells |= group_of
         columns[Field(f"group_{k}", name)] = cells
+    return columns
+
+
+def _overlay_columns(
+    folders_of_methods: Sequence[Sequence[Path]], image_ids: Sequence[str]
+) -> _Columns:
+    """Return a table column per method with the paths of the overlays of its first run.
+
+    If an image has no overlay, its cell is "".
+
+    folders_of_methods : the folders of the runs of each method
+    """
+    columns: _Columns = {}
+    for number, (folder, *_) in enumerate(folders_of_methods, 1):
+        paths = {i: overlay_path(folder / "overlays", i) for i in image_ids}
+        cells = {i: str(path or "") for i, path in paths.items()}
+        columns[Field(f"overlay_{number}", "Overlay")] = cells
     return columns
 
 
