@@ -66,6 +66,7 @@ class Problem:
     has: str = ""  # what the input contains, or a whole sentence
     expected: str = ""  # what it should contain
     fix: tuple[Fix, ...] = ()  # alternative remedies
+    names: tuple[str, ...] = ()  # all affected files or images, if the line lists only some of them
 
     def __str__(self) -> str:
         return self.line()
@@ -250,10 +251,14 @@ def group_similar_problems(problems: Iterable[Problem]) -> list[list[Problem]]:
     return list(groups.values())
 
 
+MANY_FILES = 10  # the largest number of files that one line names
+
+
 def merge_similar_problems(problems: Iterable[Problem]) -> list[Problem]:
     """Replace each group of more than three similar problems with its first problem.
 
-    Its `file` then gives the number of files and the first ten names. See `group_similar_problems`.
+    Its `file` then gives the number of files and the first ten names, and `names` has all of them.
+    See `group_similar_problems`.
 
     >>> faults = [Problem(file, f"value {k}", "0 .. 1") for k, file in enumerate("abcd", 3)]
     >>> print(*merge_similar_problems(faults))
@@ -262,8 +267,9 @@ def merge_similar_problems(problems: Iterable[Problem]) -> list[Problem]:
     joined = []
     for group in group_similar_problems(problems):
         if len(group) > 3:
-            files = ", ".join(problem.file for problem in group[:10])
-            files += " ..." if len(group) > 10 else ""
-            group = [attrs.evolve(group[0], file=f"{len(group)} files ({files})")]
+            names = tuple(problem.file for problem in group)
+            files = ", ".join(names[:MANY_FILES]) + (" ..." if len(names) > MANY_FILES else "")
+            merged = attrs.evolve(group[0], file=f"{len(group)} files ({files})", names=names)
+            group = [merged]
         joined += group
     return joined

@@ -22,6 +22,8 @@ def test_equal_faults_are_one_line_with_their_number_and_ten_names():
         "maps/11.npy ...): values up to 2.5, expected 0 .. 1",
         *other,
     ]
+    (merged, *_) = merge_similar_problems(problems)
+    assert merged.names == tuple(f"maps/{i}.npy" for i in range(2, 42))
 
 
 def test_options_are_grouped_and_written_once_for_each_language():

@@ -11,14 +11,16 @@ import io
 import os
 import sys
 import warnings
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import IO, Any
 
 import click
 
 from bsdsbench import __version__
 from bsdsbench.cli.shared import COMMANDS, GROUPS, Commands, as_flag, say
 from bsdsbench.errors import (
+    MANY_FILES,
     DataError,
     InputWarning,
     Problem,
@@ -26,7 +28,7 @@ from bsdsbench.errors import (
     locate_bug,
     merge_similar_problems,
 )
-from bsdsbench.text import clip, visible
+from bsdsbench.text import clip, show, visible
 
 __all__ = ["COMMANDS", "GROUPS", "cli", "main"]
 
@@ -78,8 +80,12 @@ def main() -> None:
         message = clip(visible(" ".join(error.format_message().split())), 500)
         say(message + (f" ({context_of_error.command_path} --help)" if context_of_error else ""))
     except DataError as error:
-        for problem in merge_similar_problems(error.problems):
+        shown = merge_similar_problems(error.problems)
+        for problem in shown:
             say(problem.line(write_setting))
+        if any(len(problem.names) > MANY_FILES for problem in shown):
+            with suppress(OSError):  # there may be no folder for temporary files
+                say(f"every one is listed in {_write_all(error.problems, write_setting)}")
     except (KeyboardInterrupt, click.Abort) as error:
         advice = next(iter(error.args), "")  # which files are kept, and how to resume
         if isinstance(advice, Problem):
@@ -108,7 +114,9 @@ def _print_input_warnings(write_setting: Callable[[Setting], str]) -> None:
     """
     default_show = warnings.showwarning
 
-    def show(message: Warning | str, category: type[Warning], *place: Any, **target: Any) -> None:
+    def show_warning(
+        message: Warning | str, category: type[Warning], *place: Any, **target: Any
+    ) -> None:
         """Print an InputWarning in one line, and any other warning as before."""
         if issubclass(category, InputWarning):
             problem = getattr(message, "problem", Problem(has=str(message)))
@@ -117,7 +125,29 @@ def _print_input_warnings(write_setting: Callable[[Setting], str]) -> None:
             default_show(message, category, *place, **target)
 
     warnings.simplefilter("always", InputWarning)
-    warnings.showwarning = show
+    warnings.showwarning = show_warning
+
+
+def _write_all(problems: Iterable[Problem], write_setting: Callable[[Setting], str]) -> str:
+    """Write a line for each problem, and for each of its `names`, to a temporary file.
+
+    Returns the path of the file. `write_setting` formats a setting that a problem suggests.
+    """
+    lines = list[str]()
+    for problem in problems:
+        lines.append(problem.line(write_setting))
+        lines += [f"    {show(name)}" for name in problem.names]
+    with _open_temporary() as file:
+        file.write("\n".join(lines) + "\n")
+    return file.name
+
+
+def _open_temporary() -> IO[str]:
+    """Open a new file bsdsbench_*.txt in the folder for temporary files. It is kept."""
+    import tempfile
+
+    settings: Any = {"prefix": "bsdsbench_", "suffix": ".txt", "errors": "backslashreplace"}
+    return tempfile.NamedTemporaryFile("w", encoding="utf-8", delete=False, **settings)
 
 
 def _report_bug(error: Exception) -> None:
@@ -125,15 +155,13 @@ def _report_bug(error: Exception) -> None:
 
     The line names the package to blame: one that provides a metric, or otherwise this package.
     """
-    import tempfile
     import traceback
 
     from bsdsbench.metrics import registry
 
     summary = clip(visible(f"{type(error).__name__}: {error}"), 200)
     place = locate_bug(error, registry.other_packages())
-    settings: Any = {"prefix": "bsdsbench_", "delete": False, "errors": "backslashreplace"}
-    with tempfile.NamedTemporaryFile("w", **settings) as file:
+    with _open_temporary() as file:
         traceback.print_exception(error, file=file)
     culprit = place or f"bsdsbench {__version__}: please report it to the project"
     say(f"unexpected {summary}; this is a bug in {culprit}, with the traceback (in {file.name})")

@@ -225,7 +225,8 @@ def _photos_of_split(images: StrPath, split_file: StrPath | None) -> dict[str, P
     wanted_ids = None if split_file is None else read_split(split_file)
     photos = {i: path.resolve() for i, path in find_photos(images, wanted_ids).items()}
     if missing_ids := [image_id for image_id in wanted_ids or () if image_id not in photos]:
-        raise DataError(f"{show(images)}: no picture for: {listed(missing_ids)}")
+        has = f"no picture for: {listed(missing_ids)}"
+        raise DataError(Problem(show(images), has, names=tuple(missing_ids)))
     if not photos:
         raise DataError(f"{show(images)}: no pictures, expected at least one")
     return photos

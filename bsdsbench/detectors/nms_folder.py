@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bsdsbench.errors import DataError, Setting
+from bsdsbench.errors import DataError, Problem, Setting
 from bsdsbench.images import Map, unit
 from bsdsbench.io import Progress, png_bytes, write_atomic
 from bsdsbench.loaders.formats.pictures import FORMATS, id_of
@@ -49,7 +49,8 @@ def nms_files(
         unpaired = sorted(files.keys() ^ ids)
         if unpaired:
             incomplete = sources[0] if unpaired[0] in files else folder
-            raise DataError(f"{show(incomplete)}: no map of {listed(unpaired)}")
+            has = f"no map of {listed(unpaired)}"
+            raise DataError(Problem(show(incomplete), has, names=tuple(unpaired)))
     protocol = protocol.replace(nms=True, nms_params={"bits": protocol.nms_params.bits or 8})
     for done, image_id in enumerate(ids, 1):
         try:

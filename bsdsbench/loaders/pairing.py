@@ -200,10 +200,11 @@ def pair(
     renaming = "" if shared else _suggest_renaming(others, gts.keys())
     faults.append((gt_dir, f"no {gt_name} for: {{}}", others - gts.keys(), renaming))
     problems = list[Problem]()
-    for folder, fault, ids, fix in faults:
-        if ids:
-            has = fault.format(f"{listed(sorted(ids))} ({len(ids)} in all)")
-            problems.append(Problem(has=f"{show(folder)}: {has}", fix=(fix,) if fix else ()))
+    for folder, fault, faulty, fix in faults:
+        if faulty:
+            ids = sorted(faulty)
+            has = f"{show(folder)}: {fault.format(f'{listed(ids)} ({len(ids)} in all)')}"
+            problems.append(Problem(has=has, fix=(fix,) if fix else (), names=tuple(ids)))
     if problems:
         raise PairingError("", problems)
     image_ids = [image_id for image_id in gts if missing == "zero" or image_id in shared]

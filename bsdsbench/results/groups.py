@@ -23,7 +23,7 @@ import attrs
 import numpy as np
 
 from bsdsbench.arguments import I8, kind_of_value
-from bsdsbench.errors import DataError, Setting
+from bsdsbench.errors import DataError, Problem, Setting
 from bsdsbench.io import FaultError, errors_naming, read_bytes
 from bsdsbench.loaders.formats.pictures import id_of
 from bsdsbench.loaders.pairing import natural_sort_key
@@ -139,16 +139,20 @@ def _find_rows(
     known = None if others is None else {*images, *others}
     ids = [_resolve_id(name, images if known is None else known) for name in table.ids]
     row_numbers = {image_id: number for number, image_id in enumerate(ids) if image_id in images}
+    repeated = [image_id for image_id, n in Counter(ids).items() if n > 1]
+    lacking = [image_id for image_id in images if image_id not in row_numbers]
+    unknown = [name for name in ids if known is not None and name not in known]
     problems = []
-    if repeated := [image_id for image_id, n in Counter(ids).items() if n > 1]:
-        problems.append(f"{len(repeated)} images have several rows: {listed(repeated)}")
-    if lacking := [image_id for image_id in images if image_id not in row_numbers]:
-        problems.append(f"no row for {len(lacking)} of {len(images)} images: {listed(lacking)}")
-    if known is not None and (unknown := [name for name in ids if name not in known]):
-        problems.append(f"{len(unknown)} rows have no image: {listed(unknown)}")
+    for names, fault in (
+        (repeated, f"{len(repeated)} images have several rows"),
+        (lacking, f"no row for {len(lacking)} of {len(images)} images"),
+        (unknown, f"{len(unknown)} rows have no image"),
+    ):
+        if names:
+            has = f"{fault}: {listed(names)}; expected a row for each image"
+            problems.append(Problem(table.source, has, names=tuple(names)))
     if problems:
-        expected = "expected a row for each image"
-        raise DataError(problems=[f"{table.source}: {line}; {expected}" for line in problems])
+        raise DataError(problems=problems)
     return row_numbers
 
 

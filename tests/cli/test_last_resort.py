@@ -4,6 +4,8 @@ import re
 import sys
 from pathlib import Path
 
+import imageio.v3 as iio
+import numpy as np
 import pytest
 
 from bsdsbench import cli
@@ -39,6 +41,35 @@ def test_an_unexpected_error_is_one_line_and_its_traceback_a_file(faulty, monkey
     text = Path(re.search(r"traceback \(in (.*)\)", line)[1]).read_text("utf-8")
     assert "Traceback (most recent call last)" in text
     assert "in broken" in text
+
+
+def test_every_bad_file_of_many_is_listed_in_a_file(tmp_path, monkeypatch, capsys):
+    """Ten stand in the line, for people; all in the file, each with what it has."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    ids = [f"im{k:02}" for k in range(12)]
+    for folder in ("pred", "gt"):
+        (tmp_path / folder).mkdir()
+    for k, name in enumerate(ids):
+        np.save(tmp_path / "pred" / f"{name}.npy", np.full((5, 6), 7.5 + k))
+        iio.imwrite(tmp_path / "gt" / f"{name}.png", np.eye(5, 6, dtype=np.uint8) * 255)
+    words = "evaluate", tmp_path / "pred", "--gt", tmp_path / "gt", "--workers", "1", "--quiet"
+    for expected in (
+        [f"{name}.npy: soft map: values from {7.5 + k} to" for k, name in enumerate(ids)],
+        [f"    {name}" for name in ids],  # of which there is no prediction
+    ):
+        status, shown = call(monkeypatch, capsys, *map(str, words))
+        first, last = shown.err.splitlines()
+        assert (status, ids[9] in first, ids[10] in first) == (2, True, False)
+        path = re.fullmatch("bsdsbench: every one is listed in (.*)", last)[1]
+        listed = Path(path).read_text("utf-8")
+        assert [line for line in expected if line not in listed] == []
+        for name in ids:
+            (tmp_path / "pred" / f"{name}.npy").unlink(missing_ok=True)
+        np.save(tmp_path / "pred" / "other.npy", np.eye(5, 6))
+        (tmp_path / "gt" / "other.png").write_bytes((tmp_path / "gt" / "im00.png").read_bytes())
+    monkeypatch.setattr("tempfile.tempdir", "/no/such")
+    status, shown = call(monkeypatch, capsys, *map(str, words))
+    assert (status, shown.err.count("\n")) == (2, 1)
 
 
 @pytest.mark.parametrize("name", ["stdout", "stderr"])

@@ -312,7 +312,7 @@ class ContourMetric(LabelMetric[ContourOptions]):
         Column("pairs.gt_only", "in gt alone", digits=0, score=False),
     )
 
-    def usual(self, opt: ContourOptions) -> tuple[str, ...] | None:
+    def usual(self, opt: ContourOptions) -> Sequence[str] | None:
         """Return the keys of the columns that tables show by default, or None for all columns.
 
         They are a fixed selection if `groups` has its default, and otherwise all columns.
