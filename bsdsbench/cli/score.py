@@ -28,6 +28,7 @@ from bsdsbench.cli.shared import (
     show_tables,
 )
 from bsdsbench.plotting.beside import plots_beside
+from bsdsbench.text import show
 
 if TYPE_CHECKING:
     from bsdsbench.detectors.detector_runs import DetectorRun
@@ -197,6 +198,8 @@ def _evaluate(args: _EvaluateArguments) -> Evaluation:
         refuse_given(folder_options.keys() - accepted.keys(), "COCO's JSON")
     inputs = resolve_inputs(args.evaluation, args.valid_dir)
     gt, metrics, protocol = str(inputs.gt), inputs.metrics, inputs.protocol
+    if is_coco:
+        _refuse_for_coco(gt, metrics)
     compile_first(metrics, args.pred_dir, gt)
     keywords = keywords_of(args, accepted)
     with progress("evaluate") as report:
@@ -211,6 +214,21 @@ def _evaluate(args: _EvaluateArguments) -> Evaluation:
             return bb.evaluate_items(items, items.protocol(metrics, protocol), metrics, **keywords)
         keywords["task"] = inputs.task
         return bb.evaluate(pred, gt, protocol, metrics, **keywords)
+
+
+def _refuse_for_coco(gt: str, metrics: Sequence[str]) -> None:
+    """Raise UsageError if a metric does not compare instances of classes, as COCO's JSON holds."""
+    from bsdsbench.metrics import registry
+    from bsdsbench.metrics.label_maps import LabelOptions
+
+    def fits(name: str) -> bool:
+        """Return True if a metric has options for classes with instances."""
+        return issubclass(registry.get(name).options or object, LabelOptions)
+
+    if unfit := [name for name in metrics if not fits(name)]:
+        has = f"holds masks of objects (COCO), which {', '.join(unfit)} does not read"
+        expected = f"expected --metrics {' or '.join(filter(fits, registry.names()))}"
+        raise click.UsageError(f"{show(gt)}: {has}, {expected}")
 
 
 def _print_evaluation(

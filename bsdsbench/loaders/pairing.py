@@ -151,6 +151,13 @@ class Pair:
     gt_paths: tuple[Path, ...]  # several files are one per annotator
 
 
+# Advice for a JSON file in place of a folder
+_COCO = (
+    "COCO's JSON: as predictions and as truth, for metric contour or segmentation",
+    "in Python: evaluate_items of loaders.formats.coco.CocoItems",
+)
+
+
 class _File(NamedTuple):
     """A file of the predictions or of the ground truth."""
 
@@ -354,7 +361,8 @@ def _list_files(root: Path) -> list[_File]:
     if not files:
         kind = "is a file" if root.is_file() else "has no file of these formats"
         has = kind if root.exists() else "does not exist"
-        raise PairingError(f"{show(root)}: {has}, expected a folder of {', '.join(FORMATS)}")
+        fix = _COCO if root.suffix.lower() == ".json" and root.is_file() else ()
+        raise PairingError(Problem(show(root), has, f"a folder of {', '.join(FORMATS)}", fix))
     return files
 
 

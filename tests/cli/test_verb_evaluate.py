@@ -55,9 +55,12 @@ def test_a_first_run_compiles_what_its_metrics_need(tiny, monkeypatch, tmp_path)
     for side in ("pred", "gt"):
         (tmp_path / f"{side}.json").write_text("{}")
     words = ("evaluate", tmp_path / "pred.json", "--gt", tmp_path / "gt.json")
-    coco = command(*words).stderr
-    assert "first run: compiling" in coco
-    assert "this is a bug" not in coco
+    line = (
+        "gt.json: holds masks of objects (COCO), which boundary does not read, expected --metrics"
+    )
+    for metrics in ((), ("--metrics", "contour,boundary")):
+        assert f"{line} contour or segmentation\n" in command(*words, *metrics).stderr
+    assert compiled == [True]
 
 
 @pytest.mark.slow
