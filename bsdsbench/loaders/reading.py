@@ -82,6 +82,7 @@ class ReadOptions:
     metric: str = ""  # the metric whose options are suggested in error messages
     reads_regions: bool = False  # True if annotators' regions are used instead of their boundaries
     allow_empty: bool = False  # True to accept images in which no annotator drew a boundary
+    components: bool = False  # True if the objects are the connected components of the mask
 
     @classmethod
     def of_truth(cls, kind: Kind, protocol: Protocol) -> ReadOptions:
@@ -189,7 +190,8 @@ class ReadOptions:
         """Yield alternative options, each of which would make an ambiguous map readable.
 
         - If the metric has a void option: declare the values between 0 and white void.
-        - Integers where a mask is expected: use a metric for classes.
+        - Integers where a mask is expected: use a metric for classes or, if its components would be
+          numbered, take the integers as numbers of objects.
         - Gray predictions: normalise. Gray ground truth: threshold at one half, if any value
           reaches half of white.
         - Integers where boundaries are expected: read region labels, or use the metric contour.
@@ -202,7 +204,10 @@ class ReadOptions:
         if void:
             value = void[0] if len(void) == 1 else list(void)
             yield Setting(self.void_option, value, "for a void")
-        if self.kind is Kind.MASK and values.dtype.kind in "iu":
+        if self.kind is Kind.MASK and values.dtype.kind in "iu" and self.components:
+            masks = "predictions" if self.truth else "truth"
+            yield Setting(f"{self.metric}.components_of", masks, "for numbers of objects here")
+        elif self.kind is Kind.MASK and values.dtype.kind in "iu":
             yield "for labels of classes: contour.classes or segmentation.classes"
         if not self.truth:
             yield Setting("normalise", True, "for gray maps")
@@ -239,7 +244,9 @@ class ReadOptions:
             file = _first_file_with(Values.FAINT, images).file
             yield Problem(file, has, "values up to white", () if self.cut is None else (fix,))
 
-    def label_problems(self, images: Sequence[Evidence]) -> Iterator[Problem]:
+    def label_problems(
+        self, images: Sequence[Evidence], others: Sequence[Evidence]
+    ) -> Iterator[Problem]:
         """Yield one problem for each way in which a set of label maps may be misinterpreted.
 
         - All maps hold only 0 and 255: they are masks, not class maps.
@@ -247,6 +254,8 @@ class ReadOptions:
         - The whole set has one instance number, whose pixels form several pieces in some map:
           instances are not numbered.
         - Some labels can only be train ids, and none can only be label ids (`id_evidence`).
+
+        `images` is the evidence of this side's maps, and `others` that of the other side's.
         """
         side = f"{SIDE_NAMES[self.truth]}, as all others, has"
         values, numbers = _combined_values(images), _object_numbers(images)
@@ -261,9 +270,13 @@ class ReadOptions:
             example = _first_file_with(Values.PIECES, images)
             has = f"{side} one number, {_listed(example.levels)}, and that in several pieces"
             option = f"{self.metric}.components"
+            beside: tuple[Setting, ...] = ()
+            if _combined(others).values & Values.NUMBERS:
+                masks = "truth" if self.truth else "predictions"
+                beside = (Setting(f"{option}_of", masks),)
             fixes = (
-                Setting(option, 8, "numbers them"),
-                Setting(option, 0, "takes them as one object"),
+                Setting(option, 8, "to number them", beside),
+                Setting(option, 0, "to take them as one object"),
             )
             yield Problem(example.file, has, "a number for each instance", fixes)
         if values & Values.TRAIN_IDS and not values & Values.LABEL_IDS:
@@ -347,9 +360,9 @@ class Readings(NamedTuple):
         values = _combined_values(preds)
         if self.gt.kind is Kind.OBJECTS:
             yield from self._number_problems(preds, gts)
-        for options, images in ((self.pred, preds), (self.gt, gts)):
+        for options, images, others in ((self.pred, preds, gts), (self.gt, gts, preds)):
             yield from options.value_problems(images)
-            yield from options.label_problems(images)
+            yield from options.label_problems(images, others)
         if values & Values.FAINT and not values & Values.STRONG:
             if strongest := max(evidence.strongest for evidence in preds):
                 form = max(records, key=lambda record: record.pred.strongest).form

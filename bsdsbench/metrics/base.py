@@ -184,6 +184,8 @@ class FilesRead:
     classes: tuple[str, ...] = ()  # names of the classes if a prediction has one file per class
     instances: bool = False  # True if the instance maps of the ground truth are read too
     sequences: bool = False  # True if images are frames with ids SEQUENCE/FRAME
+    pred_labels: Kind | None = None  # as `labels`, but of predictions; None: the same as `labels`
+    components: bool = False  # True if the connected components of masks are objects
 
 
 @frozen
@@ -371,7 +373,8 @@ class Metric(ABC, Generic[Opt]):
         These are `uses` and, if the metric reads masks, READ. If there are none, the metric has no
         curve.
         """
-        reads_masks = self.files_read(opt).labels is Kind.MASK
+        files = self.files_read(opt)
+        reads_masks = Kind.MASK in (files.labels, files.pred_labels)
         return (*self.uses, *READ) if reads_masks else self.uses
 
     def columns_of(self, keys: Collection[str]) -> tuple[Column, ...]:
@@ -482,15 +485,17 @@ class Metric(ABC, Generic[Opt]):
             void_option=f"{self.name}.{self.void_option}" if self.void_option else "",
             metric=self.name,
             reads_regions=self.segmentations,
+            components=files.components,
         )
         pred = ReadOptions(
-            _KINDS.get(pred_kind, files.labels),
+            _KINDS.get(pred_kind, files.pred_labels or files.labels),
             void=gt.void,
             void_option=gt.void_option,
             metric=gt.metric,
             inverted=protocol.invert,
             normalised=protocol.normalise,
             truth=False,
+            components=files.components,
         )
         return Readings(pred, gt)
 

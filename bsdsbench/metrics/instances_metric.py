@@ -32,11 +32,11 @@ from bsdsbench.metrics.base import IMAGES, Column, ValuesMetric
 from bsdsbench.metrics.contour.pixel_outcomes import draw_regions
 from bsdsbench.metrics.label_maps import (
     COMPONENTS,
-    SIDES,
+    COMPONENTS_OF,
     MapContents,
     as_label_maps,
     find_overlaps,
-    number_components,
+    number_masks,
     void_of,
 )
 from bsdsbench.metrics.label_metric import LabelMetric
@@ -66,6 +66,7 @@ class InstancesOptions(MapContents):
     """The definition of an object, and of when it counts as found."""
 
     components: int | None = COMPONENTS
+    components_of: str = COMPONENTS_OF
     overlap: str = option(
         "iou",
         'Which objects are found (ground truth) or right (predictions): "any" if they overlap an '
@@ -109,7 +110,7 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None
     pred, gt : array_like
         Label maps (H, W) of integers, in which each pixel holds the number of its object; 0 or less
         means no object. If `opt.components` is 4 or 8, the maps are masks, whose connected
-        components are the objects.
+        components are the objects; if `opt.components_of` is "predictions" or "truth", only one is.
     opt : InstancesOptions or None
         Defines what an object is, and when it counts as found; None means the defaults.
 
@@ -147,10 +148,7 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None
     if void is not None:  # ignored pixels belong to no object in either map
         pred_map, gt_map = np.where(void, 0, pred_map), np.where(void, 0, gt_map)
     pred_map, gt_map = np.maximum(pred_map, 0), np.maximum(gt_map, 0)
-    if opt.components:
-        pred_map = number_components(pred_map, opt.components, SIDES[0])
-        gt_map = number_components(gt_map, opt.components, SIDES[1])
-    table = _tabulate_overlaps(pred_map, gt_map)
+    table = _tabulate_overlaps(*number_masks(pred_map, gt_map, opt))
     one_to_one = _assignment()(table.iou, maximize=True)
     is_pair = _pair_by_rule(table, opt)  # rows: annotated objects, columns: predicted objects
     gt_rows = _count_by_size(np.any(is_pair, axis=1), table.gt_pixels, opt.sizes)

@@ -141,6 +141,20 @@ def _check_divisor(options: LabelOptions, _: object, divisor: int) -> None:
         )
 
 
+def _describe_components(options: MapContents) -> str:
+    """Return the caption for `components`, or "" if objects are numbered in the maps."""
+    if not options.components:
+        return ""
+    side = "" if options.components_of == "both" else f" of the {options.components_of}"
+    return f"objects: {options.components}-connected components{side}"
+
+
+def _check_components_of(options: MapContents, _: object, side: str) -> None:
+    """Raise ProtocolError if `components_of` names one side, but there are no components."""
+    if side != "both" and not options.components:
+        raise ProtocolError(f"components_of {side}: expected components 8 or 4 with it")
+
+
 def _check_things(options: LabelOptions, _: object, named: Sequence[str] | None) -> None:
     """Raise ProtocolError if a name in `things` is not a class, or there is no label to ignore."""
     for name in named or ():
@@ -157,7 +171,15 @@ COMPONENTS = option(
     "several pieces.",
     NEIGHBOURS,
     lambda value: None if value == "none" else value,
-    caption={8: "objects: 8-connected components", 4: "objects: 4-connected components"},
+    caption=_describe_components,
+)
+
+
+COMPONENTS_OF = option(
+    "both",
+    'The maps to which `components` applies: "both", or "predictions" or "truth" alone where the '
+    "maps of the other side hold numbers of objects.",
+    [one_of("both", "predictions", "truth"), _check_components_of],
 )
 
 
@@ -170,6 +192,18 @@ def number_components(mask: Map, neighbours: int, what: str) -> Map:
     return number_pieces(binarise(mask, None, what), neighbours, background=0)
 
 
+def number_masks(pred: Map, gt: Map, opt: MapContents) -> MapPair:
+    """Label the components of those of two maps (H, W) that are masks by `opt.components_of`.
+
+    A map that holds numbers of objects is returned unchanged.
+    """
+    if opt.components and opt.components_of != "truth":
+        pred = number_components(pred, opt.components, SIDES[0])
+    if opt.components and opt.components_of != "predictions":
+        gt = number_components(gt, opt.components, SIDES[1])
+    return MapPair(pred, gt)
+
+
 class MapContents:
     """Base class of options on what label maps hold (see `LabelOptions`); default: instances."""
 
@@ -179,6 +213,7 @@ class MapContents:
     unit: str = "instance"
     divisor: int = 0
     components: int | None = None
+    components_of: str = "both"
     things: tuple[str, ...] | None = None
 
     @property
@@ -230,6 +265,7 @@ class LabelOptions(MapContents):
         [whole(0, 2**31 - 1, "a whole number from 0"), _check_divisor],
     )
     components: int | None = COMPONENTS
+    components_of: str = COMPONENTS_OF
     things: tuple[str, ...] | None = option(
         None,
         "Classes that have instances, for maps in which a value below `divisor` is the label of a "

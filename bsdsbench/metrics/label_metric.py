@@ -11,10 +11,11 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import attrs
 import numpy as np
+from attrs import evolve
 
 from bsdsbench.arguments import I8
 from bsdsbench.errors import DataError, Fix, Setting
-from bsdsbench.images import GroundTruth, Map, Prediction, without_void
+from bsdsbench.images import GroundTruth, Map, Prediction, same_shape, without_void
 from bsdsbench.loaders.labels import (
     label_evidence,
     number_evidence,
@@ -31,7 +32,7 @@ from bsdsbench.metrics.label_maps import (
     MapPair,
     find_overlaps,
     name_file_in_errors,
-    number_components,
+    number_masks,
     number_pieces,
     void_of,
 )
@@ -59,14 +60,15 @@ def read_maps(pred: Prediction, gt: GroundTruth, opt: MapOptions) -> ReadMaps[Ma
 
     The options determine the content of the maps, by the first condition that is true:
 
-    - `components` is 4 or 8: masks, whose connected components are numbered here
+    - `components` is 4 or 8: masks, whose connected components are numbered here; if
+      `components_of` is "predictions" or "truth", the maps of the other side hold instance numbers
     - `unit` is not "class": instance numbers
     - `classes` are given: class labels
     - otherwise: masks
 
     If `gt.valid` excludes pixels, the annotated map is int64 with VOID at these pixels. In the
-    returned options, `components` and `ignore` are reset if they were already applied, here or when
-    the files were read.
+    returned options, `components`, `components_of` and `ignore` are reset if they were already
+    applied, here or when the files were read.
 
     Raises DataError if a map is a stack of several maps, if labels or numbers were truncated to
     fewer bits, or if the two maps number their classes differently.
@@ -81,9 +83,9 @@ def read_maps(pred: Prediction, gt: GroundTruth, opt: MapOptions) -> ReadMaps[Ma
         ignored = void_of(gt_map, opt.ignored)
         if ignored is not None:
             valid = ~ignored if valid is None else valid & ~ignored
-        pred_map = number_components(without_void(pred_map, valid), opt.components, SIDES[0])
-        gt_map = number_components(without_void(gt_map, valid), opt.components, SIDES[1])
-        opt = _evolve(opt, components=0, ignore=-1)
+        known_pred, known_gt = without_void(pred_map, valid), without_void(gt_map, valid)
+        pred_map, gt_map = number_masks(known_pred, known_gt, opt)
+        opt = _evolve(opt, components=0, components_of="both", ignore=-1)
     elif opt.unit != "class":  # instance numbers
         _refuse_truncated_numbers(pred_map, gt_map, opt.unit)
         _refuse_reused_numbers(pred_map, SIDES[0])
@@ -144,7 +146,10 @@ class LabelMetric(Metric[MapOptions]):
             return FilesRead(Kind.OBJECTS if opt.unit == "id" else Kind.INSTANCES)
         if opt.classes:
             return FilesRead(Kind.CLASSES)
-        return FilesRead(Kind.MASK, opt.ignored)
+        masks = FilesRead(Kind.MASK, opt.ignored, components=bool(opt.components))
+        if opt.components_of == "predictions":
+            return evolve(masks, labels=Kind.INSTANCES, pred_labels=Kind.MASK, void=())
+        return evolve(masks, pred_labels=Kind.INSTANCES) if opt.components_of == "truth" else masks
 
     def label_evidence(self, labels: Map, opt: MapOptions, truth: bool) -> Evidence:
         """Collect evidence from one label map (H, W) on what the labels of its data set mean.
@@ -167,8 +172,8 @@ class LabelMetric(Metric[MapOptions]):
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: MapOptions
     ) -> Symptoms:
         """Yield (code, problem, remedy) for each sign that the options do not fit the maps."""
-        pred_map, gt_map, unapplied = read_maps(pred, gt, opt)
-        if unapplied.unit != "class" and not (unapplied.components or unapplied.divisor):
+        pred_map, gt_map, _ = read_maps(pred, gt, opt)
+        if opt.unit != "class" and not (opt.components or opt.divisor):
             numbers = np.unique(gt_map[gt_map > 0])
             n_others, white = len(numbers) - 1, numbers.max(initial=0)
             # The other objects are numbered from 1 without a gap
@@ -176,12 +181,35 @@ class LabelMetric(Metric[MapOptions]):
             if is_odd and white in {255, 65535} - {*opt.ignored} and pred_map.max() < white:
                 problem = f"objects of the truth are numbered from 1, but one is {white}: a void?"
                 yield "void", problem, Setting(f"{self.name}.ignore", int(white), "for a void")
+            same_shape(pred_map.shape, gt_map.shape)
+            known = ~np.isin(gt_map, (VOID, *opt.ignored))
+            pred_numbers, gt_numbers, fix = pred_map[known], gt_map[known], "save background as 0"
+            if _numbers_background(pred_numbers, gt_numbers):
+                yield "background", "the largest predicted object is the truth's background", fix
+            if _numbers_background(gt_numbers, pred_numbers):
+                yield "background", "the largest object is the prediction's background", fix
         if opt.unit != "instance" and np.intersect1d(pred_map, gt_map).size == 0:
             fix = "check the order of the classes and `first`"
             yield "classes", "no label is in both maps", fix
         for label in opt.ignored:
             if (pred_map == label).any() and not (gt_map == label).any():
                 yield "ignored", f"the label to ignore ({label}) is predicted", "set `ignore`"
+
+
+def _numbers_background(numbers: Map, other: Map) -> bool:
+    """Return True if the largest of several objects is probably the background, saved as a number.
+
+    numbers, other (N,): object numbers of the same N pixels in two maps; 0 or less is background.
+
+    The object must match the background of the other map, with an IoU above 0.5, and cover more
+    than ten times the pixels of its own map's background. There may be such pixels, as a watershed
+    draws lines between its objects.
+    """
+    objects, pixels = np.unique(numbers[numbers > 0], return_counts=True)
+    if objects.size < 2 or 10 * (numbers.size - pixels.sum()) > pixels.max():
+        return False
+    is_largest, is_background = numbers == objects[pixels.argmax()], other <= 0
+    return bool(2 * (is_largest & is_background).sum() > (is_largest | is_background).sum())
 
 
 def _single_map(maps: Map, shape: tuple[int, ...], what: str) -> Map:

@@ -282,7 +282,7 @@ def group_by_reading(
     groups = dict[object, ReadAlike]()
     for metric in (deciding := readers(metrics)):
         files = metric.files_read(metric.options_of(protocol))
-        content = metric.gt_kind, files.labels, files.void
+        content = metric.gt_kind, files.labels, files.pred_labels, files.void
         if content not in groups:
             groups[content] = ReadAlike((), files, metric.readings(protocol, pred_kind))
         groups[content] = groups[content]._replace(metrics=(*groups[content].metrics, metric))

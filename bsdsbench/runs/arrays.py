@@ -169,8 +169,8 @@ def _wrap_prediction(image_id: str, pred: object, kind: str, readings: Readings)
 
     An array (H, W) holds what `kind` says: class labels ("classes"), region labels ("labels"),
     depths ("depth-map"), or boundary strengths (any other). For "classes", it may also be (C, H, W)
-    with one map per class. If the run compares masks, an (H, W) map of classes is binarised, unless
-    it is in a Prediction from a file, where this has been done.
+    with one map per class. If the run reads predictions as masks, an (H, W) map of classes is
+    binarised, unless it is in a Prediction from a file, where this has been done.
     """
     if not isinstance(pred, Prediction):
         if kind == "classes":
@@ -181,10 +181,12 @@ def _wrap_prediction(image_id: str, pred: object, kind: str, readings: Readings)
             pred = Prediction(image_id, depth=_as_plane(pred))
         else:
             pred = Prediction(image_id, soft=_as_plane(pred))
-    compares_masks = readings.gt.kind is Kind.MASK
+    takes_mask = readings.pred.kind is Kind.MASK or (
+        readings.pred.kind is Kind.SOFT and readings.gt.kind is Kind.MASK
+    )
     is_label_map = "classes" in pred.parts and pred.classes.ndim == 2
     is_from_file = pred.evidence.maps > 0  # arrays have no evidence yet
-    if not compares_masks or not is_label_map or is_from_file:
+    if not takes_mask or not is_label_map or is_from_file:
         return pred
     binarised = readings.pred.mask(pred.classes, f"{image_id}: prediction", image_id)
     return Prediction(image_id, pred.path, classes=binarised.mask, evidence=binarised.evidence)

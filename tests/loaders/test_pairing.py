@@ -303,3 +303,11 @@ def test_natural_order_and_one_picture_of_a_name(tmp_path):
     tree.make(tmp_path, "y/b.jpg")
     refused(r"x.b\.jpg and .*y.b\.jpg", find_photos, tmp_path, error=PairingError)
     assert list(find_photos(tmp_path, ["a"])) == ["a"]
+
+
+def test_a_coco_file_in_place_of_a_folder_says_which_metric_reads_it(tree):
+    tree.preds("a.png").gts("a.mat")
+    annotations = tree.root / "instances.json"
+    annotations.write_text("{}", "utf-8")
+    for folders in ((annotations, tree.gt), (tree.pred, annotations)):
+        refused("instances.json: is a file, .*COCO's JSON.*metric contour", pair, *folders)

@@ -208,3 +208,101 @@ def test_the_refusal_of_train_ids_is_one_line_on_the_command_line(tmp_path):
     assert done.returncode == 2
     ways = "--set 'semantic.ids=[]' and --set semantic.ignore=255 for train ids on both sides"
     assert ways in done.stderr
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize(("mask_side", "word"), [("p", "predictions"), ("g", "truth")])
+def test_components_are_of_the_side_that_has_masks(tmp_path, metric, mask_side, word):
+    """Numbers beside masks: the refusal names the options that read both, and they are right."""
+    for side in "pg":
+        numbered = side != mask_side
+        found = 3 if side == "p" else 4
+        write(tmp_path / side, a=nuclei(found, numbered), b=nuclei(found, numbered))
+    one_side = f"{metric}.components_of='{word}'"
+    refused(rf"{metric}.components=8 and {one_side} to number them", scored, tmp_path, metric)
+    refused(rf"{one_side} for numbers of objects", scored, tmp_path, metric, components=8)
+    score = scored(tmp_path, metric, components=8, components_of=word)
+    expected = scored_of_numbers(metric)
+    for key in ("recall", "f1", "rq", "sq", "biou"):  # those that the metric has
+        assert score.to_mapping().get(key) == expected.get(key)
+    wrong = {"components_of": word}
+    refused(rf"components_of {word}: expected components 8 or 4", scored, tmp_path, metric, **wrong)
+
+
+def scored_of_numbers(metric):
+    """The scores of two images with three of four objects, all numbered."""
+    protocol = Protocol.preset("masks").replace(options={metric: METRICS[metric]})
+    items = [(k, nuclei(3, True), nuclei(4, True)) for k in "ab"]
+    return bb.evaluate_items(items, protocol, metric, workers=1).score(metric).to_mapping()
+
+
+def test_arrays_of_numbers_beside_masks():
+    mask, numbers = nuclei(3, False), nuclei(4, True) + np.int32(0)
+    numbers[numbers > 0] += 300
+    options = {"instances": {"components": 8, "components_of": "predictions"}}
+    protocol = Protocol.preset("masks").replace(options=options)
+    run = bb.evaluate_items([("a", mask, numbers)], protocol, "instances", workers=1)
+    score = run.score("instances")
+    assert (score.found, score.missed, score.false, score.aji) == (3, 1, 0, 0.75)
+
+
+def tiled(numbers):
+    """Number the background 1 and the objects from 2, with lines of 0 as a watershed draws them."""
+    lines = np.zeros(numbers.shape, bool)
+    lines[:, 20] = True
+    return np.where(lines, 0, numbers + 1).astype(numbers.dtype)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_a_background_that_has_a_number_is_warned_of(tmp_path, recwarn, metric):
+    sound, ground = nuclei(4, True), tiled(nuclei(4, True))
+    words = "save background as 0"
+    for pred, truth, which in (
+        (ground, sound, "predicted object is the truth's"),
+        (sound, ground, "object is the prediction's"),
+    ):
+        write(tmp_path / "p", a=pred, b=pred)
+        write(tmp_path / "g", a=truth, b=truth)
+        scored(tmp_path, metric)
+        (warning,) = [str(recwarn.pop().message) for _ in range(len(recwarn))]
+        looked = "background in 2 of 2 images looked at [a, b]"
+        assert warning == f"the largest {which} {looked} ({words})"
+        options = {metric: METRICS[metric]}
+        protocol = Protocol.preset("masks").replace(options=options)
+        findings = bb.doctor(tmp_path / "p", tmp_path / "g", protocol, metrics=metric)
+        assert [finding.code for finding in findings] == ["background"]
+
+
+def stripes(n, shift=0):
+    """A tiling of n columns of objects, without background."""
+    cols = (np.arange(52) + shift) % 52
+    return np.repeat(1 + (cols * n // 52)[None], 40, axis=0).astype(np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("pred", "truth"),
+    [
+        (stripes(3), stripes(3, 5)),  # both cover the image
+        (stripes(3), np.where(stripes(3) == 2, 0, stripes(3))),  # an object is false
+        (np.where(stripes(2) == 2, 0, stripes(2)), stripes(2)),  # half of the image is missed
+        (np.ones((40, 52), np.uint8), nuclei(4, True)),  # one object is all that is predicted
+        (nuclei(4, True), nuclei(4, True)),
+        (np.zeros((40, 52), np.uint8), nuclei(4, True)),
+    ],
+)
+def test_sound_objects_are_not_taken_for_background(tmp_path, recwarn, pred, truth):
+    write(tmp_path / "p", a=pred, b=pred)
+    write(tmp_path / "g", a=truth, b=truth)
+    scored(tmp_path, "instances")
+    assert [str(w.message) for w in recwarn if "background" in str(w.message)] == []
+
+
+def test_void_is_no_background(tmp_path, recwarn):
+    """The largest object lies on what is ignored, and nothing else is there to be taken for it."""
+    truth = nuclei(4, True)
+    truth[truth == 0] = 255
+    pred = np.where(truth == 255, 9, truth)
+    write(tmp_path / "p", a=pred, b=pred)
+    write(tmp_path / "g", a=truth, b=truth)
+    scored(tmp_path, "instances", ignore=255)
+    assert list(recwarn) == []
