@@ -6,8 +6,9 @@ which the user knows the argument.
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -71,13 +72,13 @@ def as_numbers(value: object, what: str, dtype: DTypeLike = np.float64) -> NDArr
 def given_list(value: object, what: str, expected: str) -> list[Any]:
     """Convert an iterable to a list.
 
-    Raises DataError if the value is text, bytes or a masked array, or is not iterable. The message
-    names the value by `what`, and says what was `expected`.
+    Raises DataError if the value is text, bytes, a mapping or a masked array, or is not iterable.
+    The message names the value by `what`, and says what was `expected`.
     """
     _refuse_mask(value, what)
     items: Any = value
     with suppress(TypeError):
-        if not isinstance(items, str | bytes):
+        if not isinstance(items, str | bytes | Mapping):
             return list(items)
     raise DataError(f"{what}: {kind_of_value(value)}, expected {expected}")
 
@@ -96,13 +97,20 @@ def given_number(value: object, what: str, low: float, high: float, whole: bool 
     return int(value) if whole else float(value)
 
 
+def is_path(value: object) -> bool:
+    """Return True for a path object or text that may name a file: not empty, not bytes, no NUL."""
+    if not isinstance(value, str | os.PathLike):
+        return False
+    path = os.fspath(value)
+    return isinstance(path, str) and path != "" and "\0" not in path
+
+
 def given_path(value: object, what: str) -> Path:
-    """Convert text or a path object to a Path, or raise DataError."""
+    """Convert text or a path object to a Path, or raise DataError (see `is_path`)."""
     path: Any = value
-    try:
-        return Path(path)
-    except TypeError:
-        raise DataError(f"{what}: {kind_of_value(value)}, expected a path of text") from None
+    if not is_path(path):
+        raise DataError(f"{what}: {kind_of_value(value)}, expected a path of text")
+    return Path(path)
 
 
 def given_word(value: object, what: str, words: Collection[str]) -> str:

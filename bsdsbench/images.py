@@ -119,6 +119,15 @@ class ImageParts:
         self.__attrs_init__(image_id, path, parts, shape, evidence)
         self.__dict__.update(parts)
 
+    def __repr__(self) -> str:
+        texts = []
+        for name, part in self.parts.items():
+            maps = part if isinstance(part, tuple) else (part,)
+            number = f"{len(maps)} x " if name in self.several else ""
+            is_map = bool(maps) and isinstance(maps[0], np.ndarray)
+            texts.append(f"{name} {number}{maps[0].dtype} {maps[0].shape}" if is_map else name)
+        return f"<{type(self).__name__} {self.where!r}: {', '.join(texts)}>"
+
     @property
     def where(self) -> str:
         """The name of the image in error messages: its path or, without a path, its image id."""

@@ -90,7 +90,7 @@ def test_odd_arguments_end_in_a_result_or_one_short_line(name):
             lambda: bb.boundary_counts(SOFT, [ODD["masked edges"]]),
             "GroundTruth.boundaries: a masked",
         ),
-        (lambda: bb.boundary_counts(SOFT, [EDGES], 3), "protocol '3'"),
+        (lambda: bb.boundary_counts(SOFT, [EDGES], 3), "protocol 3: expected a Protocol"),
         (lambda: bb.Prediction("a", segs=(np.array([["x"]]),)), r"Prediction.segs: "),
         (lambda: bb.GroundTruth("a", EDGES), r"boundaries.* shape \(16,\), expected .*2 axes"),
         (lambda: bb.Evaluation.load(3), "folder: 3"),

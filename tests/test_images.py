@@ -101,6 +101,15 @@ def test_an_id_is_text_and_parts_have_names(make):
     refused("has nothing, expected ", lambda: make("a").depth)
 
 
+def test_inputs_say_in_a_line_what_they_hold():
+    """A notebook shows neither pixels nor pages of them."""
+    assert repr(Prediction("a", soft=np.zeros((3, 4)))) == "<Prediction 'a': soft float64 (3, 4)>"
+    edges = np.eye(3, 4) > 0
+    truth = GroundTruth("a", (edges, edges), path=Path("b.mat"), mask=edges)
+    words = "boundaries 2 x bool (3, 4), mask bool (3, 4)"
+    assert repr(truth) == f"<GroundTruth 'b.mat': {words}>"
+
+
 def test_inputs_are_frozen_and_travel():
     given = GroundTruth(
         "a", (MAP > 0,), path=Path("a.png"), evidence=Evidence(Values.WHITE), mask=MAP > 0.5

@@ -359,9 +359,10 @@ def _list_files(root: Path) -> list[_File]:
         folders = [normalize("NFC", show(name)) for name in path.parts[len(root.parts) : -1]]
         files.append(_File(path, root, (*folders, id_of(path))))
     if not files:
-        kind = "is a file" if root.is_file() else "has no file of these formats"
-        has = kind if root.exists() else "does not exist"
-        fix = _COCO if root.suffix.lower() == ".json" and root.is_file() else ()
+        is_file = os.path.isfile(root)  # False for a path that is too long, unlike Path.is_file
+        has = "is a file" if is_file else "has no file of these formats"
+        has = has if os.path.exists(root) else "does not exist"
+        fix = _COCO if root.suffix.lower() == ".json" and is_file else ()
         raise PairingError(Problem(show(root), has, f"a folder of {', '.join(FORMATS)}", fix))
     return files
 

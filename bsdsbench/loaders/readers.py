@@ -446,12 +446,14 @@ def parse_annotation(
 def join_annotations(
     image_id: str, path: Path | None, annotations: Sequence[Annotation]
 ) -> GroundTruth:
-    """Combine the annotations of an image (at least one) into its ground truth.
+    """Combine the annotations of an image into its ground truth; raise DataError if there are none.
 
     Segmentations are kept only if every annotation has regions, because region scores need all of
     them. A pixel is valid if it is valid in every annotation. `path` is None if the annotations
     were given as arrays; error messages then begin with the image id.
     """
+    if not annotations:
+        raise DataError(f"{image_id}: ground truth: no annotators, expected at least one map")
     boundaries = tuple(annotation.edges for annotation in annotations)
     segmentations = tuple(a.labels for a in annotations if a.labels is not None)
     valid_maps = [a.valid for a in annotations if a.valid is not None]

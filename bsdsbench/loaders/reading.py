@@ -271,7 +271,7 @@ class ReadOptions:
             has = f"{side} one number, {_listed(example.levels)}, and that in several pieces"
             option = f"{self.metric}.components"
             beside: tuple[Setting, ...] = ()
-            if _combined(others).values & Values.NUMBERS:
+            if _combined_values(others) & Values.NUMBERS:
                 masks = "truth" if self.truth else "predictions"
                 beside = (Setting(f"{option}_of", masks),)
             fixes = (

@@ -15,7 +15,7 @@ import numpy as np
 from attr import asdict  # tuples become lists, unlike with attrs.asdict
 from attrs import evolve, frozen
 
-from bsdsbench.arguments import F8, kind_of_value
+from bsdsbench.arguments import F8, is_path, kind_of_value
 from bsdsbench.errors import ProtocolError
 from bsdsbench.protocol.fields import (
     DEFAULT,
@@ -341,7 +341,10 @@ class Protocol:
         """
         if isinstance(protocol, Protocol):
             return protocol
-        path = Path("bsds500" if protocol is None else str(protocol))
+        if protocol is not None and not is_path(protocol):
+            expected = "a Protocol, the name of a preset or a .toml file"
+            raise ProtocolError(f"protocol {kind_of_value(protocol)}: expected {expected}")
+        path = Path("bsds500" if protocol is None else protocol)
         if path.suffix.lower() != ".toml":
             return cls.preset(str(path))
         values = read_toml(path, "a protocol in TOML")

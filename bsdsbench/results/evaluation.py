@@ -469,7 +469,7 @@ class Evaluation(TabularResult):
         """
         if self.reported:
             self.require_records()
-        out = Path(folder)
+        out = given_path(folder, "folder")
         save_run(self, out, progress)
         self._stacks.clear()  # as large as the records
         return out

@@ -45,7 +45,12 @@ def as_runs(
         If any run cannot be loaded (all are listed), or if the number of names is wrong.
     """
     given = given_list(runs, "runs", "a list of runs or of their folders")
-    new_names = list(names) if names else [None] * len(given)
+    new_names: list[str | None] = [None] * len(given)
+    if names:
+        new_names = given_list(names, "names", "a list of names")
+        for name in new_names:
+            if not isinstance(name, str) or not name:
+                raise DataError(f"names: {kind_of_value(name)}, expected text")
     if len(new_names) != len(given):
         raise DataError(f"{len(new_names)} names for {len(given)} runs, expected one each")
     loaded: list[Evaluation] = []
@@ -57,7 +62,9 @@ def as_runs(
                 places[k] = str(run) if is_address(run) else os.path.abspath(run)
                 run = Evaluation.load(run)
             elif not isinstance(run, Evaluation):
-                raise DataError(f"runs: {kind_of_value(run)}, expected runs or their folders")
+                fix = "its attribute evaluation" if hasattr(run, "evaluation") else ()
+                has = f"runs: {kind_of_value(run)}, expected runs or their folders"
+                raise DataError(has, fix=fix)
             loaded.append(replace(run, name=name) if name else run)
         except DataError as error:
             errors.append(error)

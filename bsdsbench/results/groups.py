@@ -188,6 +188,10 @@ def _read_groups(groups: Any) -> _GroupTable:
         return _read_csv(groups)
     if hasattr(groups, "columns") and hasattr(groups, "itertuples"):  # a data frame
         if not {*ID_COLUMNS} & {*groups.columns}:
+            if getattr(groups.index, "nlevels", 1) > 1:
+                raise DataError(
+                    "groups: a data frame with an index of several levels, expected ids"
+                )
             groups = groups.rename_axis(ID_COLUMNS[0]).reset_index()
         columns = [list(groups.iloc[:, k]) for k in range(groups.shape[1])]
         return _split_off_ids("groups", list(map(str, groups.columns)), columns)
@@ -318,7 +322,12 @@ def group_columns(records: Sequence[ImageRecord]) -> list[str]:
 
 
 def column_of(by: str, records: Sequence[ImageRecord]) -> str:
-    """Return the column name in a text COLUMN or COLUMN=LIMITS. The name may contain "="."""
+    """Return the column name in a text COLUMN or COLUMN=LIMITS. The name may contain "=".
+
+    Raises DataError if `by` is not text.
+    """
+    if not isinstance(by, str):
+        raise DataError(f"column {kind_of_value(by)}: expected its name")
     named = [column for column in group_columns(records) if f"{by}=".startswith(f"{column}=")]
     return max(named, key=len, default=by.partition("=")[0])
 

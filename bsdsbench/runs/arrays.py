@@ -140,8 +140,10 @@ def array_items(items: Iterable[object], plan: Plan) -> Iterator[ArrayItem]:
     seen = set()
     for number, item in enumerate(items, 1):
         if not (isinstance(item, tuple | list) and len(item) == 3):
-            fault = f"item {number}: {kind_of_value(item)}"
-            raise DataError(f"{fault}, expected (id, prediction, truth)")
+            has = kind_of_value(item)
+            if isinstance(item, tuple | list):
+                has = f"a {type(item).__name__} of {len(item)}"
+            raise DataError(f"item {number}: {has}, expected (id, prediction, truth)")
         raw_id, pred, truth = item
         image_id = named_id(raw_id, f"item {number}: ")
         if image_id in seen:
@@ -174,13 +176,13 @@ def _wrap_prediction(image_id: str, pred: object, kind: str, readings: Readings)
     """
     if not isinstance(pred, Prediction):
         if kind == "classes":
-            pred = Prediction(image_id, classes=one_channel(given_array(pred, "array")))
+            pred = Prediction(image_id, classes=one_channel(given_array(pred, "prediction")))
         elif kind == "labels":
-            pred = Prediction(image_id, segs=(_as_plane(pred),))
+            pred = Prediction(image_id, segs=(_as_plane(pred, "prediction"),))
         elif kind == "depth-map":
-            pred = Prediction(image_id, depth=_as_plane(pred))
+            pred = Prediction(image_id, depth=_as_plane(pred, "prediction"))
         else:
-            pred = Prediction(image_id, soft=_as_plane(pred))
+            pred = Prediction(image_id, soft=_as_plane(pred, "prediction"))
     takes_mask = readings.pred.kind is Kind.MASK or (
         readings.pred.kind is Kind.SOFT and readings.gt.kind is Kind.MASK
     )
@@ -215,7 +217,11 @@ def _wrap_truth(image_id: str, truth: object, kind: str, reading: ReadOptions) -
         maps = _list_annotators(truth)
         annotations = [parse_annotation({name: m}, reading, label, image_id) for m in maps]
         return join_annotations(image_id, None, annotations)
-    array = one_channel(given_array(truth, "array")) if kind == "classes" else _as_plane(truth)
+    array = (
+        one_channel(given_array(truth, "ground truth"))
+        if kind == "classes"
+        else _as_plane(truth, "ground truth")
+    )
     if compares_masks and array.ndim == 2:
         return GroundTruth(image_id, **reading.mask(array, label, image_id)._asdict())
     if kind == "depth-map":
@@ -231,8 +237,8 @@ def _list_annotators(truth: object) -> list[NDArray[Any]]:
     Raises DataError for another number of axes, or if annotators seem to be along the last axis.
     """
     if isinstance(truth, list | tuple):
-        return list(map(_as_plane, truth))
-    array = one_channel(given_array(truth, "array"))
+        return [_as_plane(drawing, "ground truth") for drawing in truth]
+    array = one_channel(given_array(truth, "ground truth"))
     if array.ndim == 2:
         return [array]
     if array.ndim != 3:
@@ -242,10 +248,11 @@ def _list_annotators(truth: object) -> list[NDArray[Any]]:
     return list(array)
 
 
-def _as_plane(values: object) -> NDArray[Any]:
+def _as_plane(values: object, what: str) -> NDArray[Any]:
     """Convert a map (H, W), (1, H, W) or (H, W, 1) to (H, W). It may be a tensor or nested lists.
 
-    An array of any other shape is returned unchanged, so that the caller can report it.
+    An array of any other shape is returned unchanged, so that the caller can report it. Raises
+    DataError, which begins with `what`, if it is no array of numbers.
     """
-    array = one_channel(given_array(values, "array"))
+    array = one_channel(given_array(values, what))
     return array[0] if array.ndim == 3 and array.shape[0] == 1 else array

@@ -29,6 +29,7 @@ from typing import (
 
 import attrs
 
+from bsdsbench.arguments import is_path, kind_of_value
 from bsdsbench.errors import DataError, Problem
 from bsdsbench.io import Progress
 from bsdsbench.kernels import KERNEL_VERSION
@@ -68,7 +69,7 @@ def _is_count(value: object, most: int) -> bool:
 TEXT_CHECK = _Check(
     lambda value: isinstance(value, str) and value != "" and is_text(value), "text in UTF-8"
 )
-PATH_CHECK = _Check(lambda value: isinstance(value, str | os.PathLike), "a path")
+PATH_CHECK = _Check(is_path, "a path")
 NAMES_CHECK = _Check(
     lambda value: not isinstance(value, str) and isinstance(value, Iterable), "names in a list"
 )
@@ -245,8 +246,6 @@ class RunKeywords:
 
     def __attrs_post_init__(self) -> None:
         """Check the values of all keywords; raise one DataError that lists all invalid ones."""
-        from bsdsbench.arguments import kind_of_value
-
         faults: list[str | Problem] = []
         for field in attrs.fields(RunKeywords):
             check = field.metadata["check"]
@@ -382,8 +381,6 @@ class Plan(RunKeywords):
 
         folders: parameter name -> folder. A value that is not a path raises DataError too.
         """
-        from bsdsbench.arguments import kind_of_value
-
         faults: list[str | Problem] = []
         for side, folder in folders.items():
             if not PATH_CHECK.accepts(folder):
@@ -480,7 +477,7 @@ def plan_call(
         raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{hint}")
     faults: list[str | Problem] = []
     try:
-        registry.check_names(metrics)
+        metrics = registry.check_names(metrics)  # once, because it may be an iterator
     except DataError as error:
         faults += error.problems
     try:

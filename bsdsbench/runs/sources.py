@@ -169,6 +169,9 @@ def list_items(
         absent = tuple(p.image_id for p in pairs if not p.pred_paths)
         pairs = [p for p in pairs if p.pred_paths]
     photos: dict[str, Path] = {}
+    if plan.images_dir is not None and not os.path.isdir(plan.images_dir):
+        has = f"{show(plan.images_dir)}: no folder"
+        raise DataError(f"{has}, expected one of pictures (images_dir)")
     if any(metric.photo for metric in map(registry.get, plan.metrics)):
         images_dir = plan.images_dir or pairing.find_photo_folder(gt_dir)
         if images_dir:

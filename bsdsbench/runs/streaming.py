@@ -150,8 +150,11 @@ class StreamingEvaluator:
         Raises
         ------
         MergeError
-            If protocol, metrics or `errors` differ, or if both evaluators have the same image.
+            If `other` is no evaluator, if protocol, metrics or `errors` differ, or if both
+            evaluators have the same image.
         """
+        if not isinstance(other, StreamingEvaluator):
+            raise MergeError(f"merge: {kind_of_value(other)}, expected a StreamingEvaluator")
         plans = [(ev.protocol, ev.metrics, ev._plan.errors) for ev in (self, other)]
         if plans[0] != plans[1]:
             raise MergeError(f"{other.name}: its protocol or metrics differ from {self.name}'s")

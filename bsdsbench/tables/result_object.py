@@ -82,20 +82,12 @@ class TabularResult:
         DataError
             If pandas is not installed, if there are no tables, or if no table has this key.
         """
-        try:
-            import pandas as pd
-        except ImportError:
-            message = "data frames need pandas: install the extra bsdsbench[pandas]"
-            raise DataError(message) from None
-        columns_by_table = {t.key: t.plain() for t in self.tables()}
-        if not columns_by_table:
+        tables = {t.key: t for t in self.tables()}
+        if not tables:
             raise DataError(f"{type(self).__name__}: no tables, expected at least one image")
-        if table is not None and table not in columns_by_table:
-            raise DataError(f"table {table!r}: expected one of {', '.join(columns_by_table)}")
-        columns = columns_by_table[table or next(iter(columns_by_table))]
-        return pd.DataFrame(
-            {key: [math.nan if x is None else x for x in column] for key, column in columns.items()}
-        )
+        if table is not None and table not in tables:
+            raise DataError(f"table {table!r}: expected one of {', '.join(tables)}")
+        return tables[table or next(iter(tables))].to_dataframe()
 
 
 class TabularCurve(ReadOnly, TabularResult):

@@ -16,9 +16,11 @@ from functools import cached_property
 from operator import itemgetter
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
+from bsdsbench.errors import DataError
 from bsdsbench.text import show
 
 if TYPE_CHECKING:
+    import pandas as pd
     from rich.console import Console
 
 UNDEFINED = "-"
@@ -117,6 +119,32 @@ class Table:
     # Key of a column. Rows with equal cells in it form a group, and each group has its own best.
     ranked_within: str = ""
     asked: bool = False  # True if the user chose the columns; even columns without values are shown
+
+    def __repr__(self) -> str:
+        return f"<Table {self.key}: {len(self.rows)} rows, {len(self.columns)} columns>"
+
+    def __str__(self) -> str:
+        """Return the table as text, at most 120 characters wide."""
+        return to_text([self])
+
+    def _repr_html_(self) -> str:
+        """Return the table as HTML for notebooks."""
+        from bsdsbench.tables.forms import to_html
+
+        return to_html([self])
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """Convert the table to a pandas DataFrame, with NaN for undefined values.
+
+        Raises DataError if pandas is not installed.
+        """
+        try:
+            import pandas as pd
+        except ImportError:
+            message = "data frames need pandas: install the extra bsdsbench[pandas]"
+            raise DataError(message) from None
+        columns = self.plain().items()
+        return pd.DataFrame({key: [math.nan if x is None else x for x in c] for key, c in columns})
 
     @property
     def lines_below(self) -> list[str]:

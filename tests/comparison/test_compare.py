@@ -3,6 +3,7 @@
 import inspect
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -181,7 +182,17 @@ def test_refusals_name_the_fault(pair):
         ({"n_boot": 10.0}, r"n_boot: 10\.0, expected a whole number from 1 to 1e\+07"),
         ({"seed": -1}, "seed: -1, expected a whole number from 0"),
         ({"seed": "a"}, "seed: 'a', expected a whole number"),
+        ({"cluster": 5}, "column 5: expected its name"),
+        ({"names": [1, 2]}, "names: 1, expected text"),
+        ({"names": ["a", ""]}, "names: '', expected text"),
+        ({"names": "ab"}, "names: 'ab', expected a list of names"),
     ],
 )
 def test_arguments_of_another_kind_are_named(pair, given, words):
     refused(words, bb.compare, pair, **given)
+
+
+def test_runs_are_a_list_of_evaluations(pair):
+    refused("runs: of type dict, expected a list", bb.compare, {run.name: run for run in pair})
+    detected = bb.DetectorRun("a", Path("maps"), "soft", {}, "", {}, pair[0])
+    refused(r"of type DetectorRun, .*\(its attribute evaluation\)", bb.compare, [detected, pair[1]])

@@ -55,6 +55,8 @@ def test_mappings_and_data_frames_are_the_same_table():
     assert group_rows(IDS, pd.DataFrame({"id": IDS, **lists})) == ROWS
     twice = pd.DataFrame([[1, 2]] * 3, columns=["a", "a"], index=IDS)
     refused("'a' is there twice", group_rows, IDS, twice)
+    levels = pd.DataFrame(lists, index=pd.MultiIndex.from_arrays([IDS, IDS]))
+    refused("index of several levels", group_rows, IDS, levels)
 
 
 @pytest.mark.parametrize("as_key", [int, "{}.png".format, "val/{}".format, "val\\{}.mat".format])

@@ -154,6 +154,27 @@ def test_wrong_options_are_reported_together(tiny):
         bb.evaluate(*tiny, TEN, no_such=1)
 
 
+@pytest.mark.parametrize("path", ["", "a\0b", b"maps", None, ["maps"]])
+def test_a_path_is_text_that_may_name_a_file(tiny, path):
+    """An empty one would be the current folder, which nobody has named."""
+    pred, gt = tiny
+    refused("pred_dir .*: expected a path", bb.evaluate, path, gt, TEN)
+    refused("folder: .*expected a path", bb.Evaluation.load, path)
+    refused("folder: .*expected a path", bb.evaluate(pred, gt, TEN, workers=1).save, path)
+    if path is not None:
+        refused("out .*: expected a path", bb.evaluate, pred, gt, TEN, out=path)
+
+
+def test_a_folder_of_pictures_that_is_not_there_is_refused(tiny, tmp_path):
+    for folder in (tmp_path / "none", tiny[0] / "im000.png"):
+        refused("no folder, expected one of pictures", counted, *tiny, TEN, images_dir=folder)
+
+
+def test_names_of_metrics_may_come_from_an_iterator(tiny):
+    run = counted(*tiny, TEN, metrics=iter(["pixel", "boundary"]))
+    assert run.metrics == ("boundary", "pixel")
+
+
 def test_what_is_hashed_is_what_is_decoded(tiny, monkeypatch):
     """Each file is read once: one that changes meanwhile is counted as it was, or is a fault."""
     opened = []
@@ -266,6 +287,10 @@ def test_every_fault_of_items_is_named():
         "item 1": [3],
         "item 2: image id 3.5": [good[0], (3.5, 1, 2)],
         "items": 3,
+        r"item 1: a tuple of 4, expected \(id": [(*good[0], None)],
+        "im0: ground truth: no annotators, expected at least one": [(*good[0][:2], [])],
+        "im0: ground truth: None, expected an array": [(*good[0][:2], None)],
+        "im0: prediction: None, expected an array": [("im0", None, good[0][2])],
     }
     for words, given in wrong.items():
         refused(words, bb.evaluate_items, given, workers=1)

@@ -197,6 +197,11 @@ def test_what_is_no_id_is_refused(one):
     refused("item 1: image id .*expected text, or a whole number", bb.evaluate_items, items)
 
 
+@pytest.mark.parametrize("other", [None, [], "rank 1"])
+def test_only_evaluators_are_merged(other):
+    refused("merge: .*expected a StreamingEvaluator", bb.StreamingEvaluator().merge, other)
+
+
 def test_items_take_names_of_classes():
     truth = np.indices((9, 9)).sum(0) % 2
     run = bb.evaluate_items([(0, truth, truth)], metrics="segmentation", classes=["no", "yes"])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bsdsbench.results.score_names import select
-from bsdsbench.tables.table import Estimate, Field, Note, Table
+from bsdsbench.tables.table import Estimate, Field, Note, Table, to_text
 from tests.helpers.runs import refused
 
 METHOD = Field("method", "Method")
@@ -61,6 +61,17 @@ def test_a_table_for_programs_has_plain_numbers():
         "voi": [1.5, None],
     }
     assert type(found["f"][0]) is float
+
+
+def test_a_table_shows_itself():
+    table = Table("x", "X", [METHOD, UP], [["a", 0.5], ["c", None]])
+    assert repr(table) == "<Table x: 2 rows, 2 columns>"
+    assert str(table) == to_text([table])
+    assert "<table" in table._repr_html_()
+    pandas = pytest.importorskip("pandas")
+    frame = table.to_dataframe()
+    assert isinstance(frame, pandas.DataFrame)
+    assert (frame["method"].tolist(), frame["f"].isna().tolist()) == (["a", "c"], [False, True])
 
 
 def test_select_keeps_text_and_the_columns_asked_for_and_their_notes():
