@@ -50,8 +50,9 @@ def given_array(value: object, what: str) -> NDArray[Any]:
     except Exception as error:  # the conversion may raise anything
         raise DataError(f"{what}: {kind_of_value(value)}, expected an array ({error})") from None
     if array.dtype.kind not in "biuf" or array.size > MAX_GIVEN:
-        expected = f"an array of at most {MAX_GIVEN} numbers"
-        raise DataError(f"{what}: {kind_of_value(value)}, expected {expected}")
+        limit = f"at most {MAX_GIVEN} " if array.size > MAX_GIVEN else ""
+        has = kind_of_value(array if array.ndim else value)  # a list is described by its elements
+        raise DataError(f"{what}: {has}, expected an array of {limit}numbers")
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 

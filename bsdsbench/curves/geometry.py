@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.arguments import F8, given_word
+from bsdsbench.arguments import F8, given_array, given_word, kind_of_value
 from bsdsbench.curves.samples import (
     above_zero,
     check_columns,
@@ -96,7 +96,8 @@ def pr_to_roc(
     [0.1]
     """
     # `roc_to_pr` returns precision NaN at recall 0, where its value has no effect here
-    p, r = check_columns("share", precision=np.nan_to_num(precision), recall=recall)
+    known = np.nan_to_num(given_array(precision, "precision"))
+    p, r = check_columns("share", precision=known, recall=recall)
     n_positive, n_negative = above_zero(positives, "positives"), above_zero(negatives, "negatives")
     with np.errstate(divide="ignore", invalid="ignore"):
         fpr = n_positive * r * (1 / p - 1) / n_negative
@@ -422,12 +423,19 @@ def _both_limits(line: _Polyline, grid: F8) -> F8:
     return both[1:-1]  # not left of the first position, and not right of the last
 
 
+def _check_pair(curve: Curve, names: str) -> None:
+    """Raise DataError unless a curve is a pair of arrays, whose `names` stand in the message."""
+    if not isinstance(curve, tuple | list | np.ndarray) or len(curve) != 2:
+        raise DataError(f"curve: {kind_of_value(curve)}, expected a pair of arrays ({names})")
+
+
 def _roc_polyline(curve: Curve) -> _Polyline:
     """Return a ROC curve, given in either direction, as a polyline from (0, 0) to (1, 1).
 
     End points with undefined FPR (NaN, from a conversion to ROC space) are dropped with a warning.
     Raises DataError if FPR both rises and falls, or is outside [0, 1].
     """
+    _check_pair(curve, "FPR, TPR")
     fpr, tpr = without_undefined_ends(curve[0], curve[1], "fpr")
     fpr, tpr = _from_left_to_right(*check_columns("number", fpr=fpr, tpr=tpr))
     fpr, tpr = np.r_[0, fpr, 1], np.r_[0, tpr, 1]
@@ -447,6 +455,7 @@ def _pr_polyline(curve: Curve, lines: LineShape) -> _Polyline:
     warning. Raises DataError if recall both rises and falls or exceeds 1, if no point has a recall
     above 0, or if the precision of such a point is not above 0.
     """
+    _check_pair(curve, "precision, recall")
     precision, recall = without_undefined_ends(curve[0], curve[1], "precision")
     recall, precision = _from_left_to_right(
         *check_columns("number", recall=recall, precision=precision)

@@ -261,6 +261,7 @@ def meeting(a: CurvePoints, b: CurvePoints, axes: AxesKind = "roc") -> Meeting:
     >>> above, places.fpr.round(12).tolist(), places.recall.round(12).tolist()
     ('neither', [0.15], [0.6])
     """
+    a, b = points_of(a), points_of(b)
     totals = a.positives, a.negatives
     if axes != "pr" or totals == (b.positives, b.negatives):
         roc_a, roc_b = ROCPoints(a.fpr, a.tpr), ROCPoints(b.fpr, b.tpr)

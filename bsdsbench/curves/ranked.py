@@ -26,7 +26,7 @@ from typing import Any, Literal, NamedTuple, TypeVar, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.arguments import F8, I8, given_word
+from bsdsbench.arguments import F8, I8, given_number, given_word
 from bsdsbench.curves.samples import LabelReading, Ranking, Ties, rank, read_only, read_samples
 from bsdsbench.errors import DataError
 from bsdsbench.tables.result_object import TabularCurve
@@ -324,8 +324,7 @@ def _precision(ranking: Ranking, tp: F8, prior: float | None) -> F8:
     """
     fp = ranking.fp.astype(np.float64)
     if prior is not None:
-        if not 0 <= prior <= 1:
-            raise DataError(f"normalize_prior {prior!r}: expected a share from 0 to 1")
+        prior = given_number(prior, "normalize_prior", 0, 1)
         tp = prior * tp / max(ranking.positives, 1)
         fp = (1 - prior) * fp / max(ranking.negatives, 1)
     predicted = np.add(tp, fp, out=fp)  # in place, which saves memory for many samples

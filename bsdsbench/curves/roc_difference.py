@@ -8,9 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.arguments import F8, I8, Bool
+from bsdsbench.arguments import F8, I8, Bool, given_number
 from bsdsbench.curves.samples import LabelReading, read_samples
 from bsdsbench.errors import DataError
+
+_ROUNDING = 1e-12  # a variance below this share of both areas' variances is a rounding error
 
 
 class DeLongResult(NamedTuple):
@@ -80,6 +82,7 @@ def delong(
     >>> round(test.difference, 3), round(test.p, 3)
     (-0.167, 0.48)
     """
+    level = given_number(level, "level", 0, 1)
     if not 0 < level < 1:
         raise DataError(f"level {level!r}: expected a number between 0 and 1")
     first = _place_samples(labels, scores, reading)
@@ -89,7 +92,12 @@ def delong(
     if clusters is None:
         covariance = np.cov(above) / above.shape[1] + np.cov(below) / below.shape[1]
     else:
-        cluster = np.unique(np.asarray(clusters), return_inverse=True)[1]  # number of its cluster
+        try:
+            cluster = np.unique(np.asarray(clusters), return_inverse=True)[
+                1
+            ]  # its cluster's number
+        except TypeError:
+            raise DataError("clusters: cannot be sorted, expected numbers or text") from None
         if cluster.shape != first.positive.shape:
             raise DataError(f"clusters: shape {cluster.shape}, expected {first.positive.shape}")
         covariance = _clustered_covariance(
@@ -98,7 +106,9 @@ def delong(
     auc, other_auc = above.mean(axis=1).tolist()
     difference = auc - other_auc
     variance = covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1]
-    standard_error = float(np.sqrt(max(variance, 0)))
+    if variance < _ROUNDING * covariance.trace():
+        variance = 0.0  # otherwise p would be that of a rounding error
+    standard_error = float(np.sqrt(variance))
     half_width = NormalDist().inv_cdf((1 + level) / 2) * standard_error
     p = float("nan")
     if standard_error:

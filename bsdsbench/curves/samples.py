@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.arguments import F8, I8, Bool, given_array, given_number, given_word
+from bsdsbench.arguments import F8, I8, Bool, given_array, given_number, given_word, kind_of_value
 from bsdsbench.errors import DataError, InputWarning, Setting, ShapeError, warn
 
 Ties = Literal["merge", "sample"]
@@ -167,9 +168,10 @@ def _check_same_size(**arrays: NDArray[Any]) -> None:
 
 def above_zero(value: float, name: str) -> float:
     """Convert a value to float. Raises DataError unless it is finite and above 0."""
-    if not 0 < value < np.inf:
-        raise DataError(f"{name} {value!r}: expected a number above 0")
-    return float(value)
+    with suppress(TypeError, ValueError):  # not a number
+        if 0 < value < np.inf:
+            return float(value)
+    raise DataError(f"{name} {kind_of_value(value)}: expected a number above 0")
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:

@@ -11,41 +11,17 @@ import io
 import math
 import re
 from collections.abc import Callable, Sequence
-from functools import cache
 from html import escape
-from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bsdsbench.errors import DataError
 from bsdsbench.io import as_json, write_atomic
 from bsdsbench.tables.table import Note, Table, lines_below_tables, to_text
+from bsdsbench.tables.templating import load_template
 from bsdsbench.text import visible
 
-if TYPE_CHECKING:
-    import jinja2
-
 _SCHEMA = "bsdsbench.tables/2"
-_MARKDOWN = str.maketrans(
-    {c: "\\" + c for c in "\\`*_[]|#~$"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
-)
-_LATEX = str.maketrans(
-    {
-        "\\": r"\textbackslash{}",
-        "~": r"\textasciitilde{}",
-        "^": r"\textasciicircum{}",
-        "<": r"\textless{}",
-        ">": r"\textgreater{}",
-        "|": r"\textbar\allowbreak{}",  # a signature is one long word
-        '"': "''",
-        "±": r"$\pm$",
-        "↑": r"$\uparrow$",
-        "↓": r"$\downarrow$",
-        **{c: "\\" + c for c in "&%$#_{}"},
-        # A bare bracket or star after the end of a row would be taken as an argument of "\\"
-        **{c: "{" + c + "}" for c in "[]*`'"},
-    }
-)
 # Limits of LaTeX
 _MAX_ROW_CHARACTERS = 52  # a wider table does not fit one column of a two-column page
 _MAX_NOTES = 4  # the number of short notes printed below a table
@@ -54,45 +30,9 @@ _N_MAIN_SCORES = 3  # the first scores, printed even if they are undefined in so
 _INFINITE = (math.inf, -math.inf)  # numbers that JSON cannot hold
 
 
-def _latex_text(text: str) -> str:
-    """Escape text for LaTeX. Signed numbers such as -0.5 are put in math mode, to print a minus."""
-    text = text.translate(_LATEX)
-    text = re.sub("-(?=-)", "-{}", text)  # two hyphens would become a dash
-    return re.sub(r"(?<![\w.-])[+-][0-9.]+", r"$\g<0>$", text)
-
-
-_ESCAPES: dict[str, Callable[[str], str]] = {
-    "html": escape,
-    "markdown": lambda text: text.translate(_MARKDOWN),
-    "latex": _latex_text,
-}
-
-
-@cache
-def _template(text_format: str) -> jinja2.Template:
-    """Load the jinja2 template of a format. It escapes every value that is not a `Markup`."""
-    import jinja2
-    from markupsafe import Markup
-
-    def escape_value(value: object) -> object:
-        return value if isinstance(value, Markup) else _ESCAPES[text_format](visible(str(value)))
-
-    file = resources.files("bsdsbench.tables").joinpath(f"templates/{text_format}")
-    environment = jinja2.Environment(
-        # Not jinja2's defaults, because braces and percent signs are LaTeX syntax
-        block_start_string="<%",
-        block_end_string="%>",
-        variable_start_string="<<",
-        variable_end_string=">>",
-        finalize=escape_value,
-        keep_trailing_newline=True,
-    )
-    return environment.from_string(file.read_text("utf-8"))
-
-
 def to_markdown(tables: Sequence[Table]) -> str:
     """Convert tables to Markdown. Best values are bold, and marks are printed as superscripts."""
-    return "\n".join(_template("markdown").render(table=table.for_people) for table in tables)
+    return "\n".join(load_template("markdown").render(table=table.for_people) for table in tables)
 
 
 def to_html(tables: Sequence[Table]) -> str:
@@ -104,7 +44,7 @@ def html_figures(tables: Sequence[Table]) -> list[str]:
     """Return an HTML <figure> for each table, with the lines below the table in its caption."""
     shown_tables = [table.for_people for table in tables]
     pairs = zip(shown_tables, lines_below_tables(shown_tables), strict=True)
-    return [_template("html").render(table=table, under=lines) for table, lines in pairs]
+    return [load_template("html").render(table=table, under=lines) for table, lines in pairs]
 
 
 def html_page(tables: Sequence[Table], picture: str = "") -> str:
@@ -142,7 +82,7 @@ def _latex(table: Table) -> str:
             short_notes.append(line)
         if isinstance(note, Note) and note.needed:
             needed_notes.append(line)
-    template = _template("latex")
+    template = load_template("latex")
     text = template.render(
         whole=table,
         table=paper_table,
