@@ -21,7 +21,7 @@ import attrs
 import click
 from click.core import ParameterSource
 
-from bsdsbench.errors import Setting
+from bsdsbench.errors import InputWarning, Setting, warn
 from bsdsbench.metrics import registry
 from bsdsbench.text import counted, did_you_mean, listed
 
@@ -310,7 +310,20 @@ def protocol_from(
         if options.thresholds:  # the raw text: the field accepts more than --set can express
             changes["thresholds"] = options.thresholds
         protocol = protocol.replace(**changes)
+        by_metric = changes.get("options")
+        given = {*changes, *(by_metric if isinstance(by_metric, dict) else ())}
+        _warn_of_unused(given, metrics, protocol)
     return registry.complete_options(protocol)
+
+
+def _warn_of_unused(given: set[str], metrics: Sequence[str], protocol: Protocol) -> None:
+    """Warn if a given field, or the options of a given metric, affect no score of the metrics."""
+    silent = {"name", "version", "options"}  # they only describe the protocol
+    unused = given & registry.unused_settings(metrics, protocol) - silent
+    if protocol.max_dist_px is None:
+        unused -= {"max_dist_px"}  # reset for the sake of max_dist
+    if unused:
+        warn(InputWarning(f"{listed(sorted(unused))}: not used by {listed(metrics)}"))
 
 
 class RunInputs(NamedTuple):

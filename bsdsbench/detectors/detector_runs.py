@@ -228,7 +228,8 @@ def _photos_of_split(images: StrPath, split_file: StrPath | None) -> dict[str, P
         has = f"no picture for: {listed(missing_ids)}"
         raise DataError(Problem(show(images), has, names=tuple(missing_ids)))
     if not photos:
-        raise DataError(f"{show(images)}: no pictures, expected at least one")
+        has = "no pictures" if os.path.isdir(images) else "no such folder"
+        raise DataError(f"{show(images)}: {has}, expected at least one picture")
     return photos
 
 

@@ -82,7 +82,8 @@ def _maps_by_id(folder: Path, errors: list[DataError]) -> dict[str, Path]:
     """
     files = [path for path in find_files(folder, FORMATS) if path.parent == folder]
     if not files:
-        raise DataError(f"{show(folder)}: no soft maps, expected a folder of them")
+        has = "no soft maps" if folder.is_dir() else "no such folder"
+        raise DataError(f"{show(folder)}: {has}, expected a folder of soft maps")
     path_of = dict[str, Path]()
     for path in files:
         earlier = path_of.setdefault(id_of(path), path)

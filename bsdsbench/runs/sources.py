@@ -15,7 +15,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.errors import DataError
+from bsdsbench.errors import DataError, InputWarning, warn
 from bsdsbench.images import GroundTruth, Prediction
 from bsdsbench.io import HeldFiles, ReadBytes, read_bytes
 from bsdsbench.loaders import pairing, readers
@@ -158,6 +158,8 @@ def list_items(
     """
     alike = plan.by_reading[0]
     kind = plan.pred_kind
+    if os.path.realpath(pred_dir) == os.path.realpath(gt_dir):
+        warn(InputWarning(f"{show(pred_dir)}: the predictions are the ground truth itself"))
     if plan.on_dask:  # Dask workers have other working directories
         pred_dir = os.path.abspath(pred_dir)
         gt_dir = os.path.abspath(gt_dir)

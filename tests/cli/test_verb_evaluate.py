@@ -161,3 +161,26 @@ def test_what_an_earlier_run_counted_is_said(tiny, tmp_path, quiet):
     n = len(list(pred.iterdir()))
     assert "counted before" not in command(*words).stderr
     assert f"{n} of {n} images were counted before" in command(*words).stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["--max-dist", ".02", "--no-thin"], "max_dist, thin: not used by pixel"),
+        (["--set", "saliency.ignore=255"], "saliency: not used by pixel"),
+        (["--thresholds", "5", "--set", "pixel.ignore=3"], ""),
+    ],
+)
+def test_what_the_metric_does_not_use_is_said(tiny, words, line):
+    pred, gt = tiny
+    done = command("evaluate", pred, "--gt", gt, "--metrics", "pixel", *words)
+    assert done.returncode == 0
+    assert [x for x in done.stderr.splitlines() if "not used by" in x] == (
+        [f"bsdsbench: warning: {line}"] if line else []
+    )
+
+
+def test_ground_truth_as_its_own_prediction_is_said(tiny):
+    gt = tiny[1]
+    done = command("evaluate", gt, "--gt", gt, "--metrics", "pixel", "--quiet")
+    assert "gt: the predictions are the ground truth itself" in done.stderr

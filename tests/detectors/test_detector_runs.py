@@ -107,6 +107,7 @@ def test_some_pictures_and_arguments_that_are_wrong(three, tmp_path):
     (gt / "fruit1.png").unlink()
     for words, wrong in (("no picture for: nowhere", {"split_file": ids}), ("fruit1", {})):
         refused(words, bb.run, called.append, images, **{**how, "out": tmp_path / "no"}, **wrong)
+    refused("nowhere: no such folder", bb.run, called.append, tmp_path / "nowhere", **how)
     assert called == []  # the detector
 
 

@@ -45,4 +45,5 @@ def test_faults_are_said_together_and_the_rest_is_written(raw, tmp_path):
         nms_files(raw[0], tmp_path / "thin", Protocol())
     assert sorted(p.name for p in (tmp_path / "thin").iterdir()) == ["fruit1.png", "herd2.png"]
     refused("the same as the input", nms_files, raw[0], raw[0], Protocol())
-    refused("no soft maps", nms_files, tmp_path / "pred" / "..", tmp_path / "thin", Protocol())
+    for folder, words in ((".", "no soft maps"), ("nowhere", "nowhere: no such folder")):
+        refused(words, nms_files, tmp_path / folder, tmp_path / "thin", Protocol())
