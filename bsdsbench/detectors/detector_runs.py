@@ -17,7 +17,6 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module, invalidate_caches
-from itertools import product
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Unpack
@@ -376,10 +375,9 @@ def fresh_modules(name: str) -> Iterator[None]:
     package = name.partition(".")[0]
     old_path, old_modules = list(sys.path), dict(sys.modules)
     old_dont_write_bytecode = sys.dont_write_bytecode
-    is_local = (folder / f"{package}.py").is_file() or (folder / package).is_dir()
     for module_name, module in old_modules.items():
-        is_wanted = module_name == name or (is_local and module_name.split(".")[0] == package)
-        if is_wanted and package != "bsdsbench" and not _is_installed(module):
+        is_sibling = module_name.partition(".")[0] == package and _is_in(folder, package)
+        if (module_name == name or is_sibling) and _is_reloadable(module_name, module):
             del sys.modules[module_name]
     sys.path.insert(0, str(folder))
     sys.dont_write_bytecode = True  # cached bytecode would hide edits within the same second
@@ -390,28 +388,23 @@ def fresh_modules(name: str) -> Iterator[None]:
         sys.path[:] = old_path
         sys.dont_write_bytecode = old_dont_write_bytecode
         for module_name, module in list(sys.modules.items()):
-            if module_name not in old_modules and _is_from(module, folder):
+            is_new = module_name not in old_modules and _is_reloadable(module_name, module)
+            if is_new and _is_in(folder, module_name.partition(".")[0]):
                 del sys.modules[module_name]
         sys.modules.update(old_modules)
 
 
-def _is_installed(module: ModuleType) -> bool:
-    """Return True if a module is in the standard library or in site-packages."""
+def _is_in(folder: Path, package: str) -> bool:
+    """Return True if a top-level module or package is directly in a folder."""
+    return (folder / f"{package}.py").is_file() or (folder / package).is_dir()
+
+
+def _is_reloadable(name: str, module: ModuleType) -> bool:
+    """Return False for modules of bsdsbench, the standard library and site-packages."""
     file = getattr(module, "__file__", None) or ""
     paths = sysconfig.get_paths()
-    return any(Path(file).is_relative_to(paths[kind]) for kind in ("stdlib", "purelib", "platlib"))
-
-
-def _is_from(module: ModuleType, folder: Path) -> bool:
-    """Return True if a module, or its top-level package, is directly in a folder."""
-    package = getattr(module, "__name__", "").partition(".")[0]
-    file = getattr(module, "__file__", None)
-    paths = map(Path, [file] if file else getattr(module, "__path__", ()))
-    parents = folder, folder.resolve()
-    return any(
-        path == parent / f"{package}.py" or path.is_relative_to(parent / package)
-        for path, parent in product(paths, parents)
-    )
+    installed = any(Path(file).is_relative_to(paths[k]) for k in ("stdlib", "purelib", "platlib"))
+    return not installed and name.partition(".")[0] != "bsdsbench"
 
 
 def _file_of(detector: Detector) -> dict[str, str] | None:
