@@ -53,7 +53,7 @@ def pixel_classes(
     Returns {"steps": DrawnSteps}, a dict because this function can replace `boundary_counts` as the
     `counter` of a metric.
     """
-    from bsdsbench.kernels.bits import unpack
+    from bsdsbench.kernels.bits import count_set_bits, unpack
     from bsdsbench.kernels.matching.matching import prepare_truth
     from bsdsbench.kernels.matching.unmatched import match_by_pixel, prepare_surroundings
 
@@ -69,38 +69,39 @@ def pixel_classes(
     is_drawn = is_predicted.copy()  # predicted or annotated
     is_drawn[target.vertices.pixel] = True
     pixel = np.flatnonzero(is_drawn)
-    classes = np.zeros((pixel.size, n_steps), np.uint8)  # a row for each pixel that is drawn
 
-    # Write the missed pixels first, then the false ones, then the matched ones: another annotator's
-    # pixel at the same place may be missed
-    rows = np.searchsorted(pixel, target.vertices.pixel)
-    for code, missed in _missed_steps(steps, errors).items():
-        missed_by_any = np.zeros((pixel.size, missed.shape[1]), np.uint64)  # a bit for each step
-        np.bitwise_or.at(missed_by_any, rows, missed)
-        np.copyto(classes, np.uint8(code), where=unpack(missed_by_any, n_steps))
-
-    false_code = np.full(pred_pixel.size, PixelClass.FALSE)
+    false_bits = steps.false[steps.row_of.flat[pred_pixel]]
+    false_codes = np.full(pred_pixel.size, PixelClass.FALSE)
     if errors:  # a pixel has the same class at every threshold at which it is false
         duplicate, near, background = (ERROR_CODES[name] for name in FALSE)
         is_within_radius = unpack(target.near, shape[1]).flat[pred_pixel]
         is_within_double = unpack(around.near, shape[1]).flat[pred_pixel]
         farther = np.where(is_within_double, near, background)
-        false_code = np.where(is_within_radius, duplicate, farther)
-    is_false = unpack(steps.false[steps.row_of.flat[pred_pixel]], n_steps)
-    rows = np.searchsorted(pixel, pred_pixel)
-    classes[rows] = np.where(is_false, false_code[:, None], classes[rows])
-
-    is_matched = unpack(steps.matched, n_steps)
-    rows = np.searchsorted(pixel, steps.matched_pixel)
-    classes[rows] = np.where(is_matched, np.uint8(PixelClass.MATCHED), classes[rows])
+        false_codes = np.where(is_within_radius, duplicate, farther)
+    # (code, pixels, the steps at which each has the code). At a place where annotators differ, the
+    # first code that applies is shown: matched, false, or one of the missed pixels
+    layers = [(int(PixelClass.MATCHED), steps.matched_pixel, steps.matched)]
+    for code in np.unique(false_codes).tolist():
+        has_code = false_codes == code
+        layers.append((code, pred_pixel[has_code], false_bits[has_code]))
+    for code, missed in _missed_steps(steps, errors).items():
+        layers.append((code, target.vertices.pixel, missed))
+    classes = np.zeros((pixel.size, n_steps), np.uint8)  # a row for each pixel that is drawn
+    has_class = np.zeros((pixel.size, false_bits.shape[1]), np.uint64)  # a bit for each step
+    for code, pixels, bits in layers:
+        added = np.zeros_like(has_class)
+        np.bitwise_or.at(added, np.searchsorted(pixel, pixels), bits)
+        added &= ~has_class
+        has_class |= added
+        classes |= np.uint8(code) * unpack(added, n_steps).view(np.uint8)
 
     # A backwards matching starts at the lowest threshold, `events` at the highest
     ascending = slice(None, None, 1 if steps.backwards else -1)
     matched_gt = steps.matched_gt[ascending]
-    matched_pred = np.count_nonzero(is_matched, axis=0)[ascending]
+    matched_pred = count_set_bits(steps.matched)[0, :n_steps][ascending]
     total_gt = np.full_like(matched_gt, target.vertices.pixel.size)
     matches = np.stack([matched_gt, total_gt, matched_pred, size[::-1]], axis=-1)
-    changes = changes_of(classes[:, ascending], shape, pixel)
+    changes = changes_of(np.ascontiguousarray(classes[:, ascending]), shape, pixel)
     return {"steps": DrawnSteps(thresholds, matches, *changes, areas=False)}
 
 
@@ -118,8 +119,7 @@ def _missed_steps(steps: PixelSteps, errors: bool) -> dict[int, NDArray[np.uint6
         "near_missed": steps.near_false,
         "absent": is_missed & ~steps.near_false,
     }
-    # If several annotators' pixels at a place are missed, the class that is drawn last is shown
-    return {ERROR_CODES[name]: steps_of_class[name] for name in reversed(MISSED)}
+    return {ERROR_CODES[name]: steps_of_class[name] for name in MISSED}
 
 
 def boundary_errors(

@@ -112,7 +112,7 @@ def changes_of(
     before[:, 1:] = classes[:, :-1]
     is_change = classes != before
     n_changes = np.zeros(shape, np.uint16)
-    n_changes.reshape(-1)[pixel] = np.count_nonzero(is_change, axis=1)
+    n_changes.reshape(-1)[pixel] = is_change.sum(axis=1, dtype=np.uint16)
     change = np.flatnonzero(is_change)
     steps = (change % classes.shape[1]).astype(np.uint16)
     return Changes(n_changes, steps, classes.ravel()[change])

@@ -343,15 +343,15 @@ class Sources:
     pred_kind: str  # the kind of the predictions, such as "soft"
     metric: Metric  # the metric for which the files are read
     views: dict[str, Path]  # masks of the field of view, outside which pixels are ignored
+    # `hash_settings` of the run without and with error classes, either of which it may have counted
+    settings_hashes: tuple[str, str]
 
     def load(
         self, image_id: str, protocol: Protocol, read: ReadBytes = read_bytes
     ) -> PredictionAndTruth:
         """Read an image's files. Raises DataError if the run scores annotators."""
-        pred, gt = self._item(image_id, protocol).load(self._read_alike(protocol), protocol, read)
-        if pred is None:
-            raise DataError(f"{image_id}: a run of annotators, expected one with predictions")
-        return PredictionAndTruth(pred, gt)
+        alike = self._read_alike(protocol)
+        return self._load_item(self._item(image_id, alike), alike, protocol, read)
 
     def load_of_run(
         self, run: Evaluation, record: ImageRecord, metric: Metric | None
@@ -363,11 +363,10 @@ class Sources:
 
         Raises DataError if the new counts differ from the stored ones.
         """
-        files = HeldFiles()
-        item = self._item(record.image_id, run.protocol)
-        inputs = self.load(record.image_id, run.protocol, files)
-        for errors in (False, True):  # the hash depends on whether error classes were counted
-            settings = hash_settings(run.metrics, run.protocol, self.pred_kind, errors)
+        files, alike = HeldFiles(), self._read_alike(run.protocol)
+        item = self._item(record.image_id, alike)
+        inputs = self._load_item(item, alike, run.protocol, files)
+        for settings in self.settings_hashes:
             if image_fingerprint(item, settings, files) == record.fingerprint:
                 return inputs
         if metric is not None:
@@ -375,14 +374,22 @@ class Sources:
             check_same_counts(run, record.image_id, record.counts[metric.name], counted)
         return inputs
 
+    def _load_item(
+        self, item: FileItem, alike: ReadAlike, protocol: Protocol, read: ReadBytes
+    ) -> PredictionAndTruth:
+        """Read the files of an item. Raises DataError if the run scores annotators."""
+        pred, gt = item.load(alike, protocol, read)
+        if pred is None:
+            raise DataError(f"{item.image_id}: a run of annotators, expected one with predictions")
+        return PredictionAndTruth(pred, gt)
+
     def _read_alike(self, protocol: Protocol) -> ReadAlike:
         """Return how files are read for `metric` under this protocol."""
         return registry.group_by_reading([self.metric.name], protocol, self.pred_kind)[0]
 
-    def _item(self, image_id: str, protocol: Protocol) -> FileItem:
+    def _item(self, image_id: str, alike: ReadAlike) -> FileItem:
         """Return the item of an image. It has a photo only if the metric uses photos."""
         photos = self.photos if self.metric.photo else {}
-        alike = self._read_alike(protocol)
         return _item_of(self.pairs[image_id], self.pred_kind, alike, photos, self.views)
 
     def truth(self, image_id: str, protocol: Protocol) -> GroundTruth:
@@ -431,12 +438,14 @@ def find_sources(
     by_id = {p.image_id: p for p in pairs}
     photo_dir = images_dir or run.place("photos") or pairing.find_photo_folder(gt)
     valid_dir = run.place("valid") if reader.void else None
+    settings = run.metrics, run.protocol, kind
     return Sources(
         pairs=by_id,
         photos=pairing.find_photos(photo_dir, by_id) if photo_dir else {},
         pred_kind=kind,
         metric=reader,
         views={} if valid_dir is None else _fields_of_view(valid_dir, pairs),
+        settings_hashes=(hash_settings(*settings), hash_settings(*settings, errors=True)),
     )
 
 

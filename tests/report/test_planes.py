@@ -3,6 +3,7 @@
 import base64
 import zlib
 
+import attrs
 import numpy as np
 import pytest
 
@@ -13,7 +14,7 @@ from bsdsbench.metrics.boundary import boundary_match_maps
 from bsdsbench.metrics.error_classes import pixel_classes
 from bsdsbench.report.overlays import pixel_steps
 from bsdsbench.report.pictures import ImagePictures, _planes
-from bsdsbench.runs.sources import Sources, find_sources
+from bsdsbench.runs.sources import find_sources
 
 
 def unpack(drawn):
@@ -112,7 +113,7 @@ def test_other_files_than_those_of_the_run_are_named(run):
     sources = find_sources(run)
     first, second = run.image_ids[:2]
     pairs = {**sources.pairs, first: sources.pairs[second]}
-    other = Sources(pairs, {}, sources.pred_kind, sources.metric, {})
+    other = attrs.evolve(sources, pairs=pairs)
     drawn, faults = ImagePictures([run], {run.name: other}, full=False)(first)
     assert drawn["runs"] == {}
     ((_, error),) = faults
