@@ -21,7 +21,7 @@ from bsdsbench.arguments import F8, I8
 from bsdsbench.comparison.bootstrap import WeightedRun, jackknife_weights, scores_of
 from bsdsbench.comparison.comparison_tables import group_by_part
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.base import ERROR_COLUMNS, Column, Metric
+from bsdsbench.metrics.base import ERROR_COLUMNS, Column
 from bsdsbench.results import score_names
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.groups import Partition, image_clusters, partition
@@ -235,51 +235,62 @@ def slice_tables(
     DataError
         If a run has no per-image counts, or lacks a column.
     """
-    tables = []
+    tables: list[Table] = []
     for column in by:
         slices_of_runs = slices or [slices_of(run, column, cluster) for run in runs]
         for metric in dict.fromkeys(m for run in runs for m in run.metrics):
-            with_metric = [
-                s for s, run in zip(slices_of_runs, runs, strict=True) if metric in run.metrics
-            ]
-            for of_parts in (False, True):
-                table = _slice_table(registry.get(metric), runs, with_metric, columns, of_parts)
-                if table:
-                    tables.append(table)
+            pairs = zip(slices_of_runs, runs, strict=True)
+            with_metric = [s for s, run in pairs if metric in run.metrics]
+            shown = _scores_shown(runs, metric, with_metric[0], columns)
+            for has_parts in (False, True):
+                scores = [s for s in shown if bool(score_names.parse_score(s).part) == has_parts]
+                if scores:
+                    tables.append(_slice_table(runs, metric, with_metric, scores, has_parts))
     return tables
 
 
-def _slice_table(
-    metric: Metric,
-    runs: Sequence[Evaluation],
-    slices: Sequence[Slices],
-    wanted: Sequence[str] | None,
-    of_parts: bool,
-) -> Table | None:
-    """Build the table of one metric's scores by slice, or return None if no score is to be shown.
+def _scores_shown(
+    runs: Sequence[Evaluation], metric: str, slices: Slices, wanted: Sequence[str] | None
+) -> list[str]:
+    """Return the scores of a metric that tables of slices show, as METRIC.SCORE.
 
-    Each score is followed by its difference from the score on all images.
+    `wanted` has score names or "all"; None selects the scores that tables of several runs show.
+    `slices` are those of the first run that has the metric.
+    """
+    known = [score for score in slices.scores if score.startswith(f"{metric}.")]
+    if wanted is not None:
+        chosen = known if "all" in wanted else score_names.names_meant(wanted, known)
+        return [score for score in known if score in chosen]
+    run = next(run for run in runs if metric in run.metrics)
+    usual = score_names.usual_scores(run, known, parts=True)
+    return [s for s in usual if score_names.parse_score(s).column.shown in ("always", "several")]
+
+
+def _slice_table(
+    runs: Sequence[Evaluation],
+    metric: str,
+    slices: Sequence[Slices],
+    scores: Sequence[str],
+    has_parts: bool,
+) -> Table:
+    """Build a table of scores by slice, each with its difference from the score on all images.
 
     runs : all runs, which are listed in the footer
+    metric : the metric of the scores
     slices : one for each run that has the metric
-    wanted : the parameter `columns` of `slice_tables`
-    of_parts : if True, show per-part scores (parts are classes, for example), else overall scores
+    scores : the scores to show, METRIC.SCORE or, if `has_parts`, METRIC.PART.SCORE. Parts, such as
+        classes, have rows of their own
     """
-    known = [score for score in slices[0].scores if score.startswith(f"{metric.name}.")]
-    first_run = next(run for run in runs if metric.name in run.metrics)
-    shown = _scores_shown(first_run, known, wanted, of_parts)
-    if not shown:
-        return None
-    columns, scores_by_part = group_by_part(shown)
+    columns, scores_by_part = group_by_part(scores)
     group_column = slices[0].parts.column
-    labels = [METHOD, Field("slice", group_column), *([PART] if of_parts else [])]
+    labels = [METHOD, Field("slice", group_column), *([PART] if has_parts else [])]
     fields = [*labels, Field("images", "images", short="n", format="d")]
     for key, column in columns.items():
         difference = Field(f"{key}_difference", f"{column.heading} - all", "- all", "+.3f")
         fields += [table_column(column, 3), difference]
     rows: list[list[Cell]] = []
     for slices_of_run in slices:
-        rows += _slice_rows(slices_of_run, columns, scores_by_part, of_parts)
+        rows += _slice_rows(slices_of_run, columns, scores_by_part, has_parts)
     unit = slices[0].unit
     notes = [
         f"[95 % interval]: jackknife that leaves out one {unit} at a time, with Student's t; "
@@ -289,39 +300,18 @@ def _slice_table(
         notes.append(f"No image has {group_column} in {listed(empty)}.")
     footer = table_footer(runs)
     footer["notes"] = [*notes, *footer["notes"]]
-    key = f"{metric.name}-parts-by-" if of_parts else f"{metric.name}-by-"
+    key = f"{metric}-parts-by-" if has_parts else f"{metric}-by-"
     key += "".join(c if c.isalnum() else "_" for c in group_column)
-    title = f"{metric.title} by {group_column}{', part by part' if of_parts else ''}"
+    title = f"{registry.get(metric).title} by {group_column}"
+    title += ", part by part" if has_parts else ""
     return Table(key, title, fields, rows, n_labels=len(labels), **footer)
-
-
-def _scores_shown(
-    run: Evaluation, known: Sequence[str], wanted: Sequence[str] | None, of_parts: bool
-) -> list[str]:
-    """Return those `known` scores of a metric that a table of slices shows.
-
-    `wanted` has score names or "all"; None selects the scores that tables of several runs show. If
-    `of_parts` is True, only per-part scores (such as of classes) are returned; otherwise only
-    overall scores. `run` has the metric.
-    """
-    chosen: Sequence[str]
-    if wanted is None:
-        chosen = score_names.usual_scores(run, known, parts=True)
-    elif "all" in wanted:
-        chosen = known
-    else:
-        chosen = score_names.names_meant(wanted, known)
-    names = {score: score_names.parse_score(score) for score in known if score in chosen}
-    of_kind = {score: name for score, name in names.items() if bool(name.part) == of_parts}
-    shown = ("always", "several")  # applies unless the user named the scores
-    return [s for s, n in of_kind.items() if wanted is not None or n.column.shown in shown]
 
 
 def _slice_rows(
     slices: Slices,
     keys: Iterable[str],
     scores_by_part: Mapping[str, Mapping[str, str]],
-    of_parts: bool,
+    has_parts: bool,
 ) -> list[list[Cell]]:
     """Return a run's rows of a slice table: all images, each slice, and the mean over slices.
 
@@ -343,7 +333,7 @@ def _slice_rows(
     rows: list[list[Cell]] = []
     for name, size, scores in image_sets:
         for part, score_by_key in scores_by_part.items():
-            part_cells = [part] if of_parts else []
+            part_cells = [part] if has_parts else []
             row: list[Cell] = [slices.name, name, *part_cells, size]
             for key in keys:
                 score = score_by_key.get(key, "")  # "": the part has no such score
