@@ -196,33 +196,30 @@ def pair(
     wanted, pred, gt = group_files(pred_dir, gt_dir, split, **options)
     preds, gts = pred.files, gt.files
     shared = gts.keys() & preds.keys()
-    faults: list[tuple[PathLike | None, str, Collection[str], str]] = []
+    problems = list[Problem]()
+
+    def report(folder: PathLike | None, fault: str, ids: Collection[str], fix: str = "") -> None:
+        if ids:
+            names = sorted(ids)
+            has = f"{show(folder)}: {fault.format(f'{listed(names)} ({len(names)} in all)')}"
+            problems.append(Problem(has=has, fix=(fix,) if fix else (), names=tuple(names)))
+
     for folder, side in ((pred_dir, pred), (gt_dir, gt)):
         first = min(side.ambiguous, default="")
-        names = [show(os.path.relpath(path, folder)) for path in side.files.get(first, ())]
-        faults.append((folder, SEVERAL, side.ambiguous, f"{first}: {listed(names, 3)}"))
+        files = [show(os.path.relpath(path, folder)) for path in side.files.get(first, ())]
+        report(folder, SEVERAL, side.ambiguous, f"{first}: {listed(files, 3)}")
     if pred_dir and (missing == "error" or not shared):
-        faults.append((pred_dir, "no prediction for: {}", gts.keys() - shared, ""))
+        report(pred_dir, "no prediction for: {}", gts.keys() - shared)
     others = wanted or preds.keys()
     renaming = "" if shared else _suggest_renaming(others, gts.keys())
-    faults.append((gt_dir, f"no {gt_name} for: {{}}", others - gts.keys(), renaming))
-    problems = list[Problem]()
-    for folder, fault, faulty, fix in faults:
-        if faulty:
-            ids = sorted(faulty)
-            has = f"{show(folder)}: {fault.format(f'{listed(ids)} ({len(ids)} in all)')}"
-            problems.append(Problem(has=has, fix=(fix,) if fix else (), names=tuple(ids)))
+    report(gt_dir, f"no {gt_name} for: {{}}", others - gts.keys(), renaming)
     if problems:
         raise PairingError("", problems)
     image_ids = [image_id for image_id in gts if missing == "zero" or image_id in shared]
     return [Pair(i, tuple(preds.get(i, ())), tuple(gts[i])) for i in image_ids]
 
 
-def _common_start(names: Collection[str]) -> str:
-    """Return the longest text with which all names start."""
-    first, last = min(names, default=""), max(names, default="")  # the two that differ earliest
-    is_equal = [a == b for a, b in zip(first, last, strict=False)]
-    return first[: [*is_equal, False].index(False)]
+_common_start = os.path.commonprefix  # of the characters of any texts
 
 
 def _suggest_renaming(preds: Collection[str], gts: Collection[str]) -> str:
