@@ -23,19 +23,19 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 from numpy.typing import ArrayLike
 
-from bsdsbench.arguments import F8, I8, Bool
+from bsdsbench.arguments import F8, I8
 from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.metrics.base import IMAGES, Column, ValuesMetric
+from bsdsbench.metrics.contour.pairs import Instances, find_instances, match_regions
 from bsdsbench.metrics.contour.pixel_outcomes import draw_regions
 from bsdsbench.metrics.label_maps import (
     COMPONENTS,
     COMPONENTS_OF,
     MapContents,
     as_label_maps,
-    find_overlaps,
     number_masks,
     void_of,
 )
@@ -108,7 +108,7 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None
     Parameters
     ----------
     pred, gt : array_like
-        Label maps (H, W) of integers, in which each pixel holds the number of its object; 0 or less
+        Label maps (H, W) of integers, in which each pixel holds the number of its object; 0 or -1
         means no object. If `opt.components` is 4 or 8, the maps are masks, whose connected
         components are the objects; if `opt.components_of` is "predictions" or "truth", only one is.
     opt : InstancesOptions or None
@@ -130,7 +130,7 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None
     Raises
     ------
     DataError
-        If an array is not a label map, or the shapes differ.
+        If an array is not a label map or has a value below -1, or the shapes differ.
 
     Examples
     --------
@@ -144,16 +144,18 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None
     """
     opt = opt or InstancesOptions()
     pred_map, gt_map = as_label_maps(pred, gt)
-    void = void_of(gt_map, opt.ignored)
-    if void is not None:  # ignored pixels belong to no object in either map
-        pred_map, gt_map = np.where(void, 0, pred_map), np.where(void, 0, gt_map)
-    pred_map, gt_map = np.maximum(pred_map, 0), np.maximum(gt_map, 0)
-    table = _tabulate_overlaps(*number_masks(pred_map, gt_map, opt))
-    one_to_one = _assignment()(table.iou, maximize=True)
-    is_pair = _pair_by_rule(table, opt)  # rows: annotated objects, columns: predicted objects
-    gt_rows = _count_by_size(np.any(is_pair, axis=1), table.gt_pixels, opt.sizes)
-    pred_rows = _count_by_size(np.any(is_pair, axis=0), table.pred_pixels, opt.sizes)
+    if opt.components:
+        void = void_of(gt_map, opt.ignored)
+        valid = None if void is None else ~void
+        pred_map, gt_map = number_masks(pred_map, gt_map, opt, valid)
+        opt = evolve(opt, ignore=())
+    regions = find_instances(pred_map, gt_map, opt)
+    pixels, pairs = regions.overlaps.pixels, match_regions(regions, opt.overlap, opt.iou)
+    gt_rows = _count_by_size(pairs.gt, regions.gt.count_pixels(pixels), opt.sizes)
+    pred_rows = _count_by_size(pairs.pred, regions.pred.count_pixels(pixels), opt.sizes)
     by_size = np.stack([gt_rows, pred_rows], axis=1)  # one size class if `sizes` is empty
+    table = _tabulate_overlaps(regions)
+    one_to_one = _assignment()(table.iou, maximize=True)
     inside, joined = _jaccard_sums(table, one_to_one)
     return Counts(
         inside=inside,
@@ -174,21 +176,16 @@ class _OverlapTable(NamedTuple):
     pred_pixels: I8  # (P,), the number of pixels of each predicted object
 
 
-def _tabulate_overlaps(pred: Map, gt: Map) -> _OverlapTable:
+def _tabulate_overlaps(regions: Instances) -> _OverlapTable:
     """Tabulate the pixel overlaps of annotated objects (rows) with predicted objects (columns).
 
-    `pred` and `gt` are label maps (H, W), with 0 for background. Rows and columns ascend by label.
+    Rows and columns ascend by label. Predicted objects that lie only on void pixels are left out.
     """
-    overlaps = find_overlaps(pred, gt)
-    # Replace labels by ranks. The appended 0 makes sure that label 0 has rank 0
-    rows, cols = (
-        np.unique(np.append(numbers, 0), return_inverse=True)[1][:-1]
-        for numbers in (overlaps.gt, overlaps.pred)
-    )
-    table = np.zeros((rows.max() + 1, cols.max() + 1), np.int64)  # row and column 0: background
-    table[rows, cols] = overlaps.pixels
-    shared = table[1:, 1:]
-    gt_pixels, pred_pixels = table.sum(axis=1)[1:], table.sum(axis=0)[1:]
+    pairs, pixels = match_regions(regions, "any"), regions.overlaps.pixels
+    gt_pixels, pred_pixels = regions.gt.count_pixels(pixels), regions.pred.count_pixels(pixels)
+    shared = np.zeros((gt_pixels.size, pred_pixels.size), np.int64)
+    shared[pairs.gt, pairs.pred] = pairs.shared
+    shared, pred_pixels = shared[:, pred_pixels > 0], pred_pixels[pred_pixels > 0]
     union = gt_pixels[:, None] + pred_pixels - shared
     return _OverlapTable(shared, union, shared / union, gt_pixels, pred_pixels)
 
@@ -223,25 +220,6 @@ def _jaccard_sums(table: _OverlapTable, one_to_one: tuple[I8, I8]) -> I8:
     return np.array([*sums, (table.shared[pairs].sum(), joined)]).T
 
 
-def _pair_by_rule(table: _OverlapTable, opt: InstancesOptions) -> Bool:
-    """Return the pairs of objects that match by the option `overlap`, bool (G, P).
-
-    - "any": all pairs with a common pixel
-    - "iou": all pairs with an IoU above `opt.iou`
-    - "one-to-one": as many of these pairs as possible, with each object in at most one pair
-    """
-    if opt.overlap == "any":
-        return table.shared > 0
-    is_pair = table.iou > opt.iou
-    if opt.overlap == "one-to-one":
-        from scipy.sparse import csgraph, csr_array
-
-        row_of_col = csgraph.maximum_bipartite_matching(csr_array(is_pair))  # -1: unpaired
-        rows = np.arange(len(is_pair))[:, None]
-        is_pair &= row_of_col == rows
-    return is_pair
-
-
 def _sorted_ap(pair_ious: F8, n_objects: int) -> float:
     """Compute sorted AP: the area under TP / (TP + FP + FN) as the required IoU grows from 0 to 1.
 
@@ -262,17 +240,18 @@ def _sorted_ap(pair_ious: F8, n_objects: int) -> float:
     return (widths * (heights[1:] + heights[:-1])).sum() / 2  # the trapezoidal rule
 
 
-def _count_by_size(is_matched: Bool, pixels: I8, sizes: Sequence[int]) -> I8:
+def _count_by_size(matched: I8, pixels: I8, sizes: Sequence[int]) -> I8:
     """Count the matched objects and all objects of one map in each of B size classes, int64 (B, 2).
 
-    is_matched, pixels (objects,): True for matched objects; area of each object in pixels.
+    matched: indices of the matched objects, with repetitions.
+    pixels (objects,): area of each object in pixels; objects without a pixel are not counted.
     sizes (B - 1,): ascending lower bounds, in pixels, of the second to last size classes.
     """
     size_class = np.searchsorted(sizes, pixels, side="right")
     n_classes = len(sizes) + 1
-    matched = np.bincount(size_class[is_matched], minlength=n_classes)
-    total = np.bincount(size_class, minlength=n_classes)
-    return np.stack([matched, total], axis=-1)
+    objects = np.unique(matched), np.flatnonzero(pixels)
+    rows = [np.bincount(size_class[which], minlength=n_classes) for which in objects]
+    return np.stack(rows, axis=-1)
 
 
 @cache

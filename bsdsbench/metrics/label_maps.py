@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from bsdsbench.arguments import I8, Bool, given_array
 from bsdsbench.errors import DataError, ProtocolError
-from bsdsbench.images import GroundTruth, Map, Prediction, same_shape
+from bsdsbench.images import GroundTruth, Map, Prediction, same_shape, without_void
 from bsdsbench.kernels.arrays import I4
 from bsdsbench.kernels.regions.contingency import value_pairs
 from bsdsbench.loaders.reading import binarise
@@ -183,25 +183,20 @@ COMPONENTS_OF = option(
 )
 
 
-def number_components(mask: Map, neighbours: int, what: str) -> Map:
-    """Label the 4- or 8-connected components of a mask (H, W) from 1; other pixels are 0.
+def number_masks(pred: Map, gt: Map, opt: MapContents, valid: Bool | None) -> MapPair:
+    """Label the connected components of those of two maps (H, W) that are masks, from 1.
 
-    A gray mask is binarised at one half. If the map is not a mask, raise DataError with a message
-    that begins with `what`.
+    `opt.components` (4 or 8) is the connectivity. `opt.components_of` says which maps are masks; a
+    map that holds numbers of objects keeps them. Void pixels, where `valid` is False, are cleared
+    in both maps first. Gray masks are binarised at one half. Raises DataError if a map is no mask.
     """
-    return number_pieces(binarise(mask, None, what), neighbours, background=0)
-
-
-def number_masks(pred: Map, gt: Map, opt: MapContents) -> MapPair:
-    """Label the components of those of two maps (H, W) that are masks by `opt.components_of`.
-
-    A map that holds numbers of objects is returned unchanged.
-    """
-    if opt.components and opt.components_of != "truth":
-        pred = number_components(pred, opt.components, SIDES[0])
-    if opt.components and opt.components_of != "predictions":
-        gt = number_components(gt, opt.components, SIDES[1])
-    return MapPair(pred, gt)
+    maps = []
+    for labels, side, other in ((pred, SIDES[0], "truth"), (gt, SIDES[1], "predictions")):
+        known = without_void(labels, valid)
+        if opt.components and opt.components_of != other:
+            known = number_pieces(binarise(known, None, side), opt.components, background=0)
+        maps.append(known)
+    return MapPair(*maps)
 
 
 class MapContents:

@@ -83,8 +83,7 @@ def read_maps(pred: Prediction, gt: GroundTruth, opt: MapOptions) -> ReadMaps[Ma
         ignored = void_of(gt_map, opt.ignored)
         if ignored is not None:
             valid = ~ignored if valid is None else valid & ~ignored
-        known_pred, known_gt = without_void(pred_map, valid), without_void(gt_map, valid)
-        pred_map, gt_map = number_masks(known_pred, known_gt, opt)
+        pred_map, gt_map = number_masks(pred_map, gt_map, opt, valid)
         opt = _evolve(opt, components=0, components_of="both", ignore=-1)
     elif opt.unit != "class":  # instance numbers
         _refuse_truncated_numbers(pred_map, gt_map, opt.unit)

@@ -105,16 +105,15 @@ def _count_instances(regions: Instances, params: LabelOptions) -> dict[str, Map]
     Returns `tp`, `fp`, `fn` and `iou_sum`, (C,) each, as in `segmentation_counts`.
     """
     n_classes = len(params.class_names)
-    partner, iou = match_regions(regions, by_number=params.unit == "id")
-    is_paired = partner >= 0
+    pairs = match_regions(regions, "id" if params.unit == "id" else "iou")
     is_false = regions.excused <= _MOST_EXCUSED  # the rest lie on void pixels or a crowd
-    is_false[partner[is_paired]] = False
-    paired = regions.gt.class_of[is_paired]
+    is_false[pairs.pred] = False
+    paired, missed = regions.gt.class_of[pairs.gt], np.delete(regions.gt.class_of, pairs.gt)
     return {
         "tp": np.bincount(paired, minlength=n_classes),
         "fp": np.bincount(regions.pred.class_of[is_false], minlength=n_classes),
-        "fn": np.bincount(regions.gt.class_of[~is_paired], minlength=n_classes),
-        "iou_sum": np.bincount(paired, iou[is_paired], n_classes).astype(np.float64),
+        "fn": np.bincount(missed, minlength=n_classes),
+        "iou_sum": np.bincount(paired, pairs.iou, n_classes).astype(np.float64),
     }
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import bsdsbench as bb
 from bsdsbench.errors import DataError, ProtocolError
 from bsdsbench.metrics import registry
+from bsdsbench.metrics.instances_metric import instance_counts
 from bsdsbench.metrics.label_maps import LabelOptions
 from bsdsbench.metrics.segmentation import segmentation_counts
 from tests.helpers.masks import blobs
@@ -105,6 +106,7 @@ def test_16_bit_numbers_read_as_signed_are_refused():
     maps = gt.astype(np.int16), gt
     words = "value -25536, expected 0 or -1 for nothing"
     refused(words, segmentation_counts, *maps, LabelOptions(unit="instance"))
+    refused(words, instance_counts, *maps)
 
 
 def test_unit_id_pairs_by_number_whatever_the_overlap():

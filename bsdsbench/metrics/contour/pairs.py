@@ -237,15 +237,15 @@ def pair_masks(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> ClassedPair:
         mask_of_gt = np.searchsorted(ids, gt_regions.ids)
         class_of = _class_of_value(ids, opt)
     else:  # pairs in the order of their annotated regions, then the rest of pred, then that of gt
-        partner = match_regions(instances).of_gt
+        paired = match_regions(instances)
         n_pred, n_gt = pred_regions.ids.size, gt_regions.ids.size
-        paired, gt_only = np.flatnonzero(partner >= 0), np.flatnonzero(partner < 0)
-        pred_only = np.setdiff1d(np.arange(n_pred), partner)
+        pred_only = np.setdiff1d(np.arange(n_pred), paired.pred)
+        gt_only = np.setdiff1d(np.arange(n_gt), paired.gt)
         mask_of_pred, mask_of_gt = np.zeros(n_pred, np.int64), np.zeros(n_gt, np.int64)
-        mask_of_pred[np.concatenate([partner[paired], pred_only])] = np.arange(n_pred)
-        mask_of_gt[paired] = np.arange(paired.size)
+        mask_of_pred[np.concatenate([paired.pred, pred_only])] = np.arange(n_pred)
+        mask_of_gt[paired.gt] = np.arange(paired.gt.size)
         mask_of_gt[gt_only] = n_pred + np.arange(gt_only.size)
-        classes = gt_regions.class_of[paired], pred_regions.class_of[pred_only]
+        classes = gt_regions.class_of[paired.gt], pred_regions.class_of[pred_only]
         class_of = np.concatenate([*classes, gt_regions.class_of[gt_only]])
     # The mask of each overlap in pred and in gt; the index -1 (no region) takes the last entry
     pred_mask = np.append(mask_of_pred, -1)[pred_regions.of_overlap]
@@ -402,19 +402,23 @@ def _is_no_region(values: I8, void: Bool, opt: MapContents, what: str) -> Bool:
     return is_none
 
 
-class Partners(NamedTuple):
-    """The predicted region that is paired with each of G annotated regions."""
+class RegionPairs(NamedTuple):
+    """Pairs of an annotated and a predicted region, in ascending order of the annotated regions."""
 
-    of_gt: I8  # (G,), index of the predicted region, or -1 if there is none
-    iou: F8  # (G,), the IoU of the pair; 0 without a partner
+    gt: I8  # (pairs,), the index of the annotated region
+    pred: I8  # (pairs,), the index of the predicted region
+    shared: I8  # (pairs,), the number of pixels in both regions
+    iou: F8  # (pairs,)
 
 
-def match_regions(instances: Instances, by_number: bool = False) -> Partners:
-    """Pair the regions of two instance maps.
+def match_regions(instances: Instances, rule: str = "iou", least: float = MATCH_IOU) -> RegionPairs:
+    """Pair the regions of two instance maps by a rule:
 
-    By default, regions of the same class with an IoU above 0.5 are paired, so that each has at most
-    one partner. If `by_number`, regions with the same number are paired, even if they do not
-    overlap.
+    - "any": all regions that overlap
+    - "iou": regions of the same class with an IoU above `least`. If `least` is at least 0.5, each
+      region is in at most one pair.
+    - "one-to-one": as many of the pairs of "iou" as possible, with each region in at most one
+    - "id": regions with the same number, even if they do not overlap
 
     Void pixels do not count in the IoU, but predicted pixels on a crowd count in the union. Source:
     panopticapi, evaluation.py.
@@ -423,16 +427,22 @@ def match_regions(instances: Instances, by_number: bool = False) -> Partners:
     n_pred, n_gt = pred.count_pixels(pixels) + instances.on_crowd, gt.count_pixels(pixels)
     is_in_both = (pred.of_overlap >= 0) & (gt.of_overlap >= 0)
     gt_at, pred_at = gt.of_overlap[is_in_both], pred.of_overlap[is_in_both]
-    n_shared = pixels[is_in_both]
-    partner, n_paired = np.full(gt.ids.size, -1), np.zeros(gt.ids.size, np.int64)
-    if by_number:
-        is_pair = gt.ids[gt_at] == pred.ids[pred_at]
-        _, with_partner, partners = np.intersect1d(gt.ids, pred.ids, return_indices=True)
-        partner[with_partner] = partners
-    else:
-        iou = ratio(n_shared, n_gt[gt_at] + n_pred[pred_at] - n_shared)
-        is_pair = (iou > MATCH_IOU) & (pred.class_of[pred_at] == gt.class_of[gt_at])
-        partner[gt_at[is_pair]] = pred_at[is_pair]
-    np.add.at(n_paired, gt_at[is_pair], n_shared[is_pair])  # pixels of each region in its partner
-    n_partner = np.append(n_pred, 0)[partner]
-    return Partners(partner, ratio(n_paired, n_gt + n_partner - n_paired))
+    shared = pixels[is_in_both]
+    if rule == "id":
+        is_same = gt.ids[gt_at] == pred.ids[pred_at]
+        shared_of_gt = np.bincount(gt_at[is_same], shared[is_same], gt.ids.size)
+        _, gt_at, pred_at = np.intersect1d(gt.ids, pred.ids, return_indices=True)
+        shared = shared_of_gt.astype(np.int64)[gt_at]  # 0 for regions that do not overlap
+    iou = ratio(shared, n_gt[gt_at] + n_pred[pred_at] - shared)
+    pairs = np.lexsort((pred_at, gt_at))
+    if rule in ("iou", "one-to-one"):
+        is_pair = (iou > least) & (gt.class_of[gt_at] == pred.class_of[pred_at])
+        pairs = pairs[is_pair[pairs]]
+    if rule == "one-to-one":
+        from scipy.sparse import csgraph, csr_array
+
+        shape = gt.ids.size, pred.ids.size
+        graph = csr_array((np.ones(pairs.size), (gt_at[pairs], pred_at[pairs])), shape)
+        gt_of_pred = csgraph.maximum_bipartite_matching(graph)  # -1: unpaired
+        pairs = pairs[gt_of_pred[pred_at[pairs]] == gt_at[pairs]]
+    return RegionPairs(gt_at[pairs], pred_at[pairs], shared[pairs], iou[pairs])
