@@ -224,7 +224,7 @@ def _single_map(maps: Map, shape: tuple[int, ...], what: str) -> Map:
         return single
     is_last = maps.shape[:2] == shape[-2:] and maps.shape[1:] != shape[-2:]
     raise DataError(
-        f"{what}: maps of shape {maps.shape}, expected a label map (H, W)",
+        f"{what}: {maps.dtype} maps of shape {maps.shape}, expected a label map (H, W)",
         fix=(
             f"of classes: numpy.argmax(maps, axis={-1 if is_last else 0})",
             "of instances: one map with their numbers",
