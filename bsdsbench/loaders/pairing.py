@@ -402,8 +402,9 @@ def _find_depth(
             )
     if sequences and len({file.path.parent for file in gt}) > 1:
         raise PairingError(
-            f"{show(gt[0].root)}: several folders, expected predictions in folders of the same "
-            "names, as SEQUENCE/FRAME"
+            f"{show(gt[0].root)}: several folders, expected predictions in folders and files of "
+            "the same names, SEQUENCE/FRAME",
+            fix=[" beside ".join(files[0].end(2) for files in (gt, pred) if files)],
         )
     return 1
 

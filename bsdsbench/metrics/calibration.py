@@ -22,7 +22,7 @@ from attrs import frozen
 from bsdsbench.arguments import F8, I8
 from bsdsbench.images import GroundTruth, Prediction, annotated_masks, same_shape
 from bsdsbench.kernels.distances.limits import RELATIVE_TOLERANCE, with_tolerance
-from bsdsbench.metrics.base import IMAGES, Arrays, Column, ValuesMetric
+from bsdsbench.metrics.base import IMAGES, Arrays, Column, Symptoms, ValuesMetric
 from bsdsbench.metrics.pixel_steps import DrawnSteps, steps_of_soft
 from bsdsbench.protocol.fields import IGNORE, one_of, option, whole
 from bsdsbench.protocol.protocol import ANNOTATED, MAPS, Protocol
@@ -110,6 +110,14 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
             "marked": np.bincount(bin_of, n_marked, opt.bins).astype(np.int64),
             "value": n_annotators * np.bincount(bin_of, p, opt.bins),
         }
+
+    def symptoms(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CalibrationOptions
+    ) -> Symptoms:
+        """Yield a symptom if all probabilities are so small that they were probably scaled."""
+        strongest = unit(prepare(pred.soft, protocol, gt.parts.get("valid"))).max(initial=0)
+        if 0 < strongest <= 1 / 255:
+            yield "weak", "no probability exceeds 1/255", "divided by 255 twice?"
 
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CalibrationOptions

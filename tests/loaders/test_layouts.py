@@ -180,7 +180,7 @@ def test_sequences_are_asked_for_where_no_name_repeats(tmp_path):
     ids = [p.image_id for p in pair(pred, gt, gt_kind="classes", sequences=True)]
     assert ids == ["A/a_0", "A/a_1", "B/b_0"]
     flat = made(tmp_path / "f", "a_0.png", "a_1.png", "b_0.png")
-    with pytest.raises(PairingError, match=r"g: several folders, expected .* SEQUENCE/FRAME"):
+    with pytest.raises(PairingError, match=r"g: several folders, .*FRAME \(A/a_0 beside a_0\)"):
         pair(flat, gt, gt_kind="classes", sequences=True)
 
 

@@ -139,6 +139,10 @@ def test_probabilities_below_one_half_are_said(tmp_path, recwarn):
     low = write_maps(tmp_path / "low", {"a": 0.4 * BLOCK + 0.01})
     expected = "no value exceeds one half: nothing is predicted"
     assert warnings_of(recwarn, low, gt, "contour") == [expected]
+    twice = write_maps(tmp_path / "twice", {"a": (BLOCK * 0.9) / 255})
+    (line,) = warnings_of(recwarn, twice, gt, "calibration")
+    assert re.search("no probability exceeds 1/255 in 1 of 1 .*divided by 255 twice", line)
+    assert warnings_of(recwarn, low, gt, "calibration") == []
     warnings.simplefilter("always")  # the same line for both metrics
     for metric in ("topology", "ccq"):
         (line,) = warnings_of(recwarn, low, gt, metric)
