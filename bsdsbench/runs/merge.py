@@ -16,7 +16,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from bsdsbench.arguments import I8, given_list
+from bsdsbench.arguments import F8, I8, given_list
 from bsdsbench.errors import DataError, MergeError, warn
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import counts_by_image
@@ -26,15 +26,8 @@ from bsdsbench.results.comparability import changed_sources, comparability
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.groups import group_columns
 from bsdsbench.results.storage import Provenance
-from bsdsbench.scores.counts import (
-    MATCHED_GT,
-    MATCHED_PRED,
-    OTHER_MATCHES,
-    TOTAL_GT,
-    TOTAL_PRED,
-    MatchCounts,
-)
-from bsdsbench.scores.ratios import f_measure, ratio
+from bsdsbench.scores.counts import OTHER_MATCHES, MatchCounts
+from bsdsbench.scores.curve import PRCurve
 from bsdsbench.tables.read_only import ReadOnlyDict
 from bsdsbench.text import listed
 
@@ -167,14 +160,12 @@ def _shared_properties(run: Evaluation) -> dict[str, object]:
     }
 
 
-def _find_best_runs(matches: I8) -> I8:
+def _find_best_runs(thresholds: F8, matches: I8) -> I8:
     """Return the index of the run with the highest F at each threshold of one image: int (T,).
 
     matches: (M, T, 4), the `MatchCounts.matches` of M runs. Ties go to the first run.
     """
-    recall = ratio(matches[..., MATCHED_GT], matches[..., TOTAL_GT])
-    precision = ratio(matches[..., MATCHED_PRED], matches[..., TOTAL_PRED])
-    return np.argmax(f_measure(precision, recall), axis=0)
+    return PRCurve.of_counts(thresholds, matches).f.argmax(axis=0)
 
 
 def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
@@ -204,14 +195,15 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
         counts_of_runs = [table[record.image_id] for table in tables]
         matches = np.stack([counts["matches"] for counts in counts_of_runs])  # (M, T, 4)
         steps = np.arange(matches.shape[1])
-        chosen = _find_best_runs(matches)
+        thresholds = record.counts[_METRIC].thresholds
+        chosen = _find_best_runs(thresholds, matches)
         times_chosen += np.bincount(chosen, minlength=len(runs))
         others: dict[str, Any] = {}
         if OTHER_MATCHES in counts_of_runs[0]:
             # Stack the runs: one (M, T, 4) array of matches for each further tolerance
             further = np.stack([counts[OTHER_MATCHES] for counts in counts_of_runs], axis=1)
-            others[OTHER_MATCHES] = [m[_find_best_runs(m), steps] for m in further]
-        best = MatchCounts(record.counts[_METRIC].thresholds, matches[chosen, steps], **others)
+            others[OTHER_MATCHES] = [m[_find_best_runs(thresholds, m), steps] for m in further]
+        best = MatchCounts(thresholds, matches[chosen, steps], **others)
         records.append(
             replace(record, counts={_METRIC: best}, fingerprint="", seconds=0.0, form=form)
         )

@@ -33,7 +33,7 @@ def test_the_rule_by_its_definition(three):
     assert sum(found.provenance.chosen) == 7 * 99
     assert found.signature.pred == "best-of-3"
     matches = np.array([[[4, 8, 4, 8], [2, 8, 2, 2]], [[4, 8, 4, 6], [1, 8, 1, 1]]])
-    assert _find_best_runs(matches).tolist() == [1, 0]
+    assert _find_best_runs(np.array([0.3, 0.6]), matches).tolist() == [1, 0]
 
 
 def test_the_best_of_soft_maps_is_not_read_as_classes(tmp_path):
