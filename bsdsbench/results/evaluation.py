@@ -221,8 +221,8 @@ class Evaluation(TabularResult):
         candidates = dict(known_tasks())
         claimed = self.provenance.task
         if claimed is not None:
-            known = candidates.get(claimed.name)
-            if known is None or known.fingerprint is None:
+            known = candidates.setdefault(claimed.name, claimed)
+            if known.fingerprint is None:
                 candidates[claimed.name] = claimed
         completed = []
         for task in candidates.values():

@@ -122,10 +122,8 @@ def _resolve_id(name: str, known: Collection[str]) -> str:
     path = name.replace("\\", "/")
     file_id = id_of(path)  # without folder and suffix
     without_suffix = f"{os.path.dirname(path)}/{file_id}".removeprefix("/")
-    for candidate in (name, path, without_suffix, file_id):
-        if candidate in known:
-            return candidate
-    return name
+    candidates = (name, path, without_suffix, file_id)
+    return next((candidate for candidate in candidates if candidate in known), name)
 
 
 def _find_rows(
@@ -173,9 +171,8 @@ def _match_pattern(pattern: str, ids: Sequence[str]) -> _GroupTable:
         raise DataError(
             f"{source}: is not found in {listed(unmatched)}, expected it in every image's id"
         )
-    columns = {}
-    for column in compiled.groupindex:
-        columns[column] = [match and match[column] for match in matches.values()]
+    names = compiled.groupindex
+    columns = {name: [match and match[name] for match in matches.values()] for name in names}
     return _GroupTable(source, list(ids), columns)
 
 

@@ -221,9 +221,8 @@ def _item_of(
     views: image id -> mask of the field of view, likewise.
     n_maps: the number of empty label maps that replace a missing prediction.
     """
-    instances = []
-    if alike.files.instances:
-        instances = [file for p in pair.gt_paths if (file := find_instances_file(p)) is not None]
+    gt_paths = pair.gt_paths if alike.files.instances else ()
+    instances = filter(None, map(find_instances_file, gt_paths))
     return FileItem(
         image_id=pair.image_id,
         pair=pair,
