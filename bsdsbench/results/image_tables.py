@@ -267,11 +267,9 @@ def _summary_table(
     title = f"{registry.get(metric).title}, values of the images"
     shown_rows = [row[: len(fields)] for row in rows]
     table = Table(f"{metric}-images", title, fields, shown_rows, **footer)
-    shown = list(range(2, len(fields)))
-    if len(runs) > 1:
-        shown.insert(0, 1)  # the run
-    if any(part is not None for part, *_ in rows):
-        shown.insert(0, 0)  # the part
+    has_parts = any(part is not None for part, *_ in rows)
+    # The columns 0, the part, and 1, the run, are shown if there are several
+    shown = [0] * has_parts + [1] * (len(runs) > 1) + [*range(2, len(fields))]
     return table.only(shown)
 
 
@@ -305,10 +303,8 @@ def _values_to_show(
             possible += [*definition.columns_of(values_by_key), *definition.image_columns]
         prefix = f"{metric}.{part}." if part else f"{metric}."
         for column in {c.key: c for c in possible}.values():
-            if column.key not in values_by_key or not column.score:
-                continue
             is_shown = usual is None or column.key in usual
             if asked is not None:
                 is_shown = prefix + column.key in asked
-            if is_shown:
+            if is_shown and column.score and column.key in values_by_key:
                 yield part, column, values_by_key[column.key]
