@@ -150,7 +150,7 @@ def add_whole_image(files: Sources, protocol: Protocol, thresholds: F8, matches:
     matches : (T, 4), the `MatchCounts` columns at these thresholds, summed over the images
     """
     matches_at_0 = np.zeros(4, np.int64)
-    for image_id in files.pairs:
+    for image_id in files.items:
         truth = files.truth(image_id, protocol)
         gt_maps = truth_maps(truth, protocol)
         matches_at_0 = matches_at_0 + whole_image_counts(gt_maps, truth.parts.get("valid"))

@@ -337,11 +337,10 @@ def check_truth(
 class Sources:
     """The input files of a finished run. The keys of the dicts are image ids."""
 
-    pairs: dict[str, Pair]  # prediction and ground-truth files
+    items: dict[str, FileItem]  # prediction and ground-truth files
     photos: dict[str, Path]  # original images, for the images that have one
     pred_kind: str  # the kind of the predictions, such as "soft"
     metric: Metric  # the metric for which the files are read
-    views: dict[str, Path]  # masks of the field of view, outside which pixels are ignored
     # `hash_settings` of the run without and with error classes, either of which it may have counted
     settings_hashes: tuple[str, str]
 
@@ -349,8 +348,10 @@ class Sources:
         self, image_id: str, protocol: Protocol, read: ReadBytes = read_bytes
     ) -> PredictionAndTruth:
         """Read an image's files. Raises DataError if the run scores annotators."""
-        alike = self._read_alike(protocol)
-        return self._load_item(self._item(image_id, alike), alike, protocol, read)
+        pred, gt = self.items[image_id].load(self._read_alike(protocol), protocol, read)
+        if pred is None:
+            raise DataError(f"{image_id}: a run of annotators, expected one with predictions")
+        return PredictionAndTruth(pred, gt)
 
     def load_of_run(
         self, run: Evaluation, record: ImageRecord, metric: Metric | None
@@ -362,9 +363,8 @@ class Sources:
 
         Raises DataError if the new counts differ from the stored ones.
         """
-        files, alike = HeldFiles(), self._read_alike(run.protocol)
-        item = self._item(record.image_id, alike)
-        inputs = self._load_item(item, alike, run.protocol, files)
+        files, item = HeldFiles(), self.items[record.image_id]
+        inputs = self.load(record.image_id, run.protocol, files)
         for settings in self.settings_hashes:
             if image_fingerprint(item, settings, files) == record.fingerprint:
                 return inputs
@@ -373,27 +373,13 @@ class Sources:
             check_same_counts(run, record.image_id, record.counts[metric.name], counted)
         return inputs
 
-    def _load_item(
-        self, item: FileItem, alike: ReadAlike, protocol: Protocol, read: ReadBytes
-    ) -> PredictionAndTruth:
-        """Read the files of an item. Raises DataError if the run scores annotators."""
-        pred, gt = item.load(alike, protocol, read)
-        if pred is None:
-            raise DataError(f"{item.image_id}: a run of annotators, expected one with predictions")
-        return PredictionAndTruth(pred, gt)
-
     def _read_alike(self, protocol: Protocol) -> ReadAlike:
         """Return how files are read for `metric` under this protocol."""
         return registry.group_by_reading([self.metric.name], protocol, self.pred_kind)[0]
 
-    def _item(self, image_id: str, alike: ReadAlike) -> FileItem:
-        """Return the item of an image. It has a photo only if the metric uses photos."""
-        photos = self.photos if self.metric.photo else {}
-        return _item_of(self.pairs[image_id], self.pred_kind, alike, photos, self.views)
-
     def truth(self, image_id: str, protocol: Protocol) -> GroundTruth:
         """Read the ground truth of an image. Raises DataError if a file cannot be read."""
-        item = FileItem(image_id, self.pairs[image_id], "", valid=self.views.get(image_id))
+        item = attrs.evolve(self.items[image_id], kind="", photo=None)
         return item.load(self._read_alike(protocol), protocol).gt
 
     def photo(self, image_id: str, shape: tuple[int, int]) -> NDArray[np.uint8] | None:
@@ -434,18 +420,15 @@ def find_sources(
     missing = "zero" if run.provenance.missing in (None, "zero") else "error"
     alike = registry.group_by_reading([reader.name], run.protocol, kind)[0]
     pairs = _pair_files(pred, gt, run.image_ids, missing, kind, alike)
-    by_id = {p.image_id: p for p in pairs}
     photo_dir = images_dir or run.place("photos") or pairing.find_photo_folder(gt)
+    photos = pairing.find_photos(photo_dir, {*run.image_ids}) if photo_dir else {}
     valid_dir = run.place("valid") if reader.void else None
+    views = {} if valid_dir is None else _fields_of_view(valid_dir, pairs)
+    read_photos = photos if reader.photo else {}
+    items = {p.image_id: _item_of(p, kind, alike, read_photos, views) for p in pairs}
     settings = run.metrics, run.protocol, kind
-    return Sources(
-        pairs=by_id,
-        photos=pairing.find_photos(photo_dir, by_id) if photo_dir else {},
-        pred_kind=kind,
-        metric=reader,
-        views={} if valid_dir is None else _fields_of_view(valid_dir, pairs),
-        settings_hashes=(hash_settings(*settings), hash_settings(*settings, errors=True)),
-    )
+    hashes = hash_settings(*settings), hash_settings(*settings, errors=True)
+    return Sources(items, photos, kind, reader, hashes)
 
 
 def fault_of(run: Evaluation, error: DataError) -> str:

@@ -112,8 +112,8 @@ def test_segmentations_that_do_not_nest():
 def test_other_files_than_those_of_the_run_are_named(run):
     sources = find_sources(run)
     first, second = run.image_ids[:2]
-    pairs = {**sources.pairs, first: sources.pairs[second]}
-    other = attrs.evolve(sources, pairs=pairs)
+    items = {**sources.items, first: sources.items[second]}
+    other = attrs.evolve(sources, items=items)
     drawn, faults = ImagePictures([run], {run.name: other}, full=False)(first)
     assert drawn["runs"] == {}
     ((_, error),) = faults
