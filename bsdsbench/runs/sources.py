@@ -178,7 +178,7 @@ def list_items(
         images_dir = plan.images_dir or pairing.find_photo_folder(gt_dir)
         if images_dir:
             folder = os.path.abspath(images_dir) if plan.on_dask else images_dir
-            photos = pairing.find_photos(folder, [p.image_id for p in pairs])
+            photos = pairing.find_photos(folder, {p.image_id for p in pairs})
     views = {} if plan.valid_dir is None else _fields_of_view(plan.valid_dir, pairs)
     n_maps = readers.count_placeholder_maps(pairs) if kind == "labels" else 1
     items = [_item_of(image, kind, alike, photos, views, n_maps) for image in pairs]
