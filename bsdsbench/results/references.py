@@ -110,10 +110,9 @@ def reference_run(name: str) -> RunArguments:
         counts = {registry.DEFAULT_METRICS[0]: MatchCounts(thresholds, of_image)}
         truth, form = truths[image_id], _FORMS[reference.form]
         records.append(ImageRecord(image_id, (0, 0), counts, truth=truth, form=form))
+    content = f"{reference.form}, {len(parameter)} {reference.parameter}"
     source = f"{reference.source}, matched by {SOLVER}"
-    description = f"{reference.form}, {len(parameter)} {reference.parameter}; {source}"
-    if reference.note:
-        description += f"; {reference.note}"
+    description = "; ".join(filter(None, (content, source, reference.note)))
     origin = Provenance(reference=key, source=reference.source, about=description)
     return {"protocol": protocol, "name": PREFIX + key, "records": records, "provenance": origin}
 
