@@ -210,10 +210,10 @@ def test_folders_are_found_from_anywhere_and_after_all_was_moved(tmp_path, monke
     assert run.provenance.pred == "pred"
     assert str(tmp_path) not in (root / "runs" / "mine" / "result.json").read_text("utf-8")
     monkeypatch.chdir(tmp_path)
-    assert len(find_sources(bb.Evaluation.load("work/runs/mine")).pairs) == 2
+    assert len(find_sources(bb.Evaluation.load("work/runs/mine")).items) == 2
     again = bb.Evaluation.load("work/runs/mine").save(tmp_path / "copy")
     root.rename(tmp_path / "elsewhere")
-    assert len(find_sources(bb.Evaluation.load("elsewhere/runs/mine")).pairs) == 2
+    assert len(find_sources(bb.Evaluation.load("elsewhere/runs/mine")).items) == 2
     refused("work/pred|pred", find_sources, bb.Evaluation.load(again))
 
 
