@@ -6,7 +6,6 @@ which the user knows the argument.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Collection, Mapping
 from contextlib import suppress
@@ -20,7 +19,7 @@ from bsdsbench.errors import DataError
 from bsdsbench.kernels.arrays import F8 as F8
 from bsdsbench.kernels.arrays import I8 as I8
 from bsdsbench.kernels.arrays import Bool as Bool
-from bsdsbench.text import clip, visible
+from bsdsbench.text import clip, is_path, visible
 
 MAX_GIVEN = 10**9  # numbers in an array; np.broadcast_to makes huge arrays of few bytes
 
@@ -96,14 +95,6 @@ def given_number(value: object, what: str, low: float, high: float, whole: bool 
         expected = f"a {noun} from {low:g} to {high:g}"
         raise DataError(f"{what}: {kind_of_value(value)}, expected {expected}")
     return int(value) if whole else float(value)
-
-
-def is_path(value: object) -> bool:
-    """Return True for a path object or text that may name a file: not empty, not bytes, no NUL."""
-    if not isinstance(value, str | os.PathLike):
-        return False
-    path = os.fspath(value)
-    return isinstance(path, str) and path != "" and "\0" not in path
 
 
 def given_path(value: object, what: str) -> Path:

@@ -15,7 +15,7 @@ import numpy as np
 from attr import asdict  # tuples become lists, unlike with attrs.asdict
 from attrs import evolve, frozen
 
-from bsdsbench.arguments import F8, is_path, kind_of_value
+from bsdsbench.arguments import F8, kind_of_value
 from bsdsbench.errors import ProtocolError
 from bsdsbench.protocol.fields import (
     DEFAULT,
@@ -41,7 +41,7 @@ from bsdsbench.protocol.fields import (
 from bsdsbench.protocol.nms_recipes import NMSParams, nms_params
 from bsdsbench.scores.curve import AP_RULES, ODS_RULES
 from bsdsbench.tables.read_only import ReadOnlyDict
-from bsdsbench.text import did_you_mean, listed
+from bsdsbench.text import did_you_mean, is_path, listed
 
 MAX_PX = 1_000
 UNSTATED = "unstated"  # name of a protocol if only the thresholds are known

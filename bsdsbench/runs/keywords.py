@@ -29,12 +29,11 @@ from typing import (
 
 import attrs
 
-from bsdsbench.arguments import is_path, kind_of_value
 from bsdsbench.errors import DataError, Problem
 from bsdsbench.io import Progress
 from bsdsbench.kernels import KERNEL_VERSION
 from bsdsbench.metrics import registry
-from bsdsbench.text import did_you_mean, is_text, show
+from bsdsbench.text import did_you_mean, is_path, is_text, show
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -246,6 +245,8 @@ class RunKeywords:
 
     def __attrs_post_init__(self) -> None:
         """Check the values of all keywords; raise one DataError that lists all invalid ones."""
+        from bsdsbench.arguments import kind_of_value  # imports numpy, which help does without
+
         faults: list[str | Problem] = []
         for field in attrs.fields(RunKeywords):
             check = field.metadata["check"]
@@ -381,6 +382,8 @@ class Plan(RunKeywords):
 
         folders: parameter name -> folder. A value that is not a path raises DataError too.
         """
+        from bsdsbench.arguments import kind_of_value
+
         faults: list[str | Problem] = []
         for side, folder in folders.items():
             if not PATH_CHECK.accepts(folder):
