@@ -166,7 +166,7 @@ def _new_workspace(is_on: Bool, near: U8) -> _Workspace:
     )
 
 
-@kernel(_nrt=False)
+@kernel(vectorise=True, _nrt=False)
 def _find_changes(switched_on, first, work, start, size, pixel, added):
     """Add pixels to a map in n steps, and record how the thinned map changes at each step.
 

@@ -16,16 +16,11 @@ def compile_once() -> None:
     This process and a child process compile half of them each. Kernels already in the cache are
     only loaded. If the child fails, nothing is raised: worker processes compile what is missing.
     """
-    from numba.core.registry import cpu_target
-
-    from bsdsbench.kernels.jit import import_compiler
+    from bsdsbench.kernels.compiler import import_compiler
 
     gc.disable()  # a compiler allocates many long-lived objects
     try:
-        # A forked process shares what numba imports in order to compile
-        import_compiler()
-        cpu_target.typing_context.refresh()  # registers all functions that numba knows
-        cpu_target.target_context.refresh()
+        import_compiler()  # a forked process shares it
         context: Any = get_context("fork" if "fork" in get_all_start_methods() else "spawn")
         child = context.Process(target=_compile_remaining_kernels, daemon=True)
         child.start()

@@ -66,7 +66,7 @@ def _erode_maps(bits: U8, side: int, back: int) -> U8:
     return eroded
 
 
-@kernel(_nrt=False)
+@kernel(vectorise=True, _nrt=False)
 def _find_uniform(labels, uniform):
     """Mark the pixels whose right, lower and lower right neighbours have the same label.
 

@@ -1,0 +1,372 @@
+"""A variant of numba's compiler that takes half as long, for functions as simple as our kernels.
+
+Kernels raise nothing, index arrays with whole numbers from 0 on, have no closures, and most of them
+allocate nothing. What numba does only for other functions is left out. Functions of other packages
+are compiled by numba as usual.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TypeAlias
+
+from llvmlite import binding, ir
+from numba.core import cgutils, entrypoints
+from numba.core import types as numba_types
+from numba.core.callwrapper import PyCallWrapper
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompilerBase, StateDict
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.compiler_machinery import PassManager
+from numba.core.imputils import builtin_registry
+from numba.core.ir import Expr
+from numba.core.lowering import Lower
+from numba.core.pythonapi import PythonAPI
+from numba.core.registry import cpu_target
+from numba.core.runtime import rtsys
+from numba.core.typed_passes import (
+    IRLegalization,
+    NativeLowering,
+    NoPythonBackend,
+    NopythonTypeInference,
+    PreLowerStripPhis,
+)
+from numba.core.untyped_passes import (
+    FixupArgs,
+    InlineInlinables,
+    IRProcessing,
+    ReconstructSSA,
+    TranslateByteCode,
+)
+
+types: Any = numba_types
+_Value: TypeAlias = Any  # a value in LLVM's language
+_Variable: TypeAlias = Any  # a variable of a kernel
+_Type: TypeAlias = Any  # a type of numba
+_Dispatcher: TypeAlias = Any  # a function that numba compiles
+
+
+class KernelCode(JITCodeLibrary):
+    """The code of a kernel that allocates no memory, which LLVM optimises once, after linking.
+
+    numba would also optimise each function separately before that, and all of them at a low level
+    to remove reference counts. Level 3 or unrolled loops would make kernels slower to compile but
+    no faster to run.
+    """
+
+    vectorises = False  # whether LLVM may use vector instructions in loops
+    allocates = False  # whether the code needs numba's runtime, which counts references
+
+    def add_linking_library(self, library: JITCodeLibrary) -> None:
+        """Link another library, but numba's runtime only if it is needed."""
+        if self.allocates or library is not rtsys.library:
+            super().add_linking_library(library)
+
+    def _optimize_functions(self, ll_module: binding.ModuleRef) -> None:
+        ll_module.data_layout = self._codegen._data_layout
+
+    def _optimize_final_module(self) -> None:
+        """Optimise the complete code of a kernel at LLVM's level 2.
+
+        Linked functions become internal, so that LLVM may inline them and remove unused arguments.
+        With llvmlite 0.45 or later, loops are not unrolled, and SLP vectorisation is off.
+        """
+        module = self._final_module
+        for function in module.functions:
+            if function.linkage == binding.Linkage.linkonce_odr and not function.is_declaration:
+                function.linkage = binding.Linkage.internal
+        if not hasattr(binding, "create_pipeline_tuning_options"):  # before llvmlite 0.45
+            self._codegen._module_pass_manager(opt=2).run(module)
+            return
+        options = binding.create_pipeline_tuning_options(speed_level=2)
+        options.slp_vectorization = options.loop_unrolling = False
+        options.loop_vectorization = self.vectorises
+        passes = binding.create_pass_builder(self._codegen._tm, options)
+        passes.getModulePassManager().run(module, passes)
+
+
+class VectorisedCode(KernelCode):
+    """The code of a kernel whose loops use vector instructions, which take longer to compile."""
+
+    vectorises = True
+
+
+class AllocatingCode(KernelCode):
+    """The code of a kernel that allocates memory."""
+
+    allocates = True
+
+
+class InnerCode(KernelCode):
+    """The code of an `inner` function, which is linked into kernels and optimised only there."""
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalized = True
+
+    @property
+    def codegen(self) -> InnerCode:
+        """Return self, so that numba calls `set_env` below instead of that of the real codegen."""
+        return self
+
+    def set_env(self, env_name: str, env: object) -> None:
+        """Do nothing: only errors need the environment, and inner functions raise none."""
+
+
+class _Wrapper(PyCallWrapper):
+    """The function that Python calls, around a kernel that raises nothing and allocates nothing."""
+
+    def build_wrapper(
+        self, api: PythonAPI, builder: ir.IRBuilder, closure: _Value, args: _Value, kws: _Value
+    ) -> None:
+        """Write code that converts the arguments, and calls the kernel without the GIL.
+
+        Errors of the conversion are not looked for: numba chooses the function by the types of the
+        arguments.
+        """
+        context, kinds = self.context, self.fndesc.argtypes
+        objects = [api.alloca_obj() for _ in kinds]
+        api.unpack_tuple(args, self.fndesc.qualname, len(kinds), len(kinds), *objects)
+        values = []
+        for kind, place in zip(kinds, objects, strict=True):
+            value = builder.load(place)
+            if isinstance(kind, types.Array):
+                array = context.make_array(kind)(context, builder)._getpointer()
+                api.numba_array_adaptor(value, builder.bitcast(array, api.voidptr))
+                values.append(builder.load(array))
+            else:
+                values.append(api.to_native_value(kind, value).value)
+        thread = api.save_thread()
+        _, returned = context.call_conv.call_function(
+            builder, self.func, self.fndesc.restype, kinds, values, attrs=("noinline",)
+        )
+        api.restore_thread(thread)
+        builder.ret(api.from_native_return(self.fndesc.restype, returned, None))
+
+
+class _KernelLower(Lower):
+    """The translation of a kernel to LLVM's language, with little code for arrays and ranges.
+
+    Numbers and pointers stay values. numba copies arrays and ranges to memory for every access,
+    which LLVM has to remove again. An index counts from 0; numba would add the size to a negative
+    one. With NUMBA_BOUNDSCHECK=1, any index outside the array raises IndexError.
+    """
+
+    def create_cpython_wrapper(self, release_gil: bool = False) -> None:
+        """Write the function that Python calls."""
+        context, kernel = self.context, self.fndesc
+        if context.enable_nrt or context.enable_boundscheck:  # it may raise
+            super().create_cpython_wrapper(release_gil)
+            return
+        module = context.create_module("wrapper")
+        kind = context.call_conv.get_function_type(kernel.restype, kernel.argtypes)
+        called = ir.Function(module, kind, kernel.llvm_func_name)
+        _Wrapper(context, module, called, kernel, self.env, self.call_helper, release_gil).build()
+        self.library.add_ir_module(module)
+
+    def lower_expr(self, resty: _Type, expr: Expr) -> _Value:
+        """Write code for an expression of the type `resty`, and return its value."""
+        if expr.op in ("getattr", "getiter", "iternext"):
+            kind = self.typeof(expr.value.name)
+            if isinstance(kind, types.Array) and expr.op == "getattr":
+                field = {"shape": "shape", "size": "nitems"}.get(expr.attr)
+                if field:
+                    return self._array_field(expr.value, field)
+            elif isinstance(kind, types.RangeType) and expr.op == "getiter":
+                return self._range_iterator(resty, self.loadvar(expr.value.name))
+            elif isinstance(kind, types.RangeIteratorType) and expr.op == "iternext":
+                return self._next_of_range(resty, self.loadvar(expr.value.name))
+        return super().lower_expr(resty, expr)
+
+    def lower_getitem(
+        self, resty: _Type, expr: Expr, value: _Variable, index: _Variable, signature: _Type
+    ) -> _Value:
+        """Write code for `value[index]`, and return the element."""
+        container, place = self.typeof(value.name), self.typeof(index.name)
+        if isinstance(container, types.UniTuple) and isinstance(place, types.IntegerLiteral):
+            return self.builder.extract_value(self.loadvar(value.name), place.literal_value)
+        pointer = self._element_pointer(value, index)
+        if pointer is None:
+            return super().lower_getitem(resty, expr, value, index, signature)
+        element = self.context.unpack_value(self.builder, container.dtype, pointer)
+        return self.context.cast(self.builder, element, container.dtype, resty)
+
+    def lower_setitem(
+        self, target_var: _Variable, index_var: _Variable, value_var: _Variable, sig: _Type
+    ) -> _Value:
+        """Write code for `target_var[index_var] = value_var`."""
+        pointer = self._element_pointer(target_var, index_var)
+        if pointer is None:
+            return super().lower_setitem(target_var, index_var, value_var, sig)
+        kind, value_kind = self.typeof(target_var.name).dtype, self.typeof(value_var.name)
+        value = self.context.cast(self.builder, self.loadvar(value_var.name), value_kind, kind)
+        self.context.pack_value(self.builder, kind, value, pointer)
+        return None
+
+    def _element_pointer(self, container: _Variable, index: _Variable) -> _Value:
+        """Write code for the address of an element of an array.
+
+        Returns None if the container is not an array in C order, or if the index is not a whole
+        number for each of its axes.
+        """
+        array, kind = self.typeof(container.name), self.typeof(index.name)
+        kinds = tuple(kind) if isinstance(kind, types.BaseTuple) else (kind,)
+        if not isinstance(array, types.Array) or array.layout != "C" or array.ndim != len(kinds):
+            return None
+        if not all(isinstance(k, types.Integer) for k in kinds):
+            return None
+        context, builder = self.context, self.builder
+        numbers, shape = self.loadvar(index.name), self._array_field(container, "shape")
+        if isinstance(kind, types.BaseTuple):
+            numbers = cgutils.unpack_tuple(builder, numbers)
+        else:
+            numbers = [numbers]
+        place = None
+        for axis, number in enumerate(numbers):
+            k = kinds[axis]
+            number = context.cast(builder, number, k, types.intp if k.signed else types.uintp)
+            if context.enable_boundscheck:
+                length = builder.extract_value(shape, axis)
+                cgutils.do_boundscheck(context, builder, number, length, axis)
+            if axis:
+                before = builder.mul(place, builder.extract_value(shape, axis))
+                number = builder.add(before, number)
+            place = number
+        return builder.gep(self._array_field(container, "data"), [place])
+
+    def _array_field(self, array: _Variable, name: str) -> _Value:
+        """Write code for a field of the struct that numba keeps for an array, such as "data"."""
+        model = self.context.data_model_manager[self.typeof(array.name)]
+        return self.builder.extract_value(self.loadvar(array.name), model.get_field_position(name))
+
+    def _range_iterator(self, kind: _Type, numbers: _Value) -> _Value:
+        """Write code for an iterator over a range, given the range's start, stop and step.
+
+        Its first three fields are the address of the next number, the stop and the step. numba has
+        the same fields, and a fourth with the count of the numbers, which stays undefined.
+        """
+        start, stop, step = cgutils.unpack_tuple(self.builder, numbers)
+        iterator = self.context.get_constant_undef(kind)
+        place = cgutils.alloca_once_value(self.builder, start)
+        for k, value in enumerate((place, stop, step)):
+            iterator = self.builder.insert_value(iterator, value, k)
+        return iterator
+
+    def _next_of_range(self, kind: _Type, iterator: _Value) -> _Value:
+        """Write code for a pair: the next number of a range, and whether it is before the stop."""
+        builder = self.builder
+        place, stop, step = (builder.extract_value(iterator, k) for k in range(3))
+        number = builder.load(place)
+        builder.store(builder.add(number, step), place)
+        is_upwards = builder.icmp_signed(">", step, step.type(0))
+        is_below = builder.icmp_signed("<", number, stop)
+        is_above = builder.icmp_signed(">", number, stop)
+        pair = builder.insert_value(self.context.get_constant_undef(kind), number, 0)
+        return builder.insert_value(pair, builder.select(is_upwards, is_below, is_above), 1)
+
+
+class _KernelLowering(NativeLowering):
+    """The step of the compiler that translates a kernel to LLVM's language."""
+
+    @property
+    def lowering_class(self) -> type[Lower]:
+        """The class that translates."""
+        return _KernelLower
+
+
+class _Steps(PassManager):
+    """The steps of numba's compiler that kernels need, without checks between them."""
+
+    def run(self, state: StateDict) -> None:
+        """Compile the function of a compiler's state."""
+        steps = [TranslateByteCode, FixupArgs, IRProcessing, InlineInlinables, ReconstructSSA]
+        steps += [NopythonTypeInference, PreLowerStripPhis]
+        if state.flags.nrt:
+            steps.append(IRLegalization)  # ends the lifetime of variables
+        for step in (*steps, _KernelLowering, NoPythonBackend):
+            step().run_pass(state)
+
+
+class KernelCompiler(CompilerBase):
+    """A compiler of kernels, for the option `pipeline_class` of numba's decorators."""
+
+    def define_pipelines(self) -> list[PassManager]:
+        """Return the steps."""
+        return [_Steps("kernel")]
+
+
+_resolve = types.BaseFunction.get_call_type
+_signatures: dict[tuple[object, ...], tuple[object, object]] = {}
+
+
+def _signature(
+    function: _Type, context: object, args: tuple[_Type, ...], kws: dict[str, _Type]
+) -> object:
+    """Return the signature of a builtin function, such as `+`, for argument types, as numba does.
+
+    The answer depends on the types alone, and is remembered: kernels ask the same questions again
+    and again, and numba tries many candidates each time.
+    """
+    key = id(function), id(context), args, tuple(kws.items())
+    if key not in _signatures:  # keeps the function, so that no other gets its id
+        _signatures[key] = function, _resolve(function, context, args, kws)
+    return _signatures[key][1]
+
+
+@contextmanager
+def _compiling(code: type[KernelCode]) -> Iterator[None]:
+    """Compile faster in the `with` block, into code libraries of a class.
+
+    The caller holds the lock of numba's compiler, so that nothing else is compiled meanwhile.
+    """
+    codegen, function = cpu_target.target_context.codegen(), types.BaseFunction
+    usual = codegen._library_class, entrypoints.init_all, function.get_call_type
+    codegen._library_class, function.get_call_type = code, _signature
+    entrypoints.init_all = lambda: None  # the search for packages that extend numba
+    try:
+        yield
+    finally:
+        codegen._library_class, entrypoints.init_all, function.get_call_type = usual
+
+
+@global_compiler_lock
+def import_compiler() -> None:
+    """Import all that numba can compile, and register it; costs little if it is done already.
+
+    numba would also import scipy.linalg, which takes a tenth of a second, to check that scipy is
+    installed. Functions that need it import it when they are compiled.
+    """
+    from numba.np import linalg
+
+    ensure_blas, linalg.ensure_blas = linalg.ensure_blas, lambda: None
+    try:
+        from numba.np import arraymath
+
+        arraymath.ensure_blas = ensure_blas
+    finally:
+        linalg.ensure_blas = ensure_blas
+    context = cpu_target.target_context
+    with _compiling(KernelCode):
+        context.load_additional_registries()
+        context.install_registry(builtin_registry)
+        context.refresh = lambda: None  # otherwise each of 250 functions registers all again
+        try:
+            cpu_target.typing_context.refresh()
+        finally:
+            del context.refresh
+
+
+def compile_as(
+    code: type[KernelCode], dispatcher: _Dispatcher, args: tuple[_Type, ...], return_type: _Type
+) -> object:
+    """Compile a numba function for the argument types `args`, into a code library of a given class.
+
+    `return_type` is the required return type, or None if numba infers it.
+    """
+    import_compiler()
+    compiler = dispatcher._compiler
+    with _compiling(code):
+        return type(compiler).compile(compiler, args, return_type)
