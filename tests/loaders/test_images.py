@@ -73,6 +73,12 @@ def test_a_black_and_white_palette_is_a_mask_by_its_colours(tmp_path, suffix, bl
     assert read_image(tmp_path / f"a{suffix}", Palette.MASK).tolist() == (is_object * 255).tolist()
 
 
+def test_a_jpeg_holds_no_labels(tmp_path):
+    path = save(tmp_path / "a.jpg", GRAY)
+    refused("is a JPEG, which changes labels", read_image, path, Palette.INDICES)
+    assert read_image(path, Palette.MASK).shape == GRAY.shape
+
+
 @pytest.mark.parametrize(
     ("mode", "channel", "words"),
     [(mode, k, "colour") for mode in ("RGB", "RGBA") for k in range(3)]

@@ -216,11 +216,14 @@ def _decode_image(data: bytes, palette: Palette) -> Map:
     - palette: gray colours or indices as uint8 (see `Palette`)
     - RGB, and images with alpha: the gray channel as uint8
 
-    Raises FaultError if any pixel is coloured or not opaque.
+    Raises FaultError if any pixel is coloured or not opaque and, if indices are wanted, for a
+    JPEG, which changes labels.
     """
     header = open_image(data)
     _check_mode(header)
     mode = header.mode
+    if palette is Palette.INDICES and header.format == "JPEG":
+        raise FaultError("is a JPEG, which changes labels, expected another format, such as PNG")
     target = mode if mode in ("P", "I") else None
     if mode == "P" and palette is Palette.COLOURS:
         target = "RGBA" if "transparency" in header.info else "RGB"
