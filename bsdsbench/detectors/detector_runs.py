@@ -25,6 +25,7 @@ import attrs
 import numpy as np
 
 from bsdsbench import __version__
+from bsdsbench.arguments import kind_of_value
 from bsdsbench.detectors.map_files import MapsRecord, encode_map, maps_in, open_maps
 from bsdsbench.errors import DataError, Problem, Setting
 from bsdsbench.io import locked, write_atomic
@@ -183,6 +184,9 @@ def run(
         if isinstance(function, str) and ":" in function:
             contexts.enter_context(fresh_modules(function.partition(":")[0]))
         detector = _load_function(function) if isinstance(function, str) else function
+        if not callable(detector):
+            expected = "a function, MODULE:FUNCTION or the name of a detector"
+            raise DataError(f"function: {kind_of_value(detector)}, expected {expected}")
         record = _new_record(detector, function, plan)
         photos = _photos_of_split(images, plan.split_file)
         ids = sorted(photos)

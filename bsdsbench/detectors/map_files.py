@@ -12,6 +12,7 @@ import numpy as np
 from attrs import Factory, asdict, define
 from numpy.typing import NDArray
 
+from bsdsbench.arguments import kind_of_value
 from bsdsbench.errors import DataError, InputWarning, Setting, warn
 from bsdsbench.io import as_json, png_bytes, read_json, remove_leftovers, write_atomic
 from bsdsbench.text import show
@@ -119,6 +120,8 @@ def encode_map(answer: object, shape: tuple[int, ...]) -> MapFile:
     if isinstance(answer, list | tuple):
         return MapFile("soft", ".mat", _encode_segmentations(answer, shape))
     array = np.asarray(answer)
+    if array.ndim == 0 or array.dtype.kind in "OSU":
+        raise DataError(f"returned {kind_of_value(answer)}, expected an array {shape} of numbers")
     is_soft = array.dtype.kind in "fb" or array.dtype in (np.uint8, np.uint16)
     if not is_soft:
         return MapFile("labels", ".png", png_bytes(_renumber(array, shape)))
@@ -129,7 +132,8 @@ def encode_map(answer: object, shape: tuple[int, ...]) -> MapFile:
     elif array.dtype.kind == "f":
         if not (np.isfinite(array).all() and array.min() >= 0 and array.max() <= 1):
             raise DataError("returned values outside [0, 1] or NaN, expected a soft map in [0, 1]")
-        array = np.rint(array * 65535.0).astype(np.uint16)
+        # In float64, because 65535 exceeds the largest float16
+        array = np.rint(array.astype(np.float64) * 65535.0).astype(np.uint16)
     return MapFile("soft", ".png", png_bytes(np.ascontiguousarray(array)))
 
 

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bsdsbench.arguments import given_number, kind_of_value
 from bsdsbench.diagnosis import causes
 from bsdsbench.diagnosis.causes import CountingChange, OtherScores
 from bsdsbench.diagnosis.explanation import Explanation, Number, Trial, rank_trials, resolution
@@ -81,14 +82,26 @@ class MetricTargets(NamedTuple):
     values: dict[str, Number]  # name of a score, such as "ods" -> published value
 
 
+def _is_finite(value: Any) -> bool:
+    """Return True for a finite number, or text of one."""
+    try:
+        return math.isfinite(float(value))
+    except (TypeError, ValueError):
+        return False
+
+
 def find_metric(targets: Mapping[str, Number]) -> MetricTargets:
     """Find the metric that all targets belong to, and remove its name from their keys.
 
     A key without a metric's name is a score of the boundary metric. Raises DataError if there are
-    no targets, or if they belong to several metrics.
+    no targets, if one is not a finite number, or if they belong to several metrics.
     """
     by_metric: dict[str, dict[str, Number]] = {}
+    if not isinstance(targets, Mapping) or not targets:
+        raise DataError(f"targets {kind_of_value(targets)}: expected a dict of scores")
     for target, value in targets.items():
+        if not _is_finite(value):
+            raise DataError(f"target {target!r}: {kind_of_value(value)}, expected a number")
         name, _, key = target.partition(".")
         if name not in registry.names():
             name, key = METRIC, target
@@ -179,6 +192,9 @@ def explain(
         If a score is unknown, the run has no counts of the metric, or a file cannot be read.
     """
     name, values = find_metric(targets)
+    if not isinstance(run, Evaluation):
+        raise DataError(f"run: {kind_of_value(run)}, expected an Evaluation, as Evaluation.load")
+    seconds = given_number(seconds, "seconds", 0, math.inf)
     if sources is None and run.provenance.source is None:
         sources = find_sources(run, metric=name)
     search = Search(run, name, values, sources, seconds, workers or available_cores(), progress)

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from bsdsbench.arguments import F8
+from bsdsbench.arguments import F8, kind_of_value
 from bsdsbench.curves.points import AnyCurve, AxesKind, CurvePoints, to_space
 from bsdsbench.errors import DataError
 from bsdsbench.plotting.style import (
@@ -27,6 +28,7 @@ from bsdsbench.plotting.style import (
     style,
 )
 from bsdsbench.results.evaluation import Evaluation
+from bsdsbench.results.given_runs import as_runs
 from bsdsbench.scores.counts import OperatingPoint
 
 # Axes extend this far beyond 0 and 1, so that a curve along an edge is not clipped
@@ -128,7 +130,7 @@ class CurveDisplay:
     @classmethod
     def from_evaluation(
         cls,
-        run: Evaluation,
+        run: Evaluation | str | Path,
         name: str | None = None,
         metric: str | None = None,
         *,
@@ -139,8 +141,8 @@ class CurveDisplay:
 
         Parameters
         ----------
-        run : Evaluation
-            The run.
+        run : Evaluation or path
+            The run, or its folder.
         name : str, optional
             Text for the legend. Default: the run's name.
         metric : str, optional
@@ -155,7 +157,8 @@ class CurveDisplay:
         DataError
             If the run or the metric has no curve of this kind.
         """
-        return cls.of_run(run, name, metric)._draw_now(ax, **line)
+        (evaluation,) = as_runs([run])
+        return cls.of_run(evaluation, name, metric)._draw_now(ax, **line)
 
     def _draw_now(self, ax: Axes | None, **line: Any) -> Self:
         """Plot the display and return it.
@@ -236,6 +239,8 @@ class CurveDisplay:
 
             plt.close(self._first_figure)
             self._first_figure = None
+        if not (ax is None or hasattr(ax, "plot")):
+            raise DataError(f"ax: {kind_of_value(ax)}, expected an Axes of matplotlib")
         with style():
             if ax is None:
                 ax = new_axes(*self.size)

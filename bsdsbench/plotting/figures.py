@@ -15,7 +15,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bsdsbench.arguments import F8
+from bsdsbench.arguments import F8, given_list
 from bsdsbench.comparison.comparable import shared_metric
 from bsdsbench.comparison.method import Method, Spread, runs_of, with_runs
 from bsdsbench.comparison.published import (
@@ -296,7 +296,8 @@ def plot_runs(
     """
     if kind not in (*DISPLAYS, _BOX):
         raise DataError(f"kind {kind!r}: expected one of {', '.join(DISPLAYS)}, {_BOX}")
-    labelled = labelled_runs(list(runs), as_runs(runs, names), labels, published)
+    given = given_list(runs, "runs", "a list of runs or of their folders")
+    labelled = labelled_runs(given, as_runs(given, names), labels, published)
     every_run = as_runs([*labelled, *runs_of(methods)])  # with the same AP and ODS rules
     single_runs = [Method(run.name, [run]) for run in labelled]
     all_methods = with_runs([*single_runs, *methods], every_run)

@@ -16,11 +16,10 @@ from typing import Any
 import attrs
 import numpy as np
 
-from bsdsbench.arguments import F8, I8, given_list
+from bsdsbench.arguments import F8, I8, given_list, kind_of_value
 from bsdsbench.errors import DataError, MergeError, warn
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import counts_by_image
-from bsdsbench.protocol.fields import clipped
 from bsdsbench.protocol.signature import Severity
 from bsdsbench.results.comparability import changed_sources, comparability
 from bsdsbench.results.evaluation import Evaluation
@@ -29,7 +28,7 @@ from bsdsbench.results.storage import Provenance
 from bsdsbench.scores.counts import OTHER_MATCHES, MatchCounts
 from bsdsbench.scores.curve import PRCurve
 from bsdsbench.tables.read_only import ReadOnlyDict
-from bsdsbench.text import listed
+from bsdsbench.text import clip, listed
 
 _COUNTS, _COLUMNS = "set of metrics or classes of errors", "columns of groups"
 _SOURCES = "source of its plug-in metrics"
@@ -72,7 +71,8 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
     """
     runs = given_list(runs, "merge", "a list of runs")
     if not runs or not all(isinstance(run, Evaluation) for run in runs):
-        raise MergeError(f"merge: {clipped(runs)}, expected the shards of a run")
+        given = ", ".join(kind_of_value(run) for run in runs if not isinstance(run, Evaluation))
+        raise MergeError(f"merge: {clip(given) or 'no runs'}, expected the shards of a run")
     problems = _shard_problems(runs)
     shards = [str(run.provenance.shard) for run in runs]
     written = re.fullmatch("[1-9][0-9]{0,6}/([1-9][0-9]{0,6})", shards[0])  # I/N

@@ -131,10 +131,28 @@ def test_results_in_the_folder_of_pictures_are_refused(three, place):
         (np.zeros((4, 5), complex), "dtype"),
         ([], "empty list"),
         ([np.zeros((4, 5))], "integer labels"),
+        (None, r"returned None, expected an array \(4, 5\) of numbers"),
+        ({"edges": np.zeros((4, 5))}, "returned of type dict, expected an array"),
+        (np.full((4, 5), None), "returned an array of object and shape"),
     ],
 )
 def test_wrong_results_are_named(result, fault):
     refused(fault, encode_map, result, (4, 5))
+
+
+def test_half_precision_is_stored_as_its_values_in_float64():
+    """65535 is beyond float16: computed in it, every strong edge would become 0."""
+    half = np.linspace(0, 1, 20, dtype=np.float16).reshape(4, 5)
+    assert encode_map(half, (4, 5)) == encode_map(half.astype(np.float64), (4, 5))
+    stored = iio.imread(encode_map(half, (4, 5)).content)
+    assert np.array_equal(stored, np.rint(half.astype(np.float64) * 65535))
+
+
+@pytest.mark.parametrize("function", [None, 5, np])
+def test_what_is_no_function_is_refused_before_a_picture_is_read(tmp_path, function):
+    words = "function: .*, expected a function, MODULE:FUNCTION or the name of a detector"
+    refused(words, bb.run, function, sample_images(), out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def test_labels_and_sweeps_are_read_back_as_they_were(tmp_path):

@@ -16,7 +16,7 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.curve import PRCurve
 from tests.helpers.crops import crops
 from tests.helpers.making import make_set
-from tests.helpers.runs import call, counted
+from tests.helpers.runs import call, counted, refused
 
 pytestmark = pytest.mark.filterwarnings("ignore::bsdsbench.errors.InputWarning")
 BASE = Protocol.preset("bsds500").replace(thresholds=9)
@@ -283,3 +283,24 @@ def test_what_no_program_does_is_no_finding_at_few_digits(who, n_causes, target,
 def test_targets_must_be_scores_in_range(text):
     with pytest.raises(DataError, match="target"):
         parse_targets([text])
+
+
+@pytest.mark.parametrize(
+    ("targets", "words"),
+    [
+        (None, "targets None: expected a dict of scores"),
+        ("ods=.5", "targets 'ods=.5': expected a dict"),
+        ([("ods", 0.5)], "targets of type list: expected a dict"),
+        ({}, "targets of type dict: expected a dict of scores"),
+        ({"ods": None}, "target 'ods': None, expected a number"),
+        ({"ods": "high"}, "target 'ods': 'high', expected a number"),
+        ({"ods": float("nan")}, "target 'ods': nan, expected a number"),
+    ],
+)
+def test_targets_are_numbers_by_score(targets, words):
+    refused(words, explain, bb.Evaluation.load("ref:hed"), targets)
+
+
+def test_what_is_explained_is_an_evaluation(tmp_path):
+    refused("run: of type .*, expected an Evaluation", explain, tmp_path, {"ods": 0.5})
+    refused("seconds: 'x'", explain, bb.Evaluation.load("ref:hed"), {"ods": 0.5}, seconds="x")

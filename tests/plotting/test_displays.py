@@ -8,7 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import bsdsbench as bb
-from bsdsbench import curves
+from bsdsbench import curves, plotting
 from bsdsbench.errors import DataError, InputWarning
 from bsdsbench.plotting import (
     DETCurveDisplay,
@@ -19,6 +19,7 @@ from bsdsbench.plotting import (
     plot_curves,
     plot_spaces,
 )
+from tests.helpers.runs import refused
 from tests.helpers.simulated import simulated_run
 
 LABELS = np.array([-1, 1, -1, 1, -1, 1, -1])
@@ -54,6 +55,16 @@ def test_a_run_is_drawn_with_its_best_point(runs):
     assert xy(shown.point_) == [[score.ods.recall], [score.ods.precision]]
     assert (shown.ax_.get_xlabel(), shown.ax_.get_xlim()) == ("Recall", (0, 1))
     assert legend_texts(shown.ax_) == [f"[F={score.ods.f:.3f}] mine"]
+
+
+def test_a_run_is_given_or_its_folder_and_drawn_on_axes(runs, tmp_path):
+    folder = runs[0].save(tmp_path / "out")
+    lines = [PRCurveDisplay.from_evaluation(run).line_ for run in (runs[0], folder, str(folder))]
+    assert xy(lines[0]) == xy(lines[1]) == xy(lines[2])
+    refused("runs: None, expected runs or their folders", PRCurveDisplay.from_evaluation, None)
+    for ax in ("ax", np.array([None, None])):
+        refused("ax: .*, expected an Axes", PRCurveDisplay.from_evaluation(runs[0]).plot, ax)
+    refused("runs: of type Evaluation, expected a list", plotting.plot_runs, runs[0])
 
 
 def test_f_over_threshold(runs):

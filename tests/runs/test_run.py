@@ -101,6 +101,8 @@ def test_shards_lack_or_come_twice_and_options_do_not_go_together(tiny):
     one, whole = counted(*tiny, TEN, shard=(1, 2)), counted(*tiny, TEN)
     for words, parts in {"1/2, 1/2, exp": [one, one], "1/2, exp": [one], "None": [whole]}.items():
         refused(f"shards {words}", bb.merge, parts, error=MergeError)
+    refused("merge: 'out', expected the shards of a run", bb.merge, ["out"], error=MergeError)
+    refused("merge: no runs, expected the shards", bb.merge, [], error=MergeError)
     refused("saliency", counted, *tiny, metrics="saliency", pred_kind="labels")
     refused("saliency, boundary: read", counted, *tiny, metrics=("boundary", "saliency"))
     for folder in tiny:
