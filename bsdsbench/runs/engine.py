@@ -60,7 +60,7 @@ from bsdsbench.runs.sources import (
     run_of_folders,
 )
 from bsdsbench.scores.counts import ImageRecord, Sides
-from bsdsbench.text import listed, show
+from bsdsbench.text import clip, listed, show
 
 R = TypeVar("R")
 C = TypeVar("C", bound=Sequence[Any])  # the arguments of a call
@@ -533,8 +533,9 @@ def _map_in_order(
                 returned = waiting[0][1].result()
             except Exception as error:
                 lost = listed([pending[0].image_id for pending, _ in waiting])
+                fault = clip(f"{type(error).__name__}: {error}", 120)
                 raise BrokenExecutor(
-                    f"a worker died ({type(error).__name__}: out of memory, a cluster without "
+                    f"a worker died ({fault}; out of memory, a cluster without "
                     f"workers, or a script without if __name__ == '__main__'?), under way: {lost}"
                 ) from None
             yield waiting.popleft()[0], returned

@@ -308,6 +308,13 @@ def counted_or_killed(item, *rest, real=engine.count):
     return real(item, *rest)
 
 
+def test_an_executor_that_was_shut_down_says_so(tiny):
+    executor = ThreadPoolExecutor(1)
+    executor.shutdown()
+    words = r"worker died \(RuntimeError: cannot schedule new futures after shutdown; out of memory"
+    refused(words, bb.evaluate, *tiny, TEN, executor=executor)
+
+
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 @pytest.mark.process
 def test_a_worker_that_dies_is_one_line_and_a_second_call_goes_on(tiny, tmp_path, monkeypatch):
