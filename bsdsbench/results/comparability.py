@@ -189,11 +189,9 @@ def _truth_differences(
 
 def _same_totals(a: ImageRecord, b: ImageRecord) -> bool:
     """Return True if two records have equal `total_gt` counts in all metrics that have them."""
-    for metric in a.counts.keys() & b.counts.keys():
-        totals = [np.unique(getattr(r.counts[metric], "total_gt", ())) for r in (a, b)]
-        if not np.array_equal(totals[0], totals[1]):
-            return False
-    return True
+    shared = a.counts.keys() & b.counts.keys()
+    totals = ([getattr(r.counts[name], "total_gt", ()) for r in (a, b)] for name in shared)
+    return all(np.array_equal(np.unique(x), np.unique(y)) for x, y in totals)
 
 
 class PairDifference(NamedTuple):

@@ -232,12 +232,8 @@ def curves_of(run: Evaluation, metric: str) -> dict[str, PRCurve]:
     paths: dict[str, tuple[str, ...]] = {"": ()}  # part -> its keys in the tree of scores
     if run.records:
         paths |= definition.parts(run.protocol, definition.options_of(run.protocol))
-    curves = {}
-    for part, path in paths.items():
-        curve = (part_of(score, path) or {}).get("curve")
-        if isinstance(curve, PRCurve):
-            curves[part] = curve
-    return curves
+    curves = {part: (part_of(score, path) or {}).get("curve") for part, path in paths.items()}
+    return {part: curve for part, curve in curves.items() if isinstance(curve, PRCurve)}
 
 
 def is_area(score: str) -> bool:
@@ -250,10 +246,9 @@ def late_starts_note(runs: Sequence[Evaluation], metric: str) -> str:
 
     Curves are named by class or other part. If there are several runs, the run is named first.
     """
+    ap_rules = {registry.get(metric).ap_rule(run.protocol) for run in runs}
     curves = {}
-    ap_rules = set[str]()
     for run in runs:
-        ap_rules.add(registry.get(metric).ap_rule(run.protocol))
         for part, curve in curves_of(run, metric).items():
             run_name = run.name if len(runs) > 1 else ""
             curves[", ".join(filter(None, (run_name, part)))] = curve

@@ -122,10 +122,8 @@ def _public_description(
     content: dict[str, Any] = run.to_mapping()
     origin = content["provenance"]
     provenance = {key: value for key, value in origin.items() if key not in _LOCAL}
-    if licence:
-        provenance["licence"] = licence
-    if citation:
-        provenance["citation"] = citation
+    terms = {"licence": licence, "citation": citation}
+    provenance |= {key: text for key, text in terms.items() if text}
     failed = {}
     for image_id, reason in content["failed"].items():
         for folder in filter(None, map(origin.get, _LOCAL)):

@@ -387,12 +387,11 @@ def count(item: Item, plan: Plan, stored_hash: str = "", sanity_check: bool = Fa
         return Outcome(_count_metrics(item, inputs, plan, fingerprint, started), look=look)
     except DataError as error:
         return Outcome(error=error, look=look)
-    except MemoryError:
-        too_large = f"{item.image_id}: not enough memory for this image"
-        return Outcome(error=DataError(too_large), look=look)
     except Exception as error:  # a bug must not stop the other images
-        packages = {type(registry.get(name)).__module__.partition(".")[0] for name in plan.metrics}
-        fault = describe_unexpected(error, packages | {"bsdsbench"})
+        fault = "not enough memory for this image"
+        if not isinstance(error, MemoryError):
+            packages = {type(registry.get(m)).__module__.partition(".")[0] for m in plan.metrics}
+            fault = describe_unexpected(error, packages | {"bsdsbench"})
         return Outcome(error=DataError(Problem(item.image_id, fault)), look=look)
 
 
