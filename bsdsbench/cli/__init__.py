@@ -50,8 +50,9 @@ def main() -> None:
     The exit codes are listed in the module docstring. An unexpected error exits with 2 and writes
     its traceback to a file.
     """
-    # Imports allocate many long-lived objects. Garbage collecting them takes 1/7 of a short run.
-    gc.set_threshold(100_000)
+    # Imports allocate many long-lived objects: numba's and matplotlib's alone above 100,000.
+    # Garbage collecting them takes 1/7 of a short run.
+    gc.set_threshold(500_000)
     sys.setswitchinterval(5e-5)  # the default of 5 ms makes threads wait: runs take 3 % longer
     arguments = sys.argv[1:] or ["--help"]
 

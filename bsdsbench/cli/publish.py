@@ -86,7 +86,6 @@ def report_command(args: _ReportArguments = opt.options_of(_ReportArguments)) ->
     and the value is "-" if the ground truth is not found.
     """
     from bsdsbench.comparison.published import labelled_runs
-    from bsdsbench.diagnosis.causes import build_rules_tables
     from bsdsbench.errors import DataError
     from bsdsbench.results.given_runs import as_runs
 
@@ -98,6 +97,8 @@ def report_command(args: _ReportArguments = opt.options_of(_ReportArguments)) ->
     loaded = as_runs(args.runs, args.names, **keywords_of(args.grouping))
     loaded = labelled_runs(args.runs, loaded, args.labels, args.published)
     if args.rules:
+        from bsdsbench.diagnosis.causes import build_rules_tables
+
         refuse_given((*_PAGE_OPTIONS, "by", "published", "force", "columns"), "--rules")
         tables = build_rules_tables(loaded, args.gt_dir)
         show_tables(tables, args.tables.out, args.tables.output_format)
@@ -119,11 +120,8 @@ def _show_run_tables(runs: Sequence[Evaluation], args: _ReportArguments) -> None
     Raises UsageError if the user gave an option that only applies to a page, or --cluster without
     --by.
     """
-    from bsdsbench.comparison.lost_scores import error_table, lost_scores, metric_with_errors
     from bsdsbench.comparison.published import published_beside
-    from bsdsbench.comparison.slices import slice_tables
-    from bsdsbench.results.image_tables import Summary, summary_tables
-    from bsdsbench.results.score_tables import score_tables
+    from bsdsbench.results.score_tables import metric_with_errors, score_tables
 
     slicing, columns = args.slicing, args.tables.columns
     if slicing.cluster and not slicing.by:
@@ -133,9 +131,16 @@ def _show_run_tables(runs: Sequence[Evaluation], args: _ReportArguments) -> None
     tables = score_tables(runs, extra=extra, notes=notes, columns=columns)
     with_classes = [run for run in runs if metric_with_errors(run) is not None]
     if with_classes and columns is None:
+        from bsdsbench.comparison.lost_scores import error_table, lost_scores
+
         tables.append(error_table(with_classes, list(map(lost_scores, with_classes))))
-    tables += slice_tables(runs, slicing.by, columns, slicing.cluster)
+    if slicing.by:
+        from bsdsbench.comparison.slices import slice_tables
+
+        tables += slice_tables(runs, slicing.by, columns, slicing.cluster)
     if args.summary:
+        from bsdsbench.results.image_tables import Summary, summary_tables
+
         tables += summary_tables(runs, Summary(args.summary), columns)
     left_out = {run.name: run.left_out for run in runs}
     show_tables(tables, args.tables.out, args.tables.output_format, left_out)

@@ -16,11 +16,11 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
 from bsdsbench.metrics.error_classes import boundary_errors
 from bsdsbench.results.evaluation import Evaluation, Progress
-from bsdsbench.results.score_tables import METHOD, table_footer
+from bsdsbench.results.score_tables import METHOD, metric_with_errors, table_footer
 from bsdsbench.runs.engine import available_cores
 from bsdsbench.runs.sources import check_same_counts, find_sources
 from bsdsbench.scores.counts import ImageRecord, checked_counts
-from bsdsbench.scores.error_scores import AGREEMENT, COUNTED, FALSE, MISSED
+from bsdsbench.scores.error_scores import AGREEMENT, FALSE, MISSED
 from bsdsbench.tables.table import Cell, Estimate, Field, Table
 
 _CLASS_FIELDS = (
@@ -37,12 +37,6 @@ ERROR_SIDES = {
     "false": ("error_share", dict(zip(("duplicate", "near", "background"), FALSE, strict=True))),
     "agreement": ("agreement", dict(zip(AGREEMENT, AGREEMENT, strict=True))),
 }
-
-
-def metric_with_errors(run: Evaluation) -> Metric | None:
-    """Return the first metric of a run with counts of error classes, or None if there is none."""
-    counts = run.records[0].counts if run.records else {}
-    return next((registry.get(m) for m in run.metrics if COUNTED in counts.get(m, ())), None)
 
 
 def _require_errors(run: Evaluation) -> Metric:

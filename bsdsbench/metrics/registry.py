@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
+from importlib import import_module
 from itertools import product
 from pathlib import Path
 from types import ModuleType
@@ -72,11 +73,13 @@ def get(name: str) -> Metric:
     Raises DataError if there is none, or if the metric of another package cannot be loaded or is
     invalid: no `Metric`, under another name, or without a title or columns.
     """
-    from importlib.metadata import EntryPoint
-
+    if name in BUILT_IN:
+        module, kind = BUILT_IN[name].split(":")
+        built_in: Metric = getattr(import_module(module), kind)()
+        return built_in
     from bsdsbench.metrics.base import Metric
 
-    entry = EntryPoint(name, BUILT_IN[name], GROUP) if name in BUILT_IN else _others().get(name)
+    entry = _others().get(name)
     if entry is None:
         raise DataError(f"metric {name!r}: expected one of {', '.join(names())}")
     try:

@@ -23,7 +23,7 @@ from bsdsbench.comparison.bootstrap import N_BOOT, SEED
 from bsdsbench.comparison.compare import compare
 from bsdsbench.comparison.comparison import Comparison
 from bsdsbench.comparison.comparison_tables import score_cells
-from bsdsbench.comparison.lost_scores import error_table, lost_scores, metric_with_errors
+from bsdsbench.comparison.lost_scores import error_table, lost_scores
 from bsdsbench.comparison.published import (
     HUMAN_POINT,
     HUMAN_TASK,
@@ -44,7 +44,7 @@ from bsdsbench.report.verdict import add_interval_notes, verdict_lines
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.image_tables import summary_tables
-from bsdsbench.results.score_tables import score_tables
+from bsdsbench.results.score_tables import metric_with_errors, score_tables
 from bsdsbench.runs.engine import available_cores
 from bsdsbench.runs.sources import Sources, fault_of, find_sources
 from bsdsbench.tables.forms import html_figures, to_csv

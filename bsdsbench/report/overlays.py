@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.arguments import Bool
-from bsdsbench.comparison.lost_scores import metric_with_errors
 from bsdsbench.errors import DataError
 from bsdsbench.images import GroundTruth, Prediction
 from bsdsbench.io import png_bytes, write_atomic
@@ -30,6 +29,7 @@ from bsdsbench.metrics.pixel_steps import DrawnSteps, LargestError
 from bsdsbench.plotting import style
 from bsdsbench.protocol.fields import listed_values
 from bsdsbench.results.evaluation import Evaluation, Progress
+from bsdsbench.results.score_tables import metric_with_errors
 from bsdsbench.runs.sources import find_sources
 
 # The colours of the pixel classes of `DrawnSteps`, in the order of the classes, as "#rrggbb"

@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 import numpy as np
 
 from bsdsbench.comparison.comparable import comparable, shared_metric
-from bsdsbench.comparison.lost_scores import metric_with_errors
 from bsdsbench.comparison.method import Method, ScoresOfRuns, Spread, runs_of
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
@@ -29,7 +28,7 @@ from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.groups import column_of, group_columns, partition, text_of
 from bsdsbench.results.score_names import select
-from bsdsbench.results.score_tables import table_footer
+from bsdsbench.results.score_tables import metric_with_errors, table_footer
 from bsdsbench.runs.sources import find_sources
 from bsdsbench.tables.table import Estimate, Field, Table
 

@@ -20,6 +20,7 @@ from bsdsbench.results.comparability import pair_differences
 from bsdsbench.results.score_names import select
 from bsdsbench.scores.counts import part_of, value_at
 from bsdsbench.scores.curve import PRCurve, describe_late_starts
+from bsdsbench.scores.error_scores import COUNTED
 from bsdsbench.tables.table import Cell, Estimate, Field, Note, Table
 from bsdsbench.text import clip, counted, listed
 
@@ -37,6 +38,12 @@ AT_GRID_END = (
 # A row that is not a run: (name, {metric: scores as in result.json}, {key of a score: mark}). A
 # score with a mark, even "", is excluded when the best of a column is determined.
 Row = tuple[str, Mapping[str, Any], Mapping[str, str]]
+
+
+def metric_with_errors(run: Evaluation) -> Metric | None:
+    """Return the first metric of a run with counts of error classes, or None if there is none."""
+    counts = run.records[0].counts if run.records else {}
+    return next((registry.get(m) for m in run.metrics if COUNTED in counts.get(m, ())), None)
 
 
 class TableFooter(TypedDict):

@@ -29,7 +29,6 @@ from bsdsbench.io import (
     write_atomic,
 )
 from bsdsbench.loaders.formats.pictures import unpack_npz
-from bsdsbench.loaders.sets.public_sets import cache_folder
 from bsdsbench.results.storage import (
     RunArguments,
     arrays_of_run,
@@ -176,6 +175,8 @@ def download_shared_run(address: str) -> Path:
     Raises DataError if the file has another hash, cannot be downloaded, or is not a shared run.
     """
     import pooch
+
+    from bsdsbench.loaders.sets.public_sets import cache_folder
 
     url, fragment = urldefrag(address)
     name = Path(urlsplit(url).path).name

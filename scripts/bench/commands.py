@@ -66,7 +66,9 @@ def measured(python, words, cache):
     """Seconds of wall time, of processors, of the main thread, and the peak in MB, of a call."""
     begin = time.perf_counter()
     call = [python, "-c", TIMED, *map(str, words)]
-    env = os.environ | ({"NUMBA_CACHE_DIR": cache} if cache else {})
+    # Compiled modules are kept, as they are in an installation
+    env = os.environ | {"PYTHONDONTWRITEBYTECODE": ""}
+    env |= {"NUMBA_CACHE_DIR": cache} if cache else {}
     with tempfile.TemporaryFile("w+") as said:
         child = subprocess.Popen(call, cwd="/", env=env, stdout=subprocess.DEVNULL, stderr=said)
         _, status, usage = os.wait4(child.pid, 0)
