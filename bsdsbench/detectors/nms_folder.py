@@ -34,16 +34,18 @@ def nms_files(
         or 8 if that is 0.
     progress: called after each image with (images done, number of images, image id).
 
-    Raises DataError before anything is written if a folder has no maps, if `target` is one of the
-    sources, or if the folders contain different images. If a file cannot be processed, the others
-    still are; such errors, and two files with the same id, are raised together at the end.
+    Raises DataError before anything is written if a folder has no maps, if `target` lies in one of
+    the sources, or if the folders contain different images. If a file cannot be processed, the
+    others still are; such errors, and two files with the same id, are raised together at the end.
     """
     folders = [source] if isinstance(source, str | os.PathLike) else source
     sources, target = [Path(folder) for folder in folders], Path(target)
     errors: list[DataError] = []
     files_of_folders = [_maps_by_id(folder, errors) for folder in sources]
-    if target.resolve() in [folder.resolve() for folder in sources]:
-        raise DataError(f"{show(target)}: the same as the input, expected another folder")
+    for folder in sources:
+        if folder.resolve() in (target.resolve(), *target.resolve().parents):
+            has = f"lies in the input {show(folder)}"
+            raise DataError(f"{show(target)}: {has}, expected a folder elsewhere")
     ids = files_of_folders[0].keys()
     for folder, files in zip(sources, files_of_folders, strict=True):
         unpaired = sorted(files.keys() ^ ids)

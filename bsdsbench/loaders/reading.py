@@ -201,7 +201,7 @@ class ReadOptions:
         top = float(values.max(initial=0))
         white = white_above(top)
         void = _void_levels(levels) if self.void_option else ()
-        if void:
+        if 0 < len(void) < 3:  # more values are rather labels
             value = void[0] if len(void) == 1 else list(void)
             yield Setting(self.void_option, value, "for a void")
         if self.kind is Kind.MASK and values.dtype.kind in "iu" and self.components:

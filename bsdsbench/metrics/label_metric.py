@@ -183,6 +183,10 @@ class LabelMetric(Metric[MapOptions]):
             same_shape(pred_map.shape, gt_map.shape)
             known = ~np.isin(gt_map, (VOID, *opt.ignored))
             pred_numbers, gt_numbers, fix = pred_map[known], gt_map[known], "save background as 0"
+            for side, numbers in zip(SIDES, (pred_numbers, gt_numbers), strict=True):
+                if 0 < np.count_nonzero(numbers == 0) < np.count_nonzero(numbers < 0):
+                    problem = f"more pixels of the {side} are below 0 than 0, and both are ground"
+                    yield "negative", problem, "number objects from 1"
             if _numbers_background(pred_numbers, gt_numbers):
                 yield "background", "the largest predicted object is the truth's background", fix
             if _numbers_background(gt_numbers, pred_numbers):

@@ -44,6 +44,13 @@ def test_faults_are_said_together_and_the_rest_is_written(raw, tmp_path):
     with pytest.raises(DataError, match=r"herd2(.|\n)*same id(.|\n)*a\.png"):
         nms_files(raw[0], tmp_path / "thin", Protocol())
     assert sorted(p.name for p in (tmp_path / "thin").iterdir()) == ["fruit1.png", "herd2.png"]
-    refused("the same as the input", nms_files, raw[0], raw[0], Protocol())
+    for target in (raw[0], raw[0] / "deep" / "out"):
+        refused(
+            "lies in the input .*, expected a folder elsewhere",
+            nms_files,
+            raw[0],
+            target,
+            Protocol(),
+        )
     for folder, words in ((".", "no soft maps"), ("nowhere", "nowhere: no such folder")):
         refused(words, nms_files, tmp_path / folder, tmp_path / "thin", Protocol())

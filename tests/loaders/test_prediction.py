@@ -179,3 +179,13 @@ def test_maps_of_classes_have_one_size(tmp_path):
     refused(r"c.a\.npy: shape \(3, 4\)", read_prediction, Pair("a", paths, ()), "classes", (3, 5))
     found = read_prediction(Pair("a", paths[:1] * 3, ()), "classes", (3, 5))
     assert found.classes.shape == (3, 3, 5)
+
+
+def test_axes_of_length_one_of_a_label_map_are_dropped(tmp_path):
+    labels = np.arange(12).reshape(1, 3, 4, 1)
+    np.save(tmp_path / "a.npy", labels)
+    found = read_prediction(Pair("a", (tmp_path / "a.npy",), ()), "classes", (3, 4))
+    assert found.classes.tolist() == labels[0, ..., 0].tolist()
+    np.save(tmp_path / "a.npy", np.zeros((2, 3, 4, 5)))
+    given = Pair("a", (tmp_path / "a.npy",), ())
+    refused(r"a\.npy: label map of shape \(2, 3, 4, 5\)", read_prediction, given, "classes", (3, 4))

@@ -532,3 +532,12 @@ def test_a_check_and_a_threshold_of_another_run_say_it_too(tmp_path):
     assert run.read_as in verdict.to_markdown().replace("\\", "")
     (table,) = at_threshold_of(run, run)
     assert table.reading == run.read_as
+
+
+@pytest.mark.parametrize(("levels", "n_void"), [((0, 1, 255), 1), ((0, 1, 2, 3), 2), (range(5), 0)])
+def test_many_values_of_a_mask_are_not_suggested_as_void(levels, n_void):
+    values = np.array([[*levels]], np.uint8)
+    options = ReadOptions(Kind.MASK, void_option="contour.ignore")
+    fixes = options.suggest_fixes(tuple(map(float, levels)), values)
+    values_of_void = [fix.value for fix in fixes if "contour.ignore" in str(fix)]
+    assert [np.size(value) for value in values_of_void] == [n_void] * (n_void > 0)

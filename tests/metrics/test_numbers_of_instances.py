@@ -88,6 +88,18 @@ def test_a_lone_255_beside_objects_from_1_may_be_a_void(metric, numbers, ignore,
     assert [words in str(w.message) for w in recwarn] == [True] * is_said
 
 
+@pytest.mark.parametrize("metric", OPTIONS)
+@pytest.mark.parametrize("side", ["prediction", "ground truth"])
+def test_objects_from_0_on_a_ground_of_minus_1_are_said(metric, side, recwarn):
+    numbers = np.repeat([0, 1, 0, 2, 0], 6).reshape(5, 6)
+    scores(metric, numbers, numbers)
+    assert not recwarn
+    shifted = numbers - 1
+    scores(metric, *((shifted, numbers) if side == "prediction" else (numbers, shifted)))
+    (warning,) = recwarn
+    assert f"more pixels of the {side} are below 0 than 0" in str(warning.message)
+
+
 @pytest.mark.parametrize("preset", ["davis", "boundary-iou-coco"])
 @pytest.mark.parametrize("metric", ["contour", "segmentation"])
 def test_presets_whose_truth_has_a_void_say_so(preset, metric):

@@ -29,8 +29,10 @@ def read_predicted_classes(
         palette = pictures.Palette.MASK
     for path in paths:
         array = pictures.require_one_array(pictures.read_arrays(path, palette, read=read), path)
-        maps.append(array)
         with errors_naming(path, "a label map"):
+            if array.ndim > 3:
+                array = pictures.to_plane(array, "label map")
+            maps.append(array)
             if array.shape != maps[0].shape:
                 raise FaultError(
                     f"shape {array.shape}, expected {maps[0].shape} of the first class"
