@@ -14,7 +14,7 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from bsdsbench.arguments import F8, Bool, given_array, given_list, kind_of_value
+from bsdsbench.arguments import F8, Bool, given_array, given_list, given_path, kind_of_value
 from bsdsbench.errors import DataError, Fix, MissingPartError, Problem, Setting, ShapeError
 from bsdsbench.scores.counts import NO_EVIDENCE, Evidence
 from bsdsbench.text import show
@@ -67,6 +67,7 @@ class ImageParts:
         owner = type(self).__name__
         if not isinstance(image_id, str):
             raise DataError(f"{owner}.image_id: {kind_of_value(image_id)}, expected text")
+        path = None if path is None else given_path(path, f"{owner}.path")
         parts: dict[str, Any] = {}
         for name, value in given.items():
             label = f"{owner}.{name}"

@@ -100,6 +100,35 @@ def test_the_argument_is_named(call, named):
     refused(named, call)
 
 
+def test_counts_of_one_image_have_scores_and_other_things_none():
+    for count, score in (
+        (bb.boundary_counts, bb.boundary_score),
+        (bb.pixel_counts, bb.pixel_score),
+    ):
+        counts = count(SOFT, [EDGES], THREE)
+        name = score.__name__.removesuffix("_score")
+        record = bb.ImageRecord("a", EDGES.shape, {name: counts})
+        assert repr(score(counts, THREE)) == repr(score([record], THREE))
+        for records in ([counts], {"a": record}, "a"):
+            refused(f"{name} scores: .*, expected ImageRecords", score, records)
+
+
+def test_a_protocol_takes_numbers_of_numpy():
+    assert len(THREE.replace(thresholds=np.int64(7)).thresholds) == 7
+    assert THREE.replace(max_dist=np.float32(0.25)).max_dist == 0.25
+    assert THREE.replace(thin=np.bool_(False)).thin is False
+
+
+def test_a_threshold_of_files_is_a_number(tmp_path):
+    for threshold in ("x", -1, 2):
+        refused(
+            "gt_threshold: .*, expected a number from 0 to 1",
+            bb.load_ground_truth,
+            tmp_path / "a.png",
+            gt_threshold=threshold,
+        )
+
+
 def test_big_endian_arrays_count_as_the_others():
     for count in (bb.boundary_counts, bb.pixel_counts):
         other = count(SOFT.astype(">f8"), [EDGES], THREE)

@@ -101,6 +101,14 @@ def test_an_id_is_text_and_parts_have_names(make):
     refused("has nothing, expected ", lambda: make("a").depth)
 
 
+def test_a_path_may_be_text(tmp_path):
+    pred = Prediction("a", "maps/a.png", soft=np.eye(9))
+    truth = GroundTruth("a", (np.eye(9),), path="truth/a.png")
+    assert (pred.path, truth.file) == (Path("maps/a.png"), "a.png")
+    assert bb.evaluate_items([("a", pred, truth)], workers=1).boundary_score().ods.f == 1
+    refused("Prediction.path: 5, expected a path", Prediction, "a", 5, soft=np.eye(9))
+
+
 def test_inputs_say_in_a_line_what_they_hold():
     """A notebook shows neither pixels nor pages of them."""
     assert repr(Prediction("a", soft=np.zeros((3, 4)))) == "<Prediction 'a': soft float64 (3, 4)>"

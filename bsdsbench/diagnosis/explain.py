@@ -27,7 +27,6 @@ from bsdsbench.diagnosis.causes import CountingChange, OtherScores
 from bsdsbench.diagnosis.explanation import Explanation, Number, Trial, rank_trials, resolution
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.base import counts_by_image
 from bsdsbench.metrics.optional import whole_curve
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation, Progress
@@ -37,7 +36,7 @@ from bsdsbench.results.sharing import ADDRESSES
 from bsdsbench.results.storage import is_run
 from bsdsbench.runs.engine import available_cores, evaluate
 from bsdsbench.runs.sources import Sources, find_sources
-from bsdsbench.scores.counts import sample_scores
+from bsdsbench.scores.counts import counts_by_image, sample_scores
 
 METRIC = registry.DEFAULT_METRICS[0]
 SUBSET_SIZES = (2, 6, 25)  # numbers of images on which a setting is tried before all images

@@ -15,7 +15,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bsdsbench.arguments import Bool, given_list, given_path, given_word, kind_of_value
+from bsdsbench.arguments import (
+    Bool,
+    given_list,
+    given_number,
+    given_path,
+    given_word,
+    kind_of_value,
+)
 from bsdsbench.errors import DataError, EmptyTruthError, FileFormatError, Setting
 from bsdsbench.images import (
     GroundTruth,
@@ -275,6 +282,8 @@ def load_ground_truth(
     (4, (321, 481))
     """
     given_word(kind, "kind", ("boundaries", "labels"))
+    if gt_threshold is not None:
+        given_number(gt_threshold, "gt_threshold", 0, 1)
     content = Kind.BOUNDARIES if kind == "boundaries" else Kind.REGIONS
     options = ReadOptions(content, cut=gt_threshold, inverted=gt_invert, allow_empty=empty)
     paths = _given_paths(path, image_id or "ground truth")

@@ -12,7 +12,6 @@ import typing
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 import numpy as np
@@ -30,10 +29,12 @@ from bsdsbench.metrics.optional import Texts as Texts
 from bsdsbench.protocol.fields import IGNORE, defaults_of, record_of
 from bsdsbench.protocol.protocol import READ, Protocol, captions
 from bsdsbench.scores.counts import (
+    Counts,
     ImageRecord,
     MatchCounts,
     Score,
     Stack,
+    counts_by_image,
     part_of,
     sample_scores,
     stack_counts,
@@ -518,11 +519,12 @@ class Metric(ABC, Generic[Opt]):
         """Stack the counts of N images by `stack_counts`: name -> (N, ...)."""
         return stack_counts(images, self.shared, self.ragged)
 
-    def score(self, records: Sequence[ImageRecord], protocol: Protocol) -> Score:
+    def score(self, records: Sequence[ImageRecord] | Counts, protocol: Protocol) -> Score:
         """Compute the scores of a data set from one record per image, given in any order.
 
-        Raises DataError if there are no records, if a record lacks counts of this metric, or if
-        the thresholds differ between images.
+        The counts of a single image may take the place of records. Raises DataError if there are no
+        records, if a record lacks counts of this metric, or if the thresholds differ between
+        images.
         """
         counts = counts_by_image(records, self.name)
         return self.score_of(self.stack(list(counts.values())), protocol)
@@ -575,21 +577,6 @@ class ValuesMetric(Metric[Opt]):
         sums = {k: weighted_sum(weights, stack[k]) for k in self.summed if k in stack}
         scores = {**image_means(weights, self.values(stack, opt)), **self.pooled(sums, opt)}
         return nest({tuple(key.split(".")): score for key, score in scores.items()})
-
-
-def counts_by_image(records: Sequence[ImageRecord], metric: str) -> dict[str, Mapping[str, Any]]:
-    """Return {image id: counts of the metric}, sorted by image id.
-
-    Raises DataError if there are no records, or if a record lacks counts of the metric.
-    """
-    if not records:
-        raise DataError(f"{metric} scores: no records, expected at least one")
-    counts = {}
-    for record in sorted(records, key=attrgetter("image_id")):
-        if metric not in record.counts:
-            raise DataError(f"{metric} scores: {record.image_id} has no {metric} counts")
-        counts[record.image_id] = record.counts[metric]
-    return counts
 
 
 def at_least_two(gt: GroundTruth, n_annotators: int) -> None:

@@ -298,8 +298,6 @@ def boundary_score(
     >>> one.ods.f, one.curve.recall[:2].tolist()
     (1.0, [1.0, 1.0])
     """
-    if isinstance(records, Counts):
-        records = [ImageRecord("image", (0, 0), {BoundaryMetric.name: records})]
     return BoundaryScore(BoundaryMetric().score(records, Protocol.load(protocol)))
 
 

@@ -171,7 +171,9 @@ class AverageIoUMetric(_PixelCounts[VoidOptions]):
         return {"aiu": weighted_mean(weights, iou).mean(axis=-1)}
 
 
-def pixel_score(records: Sequence[ImageRecord], protocol: Protocol | str | None = None) -> Score:
+def pixel_score(
+    records: Sequence[ImageRecord] | Counts, protocol: Protocol | str | None = None
+) -> Score:
     """Compute the pixel scores of a set of images from the pixel counts in their records.
 
     The ROC curve joins (0, 0), the measured points and (1, 1) by straight lines. EER is its point
@@ -179,8 +181,8 @@ def pixel_score(records: Sequence[ImageRecord], protocol: Protocol | str | None 
 
     Parameters
     ----------
-    records : sequence of ImageRecord
-        One record per image, in any order.
+    records : sequence of ImageRecord, or Counts
+        One record per image, in any order; or the counts of a single image.
     protocol : Protocol, str or None
         The protocol to score with, or the name of a preset; bsds500 if None.
 
@@ -198,7 +200,7 @@ def pixel_score(records: Sequence[ImageRecord], protocol: Protocol | str | None 
     --------
     >>> import bsdsbench as bb
     >>> counts = bb.pixel_counts([[0.9, 0.2]], [[[1, 0]]], bb.Protocol(thresholds=(0.5,)))
-    >>> round(bb.pixel_score([bb.ImageRecord("a", (1, 2), {"pixel": counts})]).mae, 3)
+    >>> round(bb.pixel_score(counts).mae, 3)
     0.15
     """
     return PixelMetric().score(records, Protocol.load(protocol))

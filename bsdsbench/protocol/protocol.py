@@ -393,6 +393,7 @@ class Protocol:
         """
         if not changes:
             return self
+        changes = {k: v.item() if isinstance(v, np.generic) else v for k, v in changes.items()}
         check_field_names(type(self), changes, "protocol")
         if isinstance(entries := changes.get("nms_params"), Mapping):
             changes["nms_params"] = asdict(self.nms_params) | dict(entries)

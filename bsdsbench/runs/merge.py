@@ -19,13 +19,12 @@ import numpy as np
 from bsdsbench.arguments import F8, I8, given_list, kind_of_value
 from bsdsbench.errors import DataError, MergeError, warn
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.base import counts_by_image
 from bsdsbench.protocol.signature import Severity
 from bsdsbench.results.comparability import changed_sources, comparability
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.groups import group_columns
 from bsdsbench.results.storage import Provenance
-from bsdsbench.scores.counts import OTHER_MATCHES, MatchCounts
+from bsdsbench.scores.counts import OTHER_MATCHES, MatchCounts, counts_by_image
 from bsdsbench.scores.curve import PRCurve
 from bsdsbench.tables.read_only import ReadOnlyDict
 from bsdsbench.text import clip, listed

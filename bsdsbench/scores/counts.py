@@ -19,7 +19,7 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.arguments import F8, I8, given_array
+from bsdsbench.arguments import F8, I8, given_array, kind_of_value
 from bsdsbench.errors import DataError, ShapeError
 from bsdsbench.tables.read_only import ReadOnlyDict
 from bsdsbench.tables.result_object import TabularResult
@@ -512,6 +512,30 @@ def sample_scores(tree: Mapping[str, Any], k: int = 0) -> dict[str, object]:
             if 0 < n_defined < n_all:
                 scores.setdefault("over", {}).setdefault(key, {})[unit] = n_defined, n_all
     return scores
+
+
+def counts_by_image(
+    records: Sequence[ImageRecord] | Counts, metric: str
+) -> dict[str, Mapping[str, Any]]:
+    """Return {image id: counts of the metric}, sorted by image id.
+
+    The counts of a single image may take the place of records. Raises DataError if there are no
+    records, if one is no ImageRecord, or if a record lacks counts of the metric.
+    """
+    if isinstance(records, Counts):
+        return {"image": records}
+    if not records:
+        raise DataError(f"{metric} scores: no records, expected at least one")
+    for record in records:
+        if not isinstance(record, ImageRecord):
+            has = f"{metric} scores: {kind_of_value(record)}"
+            raise DataError(f"{has}, expected ImageRecords, or the counts of one image")
+    counts = {}
+    for record in sorted(records, key=attrgetter("image_id")):
+        if metric not in record.counts:
+            raise DataError(f"{metric} scores: {record.image_id} has no {metric} counts")
+        counts[record.image_id] = record.counts[metric]
+    return counts
 
 
 def part_of(tree: object, path: Sequence[str]) -> Any:

@@ -13,7 +13,6 @@ from bsdsbench.metrics.base import (
     Metric,
     ValuesMetric,
     at_least_two,
-    counts_by_image,
     over,
 )
 from bsdsbench.metrics.optional import (
@@ -28,7 +27,7 @@ from bsdsbench.metrics.optional import (
     ResultFiles,
     ShowsLabels,
 )
-from bsdsbench.scores.counts import Score, value_at
+from bsdsbench.scores.counts import Score, counts_by_image, value_at
 from bsdsbench.scores.ratios import defined_ratio, ratio, weighted_sum
 
 

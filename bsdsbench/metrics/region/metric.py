@@ -329,13 +329,13 @@ def _curves_csv(score: Score, thresholds: F8) -> str:
     return "\n".join(lines)
 
 
-def region_score(records: Sequence[ImageRecord]) -> Score:
+def region_score(records: Sequence[ImageRecord] | Counts) -> Score:
     """Compute the region scores (covering, PRI, VOI and others) of a data set.
 
     Parameters
     ----------
-    records : sequence of ImageRecord
-        One record per image, with region counts, in any order.
+    records : sequence of ImageRecord, or Counts
+        One record per image, with region counts, in any order; or the counts of a single image.
 
     Returns
     -------
@@ -354,8 +354,7 @@ def region_score(records: Sequence[ImageRecord]) -> Score:
     >>> import numpy as np
     >>> truth, pred = np.array([[1, 1, 1, 2, 2, 2]]), np.array([[1, 1, 3, 3, 2, 2]])
     >>> counts = bb.region_counts(bb.Prediction("a", segs=(pred,)), [truth])
-    >>> score = bb.region_score([bb.ImageRecord("a", truth.shape, {"region": counts})])
-    >>> round(score.covering.ods, 3)
+    >>> round(bb.region_score(counts).covering.ods, 3)
     0.667
     """
     return RegionMetric().score(records, Protocol())
