@@ -197,7 +197,7 @@ def test_a_categorys_crowd_is_the_last_one(small, tmp_path):
 
 @pytest.mark.parametrize(
     ("size", "fits"),
-    [((1, 1), True), ((1, 10**8), True), ((4, 0), False), ((1, 10**8 + 1), False)],
+    [((1, 1), True), ((1.0, 10**8), True), ((4, 0), False), ((1, 10**8 + 1), False)],
 )  # fmt: skip
 def test_sizes_that_an_image_may_have(small, size, fits):
     files = small(image=dict(zip(("height", "width"), size, strict=True)))
@@ -205,6 +205,30 @@ def test_sizes_that_an_image_may_have(small, size, fits):
         assert CocoItems(*files).images == {5: ("a.b", size)}
     else:
         refused(f"gt.json: .*{size[0]}x{size[1]}", CocoItems, *files, error=FileFormatError)
+
+
+@pytest.mark.parametrize(
+    ("image", "words"),
+    [
+        ({"height": "4"}, "an image of height '4' and width 6, expected whole numbers"),
+        ({"width": 6.5}, "an image of height 4 and width 6.5, expected whole"),
+    ],
+)
+def test_sizes_that_are_no_numbers_are_refused(small, image, words):
+    refused(f"gt.json: {words}", CocoItems, *small(image=image), error=FileFormatError)
+
+
+def test_images_of_one_name_in_two_folders_keep_their_folders(tmp_path):
+    size, path = {"height": 4, "width": 6}, tmp_path / "gt.json"
+    for names, expected in (
+        (("a/1.jpg", "b/1.jpg", "2.jpg"), ["a/1", "b/1", "2"]),
+        (("a/1.jpg", "b/2.jpg"), ["1", "2"]),
+    ):
+        images = [{"id": k, "file_name": name, **size} for k, name in enumerate(names)]
+        path.write_text(json.dumps({"images": images, "categories": [], "annotations": []}))
+        assert [name for name, _, _ in CocoItems(path, path)] == expected
+    path.write_text(json.dumps({"images": [], "categories": [], "annotations": []}))
+    refused("gt.json: lists no images", CocoItems, path, path, error=FileFormatError)
 
 
 def test_the_protocol_of_coco_s_maps(small):
@@ -224,6 +248,7 @@ def test_the_protocol_of_coco_s_maps(small):
         ([], [3], "pred.json: is damaged"),
         ([], [{"image_id": 6}], "pred.json: .*image_id 6, expected one of the listed images"),
         ([], [patch(3, 0, 0, 1, 1)], "pred.json: category_id 3"),
+        ([], [patch(2, 0, 0, 1, 1) | {"score": None}], "pred.json: score None, expected a number"),
         ([{"image_id": 5, "category_id": 2}], [], "gt.json: .*'segmentation'"),
         ([], [{"category_id": 2}], "pred.json: an entry has category_id, expected also 'image_id'"),
         (

@@ -160,7 +160,9 @@ class CocoItems:
         segments = []
         for number, annotation in enumerate(annotations, 1):
             mask = _decode_mask(annotation, shape)
-            score = 1.0 if is_truth else float(annotation.get("score", 1.0))
+            score = 1.0 if is_truth else annotation.get("score", 1.0)
+            if not isinstance(score, int | float):
+                raise FaultError(f"score {score!r:.40}, expected a number")
             is_crowd = bool(annotation.get("iscrowd", 0))
             drawing_key = (not is_crowd, score, -int(mask.sum()), int(mask.argmax()))
             value = self._value_in_map(annotation, number, is_truth)
@@ -245,17 +247,26 @@ class _Segment(NamedTuple):
 def _read_images(images: list[Entry]) -> dict[int, tuple[str, _Size]]:
     """Return the name and the size (rows, columns) of each image by its id.
 
-    The name is the file name without its suffix, or the id if there is no file name.
+    The name is the file name without its suffix, or the id if there is no file name. Folders are
+    part of it only if the file names of some images are otherwise alike.
     """
+    if not images:
+        raise FaultError("lists no images, expected at least one")
+    paths = [Path(image.get("file_name", str(_get_field(image, "id")))) for image in images]
+    are_unique = len({path.stem for path in paths}) == len(paths)
     by_id: dict[int, tuple[str, _Size]] = {}
-    for image in images:
-        rows, cols = image["height"], image["width"]
+    for image, path in zip(images, paths, strict=True):
+        height, width = (_get_field(image, name) for name in ("height", "width"))
+        if not all(isinstance(n, int | float) and n % 1 == 0 for n in (height, width)):
+            fault = f"an image of height {height!r} and width {width!r}"
+            raise FaultError(f"{fault}, expected whole numbers")
+        rows, cols = int(height), int(width)
         if min(rows, cols) < 1 or rows * cols > MAX_PIXELS:
             raise FaultError(f"an image of {rows}x{cols}, expected 1 to {MAX_PIXELS} pixels")
-        name = Path(image.get("file_name", str(image["id"]))).stem
-        if image["id"] in by_id:
-            raise FaultError(f"image {image['id']} is listed twice, expected once")
-        by_id[image["id"]] = name, (rows, cols)
+        image_id = _get_field(image, "id")
+        if image_id in by_id:
+            raise FaultError(f"image {image_id} is listed twice, expected once")
+        by_id[image_id] = path.stem if are_unique else str(path.with_suffix("")), (rows, cols)
     return by_id
 
 
