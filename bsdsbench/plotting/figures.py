@@ -331,8 +331,7 @@ def plot_runs(
             human = "human" in published or bool(reasons and not any(reasons))
         if human and kind == "pr" and metric in (None, *registry.DEFAULT_METRICS):
             entries.append(_draw_human_point(ax, human))
-        entries.sort(key=lambda entry: entry.f, reverse=True)
-        artists = [entry.artist for entry in entries]
+        artists = [entry.artist for entry in sorted(entries, key=lambda e: e.f, reverse=True)]
         legend(ax, [*artists, *spread_entries(curves, kind, band)])
         notes = [_signatures(every_run)]
         notes += [f"{p.label}: {p.curve.describe()}" for p in published_results if p.curve]
