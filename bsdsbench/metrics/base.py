@@ -4,6 +4,10 @@
 occurs in each of S data sets. A row of ones gives the scores of the whole data set, multinomial
 draws a bootstrap, the rows of `1 - eye(N)` a jackknife, and those of `eye(N)` the scores of each
 image. No other code computes scores, and no module outside `bsdsbench.metrics` names a metric.
+
+Few metrics need a `scores` of their own: those of a `ValuesMetric` are means over images, or come
+from counts summed over images; those of a `boundary.CurveMetric` come from its precision-recall
+curves. A `label_metric.LabelMetric` compares label maps, masks or instance maps.
 """
 
 from __future__ import annotations
