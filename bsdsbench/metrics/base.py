@@ -137,7 +137,7 @@ def over(unit: str, counts: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> Over:
     return entry
 
 
-def image_means(weights: Weights, values: Mapping[str, F8]) -> dict[str, Any]:
+def image_means(weights: Weights, values: Mapping[str, F8]) -> ScoreTree:
     """Return the mean of each score, (S,), over the images in which it is defined (not NaN).
 
     weights (S, N): how often each image occurs in each of S data sets.
@@ -155,7 +155,7 @@ def image_means(weights: Weights, values: Mapping[str, F8]) -> dict[str, Any]:
     return {**scores, "over": over("images", counts)}
 
 
-def class_means(values: Mapping[str, F8]) -> dict[str, Any]:
+def class_means(values: Mapping[str, F8]) -> ScoreTree:
     """Return the mean of each score, (S,), over the classes in which it is defined (not NaN).
 
     values: score -> (S, C) for C classes in S data sets.
@@ -167,7 +167,7 @@ def class_means(values: Mapping[str, F8]) -> dict[str, Any]:
     return {**means, "over": over("classes", counts)}
 
 
-def nest(scores: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:
+def nest(scores: Mapping[tuple[str, ...], Any]) -> ScoreTree:
     """Nest scores by their paths: the score with the path ("ue", "min") is at ["ue"]["min"]."""
     tree: dict[str, Any] = {}
     for (*groups, name), score in scores.items():
@@ -569,7 +569,7 @@ class ValuesMetric(Metric[Opt]):
         """
         return {}
 
-    def pooled(self, sums: Stack, opt: Opt) -> dict[str, Any]:
+    def pooled(self, sums: Stack, opt: Opt) -> ScoreTree:
         """Compute the other scores from the sums over images of the counts in `summed`, (S, ...).
 
         Returns column key -> (S,), which may be nested as in `scores`.

@@ -132,7 +132,7 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
         """Compute the errors of each image, (N,), from its counts (N, B)."""
         return {f"{name}_mean": error for name, error in _calibration_errors(counts).items()}
 
-    def pooled(self, sums: Stack, opt: CalibrationOptions) -> dict[str, Any]:
+    def pooled(self, sums: Stack, opt: CalibrationOptions) -> dict[str, F8]:
         """Compute the errors of all pixels (S,), and `reliability`, arrays (S, B) for B bins."""
         n = sums["pixels"]
         return {

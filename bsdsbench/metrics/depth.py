@@ -32,7 +32,7 @@ from bsdsbench.arguments import F8, I8, Bool
 from bsdsbench.errors import Setting
 from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.kernels import depth_pairs
-from bsdsbench.metrics.base import IMAGES, Arrays, Column, Counter, Symptoms, ValuesMetric
+from bsdsbench.metrics.base import IMAGES, Arrays, Column, Counter, ScoreTree, ValuesMetric
 from bsdsbench.metrics.boundary import CURVE_COLUMNS, boundary_counts
 from bsdsbench.metrics.contour.outlines import pixel_distances
 from bsdsbench.metrics.depth_maps import (
@@ -44,6 +44,7 @@ from bsdsbench.metrics.depth_maps import (
     require,
 )
 from bsdsbench.metrics.label_maps import name_file_in_errors
+from bsdsbench.metrics.optional import Symptoms
 from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
 from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.curve import curve_scores
@@ -305,7 +306,7 @@ class DepthMetric(ValuesMetric[DepthOptions]):
 
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: DepthOptions
-    ) -> dict[str, Any]:
+    ) -> ScoreTree:
         """Compute the scores of all measures and, if edges are matched, the PR curve scores."""
         scores = dict(super().scores(stack, weights, protocol, opt))
         if opt.matches_edges:

@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike
 
 from bsdsbench.arguments import F8, I8
 from bsdsbench.images import GroundTruth, Map, Prediction
-from bsdsbench.metrics.base import IMAGES, Column, ValuesMetric
+from bsdsbench.metrics.base import IMAGES, Column, ScoreTree, ValuesMetric
 from bsdsbench.metrics.contour.pairs import Instances, find_instances, match_regions
 from bsdsbench.metrics.contour.pixel_outcomes import draw_regions
 from bsdsbench.metrics.label_maps import (
@@ -341,7 +341,7 @@ class InstancesMetric(LabelMetric[InstancesOptions], ValuesMetric[InstancesOptio
             "mean_f1": f1,
         }
 
-    def pooled(self, sums: Stack, opt: InstancesOptions) -> dict[str, Any]:
+    def pooled(self, sums: Stack, opt: InstancesOptions) -> ScoreTree:
         """Compute the scores of all objects, (S,); "by_size" has those of each size class."""
         indices = defined_ratio(sums["inside"], sums["joined"])  # (S, 3)
         scores: dict[str, Any] = _object_scores(sums["objects"])

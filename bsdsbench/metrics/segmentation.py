@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike
 
 from bsdsbench.arguments import F8
 from bsdsbench.images import GroundTruth, Map, Prediction
-from bsdsbench.metrics.base import IMAGES, Column, ValuesMetric, class_means
+from bsdsbench.metrics.base import IMAGES, Column, ScoreTree, ValuesMetric, class_means
 from bsdsbench.metrics.contour.pairs import (
     Instances,
     find_instances,
@@ -198,7 +198,7 @@ class SegmentationMetric(LabelMetric[LabelOptions], ValuesMetric[LabelOptions]):
         Column("pixel_accuracy", "pixel accuracy", "accuracy"),
     )
 
-    def pooled(self, sums: Stack, opt: LabelOptions) -> dict[str, Any]:
+    def pooled(self, sums: Stack, opt: LabelOptions) -> ScoreTree:
         """Compute the scores from the counts summed over images, (S,) each.
 
         mean_iou, mean_dice, mean_accuracy : means over the classes for which they are defined

@@ -27,11 +27,12 @@ from bsdsbench.errors import DataError, ShapeError
 from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.loaders.formats.pictures import refuse_channels
 from bsdsbench.loaders.labels import id_evidence, label_evidence, reject_binary_prediction
-from bsdsbench.metrics.base import IMAGES, Arrays, Column, Counter, FilesRead, class_means
+from bsdsbench.metrics.base import IMAGES, Column, Counter, FilesRead, ScoreTree, class_means
 from bsdsbench.metrics.boundary import CurveMetric, boundary_counts
 from bsdsbench.metrics.class_boundaries import class_boundaries, dilate
 from bsdsbench.metrics.label_maps import name_file_in_errors
 from bsdsbench.metrics.label_metric import refuse_other_numbering
+from bsdsbench.metrics.optional import Arrays
 from bsdsbench.protocol.fields import (
     CLASS_NAMES,
     LABEL,
@@ -376,7 +377,7 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
 
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: SemanticOptions
-    ) -> dict[str, Any]:
+    ) -> ScoreTree:
         """Compute the scores of each class, and their means over the classes, (S,) each.
 
         ods_mean, ois_mean, ap_mean : means over the classes that occur in the ground truth
