@@ -119,7 +119,10 @@ OFFERED = {
         *("pixel", "aiu", "saliency", "calibration", "topology", "ccq"),
         *("contour", "segmentation", "instances"),
     },
-    Diagnosed: {"wireframe", "contour", "segmentation", "instances", "depth"},
+    Diagnosed: {
+        *("wireframe", "contour", "segmentation", "instances", "depth"),
+        *("topology", "ccq"),
+    },
     ShowsLabels: {"semantic", "contour", "segmentation", "instances"},
     ChecksSet: {"superpixel", "contour"},
     CurveOfPixels: {"pixel"},
