@@ -39,6 +39,7 @@ from bsdsbench.scores.counts import (
     Score,
     Stack,
     counts_by_image,
+    nest,
     part_of,
     sample_scores,
     stack_counts,
@@ -165,17 +166,6 @@ def class_means(values: Mapping[str, F8]) -> ScoreTree:
     counts = {name: ((~np.isnan(v)).sum(axis=1), v.shape[1]) for name, v in values.items()}
     means = {name: defined_mean(v) for name, v in values.items()}
     return {**means, "over": over("classes", counts)}
-
-
-def nest(scores: Mapping[tuple[str, ...], Any]) -> ScoreTree:
-    """Nest scores by their paths: the score with the path ("ue", "min") is at ["ue"]["min"]."""
-    tree: dict[str, Any] = {}
-    for (*groups, name), score in scores.items():
-        group = tree
-        for outer in groups:
-            group = group.setdefault(outer, {})
-        group[name] = score
-    return tree
 
 
 @frozen

@@ -38,7 +38,6 @@ from bsdsbench.metrics.base import (
     Texts,
     VoidOptions,
     at_least_two,
-    nest,
 )
 from bsdsbench.metrics.matches import Match as Match
 from bsdsbench.metrics.matches import match_boundaries as match_boundaries
@@ -51,6 +50,7 @@ from bsdsbench.scores.counts import (
     Score,
     Stack,
     counts_of,
+    nest,
     part_of,
     value_at,
 )

@@ -545,6 +545,17 @@ def part_of(tree: object, path: Sequence[str]) -> Any:
     return tree
 
 
+def nest(scores: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:
+    """Nest scores by their paths: the score with the path ("ue", "min") is at ["ue"]["min"]."""
+    tree: dict[str, Any] = {}
+    for (*groups, name), score in scores.items():
+        group = tree
+        for outer in groups:
+            group = group.setdefault(outer, {})
+        group[name] = score
+    return tree
+
+
 def value_at(tree: Mapping[str, Any], key: str) -> Any:
     """Return the value at a dotted path in nested scores, such as "ods.threshold".
 

@@ -121,7 +121,7 @@ OFFERED = {
     },
     Diagnosed: {
         *("wireframe", "contour", "segmentation", "instances", "depth"),
-        *("topology", "ccq"),
+        *("topology", "ccq", "calibration"),
     },
     ShowsLabels: {"semantic", "contour", "segmentation", "instances"},
     ChecksSet: {"superpixel", "contour"},
