@@ -374,7 +374,7 @@ def count(item: Item, plan: Plan, stored_hash: str = "", sanity_check: bool = Fa
         inputs = [item.load(alike, protocol, files) for alike in plan.by_reading]
         pred, gt = inputs[0]
         del files  # free memory for counting
-        if sanity_check and pred is not None:
+        if sanity_check and pred is not None and item.form != "none":  # "none": no prediction
             look = look_at(pred, gt, protocol, plan.by_reading[0].metrics)
         has_boundary = True
         if plan.by_reading[0].metrics[0].gt_kind == "annotators":

@@ -157,7 +157,7 @@ def test_wrong_kinds_of_path(tmp_path, monkeypatch):
     refused_by_both(tmp_path / "none.png", "cannot be opened")
     (tmp_path / "folder.png").mkdir()
     refused_by_both(tmp_path / "folder.png", "is a folder")
-    refused(r"null (byte|character)", load_prediction, "a\0.png", error=FileFormatError)
+    refused("expected a path of text", load_prediction, "a\0.png")
     if sys.platform != "win32":  # which would hang
         os.mkfifo(tmp_path / "pipe.png")
         refused_by_both(tmp_path / "pipe.png", "is not a regular file")
