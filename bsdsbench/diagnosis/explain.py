@@ -14,6 +14,7 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from itertools import chain, count
 from math import inf
 from pathlib import Path
@@ -81,14 +82,6 @@ class MetricTargets(NamedTuple):
     values: dict[str, Number]  # name of a score, such as "ods" -> published value
 
 
-def _is_finite(value: Any) -> bool:
-    """Return True for a finite number, or text of one."""
-    try:
-        return math.isfinite(float(value))
-    except (TypeError, ValueError):
-        return False
-
-
 def find_metric(targets: Mapping[str, Number]) -> MetricTargets:
     """Find the metric that all targets belong to, and remove its name from their keys.
 
@@ -99,7 +92,10 @@ def find_metric(targets: Mapping[str, Number]) -> MetricTargets:
     if not isinstance(targets, Mapping) or not targets:
         raise DataError(f"targets {kind_of_value(targets)}: expected a dict of scores")
     for target, value in targets.items():
-        if not _is_finite(value):
+        number = math.nan
+        with suppress(TypeError, ValueError):
+            number = float(value)
+        if not math.isfinite(number):
             raise DataError(f"target {target!r}: {kind_of_value(value)}, expected a number")
         name, _, key = target.partition(".")
         if name not in registry.names():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from attrs import frozen
@@ -21,7 +21,7 @@ SIGMA = 2**0.5  # of the Gaussian of the Canny detector, in pixels
 CANNY = {"ibims": (0.15, 0.3), "sharpdepth": (0.1, 0.2)}
 
 
-def _is_crop(value: tuple[Any, ...]) -> bool:
+def _is_crop(value: tuple[int, ...]) -> bool:
     """Return True for (), or for a nonempty (first row, end row, first column, end column)."""
     if value == ():
         return True

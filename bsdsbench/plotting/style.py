@@ -355,7 +355,7 @@ def legend(ax: Axes, handles: Sequence[Artist]) -> None:
 
 
 def _draw_outside_legend(
-    figure: Any, size: tuple[float, float], entries: dict[str, Artist]
+    figure: Figure, size: tuple[float, float], entries: dict[str, Artist]
 ) -> None:
     """Draw a legend outside the axes of a figure made by `new_axes`.
 
