@@ -306,12 +306,11 @@ def worst_command(
     loaded_methods = [Method(*spec) for spec in specs]
     loaded = as_runs(runs_of(loaded_methods) or runs, None, **keywords_of(grouping))
     loaded = labelled_runs(folders, loaded, labels)
-    columns = tables.columns
     # --by is either a grouping column, optionally with limits, or a score
     records = loaded[0].records
     of_each = by if by and column_of(by, records) in group_columns(records) else None
+    columns = tables.columns if of_each or not by else [by, *(tables.columns or [])]
     if by and not of_each:
-        columns = [by, *(columns or [])]
         loaded = _with_error_class(loaded, by)
     tabulate = partial(
         worst_table,

@@ -160,10 +160,7 @@ def worst_table(
         for values_of_method in _of_methods(values_of_runs, methods)
     ]
     differences = _score_differences([columns[0] for columns in scores])
-    sign = -1 if fields[0].higher_is_better is False else 1  # a high score may be bad
-    goodness = {i: -abs(d) if is_pair else sign * d for i, d in differences.items()}
-    # Worst first; ties are broken by image id
-    ranked = sorted(differences, key=lambda image_id: (goodness[image_id], image_id))
+    ranked = _worst_first(differences, is_pair, fields[0])
     group_of = _first_of_each_group(ranked, first_run, of_each, n) if of_each else {}
     listed = list(group_of) if of_each else ranked[:n]
     if draw:
@@ -173,11 +170,9 @@ def worst_table(
     table_columns |= _group_columns(first_run, of_each, group_of)
     for number, (name, columns_of_method) in enumerate(zip(names, scores, strict=True), 1):
         prefix = f"{name}: " if is_pair else ""
-        for field, key, cells in zip(
-            fields, _distinct_keys(fields), columns_of_method, strict=True
-        ):
-            heading = prefix + field.heading
-            table_columns[Field(f"{key}_{number}", heading, "", ".4f")] = cells
+        keys = _distinct_keys(fields)
+        for field, key, cells in zip(fields, keys, columns_of_method, strict=True):
+            table_columns[Field(f"{key}_{number}", prefix + field.heading, "", ".4f")] = cells
     if is_pair:
         table_columns[Field("difference", "A - B", "", "+.4f")] = differences
     notes = []
@@ -193,6 +188,18 @@ def worst_table(
     table_texts = table_footer(shared_runs)
     table_texts["notes"] = [*notes, *table_texts["notes"]]
     return Table("worst", title, list(table_columns), rows, **table_texts)
+
+
+def _worst_first(values: Mapping[str, float], is_pair: bool, field: Field) -> list[str]:
+    """Sort image ids, the worst first, and images with equal values by id.
+
+    values: image id -> score or, if `is_pair` is True, difference of two runs' scores, of which the
+        largest in either direction is the worst.
+    field: the column of the score.
+    """
+    sign = -1 if field.higher_is_better is False else 1  # a high score may be bad
+    goodness = {i: -abs(value) if is_pair else sign * value for i, value in values.items()}
+    return sorted(values, key=lambda image_id: (goodness[image_id], image_id))
 
 
 def _as_methods(runs: Sequence[Evaluation | Method]) -> list[Method]:
