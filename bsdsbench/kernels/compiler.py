@@ -1,8 +1,8 @@
 """A variant of numba's compiler that takes half as long, for functions as simple as our kernels.
 
-Kernels raise nothing, index arrays with whole numbers from 0 on, have no closures, and most of them
-allocate nothing. What numba does only for other functions is left out. Functions of other packages
-are compiled by numba as usual.
+Kernels raise nothing, have no closures, and most of them allocate nothing. What numba does only for
+other functions is left out. Functions of other packages are compiled by numba as usual. This module
+uses numba's internals, so it is imported only if it is tested with the version of numba (jit.py).
 """
 
 from __future__ import annotations
@@ -148,11 +148,10 @@ class _Wrapper(PyCallWrapper):
 
 
 class _KernelLower(Lower):
-    """The translation of a kernel to LLVM's language, with little code for arrays and ranges.
+    """The translation of a kernel to LLVM's language, with little code for shapes and ranges.
 
-    Numbers and pointers stay values. numba copies arrays and ranges to memory for every access,
-    which LLVM has to remove again. An index counts from 0; numba would add the size to a negative
-    one. With NUMBA_BOUNDSCHECK=1, any index outside the array raises IndexError.
+    Numbers and pointers stay values. numba copies arrays and ranges to memory to read a field,
+    which LLVM has to remove again.
     """
 
     def create_cpython_wrapper(self, release_gil: bool = False) -> None:
@@ -180,62 +179,6 @@ class _KernelLower(Lower):
             elif isinstance(kind, types.RangeIteratorType) and expr.op == "iternext":
                 return self._next_of_range(resty, self.loadvar(expr.value.name))
         return super().lower_expr(resty, expr)
-
-    def lower_getitem(
-        self, resty: _Type, expr: Expr, value: _Variable, index: _Variable, signature: _Type
-    ) -> _Value:
-        """Write code for `value[index]`, and return the element."""
-        container, place = self.typeof(value.name), self.typeof(index.name)
-        if isinstance(container, types.UniTuple) and isinstance(place, types.IntegerLiteral):
-            return self.builder.extract_value(self.loadvar(value.name), place.literal_value)
-        pointer = self._element_pointer(value, index)
-        if pointer is None:
-            return super().lower_getitem(resty, expr, value, index, signature)
-        element = self.context.unpack_value(self.builder, container.dtype, pointer)
-        return self.context.cast(self.builder, element, container.dtype, resty)
-
-    def lower_setitem(
-        self, target_var: _Variable, index_var: _Variable, value_var: _Variable, sig: _Type
-    ) -> _Value:
-        """Write code for `target_var[index_var] = value_var`."""
-        pointer = self._element_pointer(target_var, index_var)
-        if pointer is None:
-            return super().lower_setitem(target_var, index_var, value_var, sig)
-        kind, value_kind = self.typeof(target_var.name).dtype, self.typeof(value_var.name)
-        value = self.context.cast(self.builder, self.loadvar(value_var.name), value_kind, kind)
-        self.context.pack_value(self.builder, kind, value, pointer)
-        return None
-
-    def _element_pointer(self, container: _Variable, index: _Variable) -> _Value:
-        """Write code for the address of an element of an array.
-
-        Returns None if the container is not an array in C order, or if the index is not a whole
-        number for each of its axes.
-        """
-        array, kind = self.typeof(container.name), self.typeof(index.name)
-        kinds = tuple(kind) if isinstance(kind, types.BaseTuple) else (kind,)
-        if not isinstance(array, types.Array) or array.layout != "C" or array.ndim != len(kinds):
-            return None
-        if not all(isinstance(k, types.Integer) for k in kinds):
-            return None
-        context, builder = self.context, self.builder
-        numbers, shape = self.loadvar(index.name), self._array_field(container, "shape")
-        if isinstance(kind, types.BaseTuple):
-            numbers = cgutils.unpack_tuple(builder, numbers)
-        else:
-            numbers = [numbers]
-        place = None
-        for axis, number in enumerate(numbers):
-            k = kinds[axis]
-            number = context.cast(builder, number, k, types.intp if k.signed else types.uintp)
-            if context.enable_boundscheck:
-                length = builder.extract_value(shape, axis)
-                cgutils.do_boundscheck(context, builder, number, length, axis)
-            if axis:
-                before = builder.mul(place, builder.extract_value(shape, axis))
-                number = builder.add(before, number)
-            place = number
-        return builder.gep(self._array_field(container, "data"), [place])
 
     def _array_field(self, array: _Variable, name: str) -> _Value:
         """Write code for a field of the struct that numba keeps for an array, such as "data"."""

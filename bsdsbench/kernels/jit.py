@@ -16,19 +16,24 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from numba import config, njit
+from numba import config, njit, version_info
 from numba.core.caching import FunctionCache
 from numba.core.runtime import rtsys
 
 from bsdsbench.kernels import compiled_folder
-from bsdsbench.kernels.compiler import (
-    AllocatingCode,
-    InnerCode,
-    KernelCode,
-    KernelCompiler,
-    VectorisedCode,
-    compile_as,
-)
+
+# compiler.py uses internals of numba; with a version outside this range, numba compiles kernels
+# itself, which takes longer
+IS_TESTED = (0, 60) <= version_info[:2] <= (0, 68)
+if IS_TESTED:
+    from bsdsbench.kernels.compiler import (
+        AllocatingCode,
+        InnerCode,
+        KernelCode,
+        KernelCompiler,
+        VectorisedCode,
+        compile_as,
+    )
 
 Kernel: TypeAlias = Callable[..., Any]
 
@@ -130,7 +135,6 @@ def kernel(function: Kernel | None = None, vectorise: bool = False, **options: o
     in loops without branches: it takes longer to compile. The options are those of `numba.njit`.
     `_nrt=False` promises that the function allocates no memory and raises nothing, so it needs no
     numba runtime. `no_cpython_wrapper` marks a function that only other kernels call, see `inner`.
-    Indices are whole numbers from 0 on; negative ones do not count from the end.
 
     A kernel is compiled at its first call, runs without holding the GIL, and is cached on disk if a
     cache folder is writable. Inner functions are not cached, because their code becomes part of the
@@ -139,10 +143,13 @@ def kernel(function: Kernel | None = None, vectorise: bool = False, **options: o
     if function is None:
         return lambda decorated: kernel(decorated, vectorise, **options)
     allocates, is_inner = bool(options.get("_nrt", True)), "no_cpython_wrapper" in options
-    options |= {"nogil": True, "no_cfunc_wrapper": True, "pipeline_class": KernelCompiler}
     user_folder = config.CACHE_DIR
     try:  # numba reads the folder when a function is decorated
         config.CACHE_DIR = str(_folder or "")
+        if not IS_TESTED:
+            is_kept = _folder is not None and not is_inner
+            return njit(function, nogil=True, cache=is_kept, inline=options.get("inline", "never"))
+        options |= {"nogil": True, "no_cfunc_wrapper": True, "pipeline_class": KernelCompiler}
         compiled = njit(function, **options)
         if config.DISABLE_JIT:
             return compiled

@@ -16,11 +16,14 @@ def compile_once() -> None:
     This process and a child process compile half of them each. Kernels already in the cache are
     only loaded. If the child fails, nothing is raised: worker processes compile what is missing.
     """
-    from bsdsbench.kernels.compiler import import_compiler
+    from bsdsbench.kernels.jit import IS_TESTED
 
     gc.disable()  # a compiler allocates many long-lived objects
     try:
-        import_compiler()  # a forked process shares it
+        if IS_TESTED:
+            from bsdsbench.kernels.compiler import import_compiler
+
+            import_compiler()  # a forked process shares it
         context: Any = get_context("fork" if "fork" in get_all_start_methods() else "spawn")
         child = context.Process(target=_compile_remaining_kernels, daemon=True)
         child.start()
