@@ -47,7 +47,7 @@ from bsdsbench.metrics.base import Counter
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.groups import group_rows
-from bsdsbench.results.storage import Records, locked_records
+from bsdsbench.results.storage import Records, locked_records, pack_record
 from bsdsbench.runs.keywords import HumanOptions, Plan, RunOptions, StrPath, plan_call
 from bsdsbench.runs.sanity import LOOKS, Look, evidence_of, first_look, look_at
 from bsdsbench.runs.sources import (
@@ -64,9 +64,10 @@ from bsdsbench.text import clip, listed, show
 
 R = TypeVar("R")
 C = TypeVar("C", bound=Sequence[Any])  # the arguments of a call
-# From these numbers on, processes are faster than threads, because reading files holds the GIL
-MANY_WORKERS, MANY_IMAGES = 8, 2000
-AHEAD = 3  # number of images submitted per worker, which limits the memory of a run
+SMALL_RUN = 1000  # the batch size of a worker is the number of images divided by this ...
+MAX_BATCH = 16  # ... but at least 1 and at most this
+MANY_WORKERS = 8  # from this number on, processes are faster, because reading files holds the GIL
+AHEAD = 3  # number of batches submitted per worker, which limits the memory of a run
 
 
 def evaluate(
@@ -183,6 +184,7 @@ def run_source(source: Iterable[Item], plan: Plan, run: Evaluation, total: int =
     images, unless `plan.on_error` is "skip". If the run is interrupted or a worker dies, the
     KeyboardInterrupt or DataError says how many images were stored.
     """
+    batch = 1  # number of images that a worker gets at a time
     if isinstance(source, Sequence):
         if plan.groups is not None or plan.group_by is not None:
             is_whole_set = not (plan.split_file or plan.task or run.provenance.shard)
@@ -193,6 +195,7 @@ def run_source(source: Iterable[Item], plan: Plan, run: Evaluation, total: int =
         shard, n_shards = plan.shard
         source = source[shard - 1 :: n_shards]
         total = len(source)
+        batch = max(1, min(MAX_BATCH, total // SMALL_RUN))
         if n_shards > 1:
             absent_here = run.provenance.no_prediction[shard - 1 :: n_shards]
             run = run.with_provenance(shard=f"{shard}/{n_shards}", no_prediction=absent_here)
@@ -203,7 +206,7 @@ def run_source(source: Iterable[Item], plan: Plan, run: Evaluation, total: int =
                 change = f"the file of metric {name!r} was changed since its images were counted"
                 warn(InputWarning(f"{show(str(plan.out))}: {change}; they are counted again"))
         try:
-            images = _count_all(source, plan, stored, total)
+            images = _count_all(source, plan, stored, total, batch)
             run = _complete_run(run, images, plan)
             if plan.out:
                 run.save(plan.out)
@@ -245,29 +248,25 @@ class _Call(NamedTuple):
     plan: Plan
     stored_hash: str
     sanity_check: bool
+    serialise: bool
 
 
 def _count_all(
-    source: Iterable[Item], plan: Plan, stored: Records | None, total: int
+    source: Iterable[Item], plan: Plan, stored: Records | None, total: int, batch: int
 ) -> _CountedImages:
     """Count every image, store each new record, and warn about mistakes in the first LOOKS images.
 
     stored: the store of records, or None. Images whose stored record is valid are not recounted.
     total: the number of images, or 0 if unknown.
+    batch: the number of images that a worker gets at a time.
     """
     images = _CountedImages()
     looks = list[Look]()  # maps of the first images, for `first_look`
     n_done = 0
-    # Workers get the plan without fields that they do not need or that cannot be pickled
-    short_plan = attrs.evolve(plan, progress=None, executor=None, out=None, task=None, groups=None)
-    hashes = stored.fingerprints if stored is not None else {}
-    calls = (
-        _Call(item, short_plan, hashes.get(item.image_id, ""), number < LOOKS)
-        for number, item in enumerate(source)
-    )
+    calls = _list_calls(source, plan, stored)
     with (
-        _open_executor(plan, total) as (executor, ahead),
-        closing(_map_in_order(count, calls, executor, ahead)) as stream,
+        _open_executor(plan, total, batch) as (executor, ahead),
+        closing(_map_in_order(count, calls, executor, ahead, batch)) as stream,
     ):
         for n_done, (call, outcome) in enumerate(stream, 1):
             image_id = call.item.image_id
@@ -276,10 +275,10 @@ def _count_all(
                 record = stored.load(image_id)
                 images.n_kept += record is not None
                 if record is None:  # the stored record is damaged
-                    outcome = count(call.item, call.plan)
+                    outcome = count(call.item, call.plan, serialise=True)
                     record = outcome.record
             if stored is not None and outcome.record is not None:
-                stored.add(outcome.record)
+                stored.add(outcome.record, outcome.data)
             if outcome.error:
                 images.errors[image_id] = outcome.error
             elif record is None:
@@ -295,6 +294,16 @@ def _count_all(
     if n_done < LOOKS:
         images.looked_dark = _warn_of_first(looks, plan)
     return images
+
+
+def _list_calls(source: Iterable[Item], plan: Plan, stored: Records | None) -> Iterator[_Call]:
+    """Yield the arguments of `count` for each image. `sanity_check` is True for the first LOOKS."""
+    # Workers get the plan without fields that they do not need or that cannot be pickled
+    short_plan = attrs.evolve(plan, progress=None, executor=None, out=None, task=None, groups=None)
+    hashes = stored.fingerprints if stored is not None else {}
+    for number, item in enumerate(source):
+        stored_hash = hashes.get(item.image_id, "")
+        yield _Call(item, short_plan, stored_hash, number < LOOKS, serialise=stored is not None)
 
 
 def _warn_of_first(looks: Sequence[Look], plan: Plan) -> bool:
@@ -347,12 +356,19 @@ class Outcome:
 
     # None if `unchanged`, if there was an error, or if the protocol leaves the image out
     record: ImageRecord | None = None
+    data: bytes = b""  # the serialised record, if requested
     unchanged: bool = False  # True if the stored record of the image is still valid
     error: DataError | None = None
     look: Look | None = None  # the maps for `first_look`, if requested
 
 
-def count(item: Item, plan: Plan, stored_hash: str = "", sanity_check: bool = False) -> Outcome:
+def count(
+    item: Item,
+    plan: Plan,
+    stored_hash: str = "",
+    sanity_check: bool = False,
+    serialise: bool = False,
+) -> Outcome:
     """Read and count one image. All exceptions, even bugs, are returned instead of raised.
 
     If the ground truth has no boundaries, `protocol.empty_gt` decides whether the image is counted,
@@ -361,6 +377,7 @@ def count(item: Item, plan: Plan, stored_hash: str = "", sanity_check: bool = Fa
     stored_hash: fingerprint of the stored record, or "". If it still matches the files and
         settings, the image is not counted again, and is read only if `sanity_check` is True.
     sanity_check: True to return the maps for `first_look`.
+    serialise: True to return the serialised record.
     """
     protocol = plan.protocol
     look = None
@@ -384,7 +401,8 @@ def count(item: Item, plan: Plan, stored_hash: str = "", sanity_check: bool = Fa
             raise empty_truth_error(gt.where, len(gt.boundaries))
         if unchanged or (not has_boundary and protocol.empty_gt != "count"):
             return Outcome(unchanged=unchanged, look=look)
-        return Outcome(_count_metrics(item, inputs, plan, fingerprint, started), look=look)
+        record = _count_metrics(item, inputs, plan, fingerprint, started)
+        return Outcome(record, pack_record(record) if serialise else b"", look=look)
     except DataError as error:
         return Outcome(error=error, look=look)
     except Exception as error:  # a bug must not stop the other images
@@ -448,13 +466,14 @@ def available_cores() -> int:
 
 
 @contextmanager
-def _open_executor(plan: Plan, total: int) -> Iterator[tuple[Executor | None, int]]:
-    """Yield the executor of a run, and the maximum number of pending images.
+def _open_executor(plan: Plan, total: int, batch: int) -> Iterator[tuple[Executor | None, int]]:
+    """Yield the executor of a run, and the maximum number of pending batches.
 
     The executor is the user's (which is not shut down), one on a Dask cluster, or a pool of
     workers. It is None if there is only one worker; calls are then made in this thread.
 
     total: the number of images, or 0 if unknown.
+    batch: the number of images that a worker gets at a time.
     """
     requested = plan.executor
     workers = max(1, min(plan.workers or available_cores(), total or 10**9))  # 10**9: no limit
@@ -468,18 +487,18 @@ def _open_executor(plan: Plan, total: int) -> Iterator[tuple[Executor | None, in
     elif workers == 1:
         yield None, 1
     else:
-        with _start_workers(workers, requested, total) as pool:
+        with _start_workers(workers, requested, batch) as pool:
             yield pool, AHEAD * workers
 
 
-def _start_workers(workers: int, requested: object, total: int) -> Executor:
+def _start_workers(workers: int, requested: object, batch: int) -> Executor:
     """Start a pool of worker processes or threads.
 
     requested: "process", "thread" or None (threads), or "auto". "auto" uses processes if there are
-        at least MANY_WORKERS workers or MANY_IMAGES images (`total`). If processes cannot be
-        started, "auto" falls back to threads, and "process" raises DataError.
+        at least MANY_WORKERS workers or if `batch` is above 1, as in large runs. If processes
+        cannot be started, "auto" falls back to threads, and "process" raises DataError.
     """
-    pays_off = workers >= MANY_WORKERS or total >= MANY_IMAGES
+    pays_off = workers >= MANY_WORKERS or batch > 1
     if requested == "process" or (requested == "auto" and pays_off):
         has_server = "forkserver" in multiprocessing.get_all_start_methods()
         # Not "fork": the progress display has a thread, and locks must not be inherited
@@ -506,38 +525,65 @@ def _set_up_worker() -> None:
 
 
 def _map_in_order(
-    function: Callable[..., R], calls: Iterable[C], executor: Executor | None, ahead: int
+    function: Callable[..., R],
+    calls: Iterable[C],
+    executor: Executor | None,
+    ahead: int,
+    batch: int = 1,
 ) -> Generator[tuple[C, R], None, None]:
     """Yield (call, function(*call)) for every call in order, computing the next calls in parallel.
 
     calls: argument tuples, whose first element is an Item.
-    executor: runs up to `ahead` calls at once; if it is None, calls are made in this thread.
+    executor: runs up to `ahead` batches at once; if it is None, calls are made in this thread.
+    batch: the number of calls per batch.
 
-    If a worker dies, raises BrokenExecutor with the ids of the images of the pending calls.
+    If a worker dies, raises BrokenExecutor with the ids of the images in the pending batches.
     """
     if executor is None:
         for call in calls:
             yield call, function(*call)
         return
     remaining = iter(calls)
-    waiting = deque[tuple[C, Future[R]]]()  # pending calls, oldest first
+    waiting = deque[tuple[list[C], Future[list[R]]]]()  # pending batches, oldest first
     try:
         while True:
-            new_calls = list(islice(remaining, ahead - len(waiting)))
+            new = list(islice(remaining, batch)) if len(waiting) < ahead else []
+            if not new and not waiting:
+                return
             try:
-                for call in new_calls:
-                    waiting.append((call, executor.submit(function, *call)))
-                if not waiting:
-                    return
-                returned = waiting[0][1].result()
+                if new:
+                    waiting.append((new, executor.submit(_call_until_deadline, function, new)))
+                    continue
+                oldest, future = waiting[0]
+                returned = future.result()
+                not_called = oldest[len(returned) :]
+                if not_called:
+                    future = executor.submit(_call_until_deadline, function, not_called)
+                    waiting[0] = not_called, future
+                else:
+                    waiting.popleft()
             except Exception as error:
-                lost = listed([pending[0].image_id for pending, _ in waiting])
+                lost = listed([call[0].image_id for pending, _ in waiting for call in pending])
                 fault = clip(f"{type(error).__name__}: {error}", 120)
                 raise BrokenExecutor(
                     f"a worker died ({fault}; out of memory, a cluster without "
                     f"workers, or a script without if __name__ == '__main__'?), under way: {lost}"
                 ) from None
-            yield waiting.popleft()[0], returned
+            yield from zip(oldest, returned, strict=False)  # only the calls that were made
     finally:
         for _, future in waiting:
             future.cancel()
+
+
+def _call_until_deadline(function: Callable[..., R], calls: Sequence[C]) -> list[R]:
+    """Make calls in order until 0.1 s have passed (but at least one), and return their results.
+
+    The caller resubmits the remaining calls. This keeps Ctrl-C and the progress display responsive.
+    """
+    returned = []
+    end = time.monotonic() + 0.1
+    for call in calls:
+        returned.append(function(*call))
+        if time.monotonic() > end:
+            break
+    return returned

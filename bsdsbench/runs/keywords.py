@@ -192,7 +192,7 @@ class RunKeywords:
     )
     executor: AnyExecutor | None = keyword(
         "Where images are counted: thread, process, auto (processes if there are 8 workers or "
-        "2,000 images, else threads), dask://HOST:PORT or tcp://HOST:PORT (Dask); in "
+        "2,000 images of folders, else threads), dask://HOST:PORT or tcp://HOST:PORT (Dask); in "
         "Python also a concurrent.futures.Executor, a Dask Client or a LocalCluster. "
         'Default in Python: thread. A script with processes needs `if __name__ == "__main__":`.',
         check=_EXECUTOR,

@@ -350,36 +350,35 @@ def test_python_takes_threads_whatever_the_machine(tiny, monkeypatch, workers):
     """Processes need a script with a guard: they are taken where they are asked for."""
     monkeypatch.setattr(engine, "ProcessPoolExecutor", None)
     monkeypatch.setattr(engine, "available_cores", lambda: workers)
-    monkeypatch.setattr(engine, "MANY_IMAGES", 2)  # as if the images were thousands
+    monkeypatch.setattr("bsdsbench.runs.engine.SMALL_RUN", 2)  # as if the images were thousands
     assert len(bb.evaluate(*tiny, TEN).records) == 6
 
 
-def test_calls_keep_their_order_and_only_some_wait():
-    """The first of them is the slowest."""
-    log, started = [], []
+@pytest.mark.parametrize("seconds", [0.0, 0.06])
+def test_calls_that_a_worker_gets_several_at_a_time_keep_their_order(seconds):
+    """After 0.1 s what is left of them is handed out again."""
+    log = []
 
     def slowly(k):
-        time.sleep(0.05 if k == 0 else 0.0)
+        time.sleep(seconds)
         log.append(k)
         return -k
 
-    calls = ((started.append(k) or k,) for k in range(20))
+    calls = [(k,) for k in range(20)]
     with ThreadPoolExecutor(3) as executor:
-        stream = engine._map_in_order(slowly, calls, executor, 4)
-        assert next(stream) == ((0,), 0)
-        assert started == [0, 1, 2, 3]
-        assert list(stream) == [((k,), -k) for k in range(1, 20)]
+        found = list(engine._map_in_order(slowly, calls, executor, 2, 4))
+    assert found == [((k,), -k) for k in range(20)]
     assert sorted(log) == list(range(20))
 
 
 @pytest.mark.process
-def test_many_images_go_to_processes_and_give_the_same(tmp_path, monkeypatch):
+def test_many_images_go_to_processes_several_at_once_and_give_the_same(tmp_path, monkeypatch):
     square = np.zeros((8, 8), np.uint8)
     square[2:6, 3] = 255
     maps = {f"{k:04}": np.roll(square, k % 5, 1) for k in range(50)}
     folders = write_maps(tmp_path / "pred", maps), write_maps(tmp_path / "gt", maps)
     expected = bb.evaluate(*folders, TEN, workers=1)
-    monkeypatch.setattr(engine, "MANY_IMAGES", 20)
+    monkeypatch.setattr("bsdsbench.runs.engine.SMALL_RUN", 20)
     monkeypatch.setattr(engine, "ThreadPoolExecutor", None)
     assert bb.evaluate(*folders, TEN, workers=2, executor="auto").equals(expected)
 
