@@ -137,7 +137,7 @@ def unchanged(folder):
         (("no prediction for: fruit1, fruit2", "no ground truth for: fruit1_pred"), renamed, ()),
         (("no prediction for: herd1",), without, ()),
         (("shape (320, 480), expected (321, 481)",), cut, ()),
-        (("is damaged or cut short",), damaged, ()),
+        (("ends too early",), damaged, ()),
         (
             ("is a set without a name, 16 images, expected bsds500-test",),
             unchanged,
