@@ -19,7 +19,6 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, StateDict
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import PassManager
-from numba.core.imputils import builtin_registry
 from numba.core.ir import Expr
 from numba.core.lowering import Lower
 from numba.core.pythonapi import PythonAPI
@@ -291,15 +290,9 @@ def import_compiler() -> None:
         arraymath.ensure_blas = ensure_blas
     finally:
         linalg.ensure_blas = ensure_blas
-    context = cpu_target.target_context
     with _compiling(KernelCode):
-        context.load_additional_registries()
-        context.install_registry(builtin_registry)
-        context.refresh = lambda: None  # otherwise each of 250 functions registers all again
-        try:
-            cpu_target.typing_context.refresh()
-        finally:
-            del context.refresh
+        cpu_target.typing_context.refresh()
+        cpu_target.target_context.refresh()
 
 
 def compile_as(
