@@ -13,7 +13,7 @@ import pytest
 
 from bsdsbench import io
 from bsdsbench.loaders.sample import sample_images
-from bsdsbench.report.pictures import BUDGET
+from bsdsbench.report.html import BUDGET
 from bsdsbench.results.storage import MAX_BYTES, MAX_IMAGES
 from tests.test_page_tables import CALCULATION, PAGES, ROOT, SCRIPTS
 

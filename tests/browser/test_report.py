@@ -258,7 +258,7 @@ def test_layout_on_a_desktop_and_on_paper(open_page, three_methods):
 
 
 def test_an_image_without_pictures_says_where_they_are(open_page, tmp_path, monkeypatch):
-    monkeypatch.setattr("bsdsbench.report.pictures.BUDGET", 60_000)
+    monkeypatch.setattr("bsdsbench.report.html.BUDGET", 60_000)
     path = tmp_path / "r.html"
     write_report(sized_runs(tmp_path, 12, ("m", "n")), path, n_boot=10)
     page = open_page(path)
