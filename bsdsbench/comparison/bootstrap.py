@@ -56,15 +56,21 @@ class WeightedRun:
     def __init__(
         self, run: Evaluation, metrics: Sequence[str], *beside: Evaluation, more_pairs: int = 0
     ) -> None:
+        """Stack the counts of the images of `run`, followed by those of the runs `beside`.
+
+        `more_pairs` is the number of unmatched pixel pairs per edge map that are counted as
+        matched. It is above 0 only to estimate the effect of a matching that misses pairs.
+        """
         records = [record for other in (run, *beside) for record in other.records]
         self._protocol = run.protocol
         self._every_image_once = np.ones((1, len(records)), np.int64)
         self._stacks: dict[Metric, Stack] = {}  # metric -> name of counts -> (N, ...)
         for metric in map(registry.get, metrics):
+            stack: Stack
             if beside:
-                stack: Stack = metric.stack([record.counts[metric.name] for record in records])
+                stack = metric.stack([record.counts[metric.name] for record in records])
             else:
-                stack = run.stack(metric.name)
+                stack = run.stack(metric.name)  # the run keeps it for the next call
             self._stacks[metric] = _add_pairs(stack, more_pairs) if more_pairs else stack
 
     def scores(self, weights: Weights) -> dict[str, F8]:
@@ -111,12 +117,14 @@ class WeightedRun:
 def _add_pairs(stack: Stack, n_pairs: int) -> Stack:
     """Return a copy of the counts with up to `n_pairs` more matched pixel pairs in each map.
 
-    A pair consists of an unmatched pixel of the prediction and an unmatched pixel of the ground
-    truth. If a map has fewer such pairs left, all of them are matched.
+    A map is the prediction of an image at one threshold and tolerance. A pair consists of an
+    unmatched pixel of the prediction and an unmatched pixel of the ground truth. If a map has fewer
+    such pairs left, all of them are matched. Arrays other than match counts stay as they are.
     """
     increased = dict(stack)
     for name in {"matches", OTHER_MATCHES} & stack.keys():
-        increased[name] = matches = stack[name].copy()  # (..., 4): numbers of pixels
+        # (..., 4), one row per map: matched and all annotated, matched and all predicted pixels
+        increased[name] = matches = stack[name].copy()
         unmatched = matches[..., [TOTAL_GT, TOTAL_PRED]] - matches[..., [MATCHED_GT, MATCHED_PRED]]
         n_added = np.minimum(unmatched.min(axis=-1, keepdims=True), n_pairs)
         matches[..., [MATCHED_GT, MATCHED_PRED]] += n_added
@@ -188,10 +196,11 @@ class Sampling(NamedTuple):
         return self.n if self.column else 0
 
     def over(self, runs: Sequence[Evaluation], cluster: str | None) -> Sampling:
-        """Return a copy that draws the images of the runs or, given a group column, its clusters.
+        """Return a copy for a bootstrap over the images of the runs, or over clusters of images.
 
-        Runs without groups take the clusters of the other runs. Raises DataError if two runs have
-        different clusters, or if no run has the column `cluster`.
+        All runs have the same images. `cluster` is the grouping column whose groups are the
+        clusters, or None to draw single images. Runs without groups take the clusters of the other
+        runs. Raises DataError if two runs have different clusters, or if none has the column.
         """
         if cluster is None:
             return self._replace(n=len(runs[0].records))

@@ -166,7 +166,7 @@ def fewer_values(
     """Describe the scores that are means over different numbers of values in the runs.
 
     Means skip undefined values, and one run may have more undefined values than another. `labels`
-    are the names of the runs.
+    are the names of the runs. Other scores, and scores that a run lacks, are left out.
 
     Returns a dict from score name to a text such as "9 images in A, 10 images in B".
     """

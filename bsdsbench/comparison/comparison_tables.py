@@ -103,8 +103,8 @@ def _notes_of(compared: Comparison, scores: Sequence[str]) -> list[str | Note]:
 def coverage_lines(coverage: Mapping[str, str], scores: Sequence[str]) -> list[str]:
     """Return notes on those of the `scores` that are means over different numbers of values.
 
-    `coverage` maps score names to these numbers in words, see `fewer_values`. Scores with the same
-    numbers share a line.
+    `coverage`, a result of `fewer_values`, maps the name of such a score to text with the numbers:
+    "9 images in A, 10 images in B". Scores with the same text share a line.
     """
     headings_by_text: dict[str, list[str]] = {}
     for score in scores:
@@ -230,10 +230,14 @@ def difference_fields(level: str) -> list[Field]:
 
 
 def difference_cells(d: ScoreDifference, level: float) -> list[Cell]:
-    """Return the cells of a difference for the last four columns of `difference_fields`.
+    """Return the last four cells of a difference's row in a table of differences.
 
-    "~" marks a difference so small that the official matching alone may cause it. "*" marks a
-    significant difference (p after correction below 1 - level).
+    They are the difference with its interval, p, p after Holm's correction, and the smallest
+    difference that would be significant with probability 0.8.
+
+    The official benchmark's matching of pixels is randomized. "~" marks a difference so small that
+    this matching alone may cause it. "*" marks a significant difference: p after correction
+    is below 1 - level, and there is no "~".
     """
     value = Estimate(d.value, d.low, d.high, "~" if d.solver else "")
     corrected = Estimate(d.p_holm, mark="*" if d.significant(level) else "")
@@ -369,13 +373,16 @@ def heading(score: str, title: str = "") -> str:
 
 
 def score_field(score: str, title: str = "") -> Field:
-    """Return the table column of a score, METRIC.SCORE or METRIC.PART.SCORE.
+    """Return the table column of a score, METRIC.SCORE or METRIC.PART.SCORE, with three decimals.
 
-    Its heading begins with the title of the metric, unless this is a default metric or the table
-    has a `title` of its own.
+    The heading is that of the score, such as "ODS"; for a part, such as a class, "Dice of PART".
+    The title of the metric precedes it ("Regions: PRI ODS"), with two exceptions: default metrics
+    are never named, and if `title` is not "", the title of the table already names the metric.
     """
     metric, part, column = parse_score(score)
-    field = table_column(column, 3, f"{metric}_{part}_" if part else f"{metric}_")
+    # The key of the column names metric and part, because a table may show the scores of several
+    key_prefix = f"{metric}_{part}_" if part else f"{metric}_"
+    field = table_column(column, digits=3, prefix=key_prefix)
     if part:
         short_heading = f"{column.short or column.heading} of {part}"
         field = replace(field, heading=f"{column.heading} of {part}", short=short_heading)

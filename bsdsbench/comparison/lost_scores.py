@@ -122,8 +122,13 @@ def lost_scores(run: Evaluation, n_boot: int = N_BOOT, seed: int = SEED) -> dict
 def error_slices_table(runs: Sequence[Evaluation], by: str) -> Table:
     """Return a table of error classes by group of images: one row per run, group and class.
 
-    `by` is the group column. The shares have jackknife intervals. Raises DataError if error classes
-    were not counted, or if a run lacks the column.
+    A row has the share of the class, with a jackknife interval, and the rise of ODS if only the
+    errors of this class were repaired. The share is that of all missed (or false) pixels of the
+    group. For a class of "agreement" (ground-truth pixels that one, some or all annotators drew),
+    it is the share of these pixels that are matched.
+
+    `by` is the group column. Raises DataError if error classes were not counted, or if a run lacks
+    the column.
     """
     rows: list[list[Cell]] = []
     for run in runs:

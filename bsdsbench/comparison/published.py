@@ -91,8 +91,9 @@ class PublishedResult:
     def label(self) -> str:
         """Return the name of the result in tables and plots.
 
-        It is `shown_as` if the user gave such a name. Otherwise it is the method's name with year,
-        input and variant in parentheses. The key is added unless it is the name in lower case.
+        It is `shown_as` if the user gave such a name. Otherwise it is the method's name, followed
+        by the year, "published", the input and the variant in parentheses. The usual variant,
+        "single-scale", is not named. The key is added unless it is the name in lower case.
         """
         if self.shown_as:
             return self.shown_as

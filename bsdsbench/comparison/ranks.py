@@ -76,8 +76,9 @@ def ranks_of(score: str, scores: Mapping[str, tuple[float, F8]], level: float) -
     sample_costs = np.array([sign * scores[name][1] for name in names])  # (methods, B)
     sample_costs[np.isnan(sample_costs)] = np.inf
     n_methods, n_samples = sample_costs.shape
-    shares = np.empty((n_methods, n_methods))  # (method, rank - 1)
-    beats = np.empty((n_methods, n_methods))  # (method, beaten method)
+    # [i, k]: the share of samples in which method i has rank k + 1, or beats method k
+    shares = np.empty((n_methods, n_methods))
+    beats = np.empty((n_methods, n_methods))  # a tie counts one half
     ranks = np.empty((n_methods, n_samples), np.int64)
     for k, costs_of_method in enumerate(sample_costs):
         # (methods, B): whether each method is better than method k in a sample, or tied with it

@@ -203,4 +203,5 @@ def _difference(
         p = significance.p_value(draws.values, draws.n_effective)
     least = significance.detectable(draws.values, sampling.level, draws.n_effective)
     low, high = draws.interval(sampling.level)
-    return ScoreDifference(a.name, b.name, score, value, low, high, p, p, least)
+    # Holm's correction will replace p_holm
+    return ScoreDifference(a.name, b.name, score, value, low, high, p, p_holm=p, least=least)

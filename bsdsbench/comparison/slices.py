@@ -160,7 +160,9 @@ class _Jackknife(NamedTuple):
 def _leave_one_out(run: Evaluation, images: I8, units: I8) -> _Jackknife:
     """Score a run on a slice without each of the slice's units (images or clusters) in turn.
 
-    `images` has the indices of the slice's images. `units` has the unit of each image of the run.
+    `images` has the indices of the slice's images in the run. `units` (N,) has the index of the
+    unit of each image of the run. A slice with a single unit has no scores, because leaving the
+    unit out leaves no image.
     """
     slice_units, unit_of_image = np.unique(units[images], return_inverse=True)
     if slice_units.size == 1:
@@ -254,8 +256,9 @@ def _scores_shown(
 ) -> list[str]:
     """Return the scores of a metric that tables of slices show, as METRIC.SCORE.
 
-    `wanted` has score names or "all"; None selects the scores that tables of several runs show.
-    `slices` are those of the first run that has the metric.
+    Scores of parts, such as classes, are METRIC.PART.SCORE. `wanted` has score names or "all"; None
+    selects the scores that tables of several runs show by default. `slices` are those of the first
+    run that has the metric; a score that this run lacks is not shown.
     """
     known = [score for score in slices.scores if score.startswith(f"{metric}.")]
     if wanted is not None:
@@ -315,13 +318,18 @@ def _slice_rows(
 ) -> list[list[Cell]]:
     """Return a run's rows of a slice table: all images, each slice, and the mean over slices.
 
-    Each of these image sets has one row per part. `scores_by_part` has the score names of each part
-    by the `keys` of the table's columns. Overall scores form a single part named "". The rows for
-    all images have neither intervals nor differences.
+    Each of these image sets has one row per part of the metric, such as a class. A row has the
+    names of the run and of the image set, the part if `has_parts`, and the number of images. Two
+    cells per key follow: a score, and its difference from the score on all images, both with
+    intervals. In the rows for all images, the intervals and differences are undefined (NaN).
+
+    keys : the keys of the scores in the table, in the order of the columns
+    scores_by_part : part -> key -> name of the score in `slices`. A part may lack some keys; their
+        cells are undefined. Overall scores form a single part named ""
     """
     undefined = ValueInterval(np.nan, np.nan, np.nan)
     on_all = {
-        score: SliceScore(undefined._replace(value=value), undefined)
+        score: SliceScore(ValueInterval(value, np.nan, np.nan), undefined)
         for score, value in slices.whole.items()
     }
     n_images = len(slices.parts.members)
@@ -337,9 +345,11 @@ def _slice_rows(
             row: list[Cell] = [slices.name, name, *part_cells, size]
             for key in keys:
                 score = score_by_key.get(key, "")  # "": the part has no such score
-                # Slices do not compete with each other, so no cell is marked as best
-                for number in scores.get(score, SliceScore(undefined, undefined)):
-                    row.append(Estimate(*number, comparable=False))
+                on_set = scores.get(score, SliceScore(undefined, undefined))
+                for number in (on_set.score, on_set.difference):
+                    # Slices do not compete with each other, so no cell is marked as best
+                    cell = Estimate(number.value, number.low, number.high, comparable=False)
+                    row.append(cell)
             rows.append(row)
     return rows
 
@@ -396,8 +406,9 @@ def score_drawn(
 ) -> str:
     """Return the name of the score to draw in a plot of slices, such as "boundary.ods".
 
-    It is the first score that tables of the first run show and that all runs have on their slices.
-    If `metric` is given, only its scores are considered. Raises DataError if there is none.
+    It is the first score that tables of the first run show by default and that all runs have.
+    `slices` has the slices of each run. If `metric`, such as "boundary", is given, only its scores
+    are considered. Raises DataError if there is no such score.
     """
     shared = [name for name in slices[0].scores if all(name in s.scores for s in slices)]
     for name in score_names.usual_scores(runs[0], shared):

@@ -223,10 +223,11 @@ class Page:
     def draw_pictures(
         self, runs_with_folders: Collection[str], full: bool, progress: Progress | None
     ) -> None:
-        """Draw the pictures of images in threads, the most interesting first.
+        """Draw the pictures of images in threads.
 
-        Thumbnails are stored in the image's row of the table, other pictures in `pictures`. For
-        each run with a file that cannot be used, a note is added.
+        Images with the worst and the best scores, and those on which the runs differ most, come
+        first. Thumbnails are stored in the image's row of the table, other pictures in `pictures`.
+        For each run with a file that cannot be used, a note is added.
 
         runs_with_folders : the names of the runs for which the user gave a folder. If a file of
             such a run cannot be used, DataError is raised

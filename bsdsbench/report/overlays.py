@@ -83,9 +83,10 @@ def pixel_steps(
 
 
 def chosen_threshold(run: Evaluation) -> float | None:
-    """Return the ODS threshold of the run's `drawn_metric`, or 0 if the threshold is unknown.
+    """Return the ODS threshold of the metric whose pixels are drawn for a run.
 
-    Returns None if the metric has no ODS, or if no metric can be drawn.
+    Returns 0 if the threshold is unknown. Returns None if the metric has no ODS, or if no metric of
+    the run can be drawn.
     """
     metric = drawn_metric(run)
     if metric is None:

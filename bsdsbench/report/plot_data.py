@@ -46,7 +46,9 @@ class SlicePlot(NamedTuple):
 
 
 def slice_plot(runs: Sequence[Evaluation], slices: Sequence[Slices]) -> SlicePlot:
-    """Plot the runs' score in each slice (group of images), as `plotting.plot_slices` does.
+    """Plot a score of the runs in each slice (group of images), as `plotting.plot_slices` does.
+
+    It is the first score that tables of the first run show by default and that all runs have.
 
     slices : the slices of each run, all made from the same grouping column
     """

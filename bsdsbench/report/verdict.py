@@ -64,19 +64,25 @@ def _difference_line(comparison: Comparison, best: str, other: str, score: str) 
 
 
 def add_interval_notes(tables: Sequence[Table], compared: dict[str, Table]) -> None:
-    """Append the notes of each comparison table to the matching score table, in place.
+    """Append the notes of comparison tables to the score tables of a report, in place.
 
-    tables : score tables, with the key METRIC or, if the rows are parts such as classes,
+    The score tables show the intervals of the comparison, which these notes explain. A comparison
+    table whose notes were appended is removed from `compared`, so that the report does not show
+    its numbers twice.
+
+    tables : score tables. Their key is METRIC or, if the rows are parts such as classes,
         METRIC-parts
-    compared : key -> comparison table. Notes of a METRIC-parts table go to the score table with
-        the same key. Notes of "scores" go, preceded by its caption, to the last of the other score
-        tables that have intervals. Each table used is removed from this dict
+    compared : comparison tables by key. The notes of METRIC-parts go to the score table with the
+        same key. The table "scores" has the overall scores of all metrics. Its sentence and its
+        notes go to the last score table that has intervals and no comparison table of its key
     """
     last_with_intervals = None
     for table in tables:
         if table.key in compared:
             _add_notes(table, compared.pop(table.key).notes)
-        elif any(isinstance(c, Estimate) and c.low is not None for row in table.rows for c in row):
+            continue
+        estimates = [cell for row in table.rows for cell in row if isinstance(cell, Estimate)]
+        if any(estimate.low is not None for estimate in estimates):
             last_with_intervals = table
     if last_with_intervals is not None and "scores" in compared:
         overall = compared.pop("scores")

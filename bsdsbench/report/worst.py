@@ -223,7 +223,7 @@ def _of_methods(of_runs: Sequence[_T], methods: Sequence[Method]) -> list[list[_
 
 
 def _group_columns(run: Evaluation, of_each: str | None, group_of: Mapping[str, str]) -> _Columns:
-    """Return a table column for each grouping column that the images of `run` have.
+    """Return a table column {image id: group} for each grouping column of the images of `run`.
 
     of_each : the column by which the table is grouped, NAME or NAME=LIMITS ("size=0,1024"), or None
     group_of : image id -> group in that column; replaces the stored value
@@ -263,9 +263,10 @@ def _mean_columns(
 ) -> list[dict[str, Estimate]]:
     """Return {image id: mean over a method's runs} for each score in `fields`.
 
-    The mean is NaN if the score is undefined in a run.
+    A cell has the mean with its `spread`. The mean is NaN if the score is undefined in a run.
 
-    values_of_runs : the result of `_values_of_images` for each run of the method
+    values_of_runs : for each run of the method, column of a score -> image id -> score, or None if
+        undefined
     """
     columns = []
     for field in fields:
