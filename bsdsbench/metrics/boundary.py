@@ -183,8 +183,10 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
     def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: VoidOptions) -> Arrays:
         """Evaluate each annotator against all others, and sum the counts.
 
-        Each map in turn serves as the prediction, at the single threshold 0.5. Returns the sums of
-        `boundary_counts`, and the threshold. Raises DataError for fewer than two annotators.
+        Each map in turn serves as the prediction, at the single threshold 0.5. Returns the arrays
+        of `boundary_counts`: `matches` (1, 4), and with several tolerances `other_matches`, summed
+        over the left-out annotators; and `thresholds` (1,), not summed. Raises DataError for fewer
+        than two annotators.
         """
         annotators = gt.boundaries
         at_least_two(gt, len(annotators))
@@ -517,12 +519,15 @@ def threshold_events(
     dropped: bool (H, W), True at the pixels to remove after thinning.
     valid: bool (H, W), False at void pixels, which are removed before thinning and after it.
 
+    Returns T ascending `thresholds`; `events`, the pixels that enter and leave the map at each of T
+    steps, from the highest threshold (step 0, from an empty map) to the lowest; and `size` (T,),
+    the number of all boundary pixels after each step, including those that `near` leaves out.
     Raises ShapeError if the size of the prediction is not `shape`.
     """
     from bsdsbench.kernels import thinning, thresholding
 
     same_shape(pred.shape, shape)
-    size = None  # unknown
+    size = None  # computed from the events at the end
     if valid is not None:  # void pixels were set to 0, but a threshold of 0 includes them
         dropped = ~valid if dropped is None else dropped | ~valid
     if pred.kind == "segs":
@@ -532,7 +537,7 @@ def threshold_events(
     else:
         soft, first = pred.boundary_map(), int(protocol.whole_image)
         thresholds, cuts = np.array(protocol.thresholds[first:]), protocol.cuts()[first:]
-        if near is None or protocol.clean or dropped is not None:  # needs all changes
+        if near is None or protocol.clean or dropped is not None:  # they need all changes
             near = thinning.EVERYWHERE
         if protocol.invert or protocol.normalise or protocol.nms or valid is not None:
             soft = prepare(soft, protocol, valid)
@@ -547,15 +552,21 @@ def threshold_events(
         events = thinning.Events(start, events.pixel[is_kept], events.added[is_kept])
         size = None
     if size is None:
-        n_added = np.r_[0, np.cumsum(events.added)][events.start]  # before each step
-        size = (2 * n_added - events.start)[1:]  # pixels added so far minus pixels removed so far
+        n_added = np.r_[0, np.cumsum(events.added)][events.start]  # up to each step
+        n_removed = events.start - n_added
+        size = (n_added - n_removed)[1:]
     return ThresholdEvents(thresholds, events, size)
 
 
 def rebuild_maps(events: Events, shape: tuple[int, ...]) -> Bool:
-    """Rebuild the boundary maps at T thresholds from `ThresholdEvents.events`.
+    """Rebuild the boundary maps at T thresholds from the pixel changes between them.
 
-    Returns bool (T, H, W), from the lowest to the highest threshold; `shape` is (H, W).
+    events: the flat indices `pixel` of the pixels that enter or leave the map. Step k, from the
+        k-th highest threshold to the next (step 0: from an empty map), has those at
+        start[k] : start[k + 1].
+    shape: (H, W).
+
+    Returns bool (T, H, W), from the lowest to the highest threshold.
     """
     n_steps = events.start.size - 1
     step_of_event = np.repeat(np.arange(n_steps), np.diff(events.start))

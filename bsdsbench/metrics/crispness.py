@@ -55,14 +55,15 @@ class CrispnessMetric(CurveMetric[VoidOptions]):
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: VoidOptions
     ) -> Arrays:
-        """Match boundaries with and without NMS and thinning, and sum the map after and before NMS.
+        """Count the matched boundary pixels for SEval and CEval, and sum the map for crispness.
 
         Returns a dict with these arrays:
 
         thresholds : float64 (T,)
-        seval, ceval : int64 (T, 4), the `matches` of `boundary_counts` with NMS and thinning, and
-            with neither
-        kept, total : float64 (), the sums of `_crispness_sums`
+        seval, ceval : int64 (T, 4), the `matches` of `boundary_counts` with NMS and thinning
+            (seval), and with neither (ceval)
+        kept, total : float64 (), the sum of the map after and before an NMS with fixed settings;
+            the crispness of the image is kept / total
         """
         thinned = protocol.replace(nms=True, thin=True)
         raw = protocol.replace(nms=False, thin=False)

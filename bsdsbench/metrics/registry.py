@@ -275,23 +275,29 @@ def group_by_reading(
 ) -> tuple[ReadAlike, ...]:
     """Group the metrics that read the files in the same way, so that each group reads them once.
 
-    Metrics of a group have the same kind of ground truth, meaning of labels and void values.
-    Metrics that do not determine how files are read (see `readers`) join the first group.
+    Metrics of a group have the same kind of ground truth, meaning of labels and void values. If
+    some metrics read masks, only these determine the groups, and the others join the first group.
 
     metrics: the names of at least one metric. pred_kind: the predictions' kind, such as "soft".
 
-    Returns the groups in the order of their first metrics.
+    Returns the groups in the order of their first metrics, which determine `files` and `readings`.
     """
-    groups = dict[object, ReadAlike]()
-    for metric in (deciding := readers(metrics)):
+    deciding = readers(metrics)
+    groups: dict[object, list[Metric]] = {}
+    for metric in deciding:
         files = metric.files_read(metric.options_of(protocol))
         content = metric.gt_kind, files.labels, files.pred_labels, files.void
-        if content not in groups:
-            groups[content] = ReadAlike((), files, metric.readings(protocol, pred_kind))
-        groups[content] = groups[content]._replace(metrics=(*groups[content].metrics, metric))
-    first, *further = groups.values()
-    joining = (metric for metric in map(get, metrics) if metric not in deciding)
-    return first._replace(metrics=(*first.metrics, *joining)), *further
+        groups.setdefault(content, []).append(metric)
+    joining = [metric for metric in map(get, metrics) if metric not in deciding]
+    next(iter(groups.values())).extend(joining)
+    return tuple(
+        ReadAlike(
+            metrics=tuple(group),
+            files=group[0].files_read(group[0].options_of(protocol)),
+            readings=group[0].readings(protocol, pred_kind),
+        )
+        for group in groups.values()
+    )
 
 
 def always_signed_options(metrics: Sequence[str], protocol: Protocol) -> dict[str, str]:

@@ -353,7 +353,15 @@ def s_measure(soft: Map, mask: Bool, valid: Bool | None = None) -> float:
 
 
 def _region_similarity(soft: F8, mask: Bool, valid: Bool | None) -> float:
-    """Compute the mean SSIM of the four quarters of `s_measure`, weighted by their areas."""
+    """Compute the region similarity of the structure measure (Fan et al., ICCV 2017).
+
+    The centroid of the mask divides the image into four quarters. The result is the mean of the
+    structural similarity (SSIM) of `soft` and `mask` in each quarter, weighted by area; quarters
+    without pixels have no weight.
+
+    soft, mask (H, W): the map, in [0, 1], and the mask, False at void pixels but not everywhere.
+    valid: bool (H, W), False at void pixels, which are in no quarter; None if no pixel is void.
+    """
     height, width = mask.shape
     n_mask = int(np.count_nonzero(mask))
     mean_row = float(np.arange(height) @ np.count_nonzero(mask, axis=1)) / n_mask

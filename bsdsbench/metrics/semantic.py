@@ -227,14 +227,20 @@ def _prepare_classes(pred: Map, gt: GroundTruth, params: SemanticOptions) -> Pre
 
 
 def _draw_from_labels(labels: Map, params: SemanticOptions, instances: Map | None) -> Bool:
-    """Draw the boundaries of every class from a label map (H, W), bool (C, H', W').
+    """Draw the boundaries of every class in a label map (H, W), as bool (C, H', W').
 
-    The border is overwritten first. If `params.scaled` is "labels", the labels are also scaled.
+    If `params.scaled` is "labels", the maps are scaled by `params.scale` before boundaries are
+    drawn; otherwise, (H', W') is (H, W).
+
+    instances (H, W): the instance at each pixel. If given, the boundaries of instances are drawn
+        too. As in py-edge-eval, the image border is set to the ignored label before the regions of
+        classes are found, but not before those of instances.
     """
     scale = params.scale if params.scaled == "labels" else 1
+    for_classes = _scale_to_nearest(_overwrite_border(labels, params), scale)
+    for_instances = _scale_to_nearest(labels, scale)
     scaled_instances = None if instances is None else _scale_to_nearest(instances, scale)
-    framed = _scale_to_nearest(_overwrite_border(labels, params), scale)
-    return class_boundaries(_scale_to_nearest(labels, scale), params, scaled_instances, framed)
+    return class_boundaries(for_instances, params, scaled_instances, framed=for_classes)
 
 
 def _check_class_axis(array: Map, params: SemanticOptions, what: str) -> None:

@@ -204,11 +204,16 @@ def _contour_counts(pred: ArrayLike, gt: ArrayLike, opt: ContourOptions) -> Coun
     value_sum, value_count (C, M): the sum of each measure over the pairs of masks (or instances)
         for which it is defined, and the number of these pairs
     areas (C, 3): the number of pixels in both masks, in pred, and in gt
-    shells, near, outline: the counts of `_count_boundaries`, summed over the labels of each class
+    shells (C, widths, 3): the number of inner boundary pixels in both maps, in pred, and in gt, for
+        each width of Boundary IoU
+    near (C, radii, 2): the number of outline pixels of pred and of gt within each radius of DAVIS'
+        F of the other map's outline
+    outline (C, 2): the number of all outline pixels of pred and of gt; 0 if F is not selected
     pairs (C, 3): the number of masks (or instances) that are in both maps, only in pred, only in gt
 
-    If `opt.mean` is "sequences", the counts of `_object_counts` are added. Raises DataError if an
-    array does not fit the options.
+    If `opt.mean` is "sequences", `objects` is added, a row with the number, areas and measures of
+    each instance, and `absent` (M,), the measures of an instance that is in neither map. If all
+    pixels are void, no measure is defined. Raises DataError if an array does not fit the options.
     """
     pair, class_of, ids = pair_masks(pred, gt, opt)
     compared = Compared(pair, opt.spacing)

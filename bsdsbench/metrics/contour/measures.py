@@ -333,14 +333,14 @@ class Measure(NamedTuple):
         self, pred: ArrayLike, gt: ArrayLike, size: float | None = ..., **settings: Unpack[_Others]
     ) -> float: ...
 
-    @overload
+    @overload  # of two label maps; returns (classes,), a value for each label 0 .. classes - 1
     def __call__(
         self,
         pred: ArrayLike,
         gt: ArrayLike,
-        size: float | None = None,
+        size: float | None = None,  # width, radius or percentile; None: the measure's usual one
         *,
-        classes: int,  # two label maps
+        classes: int,
         **settings: Unpack[_Others],
     ) -> F8: ...
 
@@ -353,6 +353,9 @@ class Measure(NamedTuple):
         classes: int | None = None,
         **settings: Unpack[_Others],
     ) -> float | F8:
-        """Call `measure` with this name, and with `self.empty` if no `empty` is given."""
+        """Call `measure` with this name, and with `self.empty` if no `empty` is given.
+
+        Returns a number for two masks (`classes` is None), float64 (classes,) for two label maps.
+        """
         settings.setdefault("empty", self.empty)
         return measure(self.name, pred, gt, size, classes=classes, **settings)

@@ -221,15 +221,19 @@ def pair_masks(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> ClassedPair:
     with the same number ("id"), or instances that `match_regions` pairs ("instance").
 
     An instance without a partner gets a label of its own. Instances that lie only on void pixels
-    are left out. Raises DataError if an array does not fit the options, and ShapeError if the
-    shapes differ.
+    are left out.
+
+    Returns the two maps with the labels 0 .. n - 1 (-1: no mask), the class index (n,) of each
+    label, and the instance number (n,) of each label, or None unless `opt.unit` is "id". Raises
+    DataError if an array does not fit the options, and ShapeError if the shapes differ.
     """
     if opt.unit == "class":
         pair = as_pair(pred, gt, len(opt.classes) or None, opt.ignored, opt.first)
         return ClassedPair(pair, np.arange(pair.n), None)
     instances = find_instances(pred, gt, opt)
     pred_regions, gt_regions = instances.pred, instances.gt
-    # Number the masks to compare: a region of pred, a region of gt, or a pair of them
+    # Number the masks to compare (a region of pred, a region of gt, or a pair of them): region k of
+    # pred belongs to mask_of_pred[k], region k of gt to mask_of_gt[k]
     ids = None
     if opt.unit == "id":
         ids = np.union1d(pred_regions.ids, gt_regions.ids)
@@ -247,7 +251,8 @@ def pair_masks(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> ClassedPair:
         mask_of_gt[gt_only] = n_pred + np.arange(gt_only.size)
         classes = gt_regions.class_of[paired.gt], pred_regions.class_of[pred_only]
         class_of = np.concatenate([*classes, gt_regions.class_of[gt_only]])
-    # The mask of each overlap in pred and in gt; the index -1 (no region) takes the last entry
+    # The mask of each overlap (pair of values at a common pixel) in pred and in gt, or -1 for none:
+    # the index -1 (no region) takes the appended last entry
     pred_mask = np.append(mask_of_pred, -1)[pred_regions.of_overlap]
     gt_mask = np.append(mask_of_gt, -1)[gt_regions.of_overlap]
     masks = np.setdiff1d([pred_mask, gt_mask], -1)  # only masks with pixels get a label

@@ -52,31 +52,37 @@ def _draw_classes(
 ) -> DrawnSteps:
     """Build the data for drawing the per-pixel errors of two label maps, one drawing per class.
 
-    class_of (n,): the class of each label in `pair`, as an index into `names`.
-    names: the names of the classes. If there are several, a drawing of all classes comes first.
-    spacing: as in `draw_regions`.
+    If there are several classes, a drawing of all of them comes first. In a drawing, a pixel is
+    correct, false, missed, in different objects of the two maps (OTHER), or in no object. OTHER
+    pixels count as both false and missed, so that the F-measure of a drawing is its Dice score.
 
-    `_outcomes` classifies the pixels. A pixel in different objects of the two maps counts as both
-    false and missed, so that the F-measure of a drawing equals its Dice score.
+    pair: the maps. An object has the same label in both.
+    class_of (n,): the class of each label in `pair`, as an index into `names`.
+    names: the names of the classes.
+    spacing: distance between rows and between columns. If given, a drawing marks the two pixels
+        that attain the largest Hausdorff distance of an object, if any object is in both maps.
     """
-    # Name of a drawing -> its class, or None for all classes
+    # Name of a drawing -> index of its class, or None for all classes
     parts: dict[str, int | None] = {"all classes": None} if len(names) > 1 else {}
     parts |= {name: k for k, name in enumerate(names)}
-    columns = [_outcomes(pair, class_of, number).ravel() for number in parts.values()]
-    outcomes = np.stack(columns, axis=1)  # (pixels, parts)
+    columns = [_outcomes(pair, class_of, k).ravel() for k in parts.values()]
+    outcomes = np.stack(columns, axis=1)  # (pixels, parts), a `PixelClass`, or 0 for no object
     n_right, n_other, n_false, n_missed = (
         (outcomes == code).sum(axis=0)  # (parts,)
         for code in (PixelClass.MATCHED, PixelClass.OTHER, PixelClass.FALSE, PixelClass.MISSED)
     )
     n_gt, n_pred = n_right + n_missed + n_other, n_right + n_false + n_other
     errors = {} if spacing is None else _largest_errors(pair, class_of, spacing)
+    changes = changes_of(outcomes, pair.shape)
     return DrawnSteps(
-        np.arange(float(len(parts))),
-        np.stack([n_right, n_gt, n_right, n_pred], axis=-1),
-        *changes_of(outcomes, pair.shape),
+        thresholds=np.arange(float(len(parts))),  # numbers of the drawings
+        matches=np.stack([n_right, n_gt, n_right, n_pred], axis=-1),
+        n_changes=changes.n_changes,
+        steps=changes.steps,
+        classes=changes.classes,
         parts=tuple(parts),
         measure="Dice",
-        marks=tuple(errors.get(number) for number in parts.values()),
+        marks=tuple(errors.get(k) for k in parts.values()),
     )
 
 
@@ -100,24 +106,32 @@ def _outcomes(pair: LabelPair, class_of: I8, number: int | None) -> Map:
 def _largest_errors(
     pair: LabelPair, class_of: I8, spacing: tuple[float, float]
 ) -> dict[int | None, LargestError]:
-    """Find the largest Hausdorff distance of an object in each class, and in all (key None).
+    """Find the pixels that attain the largest Hausdorff distance of an object in each class.
 
-    Objects that are in only one of the maps are skipped. Classes without other objects are omitted.
+    The Hausdorff distance of an object is the largest distance from a rim pixel (one with a
+    4-neighbour of another label, or at the image edge) in either map to the nearest rim pixel of
+    the object in the other map.
+
+    pair: the maps. An object has the same label 0 .. n - 1 in both.
+    class_of (n,): the class of each label. spacing: distance between rows and between columns.
+
+    Returns class -> the two pixels and their distance. The key None stands for all classes. A class
+    has no entry if none of its objects is in both maps.
     """
     largest: dict[int | None, LargestError] = {}
     pred_rims, gt_rims = (trace(labels, pair.n, "rim") for labels in (pair.pred, pair.gt))
     for rims, other in ((pred_rims, gt_rims), (gt_rims, pred_rims)):
-        squared = distances.nearest(rims, other, *spacing)
+        squared = distances.nearest(rims, other, *spacing)  # (rim pixels,), inf without a partner
         for label in range(pair.n):
             first, end = rims.start[label], rims.start[label + 1]
             if not np.isfinite(squared[first:end]).any():  # one map has no such object
                 continue
             farthest = first + int(squared[first:end].argmax())
             row, col = int(rims.rows[farthest]), int(rims.cols[farthest])
-            first, end = other.start[label], other.start[label + 1]
-            down = (other.rows[first:end] - row) * spacing[0]
-            right = (other.cols[first:end] - col) * spacing[1]
-            nearest = first + int((down**2 + right**2).argmin())  # the first in raster order
+            other_first, other_end = other.start[label], other.start[label + 1]
+            down = (other.rows[other_first:other_end] - row) * spacing[0]
+            right = (other.cols[other_first:other_end] - col) * spacing[1]
+            nearest = other_first + int((down**2 + right**2).argmin())  # first in raster order
             error = LargestError(
                 row=row,
                 col=col,
@@ -125,7 +139,7 @@ def _largest_errors(
                 to_col=int(other.cols[nearest]),
                 distance=float(np.sqrt(squared[farthest])),
             )
-            for number in (None, int(class_of[label])):
-                if number not in largest or error.distance > largest[number].distance:
-                    largest[number] = error
+            for key in (None, int(class_of[label])):
+                if key not in largest or error.distance > largest[key].distance:
+                    largest[key] = error
     return largest

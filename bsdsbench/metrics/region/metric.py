@@ -254,7 +254,12 @@ class RegionMetric(Metric[None]):
         return {**scores, "similarities": similarities}
 
     def parts(self, protocol: Protocol, opt: None) -> dict[str, tuple[str, ...]]:
-        """Map `nvoi`, each error, and 1 - error if SEISM has a name for it, to paths of scores."""
+        """Map each error, each similarity and `nvoi` to the path of its scores in `scores`.
+
+        A similarity is 1 - error, for the errors that the program SEISM reports in this form. Its
+        path has SEISM's name: "1 - hamming_gt (dhd)" -> ("similarities", "dhd"). The path of an
+        error is its name, such as ("hamming_gt",).
+        """
         paths: dict[str, tuple[str, ...]] = {}
         for error, name in ERRORS.items():
             paths[error] = (error,)
