@@ -114,7 +114,7 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
     def symptoms(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CalibrationOptions
     ) -> Symptoms:
-        """Yield a symptom if all probabilities are so small that they were probably scaled."""
+        """Yield (code, problem, fix) if all values are so small that they were probably scaled."""
         strongest = unit(prepare(pred.soft, protocol, gt.parts.get("valid"))).max(initial=0)
         if 0 < strongest <= 1 / 255:
             yield "weak", "no probability exceeds 1/255", "divided by 255 twice?"

@@ -22,7 +22,7 @@ CANNY = {"ibims": (0.15, 0.3), "sharpdepth": (0.1, 0.2)}
 
 
 def _is_crop(value: tuple[int, ...]) -> bool:
-    """Return True for (), or for a nonempty (first row, end row, first column, end column)."""
+    """Return True for () (no crop) or a nonempty (first row, end row, first column, end column)."""
     if value == ():
         return True
     if len(value) != 4 or not all(is_int(n) and n >= 0 for n in value):

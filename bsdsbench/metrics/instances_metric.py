@@ -181,7 +181,8 @@ def _tabulate_overlaps(regions: Instances) -> _OverlapTable:
 
     Rows and columns ascend by label. Predicted objects that lie only on void pixels are left out.
     """
-    pairs, pixels = match_regions(regions, "any"), regions.overlaps.pixels
+    pixels = regions.overlaps.pixels
+    pairs = match_regions(regions, rule="any")  # all pairs that have a common pixel
     gt_pixels, pred_pixels = regions.gt.count_pixels(pixels), regions.pred.count_pixels(pixels)
     shared = np.zeros((gt_pixels.size, pred_pixels.size), np.int64)
     shared[pairs.gt, pairs.pred] = pairs.shared

@@ -169,7 +169,8 @@ def _match_lines(lines: Lines, pred_ends: F8, gt_ends: F8) -> F8:
     pred_ends (N, 4), gt_ends (M, 4): row and column of both ends, on the grid of 128 x 128.
 
     Returns float64 (L, 4) for the L lines before the padding: the score, then 1 or 0 for each of
-    LINE_THRESHOLDS, by whether the line is a true positive.
+    LINE_THRESHOLDS, by whether the line is a true positive: its nearest annotated line is closer
+    than the threshold, and is not the match of an earlier line.
     """
     equals_first = (lines.ends == lines.ends[:1]).all(axis=1)
     repetitions = np.flatnonzero(equals_first)[1:]  # without the first line itself

@@ -35,7 +35,11 @@ class RegionMap(NamedTuple):
 
 
 def number_regions(labels: Map) -> RegionMap:
-    """Renumber the regions of a label map (H, W) from 0, in order of first occurrence."""
+    """Renumber the regions of a label map (H, W) from 0, in order of first occurrence.
+
+    Returns the region (H * W,) of each pixel, the area (regions,) of each region in pixels, and the
+    new number of label 0, or -1 if the map has no label 0.
+    """
     flat = labels.ravel()
     low, high = int(flat.min()), int(flat.max())
     # The kernel uses a table with one entry per integer from low to high. If the table would be
