@@ -89,10 +89,11 @@ class ImageParts:
     def of_checked(
         cls, image_id: str, path: Path | None, evidence: Evidence, parts: Mapping[str, Any]
     ) -> Self:
-        """Construct an instance from parts that a reader has already validated.
+        """Construct an instance without the constructor's checks, from parts that are valid.
 
-        `parts` maps names to values of the types that the constructor would produce. Only their
-        sizes are checked: raises ShapeError if they differ.
+        `parts` maps names, such as "boundaries", to arrays (or tuples of arrays) of the dtypes to
+        which the constructor converts them. Only sizes are checked: raises ShapeError if the maps
+        do not have the size of one image.
         """
         made = cls.__new__(cls)
         made._set_parts(image_id, path, evidence, parts)
@@ -152,11 +153,18 @@ class ImageParts:
 
 
 def _check_part(name: str, value: object, label: str, map_label: str) -> Map:
-    """Validate the part `name`, and return it as an array of the dtype that metrics expect.
+    """Validate one array of an image, and return it with the dtype that metrics expect.
 
-    Boundaries, masks and valid maps become bool, and labels become integers. `label` names the part
-    in error messages, and `map_label` in those about non-binary values. Raises DataError for a
-    wrong type, shape or value.
+    `name` says what the array holds, and thus its axes: (H, W), except (C, H, W) for
+    "class_boundaries", either for "classes", and three axes for a "photo".
+
+    - "boundaries", "mask" and "valid" become bool; for "valid", any value but 0 is True
+    - "labels", "instances" and "classes" (H, W) become integers
+    - "soft" and "ucm2" are checked to be bool, uint8, uint16, or floats in [0, 1]
+    - all others are returned as they are
+
+    `label` names the array in error messages, and `map_label` in those about non-binary values.
+    Raises DataError for a wrong type, shape or value.
     """
     array = given_array(value, label)
     n_axes = _AXES.get(name, (2,))

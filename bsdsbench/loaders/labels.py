@@ -102,8 +102,9 @@ def number_evidence(numbers: Map, void: Collection[float], by_number: bool = Fal
     are objects. The evidence is:
 
     - several numbers: NUMBERS
-    - one number: the number in `levels`, and PIECES if its pixels form several connected pieces.
-      Pieces are not tested if `by_number` is True, when objects are identified by their numbers.
+    - one number: the number in `levels`, and PIECES if its pixels form several connected
+      components. This is not tested if `by_number` is True, which means that the metric pairs
+      objects by their numbers, so that an object may have several components.
     - no object: VOID_ALONE if there are void pixels, otherwise nothing
     """
     # Look at every 16th row first, which often has several numbers; then look at the whole map

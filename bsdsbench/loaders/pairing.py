@@ -321,9 +321,11 @@ def group_files(
 def _group_by_rule(
     files: Sequence[_File], several: bool
 ) -> dict[Arrangement, dict[str, list[_File]]]:
-    """Group the files of a side by the image id that each possible arrangement gives them.
+    """Group files by image id, under each rule that may say which part of a path is the id.
 
-    If `several` is False, an image has one file, and only Arrangement.ONE is possible.
+    Returns a dict from rule (`Arrangement`) to a dict from image id to its files. If `several` is
+    False, an image has one file, and the only rule is Arrangement.ONE: the id is the file name
+    without its suffix.
     """
     groups_by_rule: dict[Arrangement, dict[str, list[_File]]] = {}
     for rule in Arrangement if several else [Arrangement.ONE]:

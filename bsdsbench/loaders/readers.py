@@ -297,20 +297,20 @@ def read_truth(
     instances: bool = False,
     read: ReadBytes = read_bytes,
 ) -> GroundTruth:
-    """Read the ground truth of one image.
+    """Read the ground truth of one image from the files `pair.gt_paths`.
 
-    The first case that applies decides what is read:
+    `kind` is what a metric compares with (`Metric.gt_kind`):
 
-    - `kind` is "annotators": the boundaries or regions of each annotator, in one file with all
-      annotators or one file each (BSDS .mat, BSDS300 .seg, images, arrays (H, W) or (A, H, W))
-    - `kind` is in READERS: lines, oriented edges or a depth map
-    - `options.kind` is Kind.MASK: an object mask
-    - otherwise: class labels (H, W) or class boundaries (C, H, W) and, if `instances` is True and
-      its file exists, the instance map
+    - "annotators": the boundaries or regions of each annotator, in one file with all annotators or
+      one file each (BSDS .mat, BSDS300 .seg, images, arrays (H, W) or (A, H, W))
+    - "lines", "oriented" or "depth-map" (the keys of READERS): lines, oriented edges or a depth map
+    - "mask" or "classes": an object mask if `options.kind` is Kind.MASK. Otherwise class labels
+      (H, W) or class boundaries (C, H, W) and, beside labels, the instance map if `instances` is
+      True and its file exists.
 
-    `options` controls how values are interpreted, and `read` returns the bytes of a file. Raises
-    DataError for unexpected content, and if a `kind` other than "annotators" does not have exactly
-    one file.
+    `options` says how pixel values are interpreted, and `read` returns the bytes of a file. Raises
+    DataError for unexpected content, and if there is not exactly one file (except for
+    "annotators").
     """
     if kind == "annotators":
         return _read_annotators(pair.image_id, pair.gt_paths, options, read)
@@ -318,7 +318,7 @@ def read_truth(
         n_files = len(pair.gt_paths)
         raise DataError(f"{pair.image_id}: {n_files} ground-truth files, expected one")
     path = pair.gt_paths[0]
-    palette = pictures.Palette.COLOURS
+    palette = pictures.Palette.COLOURS  # how a picture with a palette is decoded
     if kind == "classes":
         is_mask = options.kind is Kind.MASK
         palette = pictures.Palette.MASK if is_mask else pictures.Palette.INDICES
@@ -373,9 +373,11 @@ def _read_annotators(
 ) -> GroundTruth:
     """Read all annotations of an image, from one file or from one file per annotator.
 
-    - .mat with `groundTruth`: a cell of structs, or the single struct of a crack set
-    - otherwise: one array (H, W) or (A, H, W). It holds region labels if the file is .seg or
-      `options.kind` is Kind.REGIONS, and boundaries in all other cases.
+    - A .mat file with the variable `groundTruth` has a cell with a struct for each annotator, or
+      the single struct of a crack set. If a crack is the only annotation, the result also has a
+      mask, True on the crack (False if `options.inverted`).
+    - Any other file has one array, (H, W) or (A, H, W) for A annotators. It holds region labels if
+      the file is .seg or `options.kind` is Kind.REGIONS, and boundaries in all other cases.
 
     If `image_id` is None, it is taken from the first file's name. Raises FileFormatError if one of
     several files has several annotators. Raises EmptyTruthError if no annotation has a boundary

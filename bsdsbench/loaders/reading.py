@@ -110,11 +110,11 @@ class ReadOptions:
         4. If `inverted`, invert the mask.
         5. Set void pixels to False.
 
-        Boundaries (`kind` is BOUNDARIES or REGIONS) must be binary if `cut` is None. If
-        `is_logical`, a binary map is True where nonzero, whatever the `cut`. `what` names the map
-        in error messages; `file` is its file name, or "". Raises FaultError if there is no such
-        map, and DataError if the values are ambiguous, with the options that would resolve the
-        ambiguity.
+        Boundaries (`kind` is BOUNDARIES or REGIONS) must be binary if `cut` is None. `is_logical`
+        means that 0 and 1 are truth values, as in BSDS files: a binary map is then True where
+        nonzero, whatever the `cut`. `what` names the map in error messages; `file` is its file
+        name, or "". Raises FaultError if the array is not such a map, and DataError if the values
+        are ambiguous, with the options that would resolve the ambiguity.
         """
         values = to_plane(array, what)
         valid = None
@@ -150,21 +150,23 @@ class ReadOptions:
         """Classify the values of an (H, W) mask by flags, for consistency checks of a whole set.
 
         The flags are those of `Values`. Bool masks and all-zero masks get none. `binary` is True if
-        the mask holds only 0 and one of 1, 255 and 65535.
+        the mask holds only 0 and one of 1, 255 and 65535. `file` is its name, or "" without a file.
 
-        - With `cut`: STRONG if a value reaches it, or if the mask is binary with 255 or 65535;
-          otherwise FAINT. Integers wider than 16 bits get neither, as their white is unknown.
+        - With `cut`, a fraction of white: STRONG if a value reaches it, or if the mask is binary
+          with 255 or 65535; otherwise FAINT. Integers wider than 16 bits get neither, because their
+          white is unknown.
         - Binary, no `cut`: UNIT (0 and 1) or WHITE (0 and white). Floats and wide integers get
           STRONG instead, because there 1 cannot be a faint gray level.
         - Not binary, no `cut`: GRAY, unless the mask has just two values or is FEW. Floats also get
           STRONG if a value exceeds one half, and FAINT otherwise.
-        - FEW is added if a third value may mean void (`_third_values`). This is not tested if the
-          values are normalised, the format is lossy, or `cut` decides what gray means.
+        - FEW is added if a third value may mean void (`_third_values`), with the distinct values as
+          `levels`. This is not tested if the values are normalised, the format is lossy, or `cut`
+          decides what gray means.
         """
         top = values.max(initial=0)
         if values.dtype == bool or not top:
             return Evidence(maps=1, file=file)
-        white = _white_of(values)
+        white = _white_of(values)  # 255, 65535, 1 in floats, 0 in integers wider than 16 bits
         is_as_drawn = not self.normalised and not file.lower().endswith(LOSSY)
         # A cut decides what a third value means, unless it lies just above 0 (as in presets)
         cut_decides = self.cut is not None and self.cut >= 1 / 255
@@ -220,10 +222,15 @@ class ReadOptions:
     def value_problems(self, images: Sequence[Evidence]) -> Iterator[Problem]:
         """Yield one problem for each way in which the values of a set of masks are ambiguous.
 
-        - Some masks have a third value (void or gray?), and none is clearly gray.
-        - Otherwise, if the set mixes two scales: some 8- or 16-bit masks hold only 0 and 1, and
-          others go up to white.
-        - No ground-truth value reaches the threshold, so there are no objects.
+        `images` has one item per image: the flags `Values` of its values before thresholding. The
+        file of a problem is an example.
+
+        - FEW without GRAY: a mask has a third value, which may mean void or gray, and no mask has
+          so many levels that the set is clearly gray.
+        - Otherwise, UNIT with WHITE or GRAY: an 8- or 16-bit mask holds only 0 and 1, and another
+          goes up to white, so the scales differ.
+        - FAINT without STRONG, ground truth only: no value reaches the threshold (`cut` or, if that
+          is None, one half), so the set has no object.
         """
         side, values = SIDE_NAMES[self.truth], _combined_values(images)
         if values & Values.FEW and not values & Values.GRAY:
@@ -249,13 +256,16 @@ class ReadOptions:
     ) -> Iterator[Problem]:
         """Yield one problem for each way in which a set of label maps may be misinterpreted.
 
-        - All maps hold only 0 and 255: they are masks, not class maps.
-        - There are several maps, with void pixels but no objects: the void value may be the object.
-        - The whole set has one instance number, whose pixels form several pieces in some map:
-          instances are not numbered.
-        - Some labels can only be train ids, and none can only be label ids (`id_evidence`).
+        `images` has one item per image on this side (ground truth if `truth`, else predictions),
+        with the flags `Values` of its labels; `others` are the items of the other side.
 
-        `images` is the evidence of this side's maps, and `others` that of the other side's.
+        - WHITE_LABELS without LABELS: all maps hold only 0 and 255, as masks do, not class maps.
+        - VOID_ALONE in a set of several maps, and nothing else: there are void pixels but no
+          objects, so the void value may be the object.
+        - PIECES, and one instance number in the whole set: in some map, the pixels of that number
+          form several connected components, so the instances seem not to be numbered.
+        - TRAIN_IDS without LABEL_IDS: some labels can only be Cityscapes train ids (classes without
+          gaps from 0), and none can only be its label ids (with gaps).
         """
         side = f"{SIDE_NAMES[self.truth]}, as all others, has"
         values, numbers = _combined_values(images), _object_numbers(images)
@@ -289,8 +299,9 @@ class ReadOptions:
     ) -> str:
         """Describe how the files are read, as in "boundaries, inverted, 4-7 annotators an image".
 
-        `images` is the evidence of each image (at least one). `forms` are the storage formats of
-        the predictions (`Prediction.form`, "soft8" is uint8), used for soft maps only.
+        `images` has the `Evidence` of each image (at least one): flags of its values, and `maps`,
+        its number of annotators. `layout` is the number of files per image. `forms` are the storage
+        formats of the predictions, such as "soft8" for uint8; only soft maps need them.
         """
         content = (Kind.REGIONS if self.reads_regions else self.kind).value
         if self.kind is Kind.SOFT:
@@ -350,14 +361,20 @@ class Readings(NamedTuple):
     gt: ReadOptions
 
     def check_values(self, records: Sequence[ImageRecord]) -> Iterator[Problem | InputWarning]:
-        """Check, by the recorded evidence, that the files of a set encode values consistently.
+        """Check that the files of a set encode their values consistently.
 
-        Yields a Problem for each reason why the files cannot be interpreted in one way, and an
-        InputWarning for all else, for example if maps are darker on boundaries than elsewhere.
+        `records` has one record per image, which holds flags (`Values`) that describe the values of
+        its prediction and of its ground truth. The flags are pooled over all images.
+
+        Yields a Problem, which is an error, for each reason why the files cannot be interpreted in
+        one way (`value_problems`, `label_problems`, `_number_problems`), and if all soft
+        predictions are almost 0. Yields an InputWarning if nothing is predicted in any image, if
+        only some predictions are as faint as if saved with fewer bits, or if some soft maps are
+        darker on annotated boundaries than elsewhere, as if inverted.
         """
         sides = [record.evidence_for(self.gt.metric) for record in records]
-        preds, gts = [s.pred for s in sides], [s.gt for s in sides]
-        values = _combined_values(preds)
+        preds, gts = [side.pred for side in sides], [side.gt for side in sides]
+        values = _combined_values(preds)  # the flags that at least one prediction has
         if self.gt.kind is Kind.OBJECTS:
             yield from self._number_problems(preds, gts)
         for options, images, others in ((self.pred, preds, gts), (self.gt, gts, preds)):
@@ -455,8 +472,8 @@ def _listed(levels: Sequence[float]) -> str:
 def _faint_problem(form: str, top: float) -> Problem:
     """Return the problem to report if all values of a set of predictions are too small to count.
 
-    `top` is the largest value in the set. `form` is the storage format of the map that has it
-    (`Prediction.form`), which determines the scale.
+    `top` is the largest value in the set, and `form` the storage format of the map that has it:
+    white is 255 for "soft8" (uint8), 65535 for "soft16" (uint16), and 1 for all others.
     """
     full_scale = {"soft8": 255, "soft16": 65535}.get(form, 1)
     fixes: list[Fix] = [Setting("normalise", True, "takes each map's largest value as 1")]

@@ -183,9 +183,10 @@ def option(
     converter: Callable[[Any], Any] | None = None,
     **metadata: Any,
 ) -> Any:
-    """Build an attrs field with a default, a help sentence and further metadata (see the module).
+    """Build an attrs field of a protocol or of metric options: default, help sentence, validator.
 
-    Without a `converter`, values are converted to match the default:
+    `metadata` may have the keys caption, others, usual and signed, which describe the values of the
+    field (see the module). Without a `converter`, values are converted to match the default:
 
     - If the default is a tuple, lists and single values become tuples.
     - If the default is a float, None, or a tuple of these, numbers become floats, so that 2 and 2.0

@@ -104,9 +104,9 @@ def _freeze_options(options: object) -> Mapping[str, Mapping[str, Any]]:
         return tuple(map(as_tuples, value)) if isinstance(value, list | tuple) else value
 
     tables: dict[str, Any] = {}
-    items: Iterable[tuple[Any, Any]] = [("", options)]  # rejected below unless it is a mapping
-    if isinstance(options, Mapping):
-        items = options.items()
+    # Anything but a mapping of metrics becomes one item, which the check in the loop rejects
+    is_mapping = isinstance(options, Mapping)
+    items: Iterable[tuple[Any, Any]] = options.items() if is_mapping else [("", options)]
     for name, table in items:
         values = table
         if attrs.has(type(table)):
@@ -516,10 +516,10 @@ def preset_text(name: str) -> str:
 
 @cache
 def _unnamed_preset(name: str) -> Protocol:
-    """Return a preset as a protocol with the name "preset".
+    """Return the preset `name` as a protocol whose own name is "preset".
 
-    `Protocol.__attrs_post_init__` compares a protocol named after a preset with this one. The other
-    name prevents infinite recursion.
+    A protocol that is named after a preset is compared with this one when it is created. This one
+    must have another name, since otherwise its creation would call this function again, endlessly.
     """
     return Protocol.from_mapping({**read_packaged_toml(f"presets/{name}.toml"), "name": "preset"})
 

@@ -119,7 +119,12 @@ class Signature:
         return "|".join(w.replace("%", "%25").replace("|", "%7C") for w in self.words())
 
     def words(self) -> list[str]:
-        """Return the words of the line: version, then KEY:TEXT, a text alone, or SETTING=VALUE."""
+        """Return the words of the signature line, which `str` joins with "|".
+
+        The first is the package and its version; each setting in `texts` gives another. It is
+        written as KEY:TEXT if WORDS has its key ("ann:all"), and otherwise as SETTING=VALUE, such
+        as "depth.crop=1". The image set and a known "thin" or "unthinned" are written without key.
+        """
         words = [f"bsdsbench {self.version}"]
         for key, text in self.texts().items():
             is_bare = key == "set" or (key == "thin" and text != UNKNOWN)
@@ -165,10 +170,16 @@ class Signature:
 
     @classmethod
     def parse(cls, text: str) -> Signature:
-        """Parse a line that `str` wrote.
+        """Parse a line that `str` wrote: "bsdsbench VERSION|SET:N/M|WORD|WORD...".
 
-        If a word is absent, the protocol fields that it encodes have the values of the preset. If
-        it encodes no field, its text is UNKNOWN, or "" for words that only some runs have.
+        A WORD is KEY:TEXT with a key of WORDS, "thin" or "unthinned", or FIELD=VALUE for a setting
+        without a key (see `parse_overrides`). For a key that the line lacks:
+
+        - Its protocol fields (`Word.fields`) have the values of the preset. They are also `unused`
+          if the key has no usual text (`Word.usual`), since `str` then leaves it out only because
+          no score depends on these fields.
+        - If the key is in NO_FIELDS, the attribute of that name is UNKNOWN, or "" for valid, maps
+          and ms, which only some runs have.
 
         Raises ProtocolError if the line is malformed, if a word is unknown or repeated, or if the
         line was written for another version of the preset.
@@ -286,15 +297,17 @@ class Signature:
     def sentence(self) -> str:
         """Return the settings as a sentence for a paper: "Scores were computed with ...".
 
-        It states the version, the images, the protocol, and the settings in the line.
+        It states the version, the images, whether all annotators count, and the protocol. A phrase
+        in parentheses follows for each setting that the signature line includes (`texts`), if it
+        belongs to the protocol. The rule of matching shares the phrase of the tolerance.
         """
-        caption_of = captions(self.protocol)
+        caption_of = captions(self.protocol)  # protocol field -> its value in words
         phrases = []
         for key, text in self.texts().items():
             if key == "tol":
                 matching = WORDS["match"].names.get(self.match, self.match)
                 phrases.append(f"matching {matching} with {caption_of['max_dist']}")
-            elif key not in WORDS:
+            elif key not in WORDS:  # a setting without a word, such as a metric option
                 phrases.append(f"{key}={text}")
             elif key != "match" and WORDS[key].fields:  # "match" is in the phrase of "tol"
                 phrases.append(caption_of.get(WORDS[key].fields[0], text))

@@ -55,7 +55,12 @@ class CocoItems:
     """
 
     def __init__(self, pred: str | Path, gt: str | Path) -> None:
-        """Read the ground truth, which lists images and categories, and then the predictions."""
+        """Read both files, and store their annotations, by image id, as `gt` and `pred`.
+
+        The ground truth comes first because it lists the images and categories. If it is panoptic
+        (one PNG of segment ids per image), a prediction file without annotations is also checked as
+        a panoptic one.
+        """
         self.pred_path, self.gt_path = Path(pred), Path(gt)
         self.images: dict[int, tuple[str, _Size]] = {}
         self.categories: dict[int, str] = {}
@@ -68,14 +73,16 @@ class CocoItems:
     ) -> dict[int, list[Entry]]:
         """Read a COCO file, and return its annotations by image id.
 
-        The ground truth must be read first: it fills `self.images` and `self.categories`. An empty
-        prediction file is checked as panoptic if `is_panoptic` is True. Raises FileFormatError for
-        annotations of unlisted images, and for panoptic files without exactly one entry per image.
+        Images without annotations are left out of the result. The ground truth must be read first:
+        it fills `self.images` and `self.categories`. A file with segments_info is panoptic, and
+        must have exactly one entry per image. `is_panoptic` is True if a prediction file without
+        annotations is to be checked as panoptic too, unless it is a list. Raises FileFormatError
+        for annotations of unlisted images, and for a missing or second panoptic entry.
         """
         by_image: dict[int, list[Entry]] = {}
         with errors_naming(path, "a COCO file"):
             content = parse_json(read_bytes(path))
-            is_list = isinstance(content, list)  # of results
+            is_list = isinstance(content, list)  # of results: predictions without images
             if is_truth:
                 if is_list:
                     expected = "expected images, annotations and categories"

@@ -116,12 +116,15 @@ def draw_lines(lines: Lines, shape: _Size, grid: _Size) -> F8:
 def parse_annotated_lines(arrays: Mapping[str, object], path: Path) -> dict[str, object]:
     """Convert the annotated lines of a wireframe file to keyword arguments of GroundTruth.
 
-    - boundaries: one bool map (H, W) with the lines drawn at the size of the image
-    - lines: line ends in grid coordinates (the variable `lpos` if present, otherwise `lines`
-      rescaled), and junctions if the file has `junc`, all with a score of 0
+    `arrays` are the variables of the file by name. `lines` (N, 4) has the two ends x, y, x, y of
+    each line, in pixels counted from 1; if all its coordinates lie in 0 .. 1, they are rejected as
+    fractions. If there is no `size`, the size (H, W) is read from the image that belongs to `path`.
+    The result has
 
-    The variable `lines` is in pixels counted from 1; if all its coordinates lie in 0 .. 1, they are
-    rejected as fractions. If the file has no `size`, the size is read from the image of `path`.
+    - boundaries: one bool map (H, W) with `lines` drawn
+    - lines: the ends as row, column, row, column in grid coordinates, from the variable `lpos` if
+      present, otherwise `lines` rescaled to GRID; the junctions from `junc`, or None. The scores of
+      both are 0.
     """
     size = _parse_size(arrays, "size") or _read_image_size(path)
     check_size(size, 1)
@@ -313,6 +316,7 @@ def _draw_predicted_lines(
     in_image = in_grid * np.array([*shape, *shape]) / np.array([*grid, *grid])
     for line, score in zip(in_image, np.asarray(scores, np.float64), strict=True):
         places = _sample_line(line[:2], line[2:])
+        # Counted from 1, the pixel of coordinate p is floor(p); below 1, it is the first pixel
         pixels = np.clip(_round_half_up(places - 0.5), 1, np.array(shape)) - 1
         rows, columns = pixels.T
         best[rows, columns] = np.maximum(best[rows, columns], score)

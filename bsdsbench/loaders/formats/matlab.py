@@ -116,9 +116,12 @@ class _Reader:
         return _Element(kind, self.data[start : start + size])
 
     def read_numbers(self) -> NDArray[Any]:
-        """Return the numbers of the next element as a 1-D array, in their stored dtype."""
+        """Read the next element, and return its numbers as a 1-D array in their stored dtype.
+
+        Raises FaultError if its type is not numeric, or its size not a multiple of the item size.
+        """
         kind, body = self.read_element()
-        code = STORAGE.get(kind)
+        code = STORAGE.get(kind)  # a letter and the item size, such as "f8"
         if code is None or len(body) % int(code[1]):
             raise FaultError(f"damaged element, {EXPECTED_INTACT}")
         return np.frombuffer(body, self.order + code)
