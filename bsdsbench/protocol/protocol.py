@@ -105,8 +105,9 @@ def _freeze_options(options: object) -> Mapping[str, Mapping[str, Any]]:
 
     tables: dict[str, Any] = {}
     # Anything but a mapping of metrics becomes one item, which the check in the loop rejects
-    is_mapping = isinstance(options, Mapping)
-    items: Iterable[tuple[Any, Any]] = options.items() if is_mapping else [("", options)]
+    items: Iterable[tuple[Any, Any]] = [("", options)]
+    if isinstance(options, Mapping):
+        items = options.items()
     for name, table in items:
         values = table
         if attrs.has(type(table)):
