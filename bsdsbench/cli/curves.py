@@ -354,9 +354,10 @@ def _curve_of_sample(name: str, sample: LabelsAndScores, args: _CurvesArguments)
 def _quantile_curve(sample: LabelsAndScores, args: _CurvesArguments) -> CurvePoints:
     """Compute the curve with points at quantiles of the scores.
 
-    If `args.instance_count` is set, a label is the number of positives in its row, and DataError is
-    raised if it is negative. `args.instance_count` is the number of instances per row, or a column
-    whose values are in `sample.counts`.
+    A row of the file may stand for several instances, by --instance-count: a number for all rows,
+    or the name of a column, whose values are in `sample.counts`. The label of a row is then the
+    number of its positives, and DataError is raised if one is negative. Without --instance-count
+    (None), a label is the positive share of its row.
     """
     from bsdsbench.curves import threshold_curve
     from bsdsbench.errors import DataError
@@ -405,9 +406,9 @@ def _curves_of_points(args: _CurvesArguments) -> list[NamedCurve]:
         if "pr" in all_axes:
             check_totals(points)
         if args.between:
-            points = points.with_between()
+            points = points.with_between()  # at each whole TP between two points
         name = "points" if len(all_points) == 1 else f"points {k}"
-        curves.append(NamedCurve(name, dict.fromkeys(all_axes, points), points, True))
+        curves.append(NamedCurve(name, dict.fromkeys(all_axes, points), points, is_given=True))
     return curves
 
 

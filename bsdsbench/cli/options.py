@@ -20,9 +20,14 @@ from bsdsbench.runs.keywords import RunKeywords
 
 
 def add_option(text: str, *flags: str, **settings: Any) -> Any:
-    """Declare an option with its help text; `settings` are keywords of `click.Option`.
+    """Declare an option of a command, as the default value of a parameter or of an attrs field.
 
+    The option is made later, when the name of the parameter is known. Until then it is a function
+    of the name, in the metadata of the returned attrs field, under "make_parameter".
+
+    text: the help text.
     flags: the spellings of the option. Default: "--" and the parameter name, with hyphens.
+    settings: keywords of `click.Option`.
     """
 
     def make_option(name: str) -> click.Option:

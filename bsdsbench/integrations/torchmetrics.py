@@ -113,7 +113,8 @@ class BenchmarkMetric(Metric):
         """Return the evaluation of all images added so far (of all ranks, once gathered).
 
         Images without an id are numbered. Raises DataError if there are no images, if two different
-        images have the same id, or if the values of all maps taken together are ambiguous.
+        images have the same id, if the values of all maps have no consistent interpretation, or if
+        a metric cannot score this set of images.
         """
         # After a reduction over ranks, torchmetrics holds one tensor instead of a list
         states = self.counts if isinstance(self.counts, list) else [self.counts]

@@ -90,6 +90,7 @@ def _ridge_normal(image: _Image) -> list[_Image]:
     Returns the cosine and the sine of the angle, float32 (H, W) each.
     """
     gx, gy, gxx, gxy, gyy, *normal = np.empty((7, *image.shape), np.float32)
+    # 0, 1 is the derivative along x (to the right), and 1, 0 that along y (downwards)
     _write_gradient(image, 0, 1, gx)
     _write_gradient(image, 1, 0, gy)
     _write_gradient(gx, 0, 1, gxx)

@@ -127,7 +127,11 @@ def stack_events(bmaps: Bool) -> Events:
 
 
 def _new_workspace(is_on: Bool, near: U8) -> _Workspace:
-    """Allocate the work space for thinning.
+    """Allocate the work space for thinning: five bit maps, and the state of their tiles.
+
+    The maps cover the bounding box of the pixels that are on at any threshold. A word has 64 pixels
+    of a row. The words below each other form a column, which is contiguous and consists of tiles of
+    TILE_ROWS words. Empty tiles frame the box. All maps except `near` are empty at first.
 
     is_on (H, W): the pixels that are on at any threshold; at least one is.
     near (H, words): the pixels whose changes are needed, as bits; EVERYWHERE (empty) for all.
@@ -150,7 +154,7 @@ def _new_workspace(is_on: Bool, near: U8) -> _Workspace:
         next_words = near_rows[:, column + 1 : column + 1 + words]
         near_box[:, : next_words.shape[1]] |= next_words << ONE << (np.uint64(63) - shift)
     full, now, before, marked, framed_near = maps.reshape(5, -1)
-    due, changed = np.zeros((2, columns * (tiles + 2)), np.int64)
+    due, changed = np.zeros((2, columns * (tiles + 2)), np.int64)  # an element for each tile
     return _Workspace(
         corner=top * is_on.shape[1] + left,
         image_cols=is_on.shape[1],

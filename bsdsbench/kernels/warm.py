@@ -52,7 +52,10 @@ def _compile_matching() -> None:
 
 
 def _compile_remaining_kernels() -> None:
-    """Compile the kernels of thresholds, thinning, ground truth and counts, by calling them."""
+    """Compile the kernels of thresholds, thinning, ground truth and counts, by calling them.
+
+    This runs in a child process, while its parent compiles the kernels that match pixels.
+    """
     from bsdsbench.kernels.bits import count_set_bits
     from bsdsbench.kernels.thinning import thinning_events
     from bsdsbench.kernels.thresholding import levels

@@ -126,7 +126,8 @@ def _given_scales(scales: str | float | Sequence[float] | None) -> tuple[float, 
 def _detect(detector: Detector, image: NDArray[np.uint8]) -> F8:
     """Call a detector on an image (H, W, 3) and return its soft map, float64 (H, W) in [0, 1].
 
-    Raises DataError if the detector returns labels, or a map of another size.
+    Raises DataError if the detector returns a map of another size, or labels: a list, a tuple, or
+    an array of integers other than uint8 and uint16.
     """
     answer = detector(np.ascontiguousarray(image))
     array, shape = np.asarray(answer), image.shape[:2]

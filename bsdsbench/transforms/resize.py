@@ -67,7 +67,11 @@ def _resize(
 ) -> F8:
     """Resize a map (H, W) to `shape`: first the number of rows, then the number of columns.
 
-    The other parameters are those of `_resize_matrix`.
+    kernel: the weight of an old sample as a function of its distance from the new sample.
+    support: width of the kernel in old samples.
+    scale: the exact scale factor of both axes. If None, it is new size / old size of each axis.
+    antialias: if True, the kernel is widened when an axis shrinks, and the map is mirrored at the
+        border. If False, edge pixels are repeated.
     """
     old_rows, old_cols = image.shape
     new_rows, new_cols = shape

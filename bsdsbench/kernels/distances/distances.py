@@ -92,11 +92,14 @@ def corners(padded: I4, n: int) -> Outlines:
 def _find_corners(padded, window, label, rows, cols, code):
     """List the labels that some but not all pixels of a 2 x 2 window have, for all windows.
 
-    padded int32 (H + 1, W + 1): the label map, with windows at (H, W) places.
+    padded int32 (H + 1, W + 1): the label map, with windows at (H, W) places. Labels below 0 are
+        not listed.
     window int32 (4,): work space for the labels of a window: upper left, upper right, lower left,
         lower right.
     label, rows, cols, code int32: receive an entry for each label in each window, in raster order:
-        the label, the row and column of the window's upper left pixel, and the code of `corners`.
+        the label, the row and column of the window's upper left pixel, and a code that tells which
+        of its pixels have the label. The code is the sum of 8 (upper left), 4 (upper right), 2
+        (lower left) and 1 (lower right).
 
     Returns the number of entries.
     """
@@ -253,9 +256,10 @@ def _search_rows(r, c, cols, row_start, low, high, row_step, col_step):
     low, high: the first and the last row that has a site.
     row_step, col_step: distances between adjacent rows and between adjacent columns.
 
-    The rows r - k and r + k are searched for increasing k, from the first k that leads to a row
-    with sites, until these rows are farther away than the best site. In each row, only the sites on
-    both sides of column c can be the nearest. The cost is the number of values of k.
+    The rows r - k and r + k are searched for increasing row offsets k. The first k is 0, or leads
+    to the row `low` or `high` if r lies outside them. The search ends when both rows lie outside,
+    or are no nearer than the nearest site so far. In each row, only the sites on both sides of
+    column c can be the nearest. The cost is the number of row offsets that were searched.
     """
     best, n_offsets = np.inf, 0
     row_offset = low - r if r < low else (r - high if r > high else 0)
@@ -344,10 +348,11 @@ def _lower_envelope(distance, r, first, last, row_step, step, vertex_x, vertex_y
         one label, are changed in place.
     row_step, step: distances between adjacent rows and between adjacent columns.
     vertex_x, vertex_y, until float64 (W + 3,): work space. Parabola i of the envelope has its
-        vertex at (vertex_x[i], vertex_y[i]) and is the lowest from until[i] to until[i + 1].
+        vertex at (vertex_x[i], vertex_y[i]) and is the lowest from x = until[i] to until[i + 1].
 
     Along the row, the squared distance to a site in column c is a parabola with its vertex at c.
     The pixels next to the run have another label, so their parabolas have a vertex of height 0.
+    (At the border of the map there is none.) Without any parabola, the distances are infinite.
     """
     # Add the parabolas from left to right, and remove those that the new one makes useless
     n = 0

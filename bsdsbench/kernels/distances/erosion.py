@@ -26,7 +26,8 @@ def mask_shells(pred: Bool, gt: Bool, width: int) -> I8:
     width = min(width, max(gt.shape))
     bits = pack(np.concatenate((pred, gt)))
     counts = np.zeros((1, 3), np.int64)
-    _count_masks(bits, _erode_maps(bits, 2 * width + 1, width), counts)
+    # Erosion with the centred square of side 2 width + 1 equals `width` erosions with side 3
+    _count_masks(bits, _erode_maps(bits, side=2 * width + 1, back=width), counts)
     return counts
 
 

@@ -184,9 +184,10 @@ def disk(max_dist_px: float, shape: tuple[int, ...]) -> Disk:
 
 @lru_cache(maxsize=8)
 def half_widths(max_dist_px: float, shape: tuple[int, ...]) -> I4:
-    """Return the half widths of the rows of a disk, (2 R + 1,), as `disk` does but without costs.
+    """Return the half width of each row of a disk of radius `max_dist_px`, int32 (2 R + 1,).
 
-    A row of half width h has 2 h + 1 pixels. Raises DataError if the disk is too large.
+    A row of half width h has 2 h + 1 pixels. R is the radius rounded down; it is at most the
+    diagonal of an image of `shape`. Raises DataError if R is above _MAX_REACH (1800 px).
     """
     allowed = _distances(max_dist_px, shape) <= with_tolerance(max_dist_px)
     return (allowed.sum(1) // 2).astype(np.int32)
@@ -272,9 +273,21 @@ def new_geometry(shape: tuple[int, int], reach: Disk, n_gt: int, annotator: int)
 
 
 def geometry_of(shape: tuple[int, ...], mask: U8, gain: I8, salt: int, tie_bits: int) -> Geometry:
-    """Build a `Geometry` from its fields, for maps of `shape` and ties of `tie_bits` bits."""
+    """Precompute the constants for finding and weighting the edges between two maps.
+
+    An edge joins a pixel of one map to a pixel of the other at an allowed offset. Its weight is the
+    gain of the offset minus a pseudo-random tie, which breaks ties between matchings.
+
+    shape: rows and columns of both maps.
+    mask (64, T T): the allowed offsets as bits, from `tile_mask`: for each of the 64 pixels of a
+        tile (8 x 8 pixels), the allowed pixels in the block of T x T tiles around it.
+    gain ((2 R + 1)^2,): the gain of each offset from the pixel whose edges are searched, row by
+        row from (-R, -R) on. Elements of offsets that are not allowed are not used.
+    salt: added to the input of the hash that gives the ties; other salts give other ties.
+    tie_bits: ties are below 2^tie_bits.
+    """
     cols, block, reach = shape[1], math.isqrt(mask.shape[1]), math.isqrt(gain.size) // 2
-    frame = block // 2
+    frame = block // 2  # empty tiles at each end of a row or column of tiles
     tile_cols = (cols + 7) // 8 + 2 * frame
     return Geometry(
         cols=np.uint64(cols),

@@ -135,6 +135,7 @@ def should_start_at_lowest_threshold(added: Bool, truth: Truth) -> bool:
     n_entering = int(np.count_nonzero(added))
     n_leaving = added.size - n_entering
     n_last, n_annotators = n_entering - n_leaving, len(truth.vertices.tiles)
+    # The vertices of the truth are the pixels of all annotators
     has_many_pixels = 2 * n_annotators * n_last > 3 * truth.vertices.pixel.size
     few_leave = 8 * n_leaving < n_entering
     has_small_radius = truth.disk.half.size < 16  # the height of the disk
@@ -146,8 +147,8 @@ def match_maps(bmap: Bool, gt: Bool, max_dist_px: float, annotator: int = 0) -> 
 
     bmap, gt (H, W): the predicted map and the annotator's map.
     max_dist_px: the largest distance between the pixels of a pair, in pixels.
-    annotator: the annotator's number. If it is given, ties between matchings are broken as in
-        `match_steps`.
+    annotator: the annotator's index, 0 for the first. It selects the pseudo-random numbers that
+        break ties between matchings of equal cost, the same as in `match_steps`.
 
     Returns an array (2, K) for K pairs. Row 0 has the flat indices of the matched predicted pixels
     in ascending order, and row 1 has the flat indices of their mates.
@@ -181,11 +182,12 @@ def steps_within_reach(events: Events, truth: Truth, *, gt_enters: bool) -> Step
 
     events: all changes of the predicted map, from the highest threshold to the lowest.
     truth: the annotators' maps, from `prepare_truth`.
-    gt_enters: if True, the steps are reversed: all pixels of the last map enter at the first step,
-        and then the changes are undone, one step after another.
+    gt_enters: if True, the n steps are reversed: the last map is present before step 0, which
+        changes nothing, and step k undoes the changes of step n - k of the events. The ground truth
+        is then inserted at step 0. If False, the steps are those of the events, from an empty map.
     """
     shape, n_pixels = truth.shape, math.prod(truth.shape)
-    is_near = unpack(truth.near, shape[1]).ravel()
+    is_near = unpack(truth.near, shape[1]).ravel()  # within the radius of an annotated pixel
     kept = np.flatnonzero(is_near[events.pixel])
     pixel, enters = events.pixel[kept], events.added[kept]
     start = np.searchsorted(kept, events.start)
@@ -197,13 +199,19 @@ def steps_within_reach(events: Events, truth: Truth, *, gt_enters: bool) -> Step
     number[vertices.pixel] = np.arange(vertices.pixel.size)
     vertex = number[pixel]
     if not gt_enters:
-        return Steps(start, vertex, enters, vertex[:0], False, vertices)
+        nothing = vertex[:0]
+        return Steps(start, vertex, enters, present=nothing, gt_enters=False, vertices=vertices)
     is_on = np.zeros(vertices.pixel.size, np.bool_)
     is_on[vertex] = enters  # of several changes, the last counts
     undone = slice(start[1], None)  # all changes but those of the first step
-    start = np.append(0, kept.size - start[:0:-1])
-    present = np.flatnonzero(is_on).astype(np.uint32)
-    return Steps(start, vertex[undone][::-1].copy(), ~enters[undone][::-1], present, True, vertices)
+    return Steps(
+        start=np.append(0, kept.size - start[:0:-1]),  # begins with 0, 0: step 0 has no changes
+        vertex=vertex[undone][::-1].copy(),
+        enters=~enters[undone][::-1],
+        present=np.flatnonzero(is_on).astype(np.uint32),
+        gt_enters=True,
+        vertices=vertices,
+    )
 
 
 def match_all(
@@ -281,10 +289,14 @@ def count_partners(truth: Truth) -> I8:
 def _match(start, vertex, enters, present, gt_enters, pred, gt, geometry, work, matched_gt):
     """Match the prediction with one annotator's map at each of n steps (thresholds).
 
-    start, vertex, enters, present, gt_enters: the fields of `Steps` with these names.
-    pred, gt: the vertices of both maps, each a Side. The steps at which each vertex is matched are
-        added to the bits.
-    geometry: how edges are found and weighted.
+    start, vertex, enters: step k changes the predicted vertices vertex[start[k] : start[k + 1]].
+        A vertex enters the predicted map if `enters` is True, and leaves it otherwise.
+    present: the predicted vertices that are in the map before step 0.
+    gt_enters: if True, the annotator's vertices are inserted at step 0, into a complete predicted
+        map. If False, they are there from the start.
+    pred, gt: the vertices of both maps, each a Side (one vertex set of the graph). The steps at
+        which a vertex is matched are added to its row of `bits`.
+    geometry: the constants for finding and weighting edges.
     work: work space of the search.
     matched_gt int64 (n,): the number of pairs at each step is added to it.
 
@@ -298,8 +310,8 @@ def _match(start, vertex, enters, present, gt_enters, pred, gt, geometry, work, 
     clear_matching(gt, _ZERO)
     n_matched = n_freed = _ZERO
     for i in present:
-        nodes[i].dual = 0
-    if gt_enters:
+        nodes[i].dual = 0  # free and in the map, see `clear_matching`
+    if gt_enters:  # insert all vertices of the ground truth at step 0
         n_freed = gt_nodes.size
         for j in range(n_freed):
             freed[j] = j
@@ -309,7 +321,7 @@ def _match(start, vertex, enters, present, gt_enters, pred, gt, geometry, work, 
             forget_edges(gt_nodes, gt.edge, gt.used)
         for event in range(start[step], start[step + 1]):
             i = vertex[event]
-            if not gt_enters:
+            if not gt_enters:  # let edges lead to the vertex, or no longer
                 tile[place[i] >> _SIX].live ^= ONE << (place[i] & _LAST_BIT)
             if enters[event]:
                 entering[n_entering] = i

@@ -95,10 +95,11 @@ def cheapest_pairs(first: Bool, second: Bool, cost: F8, values: tuple[F8, ...]) 
     geometry = graph.geometry_of(
         first.shape, graph.tile_mask(allowed), gain.ravel(), salt=0, tie_bits=_TIE_BITS
     )
+    # Edges are only found from `side`, so `opposite` needs no arena of its own. There are no steps.
     arena = graph.new_arena(n, second_pixel.size, gain.size)
-    side = graph.new_side(vertices, 0, graph.PRED, arena, 0, -first_cost)
-    opposite = graph.new_side(vertices, 1, graph.GT, arena, 0, -second_cost)
-    work = graph.new_work(second_pixel.size, 0)
+    side = graph.new_side(vertices, 0, graph.PRED, arena, words=0, value=-first_cost)
+    opposite = graph.new_side(vertices, 1, graph.GT, arena, words=0, value=-second_cost)
+    work = graph.new_work(second_pixel.size, n_steps=0)
     _enter_all(np.arange(n, dtype=np.uint32), side, opposite, geometry, work)
     return matched_pairs(side, opposite.pixel)
 
@@ -107,8 +108,12 @@ def cheapest_pairs(first: Bool, second: Bool, cost: F8, values: tuple[F8, ...]) 
 def _enter_all(order, side, opposite, geometry, work):
     """Insert vertices into an empty matching one by one, and return the number of pairs.
 
-    order: the vertices of `side` to insert.
-    side, opposite, geometry, work: as in `search.enter_vertices`.
+    The pairs are recorded in the vertices of `side` and `opposite`, as their mates.
+
+    order uint32: the vertices of `side` to insert; overwritten.
+    side, opposite: the two vertex sets of the graph, each a Side; changed in place.
+    geometry: the constants for finding and weighting edges.
+    work: work space of the search.
     """
     clear_matching(side, _ZERO)
     clear_matching(opposite, _ZERO)

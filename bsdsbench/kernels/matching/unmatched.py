@@ -69,9 +69,13 @@ class PixelSteps(NamedTuple):
 
 
 def prepare_surroundings(truth: Truth, max_dist_px: float) -> Surroundings:
-    """Find the pixels within twice the tolerance `max_dist_px` of the ground truth.
+    """Find the pixels within twice the tolerance of any annotated pixel.
 
-    Raises DataError if twice the tolerance is too large.
+    truth: the annotators' maps, from `prepare_truth`.
+    max_dist_px: the tolerance (not doubled), in pixels.
+
+    Returns these pixels as bits, and the half width of each row of the disk of twice the tolerance.
+    Raises DataError if the radius of the disk, reduced to the image's diagonal, is above 1800 px.
     """
     half = half_widths(2 * max_dist_px, truth.shape)
     return Surroundings(half, bits_within_reach(truth.drawn, half))
@@ -211,10 +215,14 @@ def _record_active_steps(events, near, backwards, row_of, bits, n_on):
 def _record_near_steps(gt_pixel, gt_bits, last, pred, row_of, bits, half, near_bits):
     """Record the steps at which a missed pixel has a false pixel in the disk around it.
 
+    A missed pixel is an unmatched ground-truth pixel. A false pixel is a predicted pixel that is
+    on, and matched with no annotator. Step s is bit s & 63 of word s >> 6.
+
     gt_pixel uint64 (vertices,): flat indices of the ground-truth vertices.
     gt_bits uint64 (vertices, words): the steps at which each vertex is matched.
-    last: vertices that are matched at this step are skipped.
-    pred: the predicted side, with the steps at which its vertices are matched.
+    last: index of the step with the lowest threshold. Vertices matched at it are skipped.
+    pred: the Side of the prediction; row i of `pred.bits` has the steps at which its vertex i, the
+        pixel with the flat index pred.pixel[i], is matched.
     row_of int32 (H, W): the row of each pixel in `bits`, or -1.
     bits uint64 (rows, words): the steps at which a predicted pixel is on. Those at which it is
         matched are removed in place, which leaves the steps at which it is false.

@@ -188,10 +188,16 @@ class JoinedRegions(NamedTuple):
 def join(parent: I4, roots: I4, a: I4, b: I4) -> JoinedRegions:
     """Join pairs a[e], b[e] of finest regions, and number the regions that remain.
 
+    The finest regions are those at the lowest threshold. A region is a set of them, and is
+    represented by the smallest, its root.
+
     parent (finest regions,): a disjoint-set forest of the finest regions, changed in place. Each
         tree is one region.
     roots (R,): the root of each of the R regions before the joins, ascending.
-    a, b (pairs,): the two finest regions of each pair.
+    a, b (pairs,): the two finest regions of each pair. Their regions become one.
+
+    Returns the number, from 0, of the remaining region that contains each of the R regions, (R,);
+    and the root of each remaining region, ascending.
     """
     new_row, new_roots = np.empty((2, roots.size), np.int32)
     row_of = np.empty_like(parent)
@@ -204,7 +210,8 @@ def _join(parent, roots, a, b, row_of, new_row, new_roots):
     """Join pairs a[e], b[e] of finest regions, number the remaining regions, and return how many.
 
     parent int32 (finest regions,): a disjoint-set forest of the finest regions, changed in place.
-    roots int32 (R,): the root of each region before the joins, ascending.
+    roots int32 (R,): the root (smallest finest region) of each region before the joins, ascending.
+    a, b int32 (pairs,): the two finest regions of each pair.
     row_of int32 (finest regions,): work space for the new number of each root.
     new_row int32 (R,): receives the new number of each earlier region.
     new_roots int32 (R,): its first elements receive the roots of the remaining regions, ascending.
