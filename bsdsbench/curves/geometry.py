@@ -236,7 +236,13 @@ class _Polyline(NamedTuple):
 
 
 def _hull(x: F8, y: F8, right: float, top: float) -> _Polyline:
-    """Return the upper convex hull of points, (0, 0) and (right, top), from left to right."""
+    """Return the vertices of the upper convex hull of n points and two end points.
+
+    x, y : float64 (n,), the coordinates of the points, in any order
+    right, top : x and y of one end point. The other end point is (0, 0)
+
+    The vertices are in ascending order of x. Points on a line between two vertices are left out.
+    """
     from bsdsbench.kernels.curves import upper_hull
 
     all_x, all_y = np.r_[0, x, right], np.r_[0, y, top]

@@ -171,6 +171,7 @@ class CurvePoints(TabularCurve):
     def with_between(self) -> CurvePoints:
         """Return the curve with a point added at each whole TP between two points.
 
+        FP is interpolated linearly between the two points. Thresholds of all points become NaN.
         Raises DataError if a class total is unknown.
         """
         check_totals(self)
@@ -184,8 +185,13 @@ AnyCurve = PRResult | ROCResult | CurvePoints | ROCPoints | PRPoints | PRCurve
 def to_space(curve: AnyCurve, axes: AxesKind) -> PRResult | ROCResult | CurvePoints | PRCurve:
     """Convert a curve to an object that can be drawn on the given axes, with its points in order.
 
-    "pr" axes need precision and recall; "roc" and "det" axes need TPR and FPR. PRPoints become
-    CurvePoints without FPR and class totals.
+    - "pr" axes need precision and recall. A PRCurve remains one. PRPoints become CurvePoints whose
+      FPR and class totals are NaN. ROCPoints, and CurvePoints with a total of NaN, cannot be
+      converted, because precision needs both totals.
+    - "roc" and "det" axes need TPR and FPR. PRCurve and PRPoints cannot be converted, because they
+      have no number of negatives.
+
+    PRResult and ROCResult are put in the order of descending thresholds.
 
     Raises DataError if `curve` is not a single curve of this package, or if the conversion needs
     class totals that it does not have.

@@ -453,8 +453,10 @@ def parse_variant(name: str) -> Variant:
 def along_curve(curve: _C) -> _C:
     """Return a curve with its points by descending threshold, starting without predictions.
 
-    Only curves in input order of the samples, made by `pr` or `roc` with stable=True, are changed:
-    samples that are never retrieved (counts of -1) are dropped, and the first point is added.
+    A curve that is empty or starts at TP = FP = 0 has this order and is returned unchanged. Other
+    curves were made by `pr` or `roc` with stable=True, and have one point per sample in input
+    order. They are sorted by TP + FP, samples that are never retrieved (counts of -1) are dropped,
+    and the point without predictions is added before the first.
     """
     starts_without_predictions = curve.tp.size > 0 and curve.tp[0] == curve.fp[0] == 0
     if curve.tp.size == 0 or starts_without_predictions:

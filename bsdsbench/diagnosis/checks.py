@@ -239,12 +239,16 @@ class Examination(ExaminedInputs):
     ) -> list[ExaminedImage]:
         """Report a problem of images only if its remedy raises their F by GAIN or more.
 
-        code, images, sound, details : as for `report_images`. The placeholder {tried} is filled in
-            here with the F before and after
-        protocol, change : the remedy: another protocol, or a change of each soft map; see `best_f`
+        code : the kind of problem, a key of CHECKS
+        images : the images that have the problem
+        sound : all images without an error so far, including `images`
+        protocol : the protocol of the remedy, or None for the present one
+        change : the remedy's change of each soft map, a function of an array (H, W), or None
+        details : values for the placeholders of the message. {tried} is filled in here with the F
+            before and after
 
-        The remedy is tried on the images that were measured. If none were, nothing is reported.
-        Returns the images that are still sound.
+        F is the ODS F of those of `images` that were measured. If none were, nothing is reported.
+        Returns `sound`, without `images` if an error was reported.
         """
         measured = [image.maps for image in images if image.maps]
         if not measured:
@@ -331,9 +335,13 @@ def check_files(examination: Examination) -> None:
 def check_values(examination: Examination) -> list[ExaminedImage]:
     """Report problems with the sizes of maps, the annotations, and the values of maps.
 
+    Problems of single images were found when the images were read; `codes` of an image lists them.
+    Once an image has an error, its other problems are not reported. Returns the images without an
+    error, which include those with a warning.
+
     Two problems concern the whole set: "one-annotator" (every image has a single annotator although
     the data set, one of MANY_ANNOTATORS, has several) and "values" (the files' values cannot be
-    interpreted in one way). Returns the images without an error.
+    interpreted in one way).
     """
     sound = examination.images
     for code in ("transposed", "resized"):
@@ -344,7 +352,8 @@ def check_values(examination: Examination) -> list[ExaminedImage]:
         examination.report("one-annotator", name=name)
     sound = examination.report_code("gt-polarity", sound)
     for problem in examination.readings.check_values(examination.records):
-        if isinstance(problem, Problem):  # a warning concerns what the checks below measure better
+        # An InputWarning is not reported, because later checks measure the same better
+        if isinstance(problem, Problem):
             fix = problem.fix or (AS_EXPECTED,)
             examination.report("values", words=attrs.evolve(problem, fix=()), fix=fix)
     for code in ("zero", "saturated", "few-values"):

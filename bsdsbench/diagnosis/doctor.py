@@ -150,8 +150,9 @@ def _examine_metric(
 def _late_start_note(examination: checks.Examination) -> str:
     """Return a note if the PR curve of the measured images starts at a recall above LATE_START.
 
-    AP counts the precision below this recall as 0. Returns "" if the curve starts at a lower
-    recall, if the metric has no AP, or if no image was measured.
+    Some AP rules count the precision below the smallest recall of a curve as 0, which lowers AP.
+    Returns "" for other rules, if the curve starts at a lower recall, if the metric has no AP, or
+    if no image was measured (counted).
     """
     records = examination.measured
     if not records or not any(is_area(column.key) for column in examination.metric.columns):

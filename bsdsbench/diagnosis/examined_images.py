@@ -124,9 +124,11 @@ class ExaminedInputs:
             self._count(image, pred, gt)
 
     def _count(self, image: ExaminedImage, pred: Prediction, gt: GroundTruth) -> None:
-        """Count an image, and collect its symptoms.
+        """Count an image, and collect its symptoms (signs of a wrong setting or convention).
 
-        If the metric cannot count the image, only the reason is stored, in `refused`.
+        The counts are added to `measured`. The name of the image's file is added to the list that
+        `symptoms` holds for each symptom. If the metric cannot count the image, only the reason is
+        stored, in `refused`.
         """
         metric, opt = self.metric, self.metric.options_of(self.protocol)
         try:
@@ -238,9 +240,10 @@ def _jpeg_ratio(soft: F8) -> float:
 def _compute_vanishing_shares(soft: F8) -> F8:
     """Compute the fraction of high-frequency DCT coefficients that vanish in each 8 x 8 block.
 
-    The map, (H, W) in [0, 1], is scaled to 0 .. 255 as in JPEG files. Incomplete and nearly
-    constant blocks are left out. See HIGH_FREQUENCY, VANISHING and LEAST_SPAN. Returns float64
-    (blocks,).
+    The map, (H, W) in [0, 1], is scaled to 0 .. 255 as in JPEG files. Coefficient (u, v) is of high
+    frequency if u + v >= HIGH_FREQUENCY, and vanishes if its absolute value is below VANISHING.
+    Incomplete blocks, and blocks whose values span at most LEAST_SPAN, are left out. Returns
+    float64 (blocks,), one fraction per remaining block.
     """
     from scipy.fft import dctn
 
@@ -304,10 +307,14 @@ def find_displacement(maps: Sequence[tuple[F8, F8]], least: float) -> Displaceme
 
 
 def find_quarter_displacements(maps: Sequence[tuple[F8, F8]], least: float) -> list[Displacement]:
-    """Find the displacement of each quarter of the maps; see `find_displacement`.
+    """Find how far each quarter of the maps is displaced from the ground truth.
 
-    The quarters are upper left, upper right, lower left and lower right, in this order. Quarters
-    that do not fit the ground truth are left out.
+    maps : for each image, (boundary map (H, W), number of annotators that marked each pixel (H, W))
+    least : the smallest correlation, averaged over the images, at which a quarter is taken to fit
+        the ground truth
+
+    Returns one displacement, common to all images, for the upper left, upper right, lower left and
+    lower right quarter, in this order. Quarters that do not fit the ground truth are left out.
     """
     displacements = []
     for is_lower, is_right in product((False, True), repeat=2):

@@ -52,8 +52,9 @@ def parse_targets(items: Sequence[str]) -> dict[str, str]:
     """Parse target scores such as "ods=0.788" into a dict.
 
     For example, ["boundary.ods=0.788", "ois=0.81"] gives {"ods": "0.788", "ois": "0.81"}. An item
-    may contain several targets, separated by commas. Keys are lowercased unless they name a class.
-    Values remain strings, because their number of decimals matters.
+    may contain several targets, separated by commas. Keys of the boundary metric lose the metric's
+    name; keys of other metrics, METRIC.SCORE, keep it. Keys are lowercased unless they name a
+    class. Values remain strings, because their number of decimals matters.
 
     Raises DataError if an item is not KEY=NUMBER, if a key is repeated, or if a score of the
     boundary metric is above 1.
@@ -65,6 +66,7 @@ def parse_targets(items: Sequence[str]) -> dict[str, str]:
         if not (score and score.part):  # names of classes keep their letters
             name = name.lower().removeprefix(f"{METRIC}.")
         number = re.fullmatch(r"[0-9]*\.?[0-9]+", value)
+        # A name with a dot is METRIC.SCORE of another metric, which may exceed 1
         is_in_range = number and ("." in name or float(value) <= 1)
         if not name or not is_in_range or name in targets:
             raise DataError(
@@ -193,22 +195,25 @@ def explain(
     if sources is None and run.provenance.source is None:
         sources = find_sources(run, metric=name)
     search = Search(run, name, values, sources, seconds, workers or available_cores(), progress)
+    # Trials without recounting images: the run as it is, other scoring rules, subsets of the images
     search.record_trial(label="as it is", kind="as it is", scores=search.run_scores, n_causes=0)
     search.record_other_rules(NO_CHANGE, search.run_counts, search.run_scores)
     for label, indices in causes.find_named_subsets(search.ids, run.place("gt")).items():
         scores = search.compute_scores([search.run_counts[k] for k in indices], run.protocol)
         who = f"a run of {len(indices)} images"
         search.record_trial(label, "images", scores, n_images=len(indices), who=who)
+    # Trials for which images are counted again under other settings, singly and then in pairs
     changes = [
         c for c in causes.counting_changes(search.metric) if c.differs(run.protocol, search.metric)
     ]
-    if sources is None:
+    if sources is None:  # without files, no image can be counted again
         search.not_tried = changes
     else:
         gaps = search.search_settings(changes)
         if not search.reached:
             search.search_settings(_pair_nearest(changes, gaps, search))
     single_not_tried = [change for change in search.not_tried if change.n_causes == 1]
+    # Without files no setting was tried, and only the changed options are listed
     names = [c.kind if sources is None else c.label for c in single_not_tried]
     return Explanation(
         search.targets,
@@ -427,6 +432,7 @@ class Search:
                 continue
             scores = self._estimate_scores(setting, counts, indices)
             if is_exact and all(scores.get(t) == self.run_scores[t] for t in self.targets):
+                # No target's score changes: forget the trial on fewer images
                 self.trials.pop(setting.label, None)
                 continue
             fields = {"exact": is_exact, "n_images": n, "n_causes": setting.n_causes}

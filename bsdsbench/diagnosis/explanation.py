@@ -40,6 +40,15 @@ class Trial:
     reached: bool = False
 
     def __post_init__(self, targets: Mapping[str, Number]) -> None:
+        """Drop scores without a target, and set `gap` and `reached`.
+
+        targets : name of a score -> published value. A score agrees with its target if they differ
+            by at most half a unit in the last decimal of the target
+
+        A trial reaches the targets if all its scores agree and none is an estimate. A pair of
+        changes, and a change that only home-made scripts make, can agree by chance. For these, at
+        least one target must also have four or more decimals.
+        """
         self.scores = {t: self.scores[t] for t in targets}
         gaps = np.array([abs(self.scores[t] - float(value)) for t, value in targets.items()])
         half_units = np.array([resolution(value) for value in targets.values()])

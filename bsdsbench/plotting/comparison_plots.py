@@ -114,8 +114,8 @@ def plot_ranks(
 def _score_to_rank_by(comparison: Comparison | MethodComparison, score: str | None) -> str:
     """Return the full name, METRIC.SCORE, of the score by which `plot_ranks` ranks methods.
 
-    score : a short or full name of a score; a metric, which means its first score; or None, which
-        means the first score of all. Scores shown in tables come before the others
+    score : a full name or a short one, such as "ods"; a metric, which means its first score; or
+        None, which means the first score of all. Scores shown in tables come before the others
 
     Raises DataError if the comparison does not contain the score.
     """
@@ -147,10 +147,14 @@ def _draw_ranks(
 ) -> None:
     """Draw the ranks of methods on one axes: one row per method, the best at the top.
 
+    A row has one dot per rank that occurs. Its area is proportional to the fraction of bootstrap
+    samples with that rank. A horizontal line is the interval of the rank, and a cross its median.
+    Vertical lines at the right join the rows of methods that do not differ significantly.
+
     score : the score to rank by, METRIC.SCORE
     row_scale : the height of a row relative to _ROW_HEIGHT; below 1 if rows had to be compressed
     """
-    ranks = comparison.ranks[score]
+    ranks = comparison.ranks[score]  # each field has one entry per row
     groups = indistinguishable_groups(comparison, score)  # (first row, last row) of each group
     n = len(ranks.names)
     # The largest possible dot (the same rank in all samples) almost touches the next row or rank.
@@ -158,7 +162,7 @@ def _draw_ranks(
     rank_width = figure_width() * 72 * 0.7 / (n + 0.4 * len(groups))
     max_area = (0.9 * min(_ROW_HEIGHT * row_scale * font_size(), rank_width)) ** 2
     dots: Any = {"color": PALETTE[0], "alpha": 0.35, "linewidths": 0}
-    for row, shares in enumerate(ranks.shares):
+    for row, shares in enumerate(ranks.shares):  # shares[k]: fraction of samples with rank k + 1
         occurring = np.flatnonzero(shares)  # rank - 1 for each rank that occurs
         areas = max_area * np.asarray(shares)[occurring]
         ax.scatter(occurring + 1, np.full(occurring.size, row), areas, **dots)

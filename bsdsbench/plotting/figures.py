@@ -398,8 +398,12 @@ def _plot_boxes(
 ) -> Figure:
     """Draw a box plot of the per-image scores of each run, with a dot per image.
 
-    See `plot_runs` for the parameters. If `metric` names no score, the metric's first per-image
-    score is drawn. Undefined scores are left out. Raises DataError if a run lacks the metric.
+    metric : METRIC.SCORE; or a metric, which means its first per-image score. None means the first
+        metric that all runs have
+    path : the .pdf, .svg or .png file to write, or None
+    look : the style of the figure, such as "page" for a paper, or None for the default
+
+    Undefined scores (NaN) are left out. Raises DataError if a run lacks the metric or the score.
     """
     given_name, _, key = (metric or "").partition(".")
     metric_name = shared_metric(runs, given_name or None)
@@ -408,7 +412,8 @@ def _plot_boxes(
     values_of_runs = []
     for run in runs:
         values_by_score = _image_values(run, metric_name)
-        score, *_ = chosen_scores([wanted], list(values_by_score))
+        # METRIC.SCORE, or METRIC.PART.SCORE if `metric` names a part, such as a class
+        score = chosen_scores([wanted], list(values_by_score))[0]
         values = np.array(values_by_score[score], np.float64)
         values_of_runs.append(values[np.isfinite(values)])
     parsed = score_name(score)  # None if no metric of the package has this score

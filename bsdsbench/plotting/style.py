@@ -410,6 +410,7 @@ def _free_location(ax: Axes, legend: Legend) -> Any:
         return None
     points = _points_on_lines(ax)
     clearance = 0.02  # between the legend and the nearest point, as a fraction of the axes
+    # free_share: the fractions of the free width and height that are left of and below the legend
     for location, free_share in _LOCATIONS.items():
         lower_left = np.array(free_share) * (1 - size)
         upper_right = lower_left + size

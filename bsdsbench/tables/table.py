@@ -79,7 +79,10 @@ class Field:
         return {True: " ↑", False: " ↓", None: ""}[self.higher_is_better]
 
     def text(self, value: float | None) -> str:
-        """Format a number of this column. None (undefined) becomes "-"."""
+        """Format a number of this column, with four decimals if it is a p-value (format "p").
+
+        None (undefined) becomes "-".
+        """
         if value is None:
             return UNDEFINED
         if self.format == "p":
@@ -158,8 +161,9 @@ class Table:
     def all_notes(self) -> list[str | Note]:
         """Return the notes on rows, then all other notes.
 
-        Notes on rows with the same text are merged into one that names all of their columns. If the
-        table has none of these columns, the note is dropped.
+        A note on a row holds a text and the keys of the columns that it is about. Notes with the
+        same text are merged into one, about those of their columns that the table has. If it has
+        none of them, the note is dropped.
         """
         keys_by_text: dict[str, set[str]] = {}
         for notes_on_row in self.row_notes:
@@ -285,8 +289,10 @@ class Table:
     def plain(self) -> dict[str, list[Any]]:
         """Return the unformatted columns: {key: list with one value per row}.
 
-        Undefined numbers are None. A column of numbers KEY is followed by those of KEY_low,
-        KEY_high, KEY_mark, KEY_spread and KEY_n for which at least one row has a value.
+        Undefined numbers are None. A column of numbers, KEY, is followed by the columns KEY_low and
+        KEY_high (interval), KEY_mark (letter, star or word after the number), KEY_spread
+        (standard deviation or standard error of a mean) and KEY_n (number of values of a mean). Of
+        these, columns without any value are left out.
         """
         columns = {}
         for k, column in enumerate(self.columns):
