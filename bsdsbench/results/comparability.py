@@ -128,14 +128,16 @@ def _task_differences(run: Evaluation, task: Task) -> list[Difference]:
 def _reading_differences(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
     """Yield a Difference if the predicted masks are binary in one run and gray in the other.
 
-    Nothing is yielded unless both runs predict masks and the values of every file are known.
+    Gray masks (more than a few distinct values) are binarised when they are read, and the threshold
+    moves their outlines. Nothing is yielded unless both runs predict masks and the values of all
+    predictions were examined.
     """
     contents = []
     for run in (a, b):
         reader = registry.readers(run.metrics)[0]
         readings = reader.readings(run.protocol, run.provenance.pred_kind or "")
         evidence = [record.pred for record in run.records]
-        if readings.pred.kind is not Kind.MASK or not all(e.maps for e in evidence):
+        if readings.pred.kind is not Kind.MASK or not all(e.maps for e in evidence):  # 0: unknown
             return
         has_gray = any(e.values & Values.GRAY for e in evidence)
         contents.append("gray, cut" if has_gray else "two values")

@@ -300,7 +300,10 @@ class Evaluation(TabularResult):
 
     @cached_property
     def signature(self) -> Signature:
-        """The signature: a line with every setting on which the scores depend."""
+        """The signature: a line with every setting on which the scores depend.
+
+        The set is SET:N/M for N images of the M in a known public set, otherwise set:N.
+        """
         n_images = len(self.records)
         set_name = f"set:{n_images}"
         if self.identity is not None and self.identity.name:
@@ -313,7 +316,7 @@ class Evaluation(TabularResult):
         if self.reference:  # its stored counts do not show how maps were thinned
             unused |= {"nms", "nms_params", "operator"}
         detector = self.provenance.detector or {}
-        n_taken_over = detector.get("taken_over")
+        n_taken_over = detector.get("taken_over")  # maps kept from an earlier call of the detector
         has_taken_over = isinstance(n_taken_over, int) and 0 < n_taken_over <= n_images
         scales = detector.get("scales")
         return Signature(

@@ -253,9 +253,14 @@ def _summary_table(
     summary: Summary,
     aside: bool,
 ) -> Table:
-    """Build the table of the `_summary_rows` of a metric, with the statistics up to `summary`.
+    """Build the table of a metric's statistics over images, such as mean and median.
 
-    If there are no parts, the column of parts is left out; likewise for runs if there is only one.
+    rows: each has the part such as a class (None: overall), the name of the run, the heading of the
+        score, and all statistics in the order of SpreadOfImages.
+    summary: the last statistic to show. The later ones are left out.
+    aside: True to leave the table out of `TabularResult.summary`.
+
+    The column of parts is left out if all rows are overall, and that of runs if there is only one.
     """
     fields = [PART, METHOD, Field("score", "Score"), *_FIELDS[: _N_STATISTICS[summary]]]
     note = "n: images with a value; undefined: images without; SD: standard deviation (n - 1)."
@@ -268,9 +273,8 @@ def _summary_table(
     shown_rows = [row[: len(fields)] for row in rows]
     table = Table(f"{metric}-images", title, fields, shown_rows, **footer)
     has_parts = any(part is not None for part, *_ in rows)
-    # The columns 0, the part, and 1, the run, are shown if there are several
-    shown = [0] * has_parts + [1] * (len(runs) > 1) + [*range(2, len(fields))]
-    return table.only(shown)
+    is_left_out = {PART.key: not has_parts, METHOD.key: len(runs) == 1}
+    return table.only([k for k, f in enumerate(fields) if not is_left_out.get(f.key)])
 
 
 _FIELDS = (

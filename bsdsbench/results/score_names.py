@@ -118,7 +118,8 @@ def logged_scores(
 def _class_scores(run: Evaluation, metric: str) -> dict[str, float]:
     """Return the scores of all classes or other parts, as {METRIC/PART/SCORE: value}.
 
-    Scores that are undefined for all parts are left out. Classes that never occur have NaN.
+    Only scores that the metric computed for at least one part are included. Undefined scores are
+    NaN, and so are all scores of a class that never occurs.
     """
     definition, score = registry.get(metric), run.score(metric)
     paths = definition.parts(run.protocol, definition.options_of(run.protocol))
@@ -126,11 +127,12 @@ def _class_scores(run: Evaluation, metric: str) -> dict[str, float]:
     columns = (*definition.part_columns, *definition.columns)
     keys = dict.fromkeys(column.key for column in columns if column.score)
     all_scores = scores_of_part.values()
-    keys_with_values = [k for k in keys if any(value_at(s, k) is not None for s in all_scores)]
+    computed = [key for key in keys if any(value_at(s, key) is not None for s in all_scores)]
     scores = {}
     for part, part_scores in scores_of_part.items():
-        for key in keys_with_values:
-            # A class that occurs in no image has no scores at all, and gets NaN for all of them
+        for key in computed:
+            # A class that occurs in no image has no scores at all, and gets NaN for all of them.
+            # Other parts are skipped if they lack the first step of the key, such as "ods"
             if not part_scores or key.partition(".")[0] in part_scores:
                 value = value_at(part_scores, key)
                 scores[f"{metric}/{part}/{key}"] = math.nan if value is None else float(value)
@@ -214,9 +216,14 @@ def _candidates(word: str, known: _Known) -> list[str]:
 
 
 def chosen_scores(words: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
-    """Return the known scores that any of the words stands for (see `_scores_meant`).
+    """Resolve words of the user to full names of scores, in the order of the words.
 
-    The word "all" stands for every known score. Raises DataError for a word that matches none.
+    words: full names (METRIC.SCORE or METRIC.PART.SCORE, where a part is a class, for example),
+        or shorter names (see `_scores_meant`): "dice" alone also stands for the Dice score of every
+        class. "all" stands for every known score.
+    known: the full names from which to choose.
+
+    Raises DataError for a word that matches no known score.
     """
     if "all" in words:
         return tuple(known)
@@ -307,14 +314,18 @@ def _parts_of_rows(table: Table) -> list[str]:
 
 
 def _scores_in(table: Table) -> dict[str, ScoreName]:
-    """Return the scores in a table, with names METRIC.KEY or METRIC.PART.KEY as keys.
+    """Return the scores in a metric's table, with names METRIC.KEY or METRIC.PART.KEY as keys.
 
-    KEY is the key of the table column, which has "_" where the metric's key has ".".
+    KEY is the key of the table column, which has "_" where the metric's key has ".". The columns of
+    scores are those with a number format. A table without rows has only overall scores.
     """
     metric = table.key.removesuffix("-parts")
+    parts = list(dict.fromkeys(_parts_of_rows(table))) or [""]  # "": overall
     scores = {}
     for field in table.columns:
-        for part in dict.fromkeys(_parts_of_rows(table) or [""]) if field.format else ():
+        if not field.format:
+            continue
+        for part in parts:
             name = ".".join(filter(None, (metric, part, field.key)))
             scores[name] = ScoreName(metric, part, Column(field.key, field.heading))
     return scores

@@ -448,7 +448,13 @@ def _score_table(
 
 
 def _fill_row(row: _ScoreRow, columns: Mapping[str, Column]) -> dict[str, Cell]:
-    """Return the cells of a row by the keys of `columns`. Scores with a mark are not ranked."""
+    """Return the cells of a row: key in the table -> score, or None if undefined or absent.
+
+    columns : key in the table, such as "ods_threshold" -> column of the metric.
+
+    A score with a mark becomes an Estimate, which is never marked as the best of its column. Its
+    text ends in [MARK], or is as usual if the mark is "".
+    """
     cells: dict[str, Cell] = {}
     for key, column in columns.items():
         cell: Cell = value_at(row.scores, column.key)
@@ -484,10 +490,12 @@ def _partial_mean_notes(row: _ScoreRow, columns: Mapping[str, Column]) -> list[N
 
 
 def _part_rows(metric: Metric, runs: Sequence[Evaluation], is_single: bool) -> list[_ScoreRow]:
-    """Return the rows for the parts of a metric, such as classes, sorted by part, then by run.
+    """Return the rows for the parts of a metric, such as classes, grouped by part, then by run.
 
-    If there are several runs, parts are left out if they have no columns, or if the overall table
-    already shows their scores. An ODS at the first or last threshold gets the mark GRID_END.
+    Parts are in order of first occurrence. Runs without records are skipped. Unless `is_single`
+    (the tables show a single run), parts are left out if the metric has no columns for them, or if
+    the overall table already shows their scores. An ODS at the first or last threshold gets the
+    mark GRID_END.
     """
     rows_by_part: dict[str, list[_ScoreRow]] = {}
     for run in runs:

@@ -89,7 +89,10 @@ def unpack_counts(planes: NDArray[np.uint8]) -> NDArray[np.int64]:
 
 
 def share_run(run: Evaluation, path: str | Path, licence: str, citation: str) -> Path:
-    """Save a run as one file in the format described in the module docstring; return its path.
+    """Save a run as one .npz file to be published, and return its path.
+
+    The file has the counts of all images, a JSON text without scores and private paths (the entry
+    "about"), and at its end the hash of what precedes.
 
     licence, citation : the terms of use and the text to cite, or "" for none
 
@@ -100,6 +103,7 @@ def share_run(run: Evaluation, path: str | Path, licence: str, citation: str) ->
     if target.suffix != ".npz":
         raise DataError(f"{show(target)}: expected a name that ends in .npz")
     arrays = arrays_of_run(run)
+    # Integer counts compress better as differences between adjacent thresholds
     packed = [name for name, a in arrays.items() if a.dtype == np.int64 and a.ndim > 1 and a.size]
     description = _public_description(run, packed, licence, citation)
     text = json.dumps(description, ensure_ascii=False, allow_nan=False).encode()

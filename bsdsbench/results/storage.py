@@ -129,7 +129,10 @@ class Provenance:
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, object]) -> Provenance:
-        """Rebuild a Provenance from JSON. Missing and malformed values become unknown."""
+        """Rebuild a Provenance from JSON. Missing and malformed values become None or ().
+
+        In a list, only the items of a wrong type are dropped.
+        """
         known: dict[str, Any] = {}
         for field in attrs.fields(cls):
             value = values.get(field.name)
@@ -140,7 +143,7 @@ class Provenance:
                 known[field.name] = Layout.from_mapping(value)
             elif field.name in ("detector", "sources"):
                 known[field.name] = ReadOnlyDict(value) if isinstance(value, Mapping) else None
-            elif field.default == ():
+            elif field.default == ():  # a tuple of numbers or of texts
                 kind = int if field.name == "chosen" else str
                 if isinstance(value, list | tuple):
                     known[field.name] = tuple(v for v in value if isinstance(v, kind))

@@ -89,9 +89,10 @@ class ArrayItem:
     form: str = ""  # see `Item.form`
 
     def key(self, read: ReadBytes) -> bytes:
-        """Return a hash of the image's arrays and of their `Evidence`.
+        """Return a hash of the image's arrays and of the statistics of their values (`Evidence`).
 
-        Raises the DataError in `inputs` if the arrays are invalid.
+        `read` is unused: `Item.key` has it for images in files. Raises the DataError in `inputs` if
+        the arrays are invalid.
         """
         if isinstance(self.inputs, DataError):
             raise self.inputs
@@ -99,6 +100,7 @@ class ArrayItem:
         for pred_or_gt in filter(None, chain(*self.inputs.values())):
             digest.update(repr(pred_or_gt.evidence).encode())
             for name, value in sorted(pred_or_gt.parts.items()):
+                # A part is an array, a tuple such as the maps of several annotators, or Lines
                 arrays = value if isinstance(value, tuple) else (value,)
                 for array in arrays:
                     if isinstance(array, np.ndarray):
@@ -151,7 +153,7 @@ def array_items(items: Iterable[object], plan: Plan) -> Iterator[ArrayItem]:
         seen.add(image_id)
         try:
             inputs = {}
-            for alike in plan.by_reading:
+            for alike in plan.by_reading:  # groups of metrics that interpret arrays in the same way
                 metric, readings = alike.metrics[0], alike.readings
                 inputs[metric.name] = Inputs(
                     _wrap_prediction(image_id, pred, plan.pred_kind, readings),
@@ -159,6 +161,7 @@ def array_items(items: Iterable[object], plan: Plan) -> Iterator[ArrayItem]:
                 )
             yield ArrayItem(image_id, inputs)
         except DataError as error:
+            # Name the image once in each problem, as the file, instead of in the text
             named = [
                 attrs.evolve(problem, file=image_id, has=problem.has.removeprefix(f"{image_id}: "))
                 for problem in error.problems

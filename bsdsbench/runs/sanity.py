@@ -250,13 +250,18 @@ def evidence_of(
 ) -> Sides:
     """Collect statistics of one image's values, to detect wrong conventions such as inverted maps.
 
-    One image is not enough to tell, so the statistics are later pooled over all images. A soft map
-    is FAINT, perhaps also NARROW, or STRONG (see `_is_faint`), and DARK or LIGHT on boundaries (see
-    `_polarity`). Float maps that do not come from a file are always STRONG, because a network in
-    training may return any values. If the metric interprets labels, it adds statistics of the label
-    maps.
+    One image is not enough to tell, so the statistics are later pooled over all images. They are
+    those collected on reading the files, and the following flags (`Values`) for soft and ucm2 maps:
 
-    pred: the prediction, or None if there is no file.
+    - FAINT if all values are so small that the scale is probably wrong (`_is_faint`), otherwise
+      STRONG. Float maps that do not come from a file are always STRONG, because a network in
+      training may return any values.
+    - NARROW for a faint map whose maximum is 1 or 255, which is white in a format of fewer bits.
+    - DARK or LIGHT: whether the map is darker on boundaries than elsewhere (`_polarity`).
+
+    If the metric interprets labels, it adds statistics of the label maps.
+
+    pred: the prediction. If it is None, its statistics are empty.
     has_thresholds: True if a metric thresholds soft maps; maps below all thresholds are then faint.
     """
     gt_evidence = gt.evidence

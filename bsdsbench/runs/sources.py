@@ -193,17 +193,25 @@ def _pair_files(
     kind: str,
     alike: ReadAlike,
 ) -> list[Pair]:
-    """Pair the files of two folders as the metrics of `alike` read them (see `pairing.pair`).
+    """Pair each prediction with its ground truth, and return the pairs sorted by image id.
 
+    split: the wanted image ids, a file that lists them, or None for all images.
+    missing: for images without a prediction, "error" raises PairingError, and "zero" returns a pair
+        without `pred_paths`. If no image has a prediction, both raise it.
     kind: the kind of the predictions, such as "soft".
+    alike: a group of metrics that read files in the same way. It determines the kind of ground
+        truth, and whether predictions have one file per class and images are frames of sequences.
     """
-    gt_kind, files = alike.metrics[0].gt_kind, alike.files
-    options: dict[str, Any] = {
-        "gt_kind": gt_kind,
-        "classes": files.classes,
-        "sequences": files.sequences,
-    }
-    return pairing.pair(pred_dir, gt_dir, split, missing, pred_kind=kind, **options)
+    return pairing.pair(
+        pred_dir,
+        gt_dir,
+        split,
+        missing,
+        pred_kind=kind,
+        gt_kind=alike.metrics[0].gt_kind,
+        classes=alike.files.classes,
+        sequences=alike.files.sequences,
+    )
 
 
 def _item_of(
@@ -347,7 +355,14 @@ class Sources:
     def load(
         self, image_id: str, protocol: Protocol, read: ReadBytes = read_bytes
     ) -> PredictionAndTruth:
-        """Read an image's files. Raises DataError if the run scores annotators."""
+        """Read the prediction and ground truth of an image, as `self.metric` reads them.
+
+        protocol: has settings for reading, such as whether maps are inverted.
+        read: returns the bytes of a file.
+
+        Raises DataError if a file cannot be read, or if the image has only annotators, which are
+        scored against each other.
+        """
         pred, gt = self.items[image_id].load(self._read_alike(protocol), protocol, read)
         if pred is None:
             raise DataError(f"{image_id}: a run of annotators, expected one with predictions")
@@ -398,16 +413,17 @@ def find_sources(
     *,
     metric: str | None = None,
 ) -> Sources:
-    """Find the input files of a finished run.
+    """Find the input files of a finished run. They are not read before `Sources.load` is called.
 
     pred_dir, gt_dir: the folders of predictions and ground truth. Default: those of the run.
     images_dir: the folder of photos. Default: that of the run, or the one beside the ground truth
         in the BSDS layout.
-    metric: a metric that is not in the run, to read the files for it. By default they are read for
-        the metrics of the run (see `registry.readers`).
+    metric: a metric that is not in the run, to read the files for it. If it is None or in the run,
+        they are read for the run's first metric of masks, or its first metric if there is none.
 
     Raises DataError if a folder is unknown or does not exist, if an image of the run is missing,
-    or if the run has no images.
+    or if the run has no images. A missing prediction is an error if it was not accepted in the run
+    (`missing` is "error" or "skip"), otherwise an empty map.
     """
     pred, gt = pred_dir or run.place("pred"), gt_dir or run.place("gt")
     if not pred or not gt:
@@ -422,11 +438,13 @@ def find_sources(
     pairs = _pair_files(pred, gt, run.image_ids, missing, kind, alike)
     photo_dir = images_dir or run.place("photos") or pairing.find_photo_folder(gt)
     photos = pairing.find_photos(photo_dir, {*run.image_ids}) if photo_dir else {}
+    # Masks of the field of view, for metrics that can leave out void pixels
     valid_dir = run.place("valid") if reader.void else None
     views = {} if valid_dir is None else _fields_of_view(valid_dir, pairs)
     read_photos = photos if reader.photo else {}
     items = {p.image_id: _item_of(p, kind, alike, read_photos, views) for p in pairs}
     settings = run.metrics, run.protocol, kind
+    # The run may have been counted without or with error classes
     hashes = hash_settings(*settings), hash_settings(*settings, errors=True)
     return Sources(items, photos, kind, reader, hashes)
 

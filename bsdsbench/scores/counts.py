@@ -138,7 +138,11 @@ class MatchCounts(Counts):
     total_pred: I8
 
     def __init__(self, thresholds: ArrayLike, matches: ArrayLike, **arrays: object) -> None:
-        """Store the arrays as `Counts` does, and check the shape and the values of `matches`."""
+        """Store the arrays as `Counts` does, and check `matches` (..., T, 4) for T thresholds.
+
+        Raises ShapeError if its last two axes have another length. Raises DataError if more pixels
+        are matched than there are (`total_gt`, `total_pred`), or for the reasons of `Counts`.
+        """
         grid = np.asarray(thresholds, np.float64)
         super().__init__(thresholds=grid, matches=matches, **arrays)
         pixels = self["matches"]

@@ -350,18 +350,19 @@ def _points_by_recall(curve: PRCurve, rule: str) -> F8:
 def describe_late_starts(curves: Mapping[str, PRCurve], rule: str) -> str:
     """Return a note about curves whose smallest recall is above LATE_START, or "" if none is.
 
-    The AP rules in NOTHING_BELOW take precision as 0 below the smallest recall, which lowers AP.
-    The note gives the smallest recall of each curve and, for comparison, the AP by "endpoints".
-    The result is "" for other rules. Curves whose AP is NaN are left out.
+    Some AP rules (NOTHING_BELOW) take precision as 0 below the smallest recall, which lowers AP.
+    The note gives the smallest recall of each curve and, for comparison, the AP by the rule
+    "endpoints". Curves whose AP is NaN are left out.
 
     curves: name -> curve; an empty name is not printed.
+    rule: the AP rule of the curves. The result is "" for a rule that is not in NOTHING_BELOW.
     """
     if rule not in NOTHING_BELOW:
         return ""
     starts, areas = list[str](), list[str]()
     for name, curve in curves.items():
         start = float(curve.recall.min(initial=1.0))
-        # The rule seism moves thresholds without a detection to recall 0
+        # The rule seism moves thresholds without any predicted pixel (`blank`) to recall 0
         has_blank = rule == "seism" and curve.blank is not None and curve.blank.any()
         if start <= LATE_START or has_blank or np.isnan(average_precision(curve, rule)):
             continue

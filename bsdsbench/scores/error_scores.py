@@ -25,9 +25,11 @@ AGREEMENT = ("alone", "some", "all")
 def error_scores(stack: Stack, weights: Weights, protocol: Protocol) -> dict[str, Any]:
     """Compute the scores of the error classes for S samples of N images.
 
-    stack: the counts of `boundary_errors`, (N, ...). For metrics with several curves, such as one
-        for each class of a label map, axis 1 is the curve. Pixels are then summed over the curves,
-        each at its own ODS threshold; "delta_ods" is the mean over curves with ground truth.
+    stack: the counts of `boundary_errors` at T thresholds: "matches" (N, T, 4); "missed", "false"
+        and "agreement_matched", (N, T, 3), with a column for each class; "agreement_pixels" (N, 3).
+        Metrics with several curves, such as one for each class of a label map, have curves along
+        axis 1. Pixels are then summed over the curves, each at its own ODS threshold (highest F of
+        the data set); "delta_ods" is the mean over curves with ground truth.
     weights: int (S, N), how many times each image occurs in each sample.
 
     Returns a dict of these groups. Each maps the name of an error class to float64 (S,):

@@ -182,7 +182,10 @@ def _multiply_in_blocks(weights: Weights, values: NDArray[Any], are_integers: bo
 def weighted_mean(weights: Weights, values: NDArray[Any]) -> F8:
     """Compute the weighted mean of the values of N images, ignoring NaN, for each of S samples.
 
-    Parameters as in `weighted_sum`. Returns float64 (S, ...), NaN where there are no values.
+    weights: int (S, N), how many times each image occurs in each sample.
+    values: (N, ...), NaN where an image has no value.
+
+    Returns float64 (S, ...), NaN where no image of the sample has a value.
     """
     values = np.asarray(values, np.float64)
     is_defined = ~np.isnan(values)
