@@ -82,6 +82,7 @@ class WeightedRun:
         scores: dict[str, F8] = {}
         for metric, stack in self._stacks.items():
             tree = metric.all_scores(stack, weights, self._protocol)
+            # `score_columns` selects the scores in the tree, which may also hold curves
             for key, _, values in metric.score_columns(tree, self._protocol):
                 finite = np.where(np.isfinite(values), values, np.nan)
                 scores.setdefault(f"{metric.name}.{key}", finite)

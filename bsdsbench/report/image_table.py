@@ -39,7 +39,8 @@ def build_image_table(runs: Sequence[Evaluation]) -> ImageTable:
 
     The main column of a run is the first column of its first metric. If there are two runs, a last
     column has the difference of their main columns (first minus second). Numbers are rounded to
-    five decimals. A column without numbers is left out, unless it is the first of its metric.
+    five decimals. A column without numbers is left out, unless it is the first of its metric. A row
+    has None in the columns in which its image has no number.
     """
     columns: list[dict[str, Any]] = []
     numbers_of_columns = []  # for each column, image id -> number

@@ -196,6 +196,9 @@ def paint_image(
 def _steps_to_paint(steps: DrawnSteps, ods_threshold: float | None) -> dict[str, int]:
     """Select the drawings of an image that get an overlay: {kind of overlay: index in `steps`}.
 
+    `steps` has the class of each pixel, such as matched or false, at every threshold or for every
+    part.
+
     - If `steps` are thresholds: "best" (the image's best threshold) and, if `ods_threshold` is not
       None, "ods" (the threshold nearest to it).
     - If `steps` are parts, such as classes: "pixels" (all parts together) and, if there are
