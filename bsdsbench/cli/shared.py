@@ -169,7 +169,10 @@ def _declarations(owner: Callable[..., object]) -> dict[str, Mapping[str, Any]]:
 
 
 def _make_parameters(owner: Callable[..., object]) -> list[click.Parameter]:
-    """Make the click arguments and options of a function or options class, nested ones included."""
+    """Make the click parameters that a command function or an options class declares.
+
+    A parameter that is itself an options class stands for the parameters of that class.
+    """
     parameters: list[click.Parameter] = []
     for name, metadata in _declarations(owner).items():
         if "options_of" in metadata:

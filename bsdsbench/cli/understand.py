@@ -373,14 +373,16 @@ def explain_command(
     """Find which setting gives the published score.
 
     OUT is the folder of an earlier run, whose protocol and inputs are used. Otherwise give PRED_DIR
-    and --gt. Scores by other AP and ODS rules, and of subsets of the images (known sets and split
-    files), are computed from the counts. For another tolerance, NMS, thinning, matching, annotators
-    or thresholds the images are counted again, a few images first. For another metric (--target
-    depth.si_f1=0.42) its options and columns are tried. A target is reached if a score agrees with
-    it to all digits of the target. The last line is a sentence to paste. The exit status is 0 if a
-    setting of a known program reaches the target, else 1.
+    and --gt. Settings that need no new counts are tried first: other rules for AP and ODS, and
+    subsets of the images (known sets and split files). For another tolerance, NMS, thinning,
+    matching, annotators or thresholds the images are counted again, a few images first. For the
+    scores of another metric (--target depth.si_f1=0.42), its options and columns are tried.
 
-    With --between nothing is counted: the words of two signatures are compared.
+    A target is reached if a score agrees with it to all digits of the target. The last line is a
+    sentence to paste into a paper or an issue. The exit status is 0 if a setting that a known
+    program uses reaches the target, else 1.
+
+    With --between nothing is counted: the settings in two signatures are compared.
     """
     from bsdsbench.comparison.published import published_with
     from bsdsbench.diagnosis.explain import explain, find_metric, load_run_with_files, parse_targets

@@ -57,10 +57,10 @@ class Method:
     seeds: tuple[str, ...]  # a label of each run, such as "seed0"; see `__init__`
 
     def __init__(self, name: str, runs: Sequence[Evaluation | str | Path]) -> None:
-        """Load the runs, and derive the seed label of each run.
+        """Load the runs, and label each by what distinguishes its folder, such as "seed0".
 
-        The label is the part of the folder's path that differs between the runs, such as "seed0".
-        For a run given as an Evaluation, its name is used in place of a path.
+        The label is the part of the folder's path that differs between the runs. For a run given as
+        an Evaluation, its name takes the place of the path.
         """
         given = given_list(runs, f"method {name}", "a list of runs or of their folders")
         if not given:

@@ -412,11 +412,11 @@ def threshold_curve(
 
 
 def _schroedl_thresholds(scores: F8, num_thresholds: int | None, with_smallest: bool) -> F8:
-    """Return the distinct thresholds of Schroedl's prec_rec, in descending order.
+    """Return the distinct thresholds of prec_rec (Schroedl's MATLAB function), in descending order.
 
-    They are the quantiles i / num_thresholds, i = 1 .. num_thresholds - 1, and the smallest score
-    if `with_smallest`. If `num_thresholds` is None, it is the number of distinct scores, at most
-    100.
+    They are the quantiles i / num_thresholds of the scores for i = 1 .. num_thresholds - 1, by
+    Hazen's definition, and the smallest score if `with_smallest`. If `num_thresholds` is None, it
+    is the number of distinct scores, but at most 100.
 
     Raises DataError if `num_thresholds` is not a non-negative integer.
     """

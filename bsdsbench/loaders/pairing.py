@@ -507,7 +507,11 @@ class _Ending(NamedTuple):
 
 
 def _parse_ending(image_id: str, file: _File, arrangement: Arrangement) -> _Ending:
-    """Split what follows the image id in a file name, such as "_gt1", into a word and a number."""
+    """Find the part of a file's path that distinguishes it from other files of the same image.
+
+    `_Ending` defines the three fields of the result. A number is read only from an ending of one
+    separator and digits, such as "_1"; "_gt1" has the word "_gt" and no number.
+    """
     name, folder, suffix = file.parts[-1], file.path.parent, file.path.suffix.lower()
     if arrangement is Arrangement.FOLDERS and len(file.parts) > 1:
         return _Ending((folder, suffix), -1, _FRAME_IN_FOLDER.search(name) is not None)

@@ -204,7 +204,9 @@ def _empty_prediction(image_id: str, kind: str, shape: tuple[int, int], n_maps: 
     - "classes": `n_maps` maps that are False everywhere
     - "labels": `n_maps` maps of a single region, or a soft map of zeros if `n_maps` is 0
     - "depth-map": a depth of 0
-    - others: a soft map of zeros; for "lines" also no lines, and for "oriented" also angles of 0
+    - "lines": a soft map of zeros, and an empty array of lines
+    - "oriented": a soft map and a map of angles, both zeros
+    - others: a soft map of zeros
     """
     zeros = np.zeros(shape)
     parts: dict[str, Any] = {"soft": zeros.astype(np.uint8)}

@@ -333,7 +333,11 @@ class InstancesMetric(LabelMetric[InstancesOptions], ValuesMetric[InstancesOptio
         return draw_regions(pred, gt, opt)
 
     def values(self, counts: Stack, opt: InstancesOptions) -> dict[str, F8]:
-        """Compute the Jaccard indices, sorted AP and F of N images, (N,) each."""
+        """Compute the scores of N images, (N,) each.
+
+        They are the three Jaccard indices in JACCARD, "sorted_ap" (see `_sorted_ap`) and "mean_f1"
+        (the F of matched objects).
+        """
         indices = defined_ratio(counts["inside"], counts["joined"])  # (N, 3)
         f1 = _object_scores(counts["objects"])["f1"]
         return {

@@ -216,9 +216,9 @@ def check_options(metrics: Sequence[str], protocol: Protocol) -> None:
     The errors are:
 
     - several tolerances for a metric that supports only one
-    - a part, such as a class, whose name makes the key of a score ambiguous
-    - different void values for the same files
-    - a field in READ (how values are read) that differs from its preset and that no metric uses
+    - a class or other part whose name would make the key of a score ambiguous
+    - metrics that treat different values of the same files as void
+    - a setting of how values are read (READ) that differs from the preset, and that no metric uses
     """
     from bsdsbench.protocol.protocol import READ, Protocol, preset_names
 

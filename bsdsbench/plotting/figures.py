@@ -344,8 +344,9 @@ def _check_comparable(
 ) -> None:
     """Raise DataError if the curves of a figure are not comparable, unless `force` is True.
 
-    The runs must have the same protocol and images. Published results, and human performance on
-    BSDS500 if `human` is True, must belong to one task (a data set and a metric), as must the runs.
+    The runs must have the same protocol and images. All published results must belong to one task
+    (a data set and a metric), and the runs must be comparable with it. If `human` is True, the task
+    must be that of human performance on BSDS500.
     """
     problems = forbidden(runs)
     tasks = dict.fromkeys(entry.tasks[0] for entry in published)

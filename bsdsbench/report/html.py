@@ -223,7 +223,11 @@ class Page:
     def draw_pictures(
         self, runs_with_folders: Collection[str], full: bool, progress: Progress | None
     ) -> None:
+<<<<<<< HEAD
         """Draw the pictures of images in threads.
+=======
+        """Draw the pictures of images in threads, in the order of `by_interest`.
+>>>>>>> 0816d32e (Docstrings that stopped readers say what they hold)
 
         Images with the worst and the best scores, and those on which the runs differ most, come
         first. Thumbnails are stored in the image's row of the table, other pictures in `pictures`.
@@ -231,8 +235,8 @@ class Page:
 
         runs_with_folders : the names of the runs for which the user gave a folder. If a file of
             such a run cannot be used, DataError is raised
-        full : draw all images. Otherwise drawing stops after MOST images, or before the pictures
-            exceed BUDGET characters; at least one image is drawn
+        full : True to draw all images. Otherwise drawing stops after MOST images, or when one more
+            image would take the pictures beyond BUDGET characters; at least one image is drawn
         progress : called after each image with (images done, images to draw, image id)
         """
         ids = by_interest(self.ids, self.table.main_scores) if self.sources else []
@@ -271,9 +275,10 @@ class Page:
 
         compared : a function that returns the comparison of the runs. If it raises DataError, the
             page has a note instead of the verdict and the intervals
-        n_boot, seed : the number of bootstrap samples, and the random seed, for the intervals of
-            error classes
-        served : pictures are requested from a server when an image is opened, not part of the page
+        n_boot, seed : the number of bootstrap samples and the random seed, for the confidence
+            intervals of the score that each error class costs
+        served : True if the page does not contain the pictures; the browser then requests those of
+            an image from a server when the image is opened
         """
         runs = self.runs
         with_classes = [run for run in runs if metric_with_errors(run) is not None]

@@ -479,13 +479,14 @@ def _number_lines(metric: Metric, rows: Sequence[_ScoreRow]) -> list[str]:
 def _partial_mean_notes(row: _ScoreRow, columns: Mapping[str, Column]) -> list[Note]:
     """Return notes on the scores of a row that are means over only some images or classes.
 
-    row.scores["over"] lists them: {key: {unit such as "images": (number in the mean, total)}}.
+    row.scores["over"] lists them by score: {score: {unit such as "images": (number of units in the
+    mean, total)}}. `columns` maps the table's keys of columns to the scores that they show.
     """
     notes = []
-    for key, column in columns.items():
+    for table_key, column in columns.items():
         for unit, (n, n_all) in row.scores.get("over", {}).get(column.key, {}).items():
             line = f"means over {n:,} of {n_all:,} {unit} of {row.name}."
-            notes.append(Note(line, (key,), names_columns=True))
+            notes.append(Note(line, (table_key,), names_columns=True))
     return notes
 
 

@@ -200,10 +200,10 @@ class Table:
 
     @property
     def for_people(self) -> Table:
-        """Return the table without number columns in which every value is undefined.
+        """Return a copy for printing that omits number columns without any defined value.
 
-        Notes that name such a column then say that it is not shown. Columns of p-values are kept.
-        If the user chose the columns, or if all number columns are empty, all columns are kept.
+        Notes on an omitted column say that it is not shown. Columns of p-values are kept. If the
+        user chose the columns, or if no number column has a value, all columns are kept.
         """
         rows = self.printed_cells
         has_value = {

@@ -375,10 +375,10 @@ def _steps_before(n_steps: int) -> U8:
 
 @inner
 def clear_matching(side, dual):
-    """Make all vertices of a side free (unmatched), and forget the edges that were found.
+    """Make all vertices of a side free (unmatched), and forget their edges in the arena.
 
-    All vertices get the dual variable `dual`. It is 0 if they are in the map. If they are not in
-    the map yet, it is UNREACHED, which excludes them from paths.
+    All vertices get the given dual variable. Pass 0 for the pixels of a complete map. For pixels
+    that will enter a map later, pass UNREACHED, so that no path of a search leads to them.
     """
     nodes, side.used[0] = side.node, 0
     for i in range(nodes.size):

@@ -320,9 +320,9 @@ class ContourMetric(LabelMetric[ContourOptions]):
     def usual(self, opt: ContourOptions) -> Sequence[str] | None:
         """Return the keys of the columns that tables show by default, or None for all columns.
 
-        They are a fixed selection if `groups` has its default, and otherwise all columns.
+        They are a short selection, or all columns if the user chose the option `groups`.
         """
-        if opt.groups != _GROUPS[:-1]:  # the default of `groups`
+        if opt.groups != _GROUPS[:-1]:  # not the default
             return None
         biou, nsd = _key_at("biou", opt.boundary_sizes[0]), _key_at("nsd-area", opt.tolerances[0])
         distances = f"hd{opt.percent:g}-pooled", "assd-pooled"

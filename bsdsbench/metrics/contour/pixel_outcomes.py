@@ -23,8 +23,10 @@ from bsdsbench.metrics.pixel_steps import DrawnSteps, LargestError, PixelClass, 
 def draw_masks(pred: Bool, gt: Bool, spacing: tuple[float, float] | None = None) -> DrawnSteps:
     """Classify the pixels of two masks (H, W) as correct, false positive or missed, for an overlay.
 
-    `spacing` is as in `draw_regions`.
+    spacing: distance between rows and between columns. If given, the pair of pixels that attains
+        the largest Hausdorff distance of an object is marked.
     """
+    # As label maps with -1 as background and 0 as the only label
     pair = LabelPair(pred.astype(np.int32) - 1, gt.astype(np.int32) - 1, 1, pred.shape)
     return _draw_classes(pair, np.zeros(1, np.int64), ("mask",), spacing)
 
