@@ -80,7 +80,7 @@ def _find_uniform(labels, uniform):
             uniform[r, c] = right & below & (a == labels[r + 1, c + 1])
 
 
-@kernel(_nrt=False)
+@kernel(vectorise=True, _nrt=False)
 def _write_eroded(bits, side, back, row, eroded):
     """Write the pixels of two maps around which a whole square is on into `eroded`.
 
@@ -121,7 +121,7 @@ def _write_eroded(bits, side, back, row, eroded):
                 eroded[r, k] = eroded[r - back, k] if r - back >= top else np.uint64(0)
 
 
-@kernel(_nrt=False)
+@kernel(vectorise=True, _nrt=False)
 def _count_masks(bits, inside, counts):
     """Count the pixels that erosion removed from two maps.
 
@@ -138,7 +138,7 @@ def _count_masks(bits, inside, counts):
             counts[0, 2] += ones(b)
 
 
-@kernel(_nrt=False)
+@kernel(vectorise=True, _nrt=False)
 def _count_labels(pred, gt, inside, counts):
     """Count the pixels at the boundary of their label, in two label maps.
 
