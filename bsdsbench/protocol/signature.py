@@ -297,13 +297,9 @@ class Signature:
     def sentence(self) -> str:
         """Return the settings as a sentence for a paper: "Scores were computed with ...".
 
-<<<<<<< HEAD
         It states the version, the images, whether all annotators count, and the protocol. A phrase
         in parentheses follows for each setting that the signature line includes (`texts`), if it
         belongs to the protocol. The rule of matching shares the phrase of the tolerance.
-=======
-        It states the version, the images, the protocol, and each setting in the signature's line.
->>>>>>> 0816d32e (Docstrings that stopped readers say what they hold)
         """
         caption_of = captions(self.protocol)  # protocol field -> its value in words
         phrases = []

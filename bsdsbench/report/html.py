@@ -223,11 +223,7 @@ class Page:
     def draw_pictures(
         self, runs_with_folders: Collection[str], full: bool, progress: Progress | None
     ) -> None:
-<<<<<<< HEAD
         """Draw the pictures of images in threads.
-=======
-        """Draw the pictures of images in threads, in the order of `by_interest`.
->>>>>>> 0816d32e (Docstrings that stopped readers say what they hold)
 
         Images with the worst and the best scores, and those on which the runs differ most, come
         first. Thumbnails are stored in the image's row of the table, other pictures in `pictures`.
