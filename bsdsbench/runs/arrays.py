@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.arguments import given_array, kind_of_value
 from bsdsbench.errors import DataError
-from bsdsbench.images import GroundTruth, Prediction, one_channel
+from bsdsbench.images import GroundTruth, Lines, Prediction, one_channel
 from bsdsbench.io import ReadBytes
 from bsdsbench.loaders.formats.pictures import refuse_last_axis
 from bsdsbench.loaders.readers import join_annotations, parse_annotation
@@ -102,6 +102,9 @@ class ArrayItem:
             for name, value in sorted(pred_or_gt.parts.items()):
                 # A part is an array, a tuple such as the maps of several annotators, or Lines
                 arrays = value if isinstance(value, tuple) else (value,)
+                if isinstance(value, Lines):
+                    digest.update(f"{name} {value.grid}\n".encode())
+                    arrays = value.ends, value.scores, value.junctions
                 for array in arrays:
                     if isinstance(array, np.ndarray):
                         digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())

@@ -194,3 +194,26 @@ def test_annotated_lines_that_are_shares_are_refused(tmp_path):
     words = "a.mat: all coordinates of lines lie within 0 .. 1, expected pixels"
     run = tmp_path / "p", tmp_path / "g", "wireframe"
     refused(words, bb.evaluate, *run, metrics="wireframe", workers=1)
+
+
+@pytest.mark.parametrize("change", ["scores", "ends", "grid"])
+def test_images_are_counted_again_where_only_their_lines_changed(tmp_path, change):
+    soft = np.zeros((64, 64))
+    soft[[10, 40], 10:60] = 1
+    ends = np.array([[10, 10, 10, 60], [40, 10, 40, 60]], float)
+    truth = bb.GroundTruth(
+        "a", boundaries=(soft > 0,), lines=Lines(ends[:1], np.ones(1), grid=(64, 64))
+    )
+
+    def sap_of(out, **changed):
+        fields = {"ends": ends, "scores": np.array([0.9, 0.1]), "grid": (64, 64), **changed}
+        pred = bb.Prediction("a", soft=soft, lines=Lines(**fields))
+        run = bb.evaluate_items([("a", pred, truth)], metrics="wireframe", out=out, workers=1)
+        return run.score("wireframe")["sap10"]
+
+    others = {"scores": np.array([0.1, 0.9]), "ends": ends[::-1].copy(), "grid": (128, 128)}
+    first = sap_of(tmp_path)
+    again = sap_of(tmp_path, **{change: others[change]})
+    assert again == sap_of(None, **{change: others[change]})
+    assert first == 1
+    assert again < 1
