@@ -246,7 +246,8 @@ class ReadOptions:
             yield Problem(file, has, "one scale in a set", (fix,) if self.truth else ())
         if self.truth and values & Values.FAINT and not values & Values.STRONG:
             limit = "at most one half" if self.cut is None else f"below gt_threshold = {self.cut}"
-            has = f"all values of {side}, and of all others, are {limit}"
+            others = "" if values & Values.WHITE else ", and of all others,"  # masks are white
+            has = f"all values of {side}{others} are {limit}"
             fix = Setting("gt_threshold", "none", "for masks of 0 and 1")
             file = _first_file_with(Values.FAINT, images).file
             yield Problem(file, has, "values up to white", () if self.cut is None else (fix,))

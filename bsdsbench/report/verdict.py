@@ -37,7 +37,7 @@ def verdict_lines(comparison: Comparison) -> list[str]:
     lines = [f"{best.run} is best: {best_text}."]
     lines += [_difference_line(comparison, best.run, i.run, score) for i in worse[:_MAX_COMPARED]]
     if len(worse) > _MAX_COMPARED:
-        lines.append(f"{len(worse) - _MAX_COMPARED} more are lower.")
+        lines.append(f"{len(worse) - _MAX_COMPARED} more are worse.")
     return lines
 
 

@@ -313,3 +313,22 @@ def test_a_stream_of_zeros_and_ones_in_bytes_is_refused_when_it_is_scored():
             refused("no value above 1 of 255 in any map", ev.compute)
         else:
             assert (ev.compute().boundary_score().ods.f > 0) == (second is not faint)
+
+
+@pytest.mark.parametrize(
+    ("others", "words"),
+    [
+        (0.4, r"all values of its truth, and of all others, are at most one half"),
+        (255, r"all values of its truth are at most one half"),
+    ],
+)
+def test_a_truth_below_the_threshold_is_refused(tmp_path, others, words):
+    mask = np.zeros((20, 30), np.float32)
+    mask[5:15, 5:20] = 1
+    for folder in ("gt", "pred"):
+        (tmp_path / folder).mkdir()
+    for name, value in (("a", 0.4), ("b", others)):
+        iio.imwrite(tmp_path / "pred" / f"{name}.png", np.uint8(255 * mask))
+        np.save(tmp_path / "gt" / f"{name}.npy", (value * mask).astype("f4" if value < 1 else "u1"))
+    with pytest.raises(bb.DataError, match=rf"^a\.npy: {words}, expected"):
+        bb.evaluate(tmp_path / "pred", tmp_path / "gt", metrics="contour")
