@@ -111,7 +111,7 @@ def stored(out):
     with closing(sqlite3.connect(f"{path.as_uri()}?nolock=1", uri=True)) as database:
         try:
             return dict(database.execute("select id, mark from record"))
-        except sqlite3.OperationalError:  # no table yet
+        except sqlite3.DatabaseError:  # no table yet, or read while its first page is written
             return {}
 
 
