@@ -93,9 +93,8 @@ def delong(
         covariance = np.cov(above) / above.shape[1] + np.cov(below) / below.shape[1]
     else:
         try:
-            cluster = np.unique(np.asarray(clusters), return_inverse=True)[
-                1
-            ]  # its cluster's number
+            # The number of the cluster of each sample
+            _, cluster = np.unique(np.asarray(clusters), return_inverse=True)
         except TypeError:
             raise DataError("clusters: cannot be sorted, expected numbers or text") from None
         if cluster.shape != first.positive.shape:

@@ -171,4 +171,4 @@ def inner(function: Kernel, **options: object) -> Kernel:
     For small functions, and medium ones with a single caller, `@kernel(inline="always")` compiles
     even faster.
     """
-    return kernel(function, False, no_cpython_wrapper=True, _nrt=False, **options)
+    return kernel(function, vectorise=False, no_cpython_wrapper=True, _nrt=False, **options)

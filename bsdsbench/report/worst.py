@@ -294,7 +294,8 @@ def _score_differences(columns: Sequence[Mapping[str, Estimate]]) -> dict[str, f
     """
     differences = {}
     for image_id in columns[0]:
-        first, *others = (float(column[image_id].value or 0) for column in columns)
+        values = [column[image_id].value for column in columns]
+        first, *others = (nan if value is None else float(value) for value in values)
         differences[image_id] = first - sum(others)  # NaN if a score is undefined
     return {image_id: d for image_id, d in differences.items() if not isnan(d)}
 

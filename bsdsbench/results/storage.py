@@ -517,7 +517,10 @@ def records_of_arrays(arrays: dict[str, NDArray[Any]]) -> tuple[ImageRecord, ...
     main_evidence = evidence.pop("", [])
     group_texts = arrays.pop(_GROUPS, np.full(n_images, "{}")).tolist()
     groups = [parse_json(text.encode()) for text in group_texts]
-    if not all(isinstance(v, str | float | None) for row in groups for v in row.values()):
+    if not all(
+        isinstance(row, dict) and all(isinstance(v, str | float | None) for v in row.values())
+        for row in groups
+    ):
         raise FaultError("groups that are neither numbers nor text, expected these")
     counts = _counts_per_image(arrays, n_images)  # the counts are the arrays that are left
     records = []

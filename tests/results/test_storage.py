@@ -100,6 +100,14 @@ def test_limits_hold_when_writing_too(out, tmp_path, monkeypatch):
     assert not (tmp_path / "none" / "counts.npz").exists()
 
 
+@pytest.mark.parametrize("row", ["[1.5]", "2.5", '{"scene": [1.5]}', '{"scene": {}}'])
+def test_groups_that_are_no_mapping_of_numbers_and_text(out, row):
+    run = bb.Evaluation.load(out)
+    arrays = folder.arrays_of_run(run)
+    arrays["groups"] = np.array(['{"scene": "day"}'] * (len(run.records) - 1) + [row])
+    refused("groups that are neither numbers nor text", folder.records_of_arrays, arrays)
+
+
 def test_counts_that_decode_to_more_than_a_file_may(tmp_path, monkeypatch):
     """Gigabytes of zeros in some megabytes; here a little over a bound that is small."""
     data = io.BytesIO()

@@ -229,7 +229,7 @@ def _decode_image(data: bytes, palette: Palette) -> Map:
         target = "RGBA" if "transparency" in header.info else "RGB"
     array = decode_pixels(data, header, target)
     if mode == "P" and palette is Palette.MASK:
-        colours = np.array(open_image(data).getpalette("RGB"), np.uint8).reshape(-1, 3)
+        colours = np.array(header.getpalette("RGB"), np.uint8).reshape(-1, 3)
         used = colours[np.unique(array)]
         if (used == used[:, :1]).all() and np.isin(used, (0, 255)).all():
             return colours[:, 0][array]
