@@ -387,7 +387,7 @@ def compile_first(
 ) -> None:
     """Compile the kernels if they were never compiled and any of the metrics matches pixels.
 
-    A message announces the wait of about ten seconds. If one of the input `folders` does not exist,
+    A message announces the wait of a few seconds. If one of the input `folders` does not exist,
     nothing is compiled, so that the user gets the error at once. Folders that are None are ignored.
     """
     from bsdsbench.kernels import never_compiled
@@ -399,7 +399,7 @@ def compile_first(
     if matches_pixels and inputs_exist:
         from bsdsbench.kernels.warm import compile_once
 
-        say("first run: compiling the kernels, about 10 seconds", progress=True)
+        say("first run: compiling the kernels, a few seconds", progress=True)
         compile_once()
 
 
