@@ -172,47 +172,55 @@ class LabelMetric(Metric[MapOptions]):
     ) -> Symptoms:
         """Yield (code, problem, remedy) for each sign that the options do not fit the maps."""
         pred_map, gt_map, _ = read_maps(pred, gt, opt)
+        same_shape(pred_map.shape, gt_map.shape)
+        # The checks need only the distinct pairs of values, of which there are few
+        overlaps = find_overlaps(pred_map, gt_map)
         if opt.unit != "class" and not (opt.components or opt.divisor):
-            numbers = np.unique(gt_map[gt_map > 0])
+            numbers = np.unique(overlaps.gt[overlaps.gt > 0])
             n_others, white = len(numbers) - 1, numbers.max(initial=0)
             # The other objects are numbered from 1 without a gap
             is_odd = 0 < n_others < white - 1 and numbers[-2] == n_others
-            if is_odd and white in {255, 65535} - {*opt.ignored} and pred_map.max() < white:
+            if is_odd and white in {255, 65535} - {*opt.ignored} and overlaps.pred.max() < white:
                 problem = f"objects of the truth are numbered from 1, but one is {white}: a void?"
                 yield "void", problem, Setting(f"{self.name}.ignore", int(white), "for a void")
-            same_shape(pred_map.shape, gt_map.shape)
-            known = ~np.isin(gt_map, (VOID, *opt.ignored))
-            pred_numbers, gt_numbers, fix = pred_map[known], gt_map[known], "save background as 0"
+            is_known = ~np.isin(overlaps.gt, (VOID, *opt.ignored))
+            pixels = overlaps.pixels[is_known]
+            pred_numbers, gt_numbers = overlaps.pred[is_known], overlaps.gt[is_known]
             for side, numbers in zip(SIDES, (pred_numbers, gt_numbers), strict=True):
-                if 0 < np.count_nonzero(numbers == 0) < np.count_nonzero(numbers < 0):
+                if 0 < pixels[numbers == 0].sum() < pixels[numbers < 0].sum():
                     problem = f"more pixels of the {side} are below 0 than 0, and both are ground"
                     yield "negative", problem, "number objects from 1"
-            if _numbers_background(pred_numbers, gt_numbers):
+            fix = "save background as 0"
+            if _numbers_background(pred_numbers, gt_numbers, pixels):
                 yield "background", "the largest predicted object is the truth's background", fix
-            if _numbers_background(gt_numbers, pred_numbers):
+            if _numbers_background(gt_numbers, pred_numbers, pixels):
                 yield "background", "the largest object is the prediction's background", fix
-        if opt.unit != "instance" and np.intersect1d(pred_map, gt_map).size == 0:
+        if opt.unit != "instance" and np.intersect1d(overlaps.pred, overlaps.gt).size == 0:
             fix = "check the order of the classes and `first`"
             yield "classes", "no label is in both maps", fix
         for label in opt.ignored:
-            if (pred_map == label).any() and not (gt_map == label).any():
+            if label in overlaps.pred and label not in overlaps.gt:
                 yield "ignored", f"the label to ignore ({label}) is predicted", "set `ignore`"
 
 
-def _numbers_background(numbers: Map, other: Map) -> bool:
+def _numbers_background(numbers: I8, other: I8, pixels: I8) -> bool:
     """Return True if the largest of several objects is probably the background, saved as a number.
 
-    numbers, other (N,): object numbers of the same N pixels in two maps; 0 or less is background.
+    numbers, other (n,): the pairs of object numbers of the same pixels in two maps; 0 or less is
+        background.
+    pixels (n,): the number of pixels of each pair.
 
     The object must match the background of the other map, with an IoU above 0.5, and cover more
     than ten times the pixels of its own map's background. There may be such pixels, as a watershed
     draws lines between its objects.
     """
-    objects, pixels = np.unique(numbers[numbers > 0], return_counts=True)
-    if objects.size < 2 or 10 * (numbers.size - pixels.sum()) > pixels.max():
+    objects, object_of_pair = np.unique(numbers[numbers > 0], return_inverse=True)
+    areas = np.bincount(object_of_pair, pixels[numbers > 0])
+    if objects.size < 2 or 10 * (pixels.sum() - areas.sum()) > areas.max():
         return False
-    is_largest, is_background = numbers == objects[pixels.argmax()], other <= 0
-    return bool(2 * (is_largest & is_background).sum() > (is_largest | is_background).sum())
+    is_largest, is_background = numbers == objects[areas.argmax()], other <= 0
+    shared, either = is_largest & is_background, is_largest | is_background
+    return bool(2 * pixels[shared].sum() > pixels[either].sum())
 
 
 def _single_map(maps: Map, shape: tuple[int, ...], what: str) -> Map:

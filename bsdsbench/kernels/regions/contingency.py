@@ -28,7 +28,7 @@ from bsdsbench.kernels.jit import kernel
 GAMMA_OBJECT, GAMMA_PART, BETA = 0.9, 0.25, 0.1
 _NEITHER, _PART, _OBJECT = 0, 1, 2  # the class of a region
 _UNREACHED = np.int64(2**62)  # cost of a row to which no path leads
-_BLOCK = 1 << 15  # pixels that are converted to int64 at a time
+_BLOCK = 1 << 13  # pixels converted to int64 at a time; for 64 KB, no fresh memory is mapped
 
 
 class Cells(NamedTuple):
