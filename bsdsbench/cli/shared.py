@@ -103,17 +103,26 @@ class Command(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the command-line arguments, and return those that were not parsed.
 
-        Modifies `args`: a --nms that is not followed by a recipe becomes --nms=USUAL. The value of
-        --quiet is moved to `ctx.meta["quiet"]`, because the command functions have no parameter for
-        it.
+        Modifies `args`: a --nms that is not followed by a recipe becomes --nms=USUAL. If the word
+        after it is not understood either, the error lists the recipes. The value of --quiet is
+        moved to `ctx.meta["quiet"]`, because the command functions have no parameter for it.
         """
+        recipes, words_after_nms = "", list[str]()
         if "--nms" in args:
             from bsdsbench.protocol.nms_recipes import RECIPES
 
             for k, argument in enumerate(args):
                 if argument == "--nms" and (k + 1 == len(args) or args[k + 1] not in RECIPES):
                     args[k] = f"--nms={USUAL}"
-        remaining = super().parse_args(ctx, args)
+                    words_after_nms += args[k + 1 : k + 2]
+            recipes = ", ".join(RECIPES)
+        try:
+            remaining = super().parse_args(ctx, args)
+        except click.UsageError as error:
+            if any(f"({word}" in error.message for word in words_after_nms):  # an extra argument
+                text = f"{error.message}; the recipes of --nms are {recipes}"
+                raise click.UsageError(text, ctx) from None
+            raise
         ctx.meta["quiet"] = ctx.params.pop("quiet")
         return remaining
 

@@ -102,6 +102,8 @@ def find_metric(targets: Mapping[str, Number]) -> MetricTargets:
         name, _, key = target.partition(".")
         if name not in registry.names():
             name, key = METRIC, target
+        if name == METRIC and not 0 <= number <= 1:
+            raise DataError(f"target {target!r}: {value}, expected a number in [0, 1]")
         by_metric.setdefault(name, {})[key] = value
     if len(by_metric) != 1:
         raise DataError(f"targets {', '.join(targets)}: of several metrics, expected those of one")

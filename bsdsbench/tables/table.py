@@ -196,7 +196,8 @@ class Table:
             n for n in self.notes if isinstance(n, str) or not n.columns or keys & {*n.columns}
         ]
         rows = [[row[k] for k in numbers] for row in self.rows]
-        return replace(self, columns=columns, rows=rows, notes=notes)
+        n_labels = sum(k < self.n_labels for k in numbers)
+        return replace(self, columns=columns, rows=rows, notes=notes, n_labels=n_labels)
 
     @property
     def for_people(self) -> Table:

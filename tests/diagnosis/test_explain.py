@@ -292,6 +292,7 @@ def test_targets_must_be_scores_in_range(text):
         ("ods=.5", "targets 'ods=.5': expected a dict"),
         ([("ods", 0.5)], "targets of type list: expected a dict"),
         ({}, "targets of type dict: expected a dict of scores"),
+        ({"ods": 78.8}, "target 'ods': 78.8, expected a number in .0, 1."),
         ({"ods": None}, "target 'ods': None, expected a number"),
         ({"ods": "high"}, "target 'ods': 'high', expected a number"),
         ({"ods": float("nan")}, "target 'ods': nan, expected a number"),

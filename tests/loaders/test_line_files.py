@@ -98,6 +98,9 @@ def test_annotated_lines(read, tmp_path, monkeypatch):
     assert np.allclose(found.lines.ends, ENDS * scale, atol=1e-12)
     assert found.lines.scores.tolist() == [0, 0, 0]
     assert (found.lines.junctions, found.lines.grid) == (None, (128, 128))
+    found = read("lines", False, TRUE | {"grid": [80, 35]})  # twice and half the image's size
+    assert np.allclose(found.lines.ends, ENDS * [2, 0.5, 2, 0.5], atol=1e-12)
+    assert found.lines.grid == (80, 35)
     own = {"lpos": ENDS.reshape(3, 2, 2) / 2, "grid": [64, 32], "junc": [[1.0, 2], [3, 4]]}
     found = read("lines", False, TRUE | own)
     assert (found.lines.ends.tolist(), found.lines.grid) == ((ENDS / 2).tolist(), (64, 32))

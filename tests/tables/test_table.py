@@ -74,6 +74,11 @@ def test_a_table_shows_itself():
     assert (frame["method"].tolist(), frame["f"].isna().tolist()) == (["a", "c"], [False, True])
 
 
+def test_labels_of_rows_that_are_left_out_are_not_counted():
+    table = Table("x", "", [METHOD, FLAT, UP], [["a", "b", 0.5]], n_labels=2)
+    assert [table.only(columns).n_labels for columns in ([0, 1, 2], [1, 2], [2])] == [2, 1, 0]
+
+
 def test_select_keeps_text_and_the_columns_asked_for_and_their_notes():
     notes = [
         Note("F: how.", ("f",)),

@@ -123,8 +123,8 @@ def parse_annotated_lines(arrays: Mapping[str, object], path: Path) -> dict[str,
 
     - boundaries: one bool map (H, W) with `lines` drawn
     - lines: the ends as row, column, row, column in grid coordinates, from the variable `lpos` if
-      present, otherwise `lines` rescaled to GRID; the junctions from `junc`, or None. The scores of
-      both are 0.
+      present, otherwise `lines` rescaled to the grid; the junctions from `junc`, or None. The
+      scores of both are 0. The size of the grid is `grid` or, if there is none, GRID.
     """
     size = _parse_size(arrays, "size") or _read_image_size(path)
     check_size(size, 1)
@@ -133,17 +133,18 @@ def parse_annotated_lines(arrays: Mapping[str, object], path: Path) -> dict[str,
     if pixels.any() and pixels.max() <= 1:
         expected = "expected pixels counted from 1: multiply by columns and rows"
         raise FaultError(f"all coordinates of lines lie within 0 .. {pixels.max():.4g}, {expected}")
+    grid_size = _parse_size(arrays, "grid") or GRID
     if "lpos" in arrays:
         ends = _parse_coordinates(arrays, "lpos", 4)
-    else:  # scaled from pixels counted from 1 to GRID, and kept inside, as L-CNN's data set does
-        grid = np.array([*GRID, *GRID])
+    else:  # scaled from pixels counted from 1 to the grid, and kept inside, as L-CNN does
+        grid = np.array([*grid_size, *grid_size])
         pixels_to_grid = grid / np.array([*size, *size])
         ends = np.clip((pixels - 1) * pixels_to_grid, 0, grid - 1e-4)
     junctions = None
     if "junc" in arrays:
         places = _parse_coordinates(arrays, "junc", 2)
         junctions = np.pad(places, ((0, 0), (0, 1)))  # adds a column of scores, all 0
-    on_grid = Lines(ends, np.zeros(len(ends)), junctions, _parse_size(arrays, "grid") or GRID)
+    on_grid = Lines(ends, np.zeros(len(ends)), junctions, grid_size)
     return {"boundaries": (_draw_annotated_lines(pixels, size),), "lines": on_grid}
 
 
