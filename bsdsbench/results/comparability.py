@@ -25,14 +25,13 @@ if TYPE_CHECKING:
 # Fields in which a reference run may differ from other runs. They depend on the parameters of its
 # method, and on how the official program matches and thins.
 OWN_OF_REFERENCES = {"thresholds", "match", "nms", "operator", "ods_rule", "thin"}
-# Fields of the signature about images and annotations, for which the records are compared instead
-_OF_IMAGES = {"set", "gt"}
 
 
 def comparability(a: Evaluation, b: Evaluation | Task) -> list[Difference]:
     """List the differences between two runs, with the effect of each on a comparison of scores.
 
-    The runs are comparable if no difference has the severity `Severity.FORBIDS`.
+    The effect is the severity of the difference. The runs are comparable if none has the severity
+    `Severity.FORBIDS`. Settings that no common metric uses are not compared.
 
     Parameters
     ----------
@@ -77,17 +76,17 @@ def comparability(a: Evaluation, b: Evaluation | Task) -> list[Difference]:
     signature = evolve(a.signature, unused=settings[0] | settings[1])
     differences = []
     for difference in signature.differences(b.signature):
-        if difference.field in _OF_IMAGES:
+        if difference.field in ("set", "gt"):  # images and annotations are compared below
             continue
         if (a.reference or b.reference) and difference.field in OWN_OF_REFERENCES:
             difference = evolve(difference, severity=Severity.IGNORED)
         differences.append(difference)
     for name in changed_sources(a, b):
         if name in shared:
-            hash_a, hash_b = (str((run.provenance.sources or {})[name]) for run in (a, b))
+            hashes = [str((run.provenance.sources or {})[name]) for run in (a, b)]
             cost = "its file was changed between the runs, and may count otherwise"
             field = f"source of metric {name}"
-            differences.append(Difference(field, hash_a, hash_b, Severity.SAID, cost))
+            differences.append(Difference(field, *hashes, Severity.SAID, cost))
     differences += _reading_differences(a, b)
     differences += _image_differences(a, b)
     differences += _truth_differences(a, b, shared)
@@ -129,15 +128,15 @@ def _reading_differences(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
     """Yield a Difference if the predicted masks are binary in one run and gray in the other.
 
     Gray masks (more than a few distinct values) are binarised when they are read, and the threshold
-    moves their outlines. Nothing is yielded unless both runs predict masks and the values of all
-    predictions were examined.
+    moves their outlines. Nothing is yielded unless both runs predict masks and the pixel values of
+    all predictions are known.
     """
     contents = []
     for run in (a, b):
-        reader = registry.readers(run.metrics)[0]
-        readings = reader.readings(run.protocol, run.provenance.pred_kind or "")
-        evidence = [record.pred for record in run.records]
-        if readings.pred.kind is not Kind.MASK or not all(e.maps for e in evidence):  # 0: unknown
+        reader = registry.readers(run.metrics)[0]  # the metric that decides what the files mean
+        kind = reader.readings(run.protocol, run.provenance.pred_kind or "").pred.kind
+        evidence = [record.pred for record in run.records]  # summary of the values of each image
+        if kind is not Kind.MASK or not all(e.maps for e in evidence):  # 0 maps were examined
             return
         has_gray = any(e.values & Values.GRAY for e in evidence)
         contents.append("gray, cut" if has_gray else "two values")

@@ -199,7 +199,7 @@ class Evaluation(TabularResult):
 
     @cached_property
     def identity(self) -> Identity | None:
-        """The identity of the ground-truth set; None if a record has no fingerprint of it."""
+        """The identity of the ground-truth set; None if any image's fingerprint is unknown."""
         truths = {record.image_id: record.truth for record in self.records}
         return identify(truths) if truths and all(truths.values()) else None
 
@@ -210,40 +210,39 @@ class Evaluation(TabularResult):
 
     @cached_property
     def tasks(self) -> tuple[Task, ...]:
-        """The tasks that the run completes.
+        """The benchmark tasks, each a metric and a protocol on a data set, that the run completes.
 
         The run must have the task's metric, its protocol (except for reference runs) and its whole
         ground truth, recognised by the fingerprint. If the task has no fingerprint, the run must
-        have been made for it, and the images must agree. Runs with failed images complete no task.
+        have been made for it, and have the ids and the number of images that the task states. A
+        run with failed images or an unknown protocol completes no task.
         """
         if not self.records or not self.protocol.stated or self.failed:
             return ()
         candidates = dict(known_tasks())
-        claimed = self.provenance.task
-        if claimed is not None:
-            known = candidates.setdefault(claimed.name, claimed)
-            if known.fingerprint is None:
-                candidates[claimed.name] = claimed
+        made_for = self.provenance.task
+        if made_for is not None:
+            known = candidates.get(made_for.name)
+            if known is None or known.fingerprint is None:
+                candidates[made_for.name] = made_for
         completed = []
         for task in candidates.values():
-            has_protocol = task.protocol == self.protocol.name or self.reference is not None
-            if not has_protocol or task.metric not in self.metrics:
-                continue
             if task.fingerprint is not None:
                 is_set = self.identity is not None and self.identity.fingerprint == task.fingerprint
             else:
                 has_ids = not task.ids or set(task.ids) == set(self.image_ids)
-                is_set = task == claimed and has_ids and task.images in (None, len(self.records))
-            if is_set:
+                is_set = task == made_for and has_ids and task.images in (None, len(self.records))
+            has_protocol = task.protocol == self.protocol.name or self.reference is not None
+            if is_set and has_protocol and task.metric in self.metrics:
                 completed.append(task)
         return tuple(completed)
 
     @cached_property
     def read_as(self) -> str:
-        """The interpretation of the input files: "Read as: predictions ...; truth ...".
+        """The interpretation of the values in the files: "Read as: predictions ...; truth ...".
 
-        It is "" if that is unknown. If metrics differ in this, the description for the first metric
-        is followed by "; by METRIC, METRIC predictions ..." for the others.
+        It is "" if this is unknown. Metrics that interpret the files in another way than the first
+        metric are listed at the end: "; by METRIC, METRIC predictions ...; truth ...".
         """
         origin = self.provenance
         layouts = origin.pred_layout or Layout(), origin.gt_layout or Layout()
@@ -252,12 +251,10 @@ class Evaluation(TabularResult):
             readings = metric.readings(self.protocol, origin.pred_kind or "")
             line = readings.describe(self.records, *layouts)
             metrics_by_line.setdefault(line, []).append(metric.name)
-        lines = list(metrics_by_line)
-        phrases = [
-            f"by {', '.join(metrics_by_line[line])} {line.removeprefix('Read as: ')}"
-            for line in lines[1:]
-        ]
-        return "; ".join([*lines[:1], *phrases])
+        phrases = list(metrics_by_line)[:1]
+        for line, names in list(metrics_by_line.items())[1:]:
+            phrases.append(f"by {', '.join(names)} {line.removeprefix('Read as: ')}")
+        return "; ".join(phrases)
 
     def verdict(self) -> list[InputWarning]:
         """Check the values of all files of the run together, and return warnings.
@@ -390,22 +387,24 @@ class Evaluation(TabularResult):
         """Return the scores of all images: {part: {key of a score: [one value per image]}}.
 
         A part is a class, or whatever the metric reports separately. The part "" holds the overall
-        scores of an image. Scores that the run's options turn off have no key.
+        scores of an image. Scores that the run's options turn off have no key. If there is a curve,
+        the key AT_ODS has the F of each image at the ODS threshold of the run.
         """
         if metric in self._images:
             return self._images[metric]
         definition = registry.get(metric)
-        paths = {"": (), **definition.parts(self.protocol, definition.options_of(self.protocol))}
-        overall = self.score(metric)
-        columns = [*definition.columns_of(overall), *definition.image_columns]
+        options = definition.options_of(self.protocol)
+        paths = {"": (), **definition.parts(self.protocol, options)}  # part -> its keys in scores
+        of_run = self.score(metric)
+        columns = [*definition.columns_of(of_run), *definition.image_columns]
         columns += definition.part_columns
         keys = dict.fromkeys(column.key for column in columns)
         values: dict[str, dict[str, list[Any]]] = {}
-        # Scores are computed for blocks of images; each is an array with one value per image
+        # Each block has the scores of some images, as arrays with one value per image
         for block in definition.image_scores(self.stack(metric), self.protocol):
             for part, path in paths.items():
                 scores = dict(part_of(block, path) or {})
-                ods_threshold = value_at(part_of(overall, path) or {}, "ods.threshold")
+                ods_threshold = value_at(part_of(of_run, path) or {}, "ods.threshold")
                 if ods_threshold is not None and isinstance(scores.get("curve"), PRCurve):
                     scores[AT_ODS] = scores["curve"].at(ods_threshold).f
                 for key in keys:

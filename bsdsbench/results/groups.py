@@ -58,37 +58,23 @@ def group_rows(
 ) -> Rows:
     """Collect the grouping attributes of every image from a table, from the image ids, or both.
 
-    Parameters
-    ----------
-    ids : sequence of str
-        The ids of the images.
-    groups : optional
-        A table with one row per image, as one of
+    ids: the ids of the images.
+    groups: a table with one row per image. Its ids may include a folder and a file suffix. It is
 
         - a CSV file, whose id column is named image, image_id or id; otherwise the first column
         - a data frame, whose id column has one of these names; otherwise the index
         - {id: group} or {id: {column: value}}
         - {column: [value, ...]}, where image, image_id or id is the id column
+    group_by: a regular expression that is searched for in each image id. Each named group becomes
+        a column.
+    others: ids of further images that the table may contain. None allows any id.
 
-        Ids in the table may include a folder and a file suffix.
-    group_by : str, optional
-        A regular expression that is searched for in each image id. Each named group becomes a
-        column.
-    others : collection of str or None
-        Ids of further images that the table may contain. None allows any id.
+    Returns {image id: {column: value}}. The values of a column are floats if all of them are
+    numbers, otherwise strings. Numbers with leading zeros, such as 007, are text. Missing values
+    are None.
 
-    Returns
-    -------
-    dict
-        Image id -> column -> value. The values of a column are floats if all of them are numbers,
-        otherwise strings. Numbers with leading zeros, such as 007, are text. Missing values are
-        None.
-
-    Raises
-    ------
-    DataError
-        If an image has no row or several rows, if a row names an unknown image, or if a column
-        occurs twice.
+    Raises DataError if an image has no row or several rows, if a row names an unknown image, or if
+    a column occurs twice.
     """
     rows: Rows = {image_id: {} for image_id in ids}
     tables = []
@@ -177,9 +163,11 @@ def _match_pattern(pattern: str, ids: Sequence[str]) -> _GroupTable:
 
 
 def _read_groups(groups: Any) -> _GroupTable:
-    """Convert groups, of any type that `group_rows` accepts, to a table.
+    """Convert the `groups` of `group_rows` to a table.
 
-    A mapping {id: group} becomes a column "group". Raises DataError for any other type.
+    These are the path of a CSV file, a data frame, or a mapping {id: group}, {id: {column: value}}
+    or {column: [value, ...]}. Groups without a column get the column "group". Raises DataError for
+    any other type.
     """
     if isinstance(groups, str | os.PathLike):
         return _read_csv(groups)
@@ -196,12 +184,12 @@ def _read_groups(groups: Any) -> _GroupTable:
         kind = kind_of_value(groups)
         raise DataError(f"groups: {kind}, expected a CSV file, a mapping or a data frame")
     keys, values = list(map(str, groups)), list(groups.values())
-    if all(isinstance(value, Mapping) for value in values):
+    if all(isinstance(value, Mapping) for value in values):  # {id: {column: value}}
         names = dict.fromkeys(name for row in values for name in row)
         by_name = {str(name): [row.get(name) for row in values] for name in names}
         return _GroupTable("groups", keys, by_name)
     if all(hasattr(value, "__len__") and not isinstance(value, str | Mapping) for value in values):
-        return _split_off_ids("groups", keys, list(map(list, values)))
+        return _split_off_ids("groups", keys, list(map(list, values)))  # {column: [value, ...]}
     return _GroupTable("groups", keys, {"group": values})
 
 
@@ -330,33 +318,21 @@ def column_of(by: str, records: Sequence[ImageRecord]) -> str:
 
 
 def partition(records: Sequence[ImageRecord], by: str, uncut: bool = False) -> Partition:
-    """Divide images into groups by the values of a column.
+    """Divide images into groups by their values in a column of `ImageRecord.groups`.
 
-    Parameters
-    ----------
-    records : sequence of ImageRecord
-        The images, with their values in each column.
-    by : str
-        The column, as COLUMN, COLUMN=LIMIT,LIMIT... or COLUMN=each.
+    Images without a value form the last group, "no value".
+
+    by: the column, as COLUMN, COLUMN=LIMIT,LIMIT... or COLUMN=each.
 
         - With limits (size=0,1024,9216), each group is a range that includes its lower limit.
         - Without limits, a column of numbers with more than four distinct values is divided at
           its quartiles, unless `by` is COLUMN=each or `uncut` is True.
         - Otherwise each distinct value is a group: numbers in ascending order, then texts in
           natural order.
-    uncut : bool
-        Make each distinct value a group, no matter how many there are.
+    uncut: True to make each distinct value a group, no matter how many there are.
 
-    Returns
-    -------
-    Partition
-        The groups. Images without a value form the last group, "no value".
-
-    Raises
-    ------
-    DataError
-        If no image has the column, if the limits are not ascending numbers, or if limits are given
-        for a column of text.
+    Raises DataError if no image has the column, if the limits are not ascending numbers, or if
+    limits are given for a column of text.
     """
     known = group_columns(records)
     column = column_of(by, records)
@@ -397,10 +373,10 @@ def _divide(
 
     values : the number of each image, as a float or as text with leading zeros. Images without a
         number (None) form the last group.
-    edges : the limits in ascending order. A bin includes its lower limit.
-    open_ended : True for limits given by the user: there is a bin below the first limit and one
-        above the last, and empty bins between limits are listed in `Partition.empty`. False for
-        quartiles: the bins extend from the smallest to the largest value, which is included.
+    edges : the limits between bins, in ascending order. A bin includes its lower limit.
+    open_ended : True for limits given by the user: the first and the last bin have no outer limit,
+        and other empty bins are listed in `Partition.empty`. False for quartiles: the bins extend
+        from the smallest to the largest value, which is included.
 
     Raises DataError if a value is text that is not a number.
     """
@@ -410,20 +386,18 @@ def _divide(
     numbers = np.array([math.nan if value is None else float(value) for value in values])
     low, high = (-math.inf, math.inf) if open_ended else (np.nanmin(numbers), np.nanmax(numbers))
     inner_edges = [edge for edge in edges if edge > low]  # the lowest quartile may be the minimum
-    names = [
-        f"[{text_of(a)}, {text_of(b)})"
-        for a, b in pairwise([float(low), *inner_edges, float(high)])
-    ]
+    limits = map(text_of, [float(low), *inner_edges, float(high)])
+    names = [f"[{start}, {end})" for start, end in pairwise(limits)]
     if open_ended:
         names[0] = f"below {text_of(inner_edges[0])}"
     else:
         names[-1] = f"{names[-1].removesuffix(')')}]"
-    no_value = len(names)
-    ranges = np.searchsorted(inner_edges, numbers, side="right")
-    # The numbers of the non-empty ranges, and the position of each image's range among these
-    used, members = np.unique(np.where(np.isnan(numbers), no_value, ranges), return_inverse=True)
-    # The first range may be empty: it lies below the user's limits. Quartiles have no empty ranges
-    empty = [names[k] for k in range(1, no_value) if k not in used]
+    bins = np.searchsorted(inner_edges, numbers, side="right")
+    bins[np.isnan(numbers)] = len(names)
+    # The indices of the non-empty bins, and the position of each image's bin among these
+    used, members = np.unique(bins, return_inverse=True)
+    # Not the first: limits may start at the smallest value, as 0. Quartiles have no empty bins
+    empty = [names[k] for k in range(1, len(names)) if k not in used]
     names.append(NO_VALUE)
     return Partition(column, tuple(names[k] for k in used), members, tuple(empty))
 

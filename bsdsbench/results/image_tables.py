@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from enum import Enum
-from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -95,31 +94,34 @@ def _add_left_out(run: Evaluation, fields: list[Field], rows: list[list[Cell]]) 
 
 
 def per_image(run: Evaluation, metric: str) -> Table:
-    """Return a table of all per-image scores: for each image a row, then one per class or part."""
+    """Return a table of all scores of a metric, with a row per image and part.
+
+    A part is a class, or whatever else the metric reports separately; the first row of an image has
+    its overall scores. Images that were not counted are in the last rows, with the reason.
+    """
     definition = registry.get(metric)
     values = run.image_values(metric)  # part -> key of a score -> values of all images
-    measured = list(dict.fromkeys(chain(*values.values())))
+    measured = list(dict.fromkeys(key for scores in values.values() for key in scores))
     possible = [*definition.columns_of(measured), *definition.image_columns]
-    possible += definition.part_columns
-    columns: dict[str, Column] = {}
-    for c in possible:
-        if c.key in _BEST_OF_IMAGE:
-            c = replace(c, heading=_BEST_OF_IMAGE[c.key], short="")
-        if c.key in measured:
-            columns.setdefault(c.key, c)
-    labels = ["image", "part"] if len(values) > 1 else ["image"]
-    label_fields = [Field(name, name.capitalize()) for name in labels]
-    score_fields = [table_column(c, c.digits) for c in columns.values()]
-    grouped = _group_columns(run.records, [*label_fields, *score_fields])
+    columns: dict[str, Column] = {}  # key of a score -> its column
+    for column in (*possible, *definition.part_columns):
+        if column.key in measured:
+            columns.setdefault(column.key, column)
+    labels = [Field("image", "Image"), Field("part", "Part")][: 2 if len(values) > 1 else 1]
+    score_fields = []
+    for key, column in columns.items():
+        if key in _BEST_OF_IMAGE:
+            column = replace(column, heading=_BEST_OF_IMAGE[key], short="")
+        score_fields.append(table_column(column, column.digits))
+    grouped = _group_columns(run.records, [*labels, *score_fields])
     rows: list[list[Cell]] = []
     for i, record in enumerate(run.records):
-        group_cells = [cells[i] for _, cells in grouped]
-        for part, values_by_key in values.items():
+        for part, scores in values.items():
             names: list[Cell] = [record.image_id, part or None]
-            row = names[: len(labels)] + group_cells
-            row += [values_by_key[key][i] if key in values_by_key else None for key in columns]
+            row = names[: len(labels)] + [cells[i] for _, cells in grouped]
+            row += [scores[key][i] if key in scores else None for key in columns]
             rows.append(row)
-    fields = [*label_fields, *(field for field, _ in grouped), *score_fields]
+    fields = [*labels, *(field for field, _ in grouped), *score_fields]
     _add_left_out(run, fields, rows)
     title = f"{definition.title}, image by image"
     return Table(metric, title, fields, rows, n_labels=len(labels), **table_footer([run]))
@@ -184,26 +186,12 @@ def summary_tables(
     A part is a class, or whatever else the metric reports separately. Runs without counts per image
     and metrics without a score to show are left out.
 
-    Parameters
-    ----------
-    runs : sequence of Evaluation
-        The runs.
-    summary : Summary
-        The statistics to show: the given one and all before it.
-    columns : sequence of str, optional
-        The scores to show, by key, heading, METRIC.SCORE or PART.SCORE, or ["all"] for every score.
-        By default the usual scores of an image are shown.
-    aside : bool
-        If True, the tables are left out of `TabularResult.summary` (see `Table.aside`).
+    summary: the last statistic to show, in the order of `SpreadOfImages`.
+    columns: the scores to show, by key, heading, METRIC.SCORE or PART.SCORE, or ["all"] for every
+        score. By default the usual scores of an image are shown.
+    aside: True to leave the tables out of `TabularResult.summary`.
 
-    Returns
-    -------
-    list of Table
-
-    Raises
-    ------
-    DataError
-        If `columns` names a score that no image has.
+    Raises DataError if `columns` names a score that no image has.
     """
     runs_with_images = [run for run in runs if run.records]
     asked = None
@@ -218,63 +206,46 @@ def summary_tables(
     tables = []
     for metric in dict.fromkeys(m for run in runs_with_images for m in run.metrics):
         with_metric = [run for run in runs_with_images if metric in run.metrics]
-        if rows := _summary_rows(with_metric, metric, asked):
-            tables.append(_summary_table(with_metric, metric, rows, summary, aside))
+        table = _summary_table(with_metric, metric, asked, summary)
+        if table.rows:
+            table.aside = aside
+            tables.append(table)
     return tables
 
 
-def _summary_rows(
-    runs: Sequence[Evaluation], metric: str, asked: Collection[str] | None
-) -> list[list[Cell]]:
-    """Return the rows of a metric's summary, sorted by part, then by score, then by run.
+def _summary_table(
+    runs: Sequence[Evaluation], metric: str, asked: Collection[str] | None, summary: Summary
+) -> Table:
+    """Build the table of a metric's statistics over images, such as mean and median.
 
-    A row holds the part (None: overall), the name of the run, the heading of the score, and the
-    fields of SpreadOfImages. `asked` has the names of the scores to show; if it is None, these are
-    the default scores, without those that are undefined in all images.
+    A row has the part such as a class (None: overall), the name of the run, the heading of the
+    score, and its statistics up to `summary`. Rows are sorted by part, then by score, then by run.
+    The column of parts is left out if all rows are overall, and that of runs if there is only one.
+
+    asked: full names of the scores to show. If it is None, these are the default scores, without
+        those that are undefined in all images.
     """
-    spreads: dict[tuple[str, str, str], SpreadOfImages] = {}  # (part, heading, run) -> statistics
+    fields = [PART, METHOD, Field("score", "Score"), *_FIELDS[: _N_STATISTICS[summary]]]
+    rows: dict[tuple[str, str, str], list[Cell]] = {}  # (part, heading of the score, run) -> row
     for run in runs:
         for part, column, values in _values_to_show(run, metric, asked):
             spread = _compute_spread(np.array(values, np.float64))
             if spread.n or asked is not None:
-                spreads.setdefault((part, column.heading, run.name), spread)
-    parts, headings = (list(dict.fromkeys(labels[k] for labels in spreads)) for k in (0, 1))
-    order = sorted(spreads, key=lambda labels: (parts.index(labels[0]), headings.index(labels[1])))
-    return [
-        [part or None, name, heading, *spreads[part, heading, name]]
-        for part, heading, name in order
-    ]
-
-
-def _summary_table(
-    runs: Sequence[Evaluation],
-    metric: str,
-    rows: Sequence[list[Cell]],
-    summary: Summary,
-    aside: bool,
-) -> Table:
-    """Build the table of a metric's statistics over images, such as mean and median.
-
-    rows: each has the part such as a class (None: overall), the name of the run, the heading of the
-        score, and all statistics in the order of SpreadOfImages.
-    summary: the last statistic to show. The later ones are left out.
-    aside: True to leave the table out of `TabularResult.summary`.
-
-    The column of parts is left out if all rows are overall, and that of runs if there is only one.
-    """
-    fields = [PART, METHOD, Field("score", "Score"), *_FIELDS[: _N_STATISTICS[summary]]]
+                row = [part or None, run.name, column.heading, *spread][: len(fields)]
+                rows.setdefault((part, column.heading, run.name), row)
+    parts, headings = (list(dict.fromkeys(labels[k] for labels in rows)) for k in (0, 1))
+    order = sorted(rows, key=lambda labels: (parts.index(labels[0]), headings.index(labels[1])))
     note = "n: images with a value; undefined: images without; SD: standard deviation (n - 1)."
     if summary is Summary.IQR:
         note += " Quartiles are interpolated linearly."
     note += " The mean is over images; a score may be a mean over classes or over all pixels."
-    footer: Any = {**table_footer(runs), "aside": aside, "n_labels": 3}
+    footer = table_footer(runs)
     footer["notes"] = [note, *footer["notes"]]
     title = f"{registry.get(metric).title}, values of the images"
-    shown_rows = [row[: len(fields)] for row in rows]
-    table = Table(f"{metric}-images", title, fields, shown_rows, **footer)
-    has_parts = any(part is not None for part, *_ in rows)
-    is_left_out = {PART.key: not has_parts, METHOD.key: len(runs) == 1}
-    return table.only([k for k, f in enumerate(fields) if not is_left_out.get(f.key)])
+    table = Table(f"{metric}-images", title, fields, [rows[k] for k in order], n_labels=3, **footer)
+    first_label = [0] if any(parts) else []
+    run_label = [1] if len(runs) > 1 else []
+    return table.only([*first_label, *run_label, *range(2, len(fields))])
 
 
 _FIELDS = (
@@ -292,23 +263,25 @@ _N_STATISTICS = {Summary.MEAN: 4, Summary.MEDIAN: 5, Summary.IQR: 7}  # how many
 def _values_to_show(
     run: Evaluation, metric: str, asked: Collection[str] | None
 ) -> Iterator[tuple[str, Column, Sequence[float]]]:
-    """Yield (part, column, per-image values) for each score to show; the part "" is overall.
+    """Yield (part, column, values of all images) for each score of a metric to show.
+
+    A part is a class, or whatever else the metric reports separately; "" is the overall score.
 
     asked : names METRIC.SCORE or METRIC.PART.SCORE, or None for the scores shown by default
     """
     definition = registry.get(metric)
-    usual = definition.usual(definition.options_of(run.protocol))
+    usual = definition.usual(definition.options_of(run.protocol))  # keys; None: no restriction
     for part, values_by_key in run.image_values(metric).items():
-        overall_columns = definition.image_columns
-        if usual is not None:
-            overall_columns = definition.columns_of(values_by_key)
-        possible = [*(definition.part_columns if part else overall_columns)]
+        of_run, of_image = definition.columns_of(values_by_key), definition.image_columns
+        columns = of_image if usual is None else of_run
+        if part:
+            columns = definition.part_columns
         if asked is not None:
-            possible += [*definition.columns_of(values_by_key), *definition.image_columns]
+            columns = (*columns, *of_run, *of_image)
         prefix = f"{metric}.{part}." if part else f"{metric}."
-        for column in {c.key: c for c in possible}.values():
-            is_shown = usual is None or column.key in usual
+        for key, column in {column.key: column for column in columns}.items():
+            is_shown = usual is None or key in usual
             if asked is not None:
-                is_shown = prefix + column.key in asked
-            if is_shown and column.score and column.key in values_by_key:
-                yield part, column, values_by_key[column.key]
+                is_shown = prefix + key in asked
+            if is_shown and column.score and key in values_by_key:
+                yield part, column, values_by_key[key]

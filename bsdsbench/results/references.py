@@ -77,7 +77,9 @@ def references() -> dict[str, Reference]:
 def reference_run(name: str) -> RunArguments:
     """Load a reference run, given by its key (or `ref:KEY`), as the arguments of an Evaluation.
 
-    Image sizes are unknown and set to (0, 0). Raises DataError for an unknown name.
+    It has the boundary counts of a published method on the BSDS500 test images, with the AP and ODS
+    rules of the publication. Image sizes are unknown and set to (0, 0). Raises DataError for an
+    unknown name.
     """
     key = name.removeprefix(PREFIX).lower()
     if key not in references():
@@ -99,17 +101,16 @@ def reference_run(name: str) -> RunArguments:
     total_gts = np.broadcast_to(total_gt[:, None], total_pred.shape)
     matches = np.stack([matched_gt, total_gts, total_pred - unmatched_pred, total_pred], axis=2)
     thresholds = _thresholds_of(parameter)
-    protocol = Protocol.preset("bsds500").replace(
-        ods_rule=reference.ods_rule, ap_rule=reference.ap_rule
-    )
+    rules = {"ods_rule": reference.ods_rule, "ap_rule": reference.ap_rule}
+    protocol = Protocol.preset("bsds500").replace(**rules)
     if reference.form != "segmentations":
         protocol = protocol.replace(thresholds=tuple(thresholds.tolist()))
-    truths = shipped_sets()[SET]
+    truths, form = shipped_sets()[SET], _FORMS[reference.form]  # image id -> fingerprint
     records = []
-    for image_id, of_image in zip(ids, matches, strict=True):
-        counts = {registry.DEFAULT_METRICS[0]: MatchCounts(thresholds, of_image)}
-        truth, form = truths[image_id], _FORMS[reference.form]
-        records.append(ImageRecord(image_id, (0, 0), counts, truth=truth, form=form))
+    for image_id, image_matches in zip(ids, matches, strict=True):
+        counts = {registry.DEFAULT_METRICS[0]: MatchCounts(thresholds, image_matches)}
+        record = ImageRecord(image_id, (0, 0), counts, truth=truths[image_id], form=form)
+        records.append(record)
     content = f"{reference.form}, {len(parameter)} {reference.parameter}"
     source = f"{reference.source}, matched by {SOLVER}"
     description = "; ".join(filter(None, (content, source, reference.note)))

@@ -142,7 +142,9 @@ def _class_scores(run: Evaluation, metric: str) -> dict[str, float]:
 def usual_scores(run: Evaluation, known: Sequence[str], parts: bool = False) -> list[str]:
     """Return the names in `known` of the scores that tables of the run show by default.
 
-    parts : True to include scores of classes and other parts, as in tables of several runs
+    These are full names, METRIC.SCORE or METRIC.PART.SCORE, where a part is a class, for example.
+
+    parts : True to include scores of parts, except those that only tables of a single run show
     """
     usual = []
     for score in known:
@@ -151,7 +153,7 @@ def usual_scores(run: Evaluation, known: Sequence[str], parts: bool = False) -> 
             continue
         metric = registry.get(named.metric)
         keys = metric.usual(metric.options_of(run.protocol))
-        hidden = ("never", "own") if named.part else ("never",)
+        hidden = ("never", "own") if named.part else ("never",)  # "own": if there is a single run
         if named.column.shown not in hidden and (keys is None or named.column.key in keys):
             usual.append(score)
     return usual
@@ -193,16 +195,17 @@ def _without_level(name: str) -> str:
 
 
 def _candidates(word: str, known: _Known) -> list[str]:
-    """Return the known scores that a word stands for, by the first rule that gives any.
+    """Return the known scores METRIC.SCORE or METRIC.PART.SCORE that a word stands for.
 
-    The rules are those of `full_name`. There is more than one score if several metrics or parts
-    have the same key or heading.
+    These are, in this order of preference, the score with this full name, the score with this name
+    of the default metric, all scores with this SCORE or PART.SCORE, all with this heading, and the
+    first score that starts with the word and "-" or "@". The result can be empty.
     """
     for name in (word, f"{registry.DEFAULT_METRICS[0]}.{word}"):
         if name in known:
             return [name]
-    key_of_name = {name: name.partition(".")[2] for name in known}
-    if with_key := [name for name, key in key_of_name.items() if key == word]:
+    without_metric = {name: name.partition(".")[2] for name in known}
+    if with_key := [name for name, key in without_metric.items() if key == word]:
         return with_key
     with_heading = []
     for name, parsed in known.items():
@@ -210,7 +213,7 @@ def _candidates(word: str, known: _Known) -> list[str]:
         if heading and heading.casefold() == word.casefold():
             with_heading.append(name)
     starts = (f"{word}-", f"{word}@")
-    longer = [name for name, key in key_of_name.items() if key.startswith(starts)]
+    longer = [name for name, key in without_metric.items() if key.startswith(starts)]
     longer += [name for name in known if name.startswith(starts)]
     return with_heading or longer[:1]
 
@@ -219,8 +222,8 @@ def chosen_scores(words: Sequence[str], known: Sequence[str]) -> tuple[str, ...]
     """Resolve words of the user to full names of scores, in the order of the words.
 
     words: full names (METRIC.SCORE or METRIC.PART.SCORE, where a part is a class, for example),
-        or shorter names (see `_scores_meant`): "dice" alone also stands for the Dice score of every
-        class. "all" stands for every known score.
+        or parts of them: "dice" stands for the overall Dice and that of every class. "all" stands
+        for every known score.
     known: the full names from which to choose.
 
     Raises DataError for a word that matches no known score.
@@ -249,20 +252,20 @@ def unknown_score(word: str | None, known: Iterable[str]) -> DataError:
 
 
 def _scores_meant(word: str, known: _Known) -> list[str]:
-    """Return all known scores that a word of the user stands for, by the first rule that applies:
+    """Return all known scores that a word of the user stands for, without duplicates.
 
-    - METRIC.SCORE, or a name with a part, stands for the score that `full_name` returns.
-    - SCORE alone stands for the score that `full_name` returns, and for this score of every part of
-      its metric. If several metrics have the score, it stands for all of them.
-    - Any other word stands for all scores with this key or heading, ignoring case.
+    These are the scores of `_candidates`. If there is only one, an overall score, and the word has
+    no metric, they are followed by this score of every part, such as a class: "dice" is the overall
+    Dice and that of each class. If there is none, they are all scores with this key or heading,
+    ignoring case.
     """
     word = _without_level(word)
     scores = _candidates(word, known)
     parsed_names = {name: parsed for name, parsed in known.items() if parsed}
-    target = parsed_names.get(scores[0]) if len(scores) == 1 else None
-    if target and not target.part and not word.startswith(f"{target.metric}."):
+    only = parsed_names.get(scores[0]) if len(scores) == 1 else None
+    if only and not only.part and not word.startswith(f"{only.metric}."):
         for name, (metric, _, column) in parsed_names.items():
-            if (metric, column.key) == (target.metric, target.column.key):
+            if (metric, column.key) == (only.metric, only.column.key):
                 scores.append(name)
     if not scores:
         for name, (metric, part, column) in parsed_names.items():
@@ -281,11 +284,11 @@ def select(tables: Sequence[Table], wanted: Sequence[str]) -> list[Table]:
     Raises DataError if a name in `wanted` matches no score of any table.
     """
     selected: list[Table] = []
-    all_known = dict[str, None]()
+    all_known: dict[str, ScoreName] = {}
     matched = set[str]()
     for table in tables:
         known = _scores_in(table)
-        all_known |= dict.fromkeys(known)
+        all_known |= known
         chosen = dict[str, None]()
         for word in wanted:
             # Keys in tables have "_" instead of "."; a word may have either, or be PART.KEY

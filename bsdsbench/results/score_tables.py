@@ -304,30 +304,15 @@ def score_tables(
     parts, such as classes, are in a second table, in which the best run of each part is marked. If
     `bsdsbench run` has timed a detector, a last column shows milliseconds per image.
 
-    Parameters
-    ----------
-    runs : sequence of Evaluation
-        The runs.
-    extra : sequence of Row
-        Further rows, such as published results. A row is (name, {metric: scores as in result.json},
-        {key of a score: mark}). It is shown in the tables of the metrics that it has scores for. A
-        score with a mark, even "", is never marked as the best of its column.
-    notes : sequence of str
-        Further lines below each table.
-    columns : sequence of str, optional
-        The columns to show, by key or heading, or ["all"]. Default: the main columns of the metric.
-    intervals : mapping of (str, str) to Estimate, optional
-        (name of a run, METRIC.SCORE or METRIC.PART.SCORE) -> the score with its confidence
+    extra: further rows, such as published results, as (name, {metric: scores as in result.json},
+        {key of a score: mark}). They are shown in the tables of the metrics that they have scores
+        for. A score with a mark, even "", is never marked as the best of its column.
+    notes: further lines below each table.
+    columns: the columns to show, by key or heading, or ["all"]. Default: the main columns.
+    intervals: (name of a run, METRIC.SCORE or METRIC.PART.SCORE) -> the score with its confidence
         interval, which replaces the score.
 
-    Returns
-    -------
-    list of Table
-
-    Raises
-    ------
-    DataError
-        If `columns` names a score that no table has.
+    Raises DataError if `columns` names a score that no table has.
     """
     n_rows = len(runs) + len(extra)
     is_single, has_chosen = n_rows == 1, columns is not None
@@ -346,19 +331,18 @@ def score_tables(
     tables = []
     for name in dict.fromkeys(name for run in runs for name in run.metrics):
         metric = registry.get(name)
-        with_metric = [run for run in runs if name in run.metrics]
-        rows = [_ScoreRow((run.name,), run.score(name).to_mapping(), {}) for run in with_metric]
+        its_runs = [run for run in runs if name in run.metrics]
+        rows = [_ScoreRow((run.name,), run.score(name).to_mapping(), {}) for run in its_runs]
         for label, by_metric, marks in extra:
             if name in by_metric:
                 rows.append(_ScoreRow((label,), by_metric[name], marks))
-        shown = is_single, has_chosen, intervals
-        table = _score_table(metric, with_metric, [METHOD], rows, *shown)
+        table = _score_table(metric, its_runs, [METHOD], rows, is_single, has_chosen, intervals)
         table.notes = [*table.notes, *_number_lines(metric, rows), *common_notes]
-        of_metric = [_add_times(table, with_metric)]
-        if part_rows := _part_rows(metric, with_metric, is_single):
+        of_metric = [_add_times(table, its_runs)]
+        if parts := _part_rows(metric, its_runs, is_single):
             labels = [PART] if is_single else [PART, METHOD]
-            table = _score_table(metric, with_metric, labels, part_rows, *shown)
-            has_mark = any(row.marks for row in part_rows)
+            table = _score_table(metric, its_runs, labels, parts, is_single, has_chosen, intervals)
+            has_mark = any(row.marks for row in parts)
             table.notes = [*table.notes, *common_notes, *([AT_GRID_END] if has_mark else [])]
             of_metric.append(table)
         for table in of_metric:
@@ -396,30 +380,33 @@ def _score_table(
 
     A column is included if at least one row has its score, even an undefined one, and the metric
     shows it by default. If the user has chosen columns (`has_chosen`), all columns with a score are
-    included; `select` restricts the table later.
+    included, from which `select` then chooses. Notes say which scores are undefined, and which are
+    means over only some images.
 
-    runs : the runs that have the metric. A table of overall scores must start with their rows.
-    labels : the columns before the scores. They include PART in a table of parts.
-    is_single : True if the overall table has a single row; it has more columns and decimals.
-    intervals : as in `score_tables`.
+    runs : the runs that have the metric. A table of overall scores starts with their rows; the
+        other rows are published results, whose undefined scores need no note.
+    labels : the columns before the scores. They include PART in a table of parts, and METHOD unless
+        all rows are of one run.
+    is_single : True if the overall table has a single row. More columns are shown, and scores have
+        one decimal more.
+    intervals : (name of a run, METRIC.SCORE or METRIC.PART.SCORE) -> what replaces the score.
     """
     usual_keys = metric.usual(metric.options_of(runs[0].protocol))  # None: no restriction
     shown_kinds = ("always", "own" if is_single else "several")  # values of `Column.shown`
     measured: dict[str, Any] = {}  # the scores that any of the rows has, by key
     for row in rows:
         measured |= row.scores
-    n_fewer_digits = 0 if is_single else 1  # one decimal less if there are several rows
     has_parts = PART in labels
-    shown: list[Column] = []
+    fields: list[Field] = []
+    columns: dict[str, Column] = {}  # key of a field -> the column of the metric
     for column in metric.part_columns if has_parts else metric.columns_of(measured):
         is_usual = usual_keys is None or column.key in usual_keys
         is_shown = has_chosen or (is_usual and column.shown in shown_kinds)
         if is_shown and column.key.partition(".")[0] in measured:
-            shown.append(column)
-    fields = [table_column(column, max(0, column.digits - n_fewer_digits)) for column in shown]
-    columns = {field.key: column for field, column in zip(fields, shown, strict=True)}
-    area_keys = tuple(key for key, column in columns.items() if is_area(column.key))
-    cells_of_rows: list[list[Cell]] = []
+            digits = column.digits if is_single else max(0, column.digits - 1)
+            fields.append(table_column(column, digits))
+            columns[fields[-1].key] = column
+    table_rows: list[list[Cell]] = []
     row_notes = []
     for k, row in enumerate(rows):
         cells = _fill_row(row, columns)
@@ -431,15 +418,16 @@ def _score_table(
         for key, column in columns.items():
             name = run_name, f"{metric.name}.{part}{column.key}"
             cells[key] = intervals.get(name, cells[key])
-        cells_of_rows.append([*row.labels, *cells.values()])
+        table_rows.append([*row.labels, *cells.values()])
     notes = []
+    area_keys = tuple(key for key, column in columns.items() if is_area(column.key))
     if area_keys and (line := late_starts_note(runs, metric.name)):
         notes.append(Note(f"{line}.", area_keys, names_columns=True))
     return Table(
         f"{metric.name}-parts" if has_parts else metric.name,
         f"{metric.title}, part by part" if has_parts else metric.title,
         [*labels, *fields],
-        cells_of_rows,
+        table_rows,
         notes=notes,
         row_notes=row_notes,
         n_labels=len(labels),
@@ -452,8 +440,8 @@ def _fill_row(row: _ScoreRow, columns: Mapping[str, Column]) -> dict[str, Cell]:
 
     columns : key in the table, such as "ods_threshold" -> column of the metric.
 
-    A score with a mark becomes an Estimate, which is never marked as the best of its column. Its
-    text ends in [MARK], or is as usual if the mark is "".
+    A score with a mark (a word such as "grid end", or "") must not count as the best of its column,
+    and becomes an Estimate that does not. Its text ends in [MARK], except if the mark is "".
     """
     cells: dict[str, Cell] = {}
     for key, column in columns.items():
@@ -479,24 +467,23 @@ def _number_lines(metric: Metric, rows: Sequence[_ScoreRow]) -> list[str]:
 def _partial_mean_notes(row: _ScoreRow, columns: Mapping[str, Column]) -> list[Note]:
     """Return notes on the scores of a row that are means over only some images or classes.
 
-    row.scores["over"] lists them by score: {score: {unit such as "images": (number of units in the
-    mean, total)}}. `columns` maps the table's keys of columns to the scores that they show.
+    These are in row.scores["over"]: {score: {unit: (how many are in the mean, how many there are)}}
+    where the unit is, for example, "images". `columns`: key in the table -> column of the metric.
     """
     notes = []
-    for table_key, column in columns.items():
+    for key, column in columns.items():
         for unit, (n, n_all) in row.scores.get("over", {}).get(column.key, {}).items():
             line = f"means over {n:,} of {n_all:,} {unit} of {row.name}."
-            notes.append(Note(line, (table_key,), names_columns=True))
+            notes.append(Note(line, (key,), names_columns=True))
     return notes
 
 
 def _part_rows(metric: Metric, runs: Sequence[Evaluation], is_single: bool) -> list[_ScoreRow]:
-    """Return the rows for the parts of a metric, such as classes, grouped by part, then by run.
+    """Return a row for each part of a metric (such as a class) and run, grouped by part.
 
-    Parts are in order of first occurrence. Runs without records are skipped. Unless `is_single`
-    (the tables show a single run), parts are left out if the metric has no columns for them, or if
-    the overall table already shows their scores. An ODS at the first or last threshold gets the
-    mark GRID_END.
+    Parts are in order of first occurrence. Runs without records are skipped. A table of several
+    runs (`is_single` is False) has no parts that would repeat scores of the overall table, or for
+    which the metric has no columns. An ODS at the first or last threshold gets the mark GRID_END.
     """
     rows_by_part: dict[str, list[_ScoreRow]] = {}
     for run in runs:

@@ -170,9 +170,10 @@ def is_address(run: object) -> bool:
 
 
 def download_shared_run(address: str) -> Path:
-    """Return the path of a shared run in the cache. It is downloaded if it is not there.
+    """Download a shared run to the user's cache unless it is there, and return its path.
 
-    Its sha256 is stored beside it. Later calls with the same URL must get a file with this hash.
+    The SHA-256 of the first file from a URL is stored beside it. If the file is downloaded again,
+    it must have this hash.
 
     address : an https URL, optionally followed by #SHA256, the expected hash
 

@@ -500,10 +500,11 @@ def unpack_records(path: Path, data: bytes) -> tuple[ImageRecord, ...]:
 
 
 def records_of_arrays(arrays: dict[str, NDArray[Any]]) -> tuple[ImageRecord, ...]:
-    """Rebuild records from the arrays of `arrays_of_run`.
+    """Rebuild the records of N images from `arrays_of_run`: arrays (N, ...) by name.
 
-    Modifies `arrays`: only the counts are left in it. Damaged arrays can raise any exception, so
-    call this within `errors_naming`, which reports them.
+    The arrays are the fields of the records (ids, sizes, ...), evidence on what the pixel values of
+    files mean, groups as JSON, and counts. All but the counts are removed from `arrays`. Damaged
+    arrays can raise any exception, so call this within `errors_naming`, which reports them.
     """
     n_images = arrays["ids"].size
     if n_images > MAX_IMAGES:
@@ -511,17 +512,15 @@ def records_of_arrays(arrays: dict[str, NDArray[Any]]) -> tuple[ImageRecord, ...
     if missing := ", ".join(_FIELDS.keys() - arrays.keys()):
         raise FaultError(f"has no {missing} (of another version), expected it: evaluate again")
     columns = {field: arrays.pop(name).tolist() for name, field in _FIELDS.items()}
-    metrics = [key.partition(":")[0] for key in arrays if key.endswith(":gt_values")]
-    with_evidence = ("", *metrics) if n_images else ()
-    evidence = {metric: _pop_evidence(arrays, metric) for metric in with_evidence}
-    main_evidence = evidence.pop("", [])
+    with_evidence = [key.partition(":")[0] for key in arrays if key.endswith(":gt_values")]
+    first_evidence = _pop_evidence(arrays, "") if n_images else []
+    others = {metric: _pop_evidence(arrays, metric) for metric in with_evidence}
     group_texts = arrays.pop(_GROUPS, np.full(n_images, "{}")).tolist()
     groups = [parse_json(text.encode()) for text in group_texts]
-    if not all(
-        isinstance(row, dict) and all(isinstance(v, str | float | None) for v in row.values())
-        for row in groups
-    ):
-        raise FaultError("groups that are neither numbers nor text, expected these")
+    for row in groups:
+        is_dict = isinstance(row, dict)
+        if not is_dict or not all(isinstance(v, str | float | None) for v in row.values()):
+            raise FaultError("groups that are neither numbers nor text, expected these")
     counts = _counts_per_image(arrays, n_images)  # the counts are the arrays that are left
     records = []
     for k in range(n_images):
@@ -530,10 +529,10 @@ def records_of_arrays(arrays: dict[str, NDArray[Any]]) -> tuple[ImageRecord, ...
         record = ImageRecord(
             **fields,
             counts={metric: counts_of(values) for metric, values in counts[k].items()},
-            pred=main_evidence[k].pred,
-            gt=main_evidence[k].gt,
+            pred=first_evidence[k].pred,
+            gt=first_evidence[k].gt,
             groups=groups[k],
-            others={name: sides[k] for name, sides in evidence.items()},
+            others={metric: evidence[k] for metric, evidence in others.items()},
         )
         records.append(record)
     return tuple(records)
