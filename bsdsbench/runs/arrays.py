@@ -83,21 +83,23 @@ class ArrayItem:
     """An image whose prediction and ground truth are arrays."""
 
     image_id: str
-    # Name of the first metric of each group that reads files in the same way -> the inputs for the
-    # group; or the error, if the arrays are invalid
+    # Name of the first metric of each group in `Plan.by_reading` -> the prediction and ground truth
+    # as this group of metrics interprets them; or the error, if the arrays are invalid
     inputs: dict[str, Inputs] | DataError
     form: str = ""  # see `Item.form`
 
     def key(self, read: ReadBytes) -> bytes:
-        """Return a hash of the image's arrays and of the statistics of their values (`Evidence`).
+        """Return a hash of the image's arrays, and of the evidence on what their values mean.
 
-        `read` is unused: `Item.key` has it for images in files. Raises the DataError in `inputs` if
-        the arrays are invalid.
+        `read`, which reads the files of other kinds of `Item`, is unused. Raises the DataError in
+        `inputs` if the arrays are invalid.
         """
         if isinstance(self.inputs, DataError):
             raise self.inputs
         digest = hashlib.blake2b(digest_size=16)
-        for pred_or_gt in filter(None, chain(*self.inputs.values())):
+        for pred_or_gt in chain(*self.inputs.values()):
+            if pred_or_gt is None:
+                continue
             digest.update(repr(pred_or_gt.evidence).encode())
             for name, value in sorted(pred_or_gt.parts.items()):
                 # A part is an array, a tuple such as the maps of several annotators, or Lines
@@ -112,9 +114,10 @@ class ArrayItem:
         return digest.digest()
 
     def load(self, alike: ReadAlike, protocol: Protocol, read: ReadBytes) -> Inputs:
-        """Return the prediction and ground truth for the metrics of the group `alike`.
+        """Return the prediction and ground truth as the metrics of a group interpret them.
 
-        Raises the DataError in `inputs` if the arrays are invalid.
+        `protocol` and `read`, which images in files need, are unused. Raises the DataError in
+        `inputs` if the arrays are invalid.
         """
         if isinstance(self.inputs, DataError):
             raise self.inputs
@@ -158,27 +161,25 @@ def array_items(items: Iterable[object], plan: Plan) -> Iterator[ArrayItem]:
             inputs = {}
             for alike in plan.by_reading:  # groups of metrics that interpret arrays in the same way
                 metric, readings = alike.metrics[0], alike.readings
-                inputs[metric.name] = Inputs(
-                    _wrap_prediction(image_id, pred, plan.pred_kind, readings),
-                    _wrap_truth(image_id, truth, metric.gt_kind, readings.gt),
-                )
+                wrapped_pred = _wrap_prediction(image_id, pred, plan.pred_kind, readings)
+                wrapped_truth = _wrap_truth(image_id, truth, metric.gt_kind, readings.gt)
+                inputs[metric.name] = Inputs(wrapped_pred, wrapped_truth)
             yield ArrayItem(image_id, inputs)
         except DataError as error:
-            # Name the image once in each problem, as the file, instead of in the text
-            named = [
-                attrs.evolve(problem, file=image_id, has=problem.has.removeprefix(f"{image_id}: "))
-                for problem in error.problems
-            ]
-            yield ArrayItem(image_id, type(error)("", named))
+            problems = []  # they name the image as their file, instead of in the text
+            for problem in error.problems:
+                has = problem.has.removeprefix(f"{image_id}: ")
+                problems.append(attrs.evolve(problem, file=image_id, has=has))
+            yield ArrayItem(image_id, type(error)("", problems))
 
 
 def _wrap_prediction(image_id: str, pred: object, kind: str, readings: Readings) -> Prediction:
-    """Convert user input to a Prediction.
+    """Convert user input, a Prediction or an array, to a Prediction.
 
     An array (H, W) holds what `kind` says: class labels ("classes"), region labels ("labels"),
     depths ("depth-map"), or boundary strengths (any other). For "classes", it may also be (C, H, W)
-    with one map per class. If the run reads predictions as masks, an (H, W) map of classes is
-    binarised, unless it is in a Prediction from a file, where this has been done.
+    with one map per class. If the run compares masks, an (H, W) map of classes is binarised, unless
+    it was read from a file, which does that.
     """
     if not isinstance(pred, Prediction):
         if kind == "classes":
@@ -189,9 +190,8 @@ def _wrap_prediction(image_id: str, pred: object, kind: str, readings: Readings)
             pred = Prediction(image_id, depth=_as_plane(pred, "prediction"))
         else:
             pred = Prediction(image_id, soft=_as_plane(pred, "prediction"))
-    takes_mask = readings.pred.kind is Kind.MASK or (
-        readings.pred.kind is Kind.SOFT and readings.gt.kind is Kind.MASK
-    )
+    takes_soft, compares_masks = readings.pred.kind is Kind.SOFT, readings.gt.kind is Kind.MASK
+    takes_mask = readings.pred.kind is Kind.MASK or (takes_soft and compares_masks)
     is_label_map = "classes" in pred.parts and pred.classes.ndim == 2
     is_from_file = pred.evidence.maps > 0  # arrays have no evidence yet
     if not takes_mask or not is_label_map or is_from_file:
@@ -201,15 +201,15 @@ def _wrap_prediction(image_id: str, pred: object, kind: str, readings: Readings)
 
 
 def _wrap_truth(image_id: str, truth: object, kind: str, reading: ReadOptions) -> GroundTruth:
-    """Convert user input to a GroundTruth.
+    """Convert user input, a GroundTruth or arrays, to a GroundTruth.
 
     A GroundTruth is returned unchanged, except that its labels are binarised to a mask if the run
-    compares masks (`reading.kind` is MASK) and it has none. Other input is interpreted by `kind`:
+    compares masks (`reading.kind` is MASK) and it has none. Arrays are interpreted as follows:
 
-    - "annotators": one (H, W) map per annotator. These are boundaries; or region labels, if
-      `reading.kind` is REGIONS.
-    - otherwise (H, W): a mask if the run compares masks; depths if `kind` is "depth-map"; or labels
-    - otherwise (C, H, W): boundary maps of C classes
+    - If `kind` is "annotators", they are one (H, W) map per annotator, of region labels if
+      `reading.kind` is REGIONS, otherwise of boundaries.
+    - Otherwise an array (H, W) is a mask if the run compares masks, depths if `kind` is
+      "depth-map", or labels. An array (C, H, W) has the boundary maps of C classes.
     """
     compares_masks = reading.kind is Kind.MASK
     label = f"{image_id}: ground truth"
@@ -223,11 +223,10 @@ def _wrap_truth(image_id: str, truth: object, kind: str, reading: ReadOptions) -
         maps = _list_annotators(truth)
         annotations = [parse_annotation({name: m}, reading, label, image_id) for m in maps]
         return join_annotations(image_id, None, annotations)
-    array = (
-        one_channel(given_array(truth, "ground truth"))
-        if kind == "classes"
-        else _as_plane(truth, "ground truth")
-    )
+    if kind == "classes":  # (1, H, W) is the map of a single class
+        array = one_channel(given_array(truth, "ground truth"))
+    else:
+        array = _as_plane(truth, "ground truth")
     if compares_masks and array.ndim == 2:
         return GroundTruth(image_id, **reading.mask(array, label, image_id)._asdict())
     if kind == "depth-map":

@@ -179,10 +179,10 @@ def run_source(source: Iterable[Item], plan: Plan, run: Evaluation, total: int =
     If the source is a sequence, only the plan's shard is counted. Any other iterable is consumed
     lazily and completely; `total` is its number of images, or 0 if unknown.
 
-    If `plan.out` is set, the evaluation is saved there. Each record is stored there as soon as it
-    is counted, so repeating the call resumes the run. Raises DataError with the errors of all
-    images, unless `plan.on_error` is "skip". If the run is interrupted or a worker dies, the
-    KeyboardInterrupt or DataError says how many images were stored.
+    If `plan.out` is set, the evaluation is saved there, and each record as soon as it is counted,
+    so repeating the call resumes the run. Raises DataError with the errors of all images, unless
+    `plan.on_error` is "skip". If the run is interrupted or a worker dies, the KeyboardInterrupt or
+    DataError says how many images were stored.
     """
     batch = 1  # number of images that a worker gets at a time
     if isinstance(source, Sequence):
@@ -256,12 +256,13 @@ def _count_all(
 ) -> _CountedImages:
     """Count every image, store each new record, and warn about mistakes in the first LOOKS images.
 
-    stored: the store of records, or None. Images whose stored record is valid are not recounted.
+    stored: the records of an earlier call, to which new ones are added; None to store nothing. An
+        image is not counted again if its stored record still fits its files and the settings.
     total: the number of images, or 0 if unknown.
     batch: the number of images that a worker gets at a time.
     """
     images = _CountedImages()
-    looks = list[Look]()  # maps of the first images, for `first_look`
+    looks = list[Look]()  # maps of the first images, to be checked for mistakes
     n_done = 0
     calls = _list_calls(source, plan, stored)
     with (
@@ -270,21 +271,20 @@ def _count_all(
     ):
         for n_done, (call, outcome) in enumerate(stream, 1):
             image_id = call.item.image_id
-            record = outcome.record
-            if stored is not None and outcome.unchanged:
-                record = stored.load(image_id)
-                images.n_kept += record is not None
-                if record is None:  # the stored record is damaged
-                    outcome = count(call.item, call.plan, serialise=True)
-                    record = outcome.record
-            if stored is not None and outcome.record is not None:
-                stored.add(outcome.record, outcome.data)
+            kept = stored.load(image_id) if stored is not None and outcome.unchanged else None
+            if outcome.unchanged and kept is None:  # the stored record is damaged
+                outcome = count(call.item, call.plan, serialise=True)
             if outcome.error:
                 images.errors[image_id] = outcome.error
-            elif record is None:
-                images.left_out.append(image_id)
+            elif kept is not None:
+                images.records.append(kept)
+                images.n_kept += 1
+            elif outcome.record is not None:
+                images.records.append(outcome.record)
+                if stored is not None:
+                    stored.add(outcome.record, outcome.data)
             else:
-                images.records.append(record)
+                images.left_out.append(image_id)
             if outcome.look:
                 looks.append(outcome.look)
             if n_done == LOOKS:
@@ -329,7 +329,7 @@ def _complete_run(run: Evaluation, images: _CountedImages, plan: Plan) -> Evalua
         raise DataError.collect(errors.values())
     if images.left_out and not images.records and plan.shard[1] == 1:
         raise DataError(f"{run.name}: no image with boundaries in its ground truth")
-    failed = {}
+    failed = dict(run.failed)
     for image_id, error in errors.items():
         reason = "; ".join(map(str, error.problems))
         for folder in (run.provenance.pred, run.provenance.gt, run.provenance.photos):
@@ -341,7 +341,6 @@ def _complete_run(run: Evaluation, images: _CountedImages, plan: Plan) -> Evalua
         sources=registry.source_hashes(plan.metrics) or None,
         empty_gt=tuple(sorted(images.left_out)),
     )
-    failed = {**run.failed, **failed}
     run = replace(run, records=images.records, failed=failed, kept=images.n_kept)
     run = run.with_groups(plan.groups, plan.group_by)
     for warning in run.verdict():
@@ -352,10 +351,9 @@ def _complete_run(run: Evaluation, images: _CountedImages, plan: Plan) -> Evalua
 
 @attrs.frozen
 class Outcome:
-    """The return value of `count` for one image."""
+    """The return value of `count`. If all fields but `look` are empty, the image is left out."""
 
-    # None if `unchanged`, if there was an error, or if the protocol leaves the image out
-    record: ImageRecord | None = None
+    record: ImageRecord | None = None  # the counts
     data: bytes = b""  # the serialised record, if requested
     unchanged: bool = False  # True if the stored record of the image is still valid
     error: DataError | None = None
@@ -374,10 +372,10 @@ def count(
     If the ground truth has no boundaries, `protocol.empty_gt` decides whether the image is counted,
     left out, or an error.
 
-    stored_hash: fingerprint of the stored record, or "". If it still matches the files and
-        settings, the image is not counted again, and is read only if `sanity_check` is True.
-    sanity_check: True to return the maps for `first_look`.
-    serialise: True to return the serialised record.
+    stored_hash: fingerprint of the record that an earlier call stored, or "". If it is still that
+        of the files and settings, the image is not counted, and only read if `sanity_check` is set.
+    sanity_check: True to also return the maps, to be checked for mistakes such as inversion.
+    serialise: True to also return the record as bytes.
     """
     protocol = plan.protocol
     look = None
@@ -388,13 +386,15 @@ def count(
         if unchanged and not sanity_check:
             return Outcome(unchanged=True)
         started = time.perf_counter()
+        # One pair for each group of metrics that interpret files in the same way
         inputs = [item.load(alike, protocol, files) for alike in plan.by_reading]
         pred, gt = inputs[0]
+        first_metrics = plan.by_reading[0].metrics
         del files  # free memory for counting
         if sanity_check and pred is not None and item.form != "none":  # "none": no prediction
-            look = look_at(pred, gt, protocol, plan.by_reading[0].metrics)
+            look = look_at(pred, gt, protocol, first_metrics)
         has_boundary = True
-        if plan.by_reading[0].metrics[0].gt_kind == "annotators":
+        if first_metrics[0].gt_kind == "annotators":
             counted = map(without_void, gt.boundaries, repeat(gt.parts.get("valid")))
             has_boundary = any(map(np.any, counted))
         if not has_boundary and protocol.empty_gt == "error":
@@ -416,9 +416,13 @@ def count(
 def _count_metrics(
     item: Item, inputs: Sequence[Inputs], plan: Plan, fingerprint: str, started: float
 ) -> ImageRecord:
-    """Return the record of an image, with its counts and `Evidence` for all metrics.
+    """Count one image for all metrics of a run, and return its record.
 
-    inputs: prediction and ground truth, one pair for each group of metrics in `plan.by_reading`.
+    The record also has evidence: statistics of the pixel values, from which the meaning of the
+    values is decided once all images have been counted.
+
+    inputs: prediction and ground truth, one pair for each group of metrics in `plan.by_reading`,
+        the groups that interpret files in the same way.
     started: value of `time.perf_counter` at which reading the image began.
     """
     counter: Counter | None = None
@@ -439,9 +443,8 @@ def _count_metrics(
                 evidence = evidence_of(file_pred, gt, metric, plan.protocol, has_thresholds)
             evidence_by_metric[metric.name] = evidence
     main = evidence_by_metric.pop(plan.metrics[0])
-    # The evidence that differs from that of the first metric
     others = {name: sides for name, sides in evidence_by_metric.items() if sides != main}
-    pred, gt = inputs[0]  # the first metric is in the first group
+    pred, gt = inputs[0]  # of the group of the first metric
     truth = gt.fingerprints(any(metric.reads_whole_truth for metric in metrics))
     return ImageRecord(
         item.image_id,
@@ -460,9 +463,8 @@ def _count_metrics(
 
 def available_cores() -> int:
     """Return the number of processor cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    has_affinity = hasattr(os, "sched_getaffinity")
+    return len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
 
 
 @contextmanager
@@ -514,10 +516,9 @@ def _start_workers(workers: int, requested: object, batch: int) -> Executor:
 def _set_up_worker() -> None:
     """Make this process ignore Ctrl-C, which the parent handles, and exit when the parent does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = multiprocessing.parent_process()
 
     def end_with_parent() -> None:
-        if parent is not None:
+        if parent := multiprocessing.parent_process():
             parent.join()
             os.kill(os.getpid(), signal.SIGTERM)
 
@@ -533,8 +534,12 @@ def _map_in_order(
 ) -> Generator[tuple[C, R], None, None]:
     """Yield (call, function(*call)) for every call in order, computing the next calls in parallel.
 
+    Calls are submitted in batches. A worker stops after 0.1 s and returns the results that it has;
+    the calls of its batch that were not made are submitted again.
+
     calls: argument tuples, whose first element is an Item.
-    executor: runs up to `ahead` batches at once; if it is None, calls are made in this thread.
+    executor: makes the calls; if it is None, they are made in this thread.
+    ahead: the maximum number of batches that are submitted and not yet finished.
     batch: the number of calls per batch.
 
     If a worker dies, raises BrokenExecutor with the ids of the images in the pending batches.
@@ -578,7 +583,7 @@ def _map_in_order(
 def _call_until_deadline(function: Callable[..., R], calls: Sequence[C]) -> list[R]:
     """Make calls in order until 0.1 s have passed (but at least one), and return their results.
 
-    The caller resubmits the remaining calls. This keeps Ctrl-C and the progress display responsive.
+    The short time keeps Ctrl-C and the progress display responsive.
     """
     returned = []
     end = time.monotonic() + 0.1

@@ -174,9 +174,10 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
     - name: the name of the combined run, by default that of the first run. A suffix such as
       "(best of 3 by the ground truth)" is added.
 
-    The provenance holds the names of the runs (`best_of`) and how often each was chosen (`chosen`).
-    If the runs come from result files of other programs and their counts start at threshold 0, the
-    AP rule becomes "edter", as in these programs.
+    At further tolerances, the runs are chosen separately. The provenance holds the names of the
+    runs (`best_of`), and for how many images and thresholds each was chosen (`chosen`). If the runs
+    come from result files of other programs and their counts start at threshold 0, the AP rule
+    becomes "edter", as in these programs.
 
     Raises DataError if there are fewer than two runs, or if a run has no boundary counts. Raises
     MergeError if the protocols, images, thresholds or numbers of annotated pixels differ.
@@ -192,20 +193,20 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
     form = f"best-of-{len(runs)}"
     for record in first_run.records:
         counts_of_runs = [table[record.image_id] for table in tables]
-        matches = np.stack([counts["matches"] for counts in counts_of_runs])  # (M, T, 4)
-        steps = np.arange(matches.shape[1])
         thresholds = record.counts[_METRIC].thresholds
+        steps = np.arange(thresholds.size)
+        matches = np.stack([counts["matches"] for counts in counts_of_runs])  # (M, T, 4): M runs
         chosen = _find_best_runs(thresholds, matches)
         times_chosen += np.bincount(chosen, minlength=len(runs))
         others: dict[str, Any] = {}
         if OTHER_MATCHES in counts_of_runs[0]:
-            # Stack the runs: one (M, T, 4) array of matches for each further tolerance
-            further = np.stack([counts[OTHER_MATCHES] for counts in counts_of_runs], axis=1)
-            others[OTHER_MATCHES] = [m[_find_best_runs(thresholds, m), steps] for m in further]
-        best = MatchCounts(thresholds, matches[chosen, steps], **others)
-        records.append(
-            replace(record, counts={_METRIC: best}, fingerprint="", seconds=0.0, form=form)
-        )
+            others[OTHER_MATCHES] = []
+            # (tolerances, M, T, 4)
+            for further in np.stack([c[OTHER_MATCHES] for c in counts_of_runs], axis=1):
+                best_matches = further[_find_best_runs(thresholds, further), steps]
+                others[OTHER_MATCHES].append(best_matches)
+        best = {_METRIC: MatchCounts(thresholds, matches[chosen, steps], **others)}
+        records.append(replace(record, counts=best, fingerprint="", seconds=0.0, form=form))
     provenance = Provenance(
         gt=first_run.provenance.gt,
         valid=first_run.provenance.valid,

@@ -139,8 +139,8 @@ def first_look(
 ) -> list[InputWarning]:
     """Return a warning for each mistake in the first images of a run.
 
-    Symptoms that occur in most images are reported, except the scale of depth maps, which affects
-    few measures. Of the following checks, only the first one that finds a mistake is reported:
+    Symptoms that metrics find in most images are reported, except the scale of depth maps, which
+    affects few measures. Of the following checks, only the first that finds a mistake is reported:
 
     1. Inverted ground truth: in most images, most pixels are boundaries (only if they are matched).
     2. Inverted maps: most maps are much darker on annotated boundaries than elsewhere.
@@ -148,13 +148,18 @@ def first_look(
     4. Swapped maps: a map fits the ground truth of another image clearly better than its own.
     5. Thick maps: most maps have broad edges (only if boundaries are matched, thinned without NMS).
 
-    looks: the first images. Maps that cannot be compared (`Look.measured`) are skipped.
+    looks: the first images. Maps that cannot be compared with their ground truth are skipped.
     unused: the protocol fields that the metrics of the run do not use.
     """
     comparable = [look for look in looks if look.measured]
-    dark_ids = [k.pred.image_id for k in comparable if has_dark_boundaries(k.soft, k.truth)]
-    covered_ids = [k.pred.image_id for k in comparable if k.truth.mean() > k.truth.max() / 2]
-    is_matched = not {"nms", "max_dist"} & set(unused)
+    dark_ids, covered_ids = list[str](), list[str]()
+    for look in comparable:
+        if has_dark_boundaries(look.soft, look.truth):
+            dark_ids.append(look.pred.image_id)
+        if look.truth.mean() > look.truth.max() / 2:
+            covered_ids.append(look.pred.image_id)
+    is_matched = not {"nms", "max_dist"} & set(unused)  # boundaries, within a tolerance
+    # (mistake, suggested fix) -> ids of the images that have it
     ids_by_finding = _find_misplaced_maps(comparable)
     if is_matched and 2 * len(covered_ids) > len(comparable):
         ids_by_finding = {(COVERED, Setting("gt_invert", not protocol.gt_invert)): covered_ids}
@@ -253,11 +258,11 @@ def evidence_of(
     One image is not enough to tell, so the statistics are later pooled over all images. They are
     those collected on reading the files, and the following flags (`Values`) for soft and ucm2 maps:
 
-    - FAINT if all values are so small that the scale is probably wrong (`_is_faint`), otherwise
-      STRONG. Float maps that do not come from a file are always STRONG, because a network in
-      training may return any values.
+    - FAINT if all values are so small that the scale is probably wrong, otherwise STRONG. Float
+      maps that do not come from a file are always STRONG, because a network in training may return
+      any values.
     - NARROW for a faint map whose maximum is 1 or 255, which is white in a format of fewer bits.
-    - DARK or LIGHT: whether the map is darker on boundaries than elsewhere (`_polarity`).
+    - DARK if the map is darker on boundaries than elsewhere, otherwise LIGHT.
 
     If the metric interprets labels, it adds statistics of the label maps.
 
@@ -298,8 +303,8 @@ def _polarity(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Values:
 
     The map is first inverted if the protocol inverts maps. Boundaries cover a small part of an
     image, so a map with a mean below 0.5 is LIGHT. A brighter map is DARK if it is much darker on
-    annotated boundaries than elsewhere (`has_dark_boundaries`). Returns NOTHING if the map is
-    empty, or if a bright map cannot be compared with the ground truth.
+    annotated boundaries than elsewhere. If such a map and the ground truth differ in size or either
+    is constant, and if the map has no pixels, NOTHING is returned.
     """
     if 0 in pred.shape:
         return Values.NOTHING

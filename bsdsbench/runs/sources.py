@@ -122,7 +122,11 @@ class FileItem:
     def load(self, alike: ReadAlike, protocol: Protocol, read: ReadBytes = read_bytes) -> Inputs:
         """Read the prediction and ground truth, including the photo and the field of view if given.
 
-        If there is no prediction file, the prediction is an empty map.
+        If there is no prediction file, the prediction is an empty map. If the annotators are scored
+        against each other (`kind` is ""), it is None.
+
+        alike: the metrics to read for, which interpret files in the same way.
+        read: returns the bytes of a file.
         """
         files, readings = alike.files, alike.readings
         gt_kind = alike.metrics[0].gt_kind
@@ -160,9 +164,17 @@ def list_items(
     kind = plan.pred_kind
     if os.path.realpath(pred_dir) == os.path.realpath(gt_dir):
         warn(InputWarning(f"{show(pred_dir)}: the predictions are the ground truth itself"))
+    images_dir = plan.images_dir
+    if images_dir is not None and not os.path.isdir(images_dir):
+        has = f"{show(images_dir)}: no folder"
+        raise DataError(f"{has}, expected one of pictures (images_dir)")
+    if not any(metric.photo for metric in map(registry.get, plan.metrics)):
+        images_dir = None
+    elif images_dir is None:
+        images_dir = pairing.find_photo_folder(gt_dir)
     if plan.on_dask:  # Dask workers have other working directories
-        pred_dir = os.path.abspath(pred_dir)
-        gt_dir = os.path.abspath(gt_dir)
+        pred_dir, gt_dir = os.path.abspath(pred_dir), os.path.abspath(gt_dir)
+        images_dir = images_dir and os.path.abspath(images_dir)
     split = plan.split_file if ids is None else ids
     missing = "error" if plan.missing == "error" else "zero"
     pairs = _pair_files(pred_dir, gt_dir, split, missing, kind, alike)
@@ -170,15 +182,7 @@ def list_items(
     if plan.missing == "skip":
         absent = tuple(p.image_id for p in pairs if not p.pred_paths)
         pairs = [p for p in pairs if p.pred_paths]
-    photos: dict[str, Path] = {}
-    if plan.images_dir is not None and not os.path.isdir(plan.images_dir):
-        has = f"{show(plan.images_dir)}: no folder"
-        raise DataError(f"{has}, expected one of pictures (images_dir)")
-    if any(metric.photo for metric in map(registry.get, plan.metrics)):
-        images_dir = plan.images_dir or pairing.find_photo_folder(gt_dir)
-        if images_dir:
-            folder = os.path.abspath(images_dir) if plan.on_dask else images_dir
-            photos = pairing.find_photos(folder, {p.image_id for p in pairs})
+    photos = pairing.find_photos(images_dir, {p.image_id for p in pairs}) if images_dir else {}
     views = {} if plan.valid_dir is None else _fields_of_view(plan.valid_dir, pairs)
     n_maps = readers.count_placeholder_maps(pairs) if kind == "labels" else 1
     items = [_item_of(image, kind, alike, photos, views, n_maps) for image in pairs]
@@ -225,20 +229,20 @@ def _item_of(
     """Build the `FileItem` of an image.
 
     kind: the kind of the prediction, such as "soft".
-    photos: image id -> original image, for the images that have one.
-    views: image id -> mask of the field of view, likewise.
+    alike: the metrics to read for. Only for some of them, instance maps belong to the ground truth.
+    photos, views: image id -> the original image and the mask of the field of view, if there is one
     n_maps: the number of empty label maps that replace a missing prediction.
     """
     gt_paths = pair.gt_paths if alike.files.instances else ()
-    instances = filter(None, map(find_instances_file, gt_paths))
+    has_pred = len(pair.pred_paths) > 0
     return FileItem(
         image_id=pair.image_id,
         pair=pair,
         kind=kind,
         photo=photos.get(pair.image_id),
-        instances=tuple(instances),
-        form="" if pair.pred_paths else "none",
-        n_maps=1 if pair.pred_paths else n_maps,
+        instances=tuple(filter(None, map(find_instances_file, gt_paths))),
+        form="" if has_pred else "none",
+        n_maps=1 if has_pred else n_maps,
         valid=views.get(pair.image_id),
     )
 
@@ -268,26 +272,29 @@ def run_of_folders(
 ) -> Evaluation:
     """Build a run over folders before its images are counted: an Evaluation without records.
 
+    It has the name and the provenance of the run: folders, layout of the files, and settings. The
+    provenance of a shard has a hash of the ground truth of all shards, which `merge` compares.
+
     items: all images of the run, including those of other shards.
     absent: the ids of images left out because they have no prediction.
-    gt, pred: the folders. If `pred` is None, the annotators are scored.
+    gt, pred: the folders. If `pred` is None, the annotators are scored, and the name is "human".
 
     The default name is that of the folder of predictions. If this is the name of a split, such as
-    "test", the nearest parent folder with another name is used. The provenance of a shard has a
-    hash of the ground truth of all shards, which `merge` compares.
+    "test", the nearest parent folder with another name is used.
     """
+    known: dict[str, Any] = {}
     photos = None if pred is None else plan.images_dir
     folders = {"pred": pred, "gt": gt, "photos": photos, "valid": plan.valid_dir}
-    given = {side: folder for side, folder in folders.items() if folder is not None}
-    known: dict[str, Any] = {side: show(folder) for side, folder in given.items()}
-    places = {side: str(Path(folder).resolve()) for side, folder in given.items()}
-    # Paths with unprintable characters are not stored
-    places = {side: path for side, path in places.items() if show(path) == path}
     if pred is not None:
-        known["pred_kind"] = plan.pred_kind
-        known["missing"] = plan.missing
-        known["task"] = plan.task
+        known.update(pred_kind=plan.pred_kind, missing=plan.missing, task=plan.task)
         known["split"] = None if plan.split_file is None else show(plan.split_file)
+    places = {}
+    for side, folder in folders.items():
+        if folder is not None:
+            known[side] = show(folder)
+            path = str(Path(folder).resolve())
+            if show(path) == path:  # paths with unprintable characters are not stored
+                places[side] = path
     pred_files = {item.image_id: item.pair.pred_paths for item in items}
     gt_files = {item.image_id: item.pair.gt_paths for item in items}
     ids = "\0".join(gt_files).encode("utf-8", "surrogateescape")
@@ -422,8 +429,8 @@ def find_sources(
         they are read for the run's first metric of masks, or its first metric if there is none.
 
     Raises DataError if a folder is unknown or does not exist, if an image of the run is missing,
-    or if the run has no images. A missing prediction is an error if it was not accepted in the run
-    (`missing` is "error" or "skip"), otherwise an empty map.
+    or if the run has no images. A missing prediction is an empty map if the run counted it as one
+    (`missing="zero"`), otherwise an error.
     """
     pred, gt = pred_dir or run.place("pred"), gt_dir or run.place("gt")
     if not pred or not gt:
@@ -438,13 +445,11 @@ def find_sources(
     pairs = _pair_files(pred, gt, run.image_ids, missing, kind, alike)
     photo_dir = images_dir or run.place("photos") or pairing.find_photo_folder(gt)
     photos = pairing.find_photos(photo_dir, {*run.image_ids}) if photo_dir else {}
-    # Masks of the field of view, for metrics that can leave out void pixels
-    valid_dir = run.place("valid") if reader.void else None
-    views = {} if valid_dir is None else _fields_of_view(valid_dir, pairs)
     read_photos = photos if reader.photo else {}
+    valid_dir = run.place("valid") if reader.void else None  # fields of view exclude void pixels
+    views = {} if valid_dir is None else _fields_of_view(valid_dir, pairs)
     items = {p.image_id: _item_of(p, kind, alike, read_photos, views) for p in pairs}
     settings = run.metrics, run.protocol, kind
-    # The run may have been counted without or with error classes
     hashes = hash_settings(*settings), hash_settings(*settings, errors=True)
     return Sources(items, photos, kind, reader, hashes)
 
