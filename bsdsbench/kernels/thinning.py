@@ -138,10 +138,11 @@ def _new_workspace(is_on: Bool, near: U8) -> _Workspace:
     """
     row_on, col_on = np.flatnonzero(is_on.any(axis=1)), np.flatnonzero(is_on.any(axis=0))
     top, left = int(row_on[0]), int(col_on[0])
-    rows, words = int(row_on[-1]) + 1 - top, (int(col_on[-1]) + 1 - left + 63) >> 6
-    tiles = (rows + TILE_ROWS - 1) // TILE_ROWS  # below each other
-    columns, words_per_column = words + 2, (tiles + 2) * TILE_ROWS
-    maps = np.zeros((5, columns, words_per_column), np.uint64)
+    rows = int(row_on[-1]) + 1 - top  # of the box
+    words = (int(col_on[-1]) + 1 - left + 63) >> 6  # of a row of the box
+    tiles_per_column = (rows + TILE_ROWS - 1) // TILE_ROWS + 2  # with the frame, as are columns
+    columns = words + 2
+    maps = np.zeros((5, columns, tiles_per_column * TILE_ROWS), np.uint64)
     near_box = maps[4, 1:-1, TILE_ROWS : TILE_ROWS + rows].T  # (rows, words), without the frame
     if near.size == 0:
         near_box[:] = ~np.uint64(0)
@@ -154,7 +155,7 @@ def _new_workspace(is_on: Bool, near: U8) -> _Workspace:
         next_words = near_rows[:, column + 1 : column + 1 + words]
         near_box[:, : next_words.shape[1]] |= next_words << ONE << (np.uint64(63) - shift)
     full, now, before, marked, framed_near = maps.reshape(5, -1)
-    due, changed = np.zeros((2, columns * (tiles + 2)), np.int64)  # an element for each tile
+    due, changed = np.zeros((2, columns * tiles_per_column), np.int64)  # an element for each tile
     return _Workspace(
         corner=top * is_on.shape[1] + left,
         image_cols=is_on.shape[1],
@@ -166,7 +167,7 @@ def _new_workspace(is_on: Bool, near: U8) -> _Workspace:
         is_occupied=np.zeros(due.size, np.bool_),
         due=due,
         changed=changed,
-        tiles_per_column=tiles + 2,
+        tiles_per_column=tiles_per_column,
     )
 
 
@@ -281,12 +282,12 @@ def mark_deletable(now, deleted, first, stride, second):
 def _thin_tiles(work, now):
     """Thin the bit map `work.full` to convergence, by tiles of 64 x 64 pixels.
 
-    now uint64 (words,): receives the thinned map.
+    Subiterations of two kinds alternate until neither deletes a pixel. A tile is tested until both
+    kinds have deleted no pixel in it and next to its border; tiles without pixels are skipped.
 
-    Only active tiles are tested. A tile stays active until two consecutive subiterations delete no
-    pixel in it or next to its border; tiles without pixels are never active. `work.due[q]` is the
-    last subiteration, numbered from 0, in which tile q must be tested: at first 1, and after a
-    deletion in subiteration s, s + 2.
+    work: a _Workspace. `work.due[q]` becomes the last subiteration, numbered from 0, in which tile
+        q must be tested: 1 at first, and s + 2 after a deletion in subiteration s.
+    now uint64 (words,): receives the thinned map.
     """
     marked, due, changed = work.marked, work.due, work.changed
     stride = work.tiles_per_column * TILE_ROWS  # from a word to the one to its right
@@ -310,7 +311,7 @@ def _thin_tiles(work, now):
             for word in range(q * TILE_ROWS, (q + 1) * TILE_ROWS):
                 now[word] &= ~marked[word]
                 columns |= marked[word]
-            # Two more subiterations for this tile, and for neighbours at whose border it changed
+            # Two more subiterations for this tile, and for the tiles at whose border it changed
             last = subiteration + 1
             north = np.int64(marked[q * TILE_ROWS] != 0)
             south = np.int64(marked[(q + 1) * TILE_ROWS - 1] != 0)

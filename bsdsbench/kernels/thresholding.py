@@ -163,14 +163,16 @@ def _buckets(thresholds: bytes) -> _Buckets:
 def _float_levels(values, reaching, first, thresholds, halvings, n_buckets, levels):
     """Write the level of each value, the number of thresholds t with value >= t, into `levels`.
 
-    A value reaches all thresholds of lower buckets; a binary search among those of its own bucket
-    completes the level.
+    [0, 1] is divided into equal buckets. A value reaches all thresholds in lower buckets than its
+    own; a binary search among those in its own bucket completes the level.
 
     values float32 or float64 (N,): values outside [0, 1] are put into the first or last bucket.
     reaching uint64: the indices of the values that reach the lowest threshold. Other levels are not
         written.
-    first, halvings: the fields of `_Buckets`; thresholds: its field `padded`.
-    n_buckets: its field `n`, as a float.
+    first int64 (n_buckets + 2,): the number of thresholds in lower buckets than each.
+    thresholds float64: in ascending order, padded with NaN, which no value reaches.
+    halvings: the number of comparisons of the binary search.
+    n_buckets: the number of buckets, a power of two, as a float.
     levels int16 (N,): 0 on entry.
     """
     for p in reaching:

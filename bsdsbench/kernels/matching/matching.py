@@ -45,9 +45,7 @@ from bsdsbench.kernels.matching.graph import (
 )
 from bsdsbench.kernels.matching.search import enter_vertices, record_matched_steps
 
-_ABSENT = np.int64(
-    UNREACHED
-)  # the dual of a predicted pixel that is not in the map: no path leads to it
+_ABSENT = np.int64(UNREACHED)  # dual of a predicted pixel not in the map: no path leads to it
 _SIX, _LAST_BIT = np.uint64(6), np.uint64(63)
 # Of this type from the start: for a literal 0 numba would compile what is called with it once more
 _ZERO = np.int64(0)
@@ -180,11 +178,11 @@ def steps_within_reach(events: Events, truth: Truth, *, gt_enters: bool) -> Step
 
     Only these pixels can be matched. They are numbered as vertices.
 
-    events: all changes of the predicted map, from the highest threshold to the lowest.
+    events: all changes of the predicted map in n steps, from the highest threshold to the lowest.
     truth: the annotators' maps, from `prepare_truth`.
-    gt_enters: if True, the n steps are reversed: the last map is present before step 0, which
-        changes nothing, and step k undoes the changes of step n - k of the events. The ground truth
-        is then inserted at step 0. If False, the steps are those of the events, from an empty map.
+    gt_enters: False to keep the steps of the events, which start from an empty map. True to take
+        the thresholds in reverse: the map of the lowest threshold is there from the start, step 0
+        changes nothing (the ground truth is inserted at it), and step k undoes step n - k.
     """
     shape, n_pixels = truth.shape, math.prod(truth.shape)
     is_near = unpack(truth.near, shape[1]).ravel()  # within the radius of an annotated pixel
@@ -195,15 +193,14 @@ def steps_within_reach(events: Events, truth: Truth, *, gt_enters: bool) -> Step
     ever_on[pixel] = True
     reach = len(truth.disk.cost) // 2
     vertices = graph.number_vertices(pack(ever_on.reshape(1, *shape)), shape[1], reach)
-    number = np.empty(n_pixels, np.uint32)  # of the vertex at each pixel
-    number[vertices.pixel] = np.arange(vertices.pixel.size)
-    vertex = number[pixel]
+    vertex_of_pixel = np.empty(n_pixels, np.uint32)
+    vertex_of_pixel[vertices.pixel] = np.arange(vertices.pixel.size)
+    vertex = vertex_of_pixel[pixel]
     if not gt_enters:
-        nothing = vertex[:0]
-        return Steps(start, vertex, enters, present=nothing, gt_enters=False, vertices=vertices)
-    is_on = np.zeros(vertices.pixel.size, np.bool_)
+        return Steps(start, vertex, enters, vertex[:0], gt_enters=False, vertices=vertices)
+    is_on = np.zeros(vertices.pixel.size, np.bool_)  # at the lowest threshold
     is_on[vertex] = enters  # of several changes, the last counts
-    undone = slice(start[1], None)  # all changes but those of the first step
+    undone = slice(start[1], None)  # all changes but those of step 0, which are never undone
     return Steps(
         start=np.append(0, kept.size - start[:0:-1]),  # begins with 0, 0: step 0 has no changes
         vertex=vertex[undone][::-1].copy(),
@@ -219,17 +216,18 @@ def match_all(
 ) -> Side:
     """Match the prediction with each of A annotators at every step, and return the predicted side.
 
+    This is the vertex set of the predicted pixels. Its `bits` tell the steps at which each vertex
+    is matched with at least one annotator. The mates of its vertices are those in the matching with
+    the last annotator after the last step.
+
     steps: the changes of the predicted map, from `steps_within_reach`.
     truth: the annotators' maps, from `prepare_truth`.
-    annotators (A,): the number of each annotator. Ties between matchings are broken by it.
+    annotators (A,): the number of each annotator, which selects the pseudo-random numbers that
+        break ties between matchings of equal cost.
     matched_gt (n,): 0 on entry; receives the number of matched ground-truth pixels at each step,
         summed over annotators.
     gt_bits (ground-truth vertices, words): 0 on entry; receives the steps at which each vertex is
         matched. None if they are not needed.
-
-    The returned side's `bits` tell the steps at which each vertex is matched with at least one
-    annotator. The mates of its vertices are those in the matching with the last annotator after the
-    last step.
     """
     n_steps = matched_gt.size
     words = (n_steps + 63) // 64
@@ -244,16 +242,15 @@ def match_all(
         gt = graph.new_side(truth.vertices, k, graph.GT, gt_arena, words)
         if gt_bits is not None:
             gt = gt._replace(bits=gt_bits[truth.vertices.ends[k] : truth.vertices.ends[k + 1]])
-        n_vertices = gt.pixel.size
         changes = steps
-        if n_steps == 1 and not steps.gt_enters and n_vertices < n_pred:
+        if n_steps == 1 and not steps.gt_enters and gt.pixel.size < n_pred:
             # Of two single maps the smaller enters, because fewer of its pixels find no mate
-            changes = steps._replace(
-                start=np.zeros(2, np.int64), present=steps.vertex, gt_enters=True
-            )
-        geometry = graph.new_geometry(truth.shape, truth.disk, n_vertices, int(annotator))
+            nothing = np.zeros(2, np.int64)
+            changes = steps._replace(start=nothing, present=steps.vertex, gt_enters=True)
+        geometry = graph.new_geometry(truth.shape, truth.disk, gt.pixel.size, int(annotator))
         pred.tile["live"] = pred.tile["bits"] if changes.gt_enters else 0
-        _match(*changes[:5], pred, gt, geometry, work, matched_gt)
+        start, vertex, enters, present, gt_enters, _ = changes
+        _match(start, vertex, enters, present, gt_enters, pred, gt, geometry, work, matched_gt)
     return pred
 
 
@@ -289,6 +286,11 @@ def count_partners(truth: Truth) -> I8:
 def _match(start, vertex, enters, present, gt_enters, pred, gt, geometry, work, matched_gt):
     """Match the prediction with one annotator's map at each of n steps (thresholds).
 
+    The matching at one step is updated to the next. First some predicted vertices leave the map,
+    and their mates (the ground-truth vertices matched with them) become free. Then others enter,
+    which may match these mates. Finally the mates that are still free are inserted again, from the
+    side of the ground truth.
+
     start, vertex, enters: step k changes the predicted vertices vertex[start[k] : start[k + 1]].
         A vertex enters the predicted map if `enters` is True, and leaves it otherwise.
     present: the predicted vertices that are in the map before step 0.
@@ -299,10 +301,6 @@ def _match(start, vertex, enters, present, gt_enters, pred, gt, geometry, work, 
     geometry: the constants for finding and weighting edges.
     work: work space of the search.
     matched_gt int64 (n,): the number of pairs at each step is added to it.
-
-    Each step has three stages. First some predicted vertices leave the map and free their mates.
-    Then others enter. Finally the mates that are still free are inserted again, from the side of
-    the ground truth.
     """
     nodes, gt_nodes, tile, place = pred.node, gt.node, pred.tile, pred.place
     entering, freed, before, n_steps = work.entering, work.freed, work.before, matched_gt.size

@@ -9,16 +9,10 @@ weight (linear programming duality).
 
 A new vertex gets the smallest dual that its edges allow. If the other end of a tight edge is free,
 the two are matched. Otherwise the new vertex is free but has a positive dual, which is not allowed.
-To repair this, the cheapest alternating path from the new vertex is searched (Dijkstra's algorithm
-on slacks; matched edges cost nothing). A path can end in three ways:
-
-    stay     the new vertex stays free                           costs its dual
-    reach    the path reaches a free vertex of the other side    costs its length
-    oust     the path ends at a matched vertex of the same side,
-             which becomes free                                  costs its length plus that dual
-
-Paths that cost more than the best end so far are not followed. Finally the dual of each reached
-vertex changes by the cost of the best end minus the vertex's distance, and the path is flipped.
+To repair this, the cheapest alternating path from the new vertex to one of three ends is searched
+(`_cheapest_end`). Paths that cost more than the best end so far are not followed. Finally the dual
+of each reached vertex changes by the cost of the best end minus the vertex's distance, and the path
+is flipped.
 """
 
 from __future__ import annotations
@@ -34,17 +28,17 @@ from bsdsbench.kernels.matching.graph import EDGES_UNKNOWN, NO_VERTEX, UNREACHED
 def enter_vertices(entering, n, side, opposite, geometry, work, step):
     """Insert vertices, keep the matching optimal, and return how many pairs it gains.
 
+    Vertices whose best partner is free are matched first. The others then search for a cheapest
+    alternating path. A vertex stays free if no path increases the total weight.
+
     entering uint32: the vertices entering[:n] of `side` are inserted; those that already have a
         mate are skipped. The array is overwritten.
-    side, opposite: the two vertex sets, each a Side. Their mates, edges and dual variables are
-        changed in place.
+    side, opposite: the two vertex sets, each a Side. Their mates, edges and duals (the variables
+        that prove the matching optimal) are changed in place.
     geometry: the constants for finding and weighting edges.
     work: work space.
     step: index of the current step (threshold). It is stored in each vertex that becomes matched,
         as the step from which it is matched.
-
-    Vertices whose best partner is free are matched first. The others then search for a cheapest
-    alternating path. A vertex stays free if no path increases the total weight.
     """
     nodes, opposite_nodes, edges, reached = side.node, opposite.node, side.edge, work.reached
     new_pairs, n_waiting = 0, 0
@@ -68,16 +62,16 @@ def enter_vertices(entering, n, side, opposite, geometry, work, step):
         node.dual = best
         if partner == NO_VERTEX:
             continue
-        mate = opposite_nodes[partner]
-        if mate.mate != NO_VERTEX:
+        partner_node = opposite_nodes[partner]
+        if partner_node.mate != NO_VERTEX:
             entering[n_waiting] = vertex
             n_waiting += 1
             continue
         # The partner's dual rises as far as the second best partner allows, which shortens later
         # searches
         node.dual, node.mate, node.since = second, partner, step
-        mate.dual += best - second
-        mate.mate, mate.since = vertex, step
+        partner_node.dual += best - second
+        partner_node.mate, partner_node.since = vertex, step
         new_pairs += 1
     for k in range(n_waiting):
         root = entering[k]
@@ -102,7 +96,8 @@ def _cheapest_end(root, side, opposite, geometry, work):
     """Find the end of the cheapest alternating path that starts at the free vertex `root`.
 
     An alternating path consists of unmatched and matched edges in turn. An unmatched edge costs its
-    slack, the duals of both ends minus its weight; matched edges cost nothing.
+    slack: the sum of the duals (variables that prove the matching optimal) of its ends, minus its
+    weight. Matched edges cost nothing.
 
     side, opposite: the vertex set of the root, and the other one. The vertices of `opposite`
         receive their distances from the root and their parents on the path. Edges of `side` that
@@ -114,7 +109,7 @@ def _cheapest_end(root, side, opposite, geometry, work):
     to the root), and the number of reached vertices. The path ends in one of three ways:
 
     - the root stays free: the last vertex is NO_VERTEX, and the cost is the root's dual
-    - the last vertex is free
+    - the last vertex is free: the cost is the length of the path
     - the last vertex has a mate, which becomes free; the cost includes the dual of this mate
 
     This is Dijkstra's algorithm on the slacks of edges. Its queue has two parts: the vertices at

@@ -68,8 +68,8 @@ def cheapest_pairs(first: Bool, second: Bool, cost: F8, values: tuple[F8, ...]) 
     cost (2 R + 1, 2 R + 1): the cost of a pair, by the offset (rows, columns) from its pixel of
         `first` to its pixel of `second`. The offset (0, 0) is in the middle. Infinity forbids a
         pair.
-    values: two maps (H, W) of additional costs, of the pixels of `first` and of those of `second`;
-        or an empty tuple.
+    values: two maps (H, W) of costs that are added for the pixels of a pair, one for `first` and
+        one for `second`; or an empty tuple.
 
     Returns an array (2, K) for K pairs. Row 0 has the flat indices of the matched pixels of `first`
     in ascending order, and row 1 those of their mates in `second`.
@@ -80,26 +80,25 @@ def cheapest_pairs(first: Bool, second: Bool, cost: F8, values: tuple[F8, ...]) 
         return pairs[:, np.argsort(pairs[0])]
     bits = pack(np.stack([first, second]))
     vertices = graph.number_vertices(bits, first.shape[1], len(cost) // 2)
-    first_pixel, second_pixel = vertices.pixel[:n], vertices.pixel[n:]
-    allowed = np.isfinite(cost)
+    allowed = np.isfinite(cost)  # offsets
     first_values = second_values = np.zeros(0)
     if values:
-        first_values = values[0].ravel()[first_pixel]
-        second_values = values[1].ravel()[second_pixel]
+        first_values = values[0].ravel()[vertices.pixel[:n]]
+        second_values = values[1].ravel()[vertices.pixel[n:]]
     whole = _whole_costs((cost[allowed], first_values, second_values), n)
     offset_cost, first_cost, second_cost = whole.parts
-    top_gain = n * whole.span + 1  # W: one more pair outweighs all costs
+    # The weight of a pair is the gain of its offset minus the costs of its pixels. One more pair
+    # outweighs all costs.
     gain = np.zeros(cost.shape, np.int64)
-    gain[allowed] = top_gain - offset_cost
-    # Ties do not depend on an annotator
-    geometry = graph.geometry_of(
-        first.shape, graph.tile_mask(allowed), gain.ravel(), salt=0, tie_bits=_TIE_BITS
-    )
+    gain[allowed] = n * whole.span + 1 - offset_cost
+    mask = graph.tile_mask(allowed)
+    geometry = graph.geometry_of(first.shape, mask, gain.ravel(), salt=0, tie_bits=_TIE_BITS)
     # Edges are only found from `side`, so `opposite` needs no arena of its own. There are no steps.
-    arena = graph.new_arena(n, second_pixel.size, gain.size)
+    n_second = vertices.pixel.size - n
+    arena = graph.new_arena(n, n_second, gain.size)
     side = graph.new_side(vertices, 0, graph.PRED, arena, words=0, value=-first_cost)
     opposite = graph.new_side(vertices, 1, graph.GT, arena, words=0, value=-second_cost)
-    work = graph.new_work(second_pixel.size, n_steps=0)
+    work = graph.new_work(n_second, n_steps=0)
     _enter_all(np.arange(n, dtype=np.uint32), side, opposite, geometry, work)
     return matched_pairs(side, opposite.pixel)
 

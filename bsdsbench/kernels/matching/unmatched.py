@@ -98,21 +98,22 @@ def agreement_of(truth: Truth) -> I8:
 
 
 def match_by_pixel(events: Events, truth: Truth, surroundings: Surroundings) -> PixelSteps:
-    """Match predicted to annotated pixels at every threshold, and record the result by pixel.
+    """Match predicted to annotated pixels at every threshold, and record the steps of each pixel.
+
+    A pixel can be matched, unmatched, or unmatched near a false pixel: see `PixelSteps`.
 
     events: the pixels that enter or leave the predicted map from one threshold to the next. Pixels
         farther than twice the tolerance from the ground truth may be missing.
     truth: the annotators' maps, from `prepare_truth`.
-    surroundings: from `prepare_surroundings`.
+    surroundings: the pixels within twice the tolerance of these, from `prepare_surroundings`.
     """
     n_steps = events.start.size - 1
     backwards = matching.should_start_at_lowest_threshold(events.added, truth)
     steps = matching.steps_within_reach(events, truth, gt_enters=backwards)
     gt_bits = np.zeros((truth.vertices.pixel.size, (n_steps + 63) // 64), np.uint64)
     matched_gt = np.zeros(n_steps, np.int64)
-    pred = matching.match_all(
-        steps, truth, np.arange(len(truth.vertices.tiles)), matched_gt, gt_bits
-    )
+    annotators = np.arange(len(truth.vertices.tiles))
+    pred = matching.match_all(steps, truth, annotators, matched_gt, gt_bits)
 
     row_of = np.full(truth.shape, -1, np.int32)
     false_bits = np.zeros((np.count_nonzero(events.added), gt_bits.shape[1]), np.uint64)
@@ -144,27 +145,32 @@ def classify_steps(
 ) -> StepErrors:
     """Count the matched, missed and false pixels of each class at each of n thresholds.
 
+    The classes are described in `StepErrors`: missed pixels by why they are missed, false pixels by
+    their distance from the ground truth.
+
     events: the changes of the predicted map. Changes of pixels farther than twice the tolerance
         from the ground truth may be missing.
     size (n,): number of pixels of the whole predicted map at each threshold.
-    truth: the annotators' maps, from `prepare_truth`.
-    surroundings: from `prepare_surroundings`.
-    agreement (ground-truth vertices,): from `agreement_of`.
+    truth, surroundings: the annotators' maps and the pixels within twice the tolerance of these,
+        from `prepare_truth` and `prepare_surroundings`.
+    agreement (ground-truth vertices,): how many other annotators agree, from `agreement_of`.
     """
     steps = match_by_pixel(events, truth, surroundings)
     n_steps = size.size
-    is_reached = steps.is_reached  # annotated pixels that are matched after the last step
-    # Kind of each annotated pixel: 4 for reached + agreement from 0 (NO_CLASS) to 3 (ALL)
-    kind = 4 * is_reached + (agreement - NO_CLASS)
+    # Kind of each annotated pixel: 4 if it is matched at the lowest threshold, plus the agreement
+    # from 0 (NO_CLASS) to 3 (ALL)
+    kind = 4 * steps.is_reached + (agreement - NO_CLASS)
     matched_pred = count_set_bits(steps.matched)[0, :n_steps]
     near_false = count_set_bits(steps.near_false)[0, :n_steps]
-    # Matched annotated pixels, (2, 4, n): not reached / reached, agreement, step
+    # Numbers of matched annotated pixels, (2, 4, n): unmatched or matched at the lowest threshold,
+    # agreement, step
     by_kind = count_set_bits(steps.gt_matched, kind, 8)[:, :n_steps].reshape(2, 4, n_steps)
     matched_gt = steps.matched_gt
     if steps.backwards:
         matched_gt, matched_pred = matched_gt[::-1], matched_pred[::-1]
         near_false, by_kind = near_false[::-1], by_kind[..., ::-1]
-    suppressed = np.count_nonzero(is_reached) - by_kind[1].sum(0)
+    # Missed, but matched at the lowest threshold
+    suppressed = np.count_nonzero(steps.is_reached) - by_kind[1].sum(0)
     absent = truth.vertices.pixel.size - matched_gt - suppressed - near_false
     within_r, within_2r = steps.n_on
     return StepErrors(
@@ -184,7 +190,8 @@ def _record_active_steps(events, near, backwards, row_of, bits, n_on):
     near bool (2, H * W): the two regions, the pixels within r and within 2r of the ground truth.
     backwards: if True, step s is bit n - 1 - s of `bits`, otherwise bit s.
     row_of int32 (H * W,): -1 on entry; receives the row of `bits` for each pixel that ever changes.
-    bits uint64 (rows, words): 0 on entry; receives the steps after which a pixel is on.
+    bits uint64 (rows, words): 0 on entry; receives the steps after which a pixel is on. Each change
+        flips the bits of its step and of all later ones.
     n_on int64 (2, n): 0 on entry; receives the number of pixels that are on in each region after
         each step, in the order of the events.
     """
@@ -204,7 +211,7 @@ def _record_active_steps(events, near, backwards, row_of, bits, n_on):
                 row_of[p] = n_rows
                 n_rows += 1
             i = row_of[p]
-            # Flip this and all later steps: the bits from `first` on, or below it if backwards
+            # Flip the bits from `first` on, or below it if backwards
             for word in range(bits.shape[1]):
                 low = min(max(first - (word << 6), 0), 64)
                 from_first = all_bits << np.uint64(low) if low < 64 else np.uint64(0)
@@ -221,8 +228,8 @@ def _record_near_steps(gt_pixel, gt_bits, last, pred, row_of, bits, half, near_b
     gt_pixel uint64 (vertices,): flat indices of the ground-truth vertices.
     gt_bits uint64 (vertices, words): the steps at which each vertex is matched.
     last: index of the step with the lowest threshold. Vertices matched at it are skipped.
-    pred: the Side of the prediction; row i of `pred.bits` has the steps at which its vertex i, the
-        pixel with the flat index pred.pixel[i], is matched.
+    pred: the predicted vertices: vertex i is the pixel with the flat index pred.pixel[i], and
+        pred.bits[i] has the steps at which it is matched.
     row_of int32 (H, W): the row of each pixel in `bits`, or -1.
     bits uint64 (rows, words): the steps at which a predicted pixel is on. Those at which it is
         matched are removed in place, which leaves the steps at which it is false.
@@ -231,7 +238,7 @@ def _record_near_steps(gt_pixel, gt_bits, last, pred, row_of, bits, half, near_b
     """
     rows, cols = row_of.shape
     reach, words = half.size // 2, bits.shape[1]
-    for i in range(pred.pixel.size):
+    for i in range(pred.pixel.size):  # leave the steps at which the pixel is false
         row, col = divmod(np.int64(pred.pixel[i]), cols)
         for word in range(words):
             bits[row_of[row, col], word] ^= pred.bits[i, word]

@@ -333,13 +333,8 @@ class _Regions(NamedTuple):
 
     area: I8  # (regions,) in pixels
     is_candidate: Bool
-    classes: I8  # _OBJECT, _PART or _NEITHER
+    classes: I8  # _OBJECT, _PART or _NEITHER (0)
     covered: F8  # share of the area that is covered by regions inside it, see `_classify`
-
-    @classmethod
-    def unclassified(cls, area: I8, is_candidate: Bool) -> _Regions:
-        """Create regions with the class _NEITHER and a covered share of 0."""
-        return cls(area, is_candidate, np.zeros(area.size, np.int64), np.zeros(area.size))
 
     def credit(self) -> float:
         """Return the total credit of the candidates, or 0.0 if there are none.
@@ -381,8 +376,9 @@ def fop_sums(
     that lie almost entirely inside it. For predicted regions, this share is averaged over the
     annotators. (Pont-Tuset and Marques, PAMI 2016.)
     """
-    pred = _Regions.unclassified(row_area, row_candidate)
-    gt = _Regions.unclassified(col_area, col_candidate)
+    n_rows, n_cols = row_area.size, col_area.size
+    pred = _Regions(row_area, row_candidate, np.zeros(n_rows, np.int64), np.zeros(n_rows))
+    gt = _Regions(col_area, col_candidate, np.zeros(n_cols, np.int64), np.zeros(n_cols))
     _classify(table, pred, gt)
     pred = pred._replace(covered=pred.covered / n_ann)  # the mean over the annotators
     return FopSums(pred.credit(), gt.credit())

@@ -101,10 +101,7 @@ def _union(parent, a, b):
     The root of a set is its smallest member, so numbering sets by their roots keeps raster order.
     """
     a, b = _find_root(parent, a), _find_root(parent, b)
-    if a < b:
-        parent[b] = a
-    else:
-        parent[a] = b
+    parent[max(a, b)] = min(a, b)
 
 
 class FinestRegions(NamedTuple):
