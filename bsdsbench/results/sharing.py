@@ -20,14 +20,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.arguments import given_path
 from bsdsbench.errors import DataError, FileFormatError
-from bsdsbench.io import (
-    FaultError,
-    digest,
-    errors_naming,
-    parse_json,
-    read_bytes,
-    write_atomic,
-)
+from bsdsbench.io import FaultError, digest, errors_naming, parse_json, read_bytes, write_atomic
 from bsdsbench.loaders.formats.pictures import unpack_npz
 from bsdsbench.results.storage import (
     RunArguments,

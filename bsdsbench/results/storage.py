@@ -46,14 +46,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.optional import ResultFiles
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.tasks import Task
-from bsdsbench.scores.counts import (
-    Counts,
-    Evidence,
-    ImageRecord,
-    Score,
-    Sides,
-    counts_of,
-)
+from bsdsbench.scores.counts import Counts, Evidence, ImageRecord, Score, Sides, counts_of
 from bsdsbench.tables.read_only import ReadOnlyDict
 from bsdsbench.text import show
 

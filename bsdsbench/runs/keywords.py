@@ -17,15 +17,7 @@ from concurrent.futures import Executor
 from functools import partial
 from numbers import Integral
 from pathlib import Path
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Literal,
-    NamedTuple,
-    Required,
-    TypedDict,
-    get_args,
-)
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Required, TypedDict, get_args
 
 import attrs
 

@@ -30,13 +30,7 @@ from bsdsbench.scores.counts import (
     OperatingPoint,
     Score,
 )
-from bsdsbench.scores.ratios import (
-    BLOCK,
-    Weights,
-    divide,
-    harmonic_mean,
-    weighted_sum,
-)
+from bsdsbench.scores.ratios import BLOCK, Weights, divide, harmonic_mean, weighted_sum
 from bsdsbench.tables.result_object import TabularCurve
 from bsdsbench.text import listed
 

@@ -356,12 +356,7 @@ class FopSums(NamedTuple):
 
 
 def fop_sums(
-    table: Cells,
-    row_area: I8,
-    col_area: I8,
-    row_candidate: Bool,
-    col_candidate: Bool,
-    n_ann: int,
+    table: Cells, row_area: I8, col_area: I8, row_candidate: Bool, col_candidate: Bool, n_ann: int
 ) -> FopSums:
     """Return the numerators of precision and of recall for objects and parts.
 
