@@ -152,19 +152,16 @@ def first_look(
     unused: the protocol fields that the metrics of the run do not use.
     """
     comparable = [look for look in looks if look.measured]
-    dark_ids, covered_ids = list[str](), list[str]()
-    for look in comparable:
-        if has_dark_boundaries(look.soft, look.truth):
-            dark_ids.append(look.pred.image_id)
-        if look.truth.mean() > look.truth.max() / 2:
-            covered_ids.append(look.pred.image_id)
+    dark = [look for look in comparable if has_dark_boundaries(look.soft, look.truth)]
+    covered = [look for look in comparable if look.truth.mean() > look.truth.max() / 2]
     is_matched = not {"nms", "max_dist"} & set(unused)  # boundaries, within a tolerance
-    # (mistake, suggested fix) -> ids of the images that have it
-    ids_by_finding = _find_misplaced_maps(comparable)
-    if is_matched and 2 * len(covered_ids) > len(comparable):
-        ids_by_finding = {(COVERED, Setting("gt_invert", not protocol.gt_invert)): covered_ids}
-    elif 2 * len(dark_ids) > len(comparable):
-        ids_by_finding = {(DARKER, Setting("invert", not protocol.invert)): dark_ids}
+    ids_by_finding = _find_misplaced_maps(comparable)  # (mistake, suggested fix) -> image ids
+    if is_matched and 2 * len(covered) > len(comparable):
+        inverted_truth = COVERED, Setting("gt_invert", not protocol.gt_invert)
+        ids_by_finding = {inverted_truth: [look.pred.image_id for look in covered]}
+    elif 2 * len(dark) > len(comparable):
+        inverted_maps = DARKER, Setting("invert", not protocol.invert)
+        ids_by_finding = {inverted_maps: [look.pred.image_id for look in dark]}
     if not ids_by_finding and is_matched and protocol.thin and not protocol.nms:
         ids_by_finding = _find_thick_maps(comparable)
     warnings = list[InputWarning]()

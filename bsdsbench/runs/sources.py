@@ -120,13 +120,11 @@ class FileItem:
         return digest.digest()
 
     def load(self, alike: ReadAlike, protocol: Protocol, read: ReadBytes = read_bytes) -> Inputs:
-        """Read the prediction and ground truth, including the photo and the field of view if given.
+        """Read the prediction and ground truth for the metrics in `alike`, which read files alike.
 
-        If there is no prediction file, the prediction is an empty map. If the annotators are scored
-        against each other (`kind` is ""), it is None.
-
-        alike: the metrics to read for, which interpret files in the same way.
-        read: returns the bytes of a file.
+        The ground truth includes the photo and the field of view if given. If there is no file of a
+        prediction, it is an empty map; if annotators are scored (`kind` is ""), it is None. `read`
+        returns the bytes of a file.
         """
         files, readings = alike.files, alike.readings
         gt_kind = alike.metrics[0].gt_kind
