@@ -30,6 +30,7 @@ from bsdsbench.protocol.tasks import tasks as known_tasks
 from bsdsbench.results import sharing
 from bsdsbench.results.groups import group_rows, records_with_groups
 from bsdsbench.results.references import PREFIX, Reference, official_run, reference_run, references
+from bsdsbench.results.score_names import logged_scores
 from bsdsbench.results.storage import SCHEMA, Provenance, is_run, read_result, save_run
 from bsdsbench.scores.counts import Counts, ImageRecord, Score, counts_of, part_of, value_at
 from bsdsbench.scores.curve import BoundaryScore, PRCurve
@@ -264,10 +265,9 @@ class Evaluation(TabularResult):
         """
         if self.provenance.shard or not self.records:
             return []
-        readings = [
-            metric.readings(self.protocol, self.provenance.pred_kind or "")
-            for metric in registry.readers(self.metrics)
-        ]
+        kind = self.provenance.pred_kind or ""
+        # How the metrics interpret the values in the files
+        readings = [m.readings(self.protocol, kind) for m in registry.readers(self.metrics)]
         warnings = check_all_values(readings, self.records)
         for metric in map(registry.get, self.metrics):
             if isinstance(metric, ChecksSet):
@@ -524,8 +524,6 @@ class Evaluation(TabularResult):
         >>> round(Evaluation.load("ref:hed").flat(prefix="val/")["val/boundary/ods"], 3)
         0.78
         """
-        from bsdsbench.results.score_names import logged_scores
-
         return logged_scores(self, prefix, per_class)
 
     def to_mapping(self) -> dict[str, object]:

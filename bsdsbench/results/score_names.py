@@ -95,11 +95,9 @@ def logged_scores(
     """
     scores: dict[str, float] = {}
     for metric in run.metrics:
-        score = run.score(metric)
-        for column in registry.get(metric).columns_of(score):
-            value = value_at(score, column.key)
-            if column.score and column not in ERROR_COLUMNS and value is not None:
-                scores[f"{metric}/{column.key}"] = float(value)
+        for key, column, value in registry.get(metric).score_columns(run.score(metric), None):
+            if column not in ERROR_COLUMNS:
+                scores[f"{metric}/{key}"] = float(value)
         if per_class:
             scores |= _class_scores(run, metric)
     logged: dict[str, float] = {}
