@@ -83,10 +83,10 @@ def comparability(a: Evaluation, b: Evaluation | Task) -> list[Difference]:
         differences.append(difference)
     for name in changed_sources(a, b):
         if name in shared:
-            hashes = [str((run.provenance.sources or {})[name]) for run in (a, b)]
+            hash_a, hash_b = (str((run.provenance.sources or {})[name]) for run in (a, b))
             cost = "its file was changed between the runs, and may count otherwise"
             field = f"source of metric {name}"
-            differences.append(Difference(field, *hashes, Severity.SAID, cost))
+            differences.append(Difference(field, hash_a, hash_b, Severity.SAID, cost))
     differences += _reading_differences(a, b)
     differences += _image_differences(a, b)
     differences += _truth_differences(a, b, shared)

@@ -231,8 +231,8 @@ def _summary_table(
         for part, column, values in _values_to_show(run, metric, asked):
             spread = _compute_spread(np.array(values, np.float64))
             if spread.n or asked is not None:
-                row = [part or None, run.name, column.heading, *spread][: len(fields)]
-                rows.setdefault((part, column.heading, run.name), row)
+                row: list[Cell] = [part or None, run.name, column.heading, *spread]
+                rows.setdefault((part, column.heading, run.name), row[: len(fields)])
     parts, headings = (list(dict.fromkeys(labels[k] for labels in rows)) for k in (0, 1))
     order = sorted(rows, key=lambda labels: (parts.index(labels[0]), headings.index(labels[1])))
     note = "n: images with a value; undefined: images without; SD: standard deviation (n - 1)."
