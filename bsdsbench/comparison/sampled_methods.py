@@ -139,7 +139,8 @@ def _draw_means(by_run: F8, drawn_runs: I8, n_units: int) -> _Draws:
     The value in a sample is the mean over all R runs on the sampled images, plus the deviation of
     the sampled runs from that mean. Bootstrap samples of few runs vary too little, so the
     deviations are multiplied by sqrt(R / (R - 1)). The effective sample size is 1 plus
-    Satterthwaite's degrees of freedom. For a single run, or if all means are NaN, it is `n_units`.
+    Satterthwaite's degrees of freedom of the sum of the variances over images and over runs. For a
+    single run, or if all means are NaN or both variances are 0, it is `n_units`.
     """
     n_runs = len(by_run)
     if n_runs == 1:
@@ -152,22 +153,12 @@ def _draw_means(by_run: F8, drawn_runs: I8, n_units: int) -> _Draws:
     deviations *= (n_runs / (n_runs - 1)) ** 0.5
     if np.isnan(means).all():
         return _Draws(means, n_units)
-    degrees = _degrees_of_freedom(np.nanvar(means), n_units, np.nanvar(deviations), n_runs)
-    return _Draws(means + deviations, 1 + degrees)
-
-
-def _degrees_of_freedom(
-    image_variance: float, n_units: int, run_variance: float, n_runs: int
-) -> float:
-    """Return Satterthwaite's degrees of freedom of the sum of two estimated variances.
-
-    The first variance is over `n_units` images or clusters, the second over runs. If both are 0,
-    return `n_units` - 1.
-    """
+    image_variance, run_variance = np.nanvar(means), np.nanvar(deviations)
     denominator = image_variance**2 / max(n_units - 1, 1) + run_variance**2 / (n_runs - 1)
-    if denominator == 0:
-        return float(n_units - 1)
-    return float((image_variance + run_variance) ** 2 / denominator)
+    degrees = float(n_units - 1)
+    if denominator != 0:
+        degrees = float((image_variance + run_variance) ** 2 / denominator)
+    return _Draws(means + deviations, 1 + degrees)
 
 
 def _difference(

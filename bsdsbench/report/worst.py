@@ -160,7 +160,10 @@ def worst_table(
         for values_of_method in _of_methods(values_of_runs, methods)
     ]
     differences = _score_differences([columns[0] for columns in scores])
-    ranked = _worst_first(differences, is_pair, fields[0])
+    # One run: the lowest score is the worst, unless lower is better. Two: the largest difference
+    sign = -1 if fields[0].higher_is_better is False else 1
+    goodness = {i: -abs(d) if is_pair else sign * d for i, d in differences.items()}
+    ranked = sorted(goodness, key=lambda image_id: (goodness[image_id], image_id))
     group_of = _first_of_each_group(ranked, first_run, of_each, n) if of_each else {}
     listed = list(group_of) if of_each else ranked[:n]
     if draw:
@@ -170,9 +173,11 @@ def worst_table(
     table_columns |= _group_columns(first_run, of_each, group_of)
     for number, (name, columns_of_method) in enumerate(zip(names, scores, strict=True), 1):
         prefix = f"{name}: " if is_pair else ""
-        keys = _distinct_keys(fields)
-        for field, key, cells in zip(fields, keys, columns_of_method, strict=True):
-            table_columns[Field(f"{key}_{number}", prefix + field.heading, "", ".4f")] = cells
+        for k, (field, cells) in enumerate(zip(fields, columns_of_method, strict=True)):
+            # A key that is repeated, for another class, gets its position
+            is_repeated = field.key in [earlier.key for earlier in fields[:k]]
+            key = f"{field.key}_{k}_{number}" if is_repeated else f"{field.key}_{number}"
+            table_columns[Field(key, prefix + field.heading, "", ".4f")] = cells
     if is_pair:
         table_columns[Field("difference", "A - B", "", "+.4f")] = differences
     notes = []
@@ -188,18 +193,6 @@ def worst_table(
     table_texts = table_footer(shared_runs)
     table_texts["notes"] = [*notes, *table_texts["notes"]]
     return Table("worst", title, list(table_columns), rows, **table_texts)
-
-
-def _worst_first(values: Mapping[str, float], is_pair: bool, field: Field) -> list[str]:
-    """Sort image ids, the worst first, and images with equal values by id.
-
-    values: image id -> score or, if `is_pair` is True, difference of two runs' scores, of which the
-        largest in either direction is the worst.
-    field: the column of the score.
-    """
-    sign = -1 if field.higher_is_better is False else 1  # a high score may be bad
-    goodness = {i: -abs(value) if is_pair else sign * value for i, value in values.items()}
-    return sorted(values, key=lambda image_id: (goodness[image_id], image_id))
 
 
 def _as_methods(runs: Sequence[Evaluation | Method]) -> list[Method]:
@@ -277,14 +270,6 @@ def _mean_columns(
             cells[image_id] = scores.cell(spread)
         columns.append(cells)
     return columns
-
-
-def _distinct_keys(fields: Sequence[Field]) -> list[str]:
-    """Return the keys of table columns; a repeated key, of another class, gets its position."""
-    keys: list[str] = []
-    for k, field in enumerate(fields):
-        keys.append(f"{field.key}_{k}" if field.key in keys else field.key)
-    return keys
 
 
 def _score_differences(columns: Sequence[Mapping[str, Estimate]]) -> dict[str, float]:

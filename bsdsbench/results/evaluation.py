@@ -453,7 +453,7 @@ class Evaluation(TabularResult):
         return {metric: self.score(metric).to_mapping() for metric in self.metrics}
 
     def save(self, folder: str | Path, progress: Progress | None = None) -> Path:
-        """Write result.json, counts.npz, timing.json and the metrics' own files into a folder.
+        """Write result.json, counts.npz and the metrics' own files into a folder.
 
         Parameters
         ----------

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 RESULT, COUNTS, RECORDS, UNFINISHED = "result.json", "counts.npz", "records.db", ".result.json"
 SCHEMA = "bsdsbench.result/1"
 # Other files of an earlier result, which are deleted because they do not belong to the new one
-OURS = ("eval_*.txt", f"{PER_IMAGE}/*.txt", "pr.png", "pr.svg", "timing.json", "overlays/*.png")
+OURS = ("eval_*.txt", f"{PER_IMAGE}/*.txt", "pr.png", "pr.svg", "overlays/*.png")
 _SIDES = ("pred", "gt")  # fields of `ImageRecord` that hold `Evidence`
 MAX_IMAGES = 200_000
 MAX_BYTES = 1 << 31  # limit for all arrays: 200,000 images with boundary and pixel counts
@@ -284,8 +284,6 @@ def save_run(run: Evaluation, out: Path, progress: Progress | None = None) -> No
                 write_atomic(out / name, text, durable=False)
                 if progress:
                     progress(min(n_written, len(run.records)), len(run.records), name)
-        times = {record.image_id: round(record.seconds, 4) for record in run.records}
-        write_atomic(out / "timing.json", as_json({"seconds": times}), durable=False)
         write_atomic(out / COUNTS, counts)
         os.replace(out / UNFINISHED, out / RESULT)
 

@@ -21,7 +21,7 @@ from bsdsbench.errors import DataError
 from bsdsbench.plotting.beside import _draw
 from bsdsbench.results.storage import RECORDS
 
-UNLIKE = ("timing.json", "records.db")  # in a run's folder, and no result
+UNLIKE = ("records.db",)  # in a run's folder, and no result
 FAST = {"workers": 1, "executor": "thread"}
 
 
