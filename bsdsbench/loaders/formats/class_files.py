@@ -18,15 +18,15 @@ from bsdsbench.text import listed
 def read_predicted_classes(
     image_id: str, paths: Sequence[Path], options: ReadOptions | None, read: ReadBytes
 ) -> Prediction:
-    """Read the predicted classes of an image.
+    """Read an image's predicted classes from its files `paths`.
 
-    They are in one file, as labels (H, W) or class maps (C, H, W), or in one file (H, W) per class.
-    A single file is binarised if `options.kind` is Kind.MASK. `read` returns the bytes of a file.
+    One file holds labels (H, W), class maps (C, H, W) or, if `options.kind` is Kind.MASK, a mask,
+    which is binarised. Several files hold one map (H, W) per class. `read` returns the bytes of a
+    file.
     """
     maps: list[Map] = []
-    palette = pictures.Palette.INDICES
-    if options is not None and options.kind is Kind.MASK:
-        palette = pictures.Palette.MASK
+    mask_options = options if options and options.kind is Kind.MASK else None
+    palette = pictures.Palette.MASK if mask_options else pictures.Palette.INDICES
     for path in paths:
         array = pictures.require_one_array(pictures.read_arrays(path, palette, read=read), path)
         with errors_naming(path, "a label map"):
@@ -40,9 +40,9 @@ def read_predicted_classes(
     with errors_naming(paths[0], "a label map"):
         if len(maps) > 1:
             return Prediction(image_id, paths[0], classes=np.stack(maps))
-        if options is None or options.kind is not Kind.MASK:
+        if mask_options is None:
             return Prediction(image_id, paths[0], classes=maps[0])
-        mask, _, evidence = options.mask(maps[0], file=paths[0].name)
+        mask, _, evidence = mask_options.mask(maps[0], file=paths[0].name)
         return Prediction(image_id, paths[0], classes=mask, evidence=evidence)
 
 
@@ -77,11 +77,11 @@ def parse_annotated_classes(arrays: dict[str, object], path: Path) -> dict[str, 
 
 
 def add_instances(parts: dict[str, Any], file: Path, read: ReadBytes) -> None:
-    """Read the instance map in `file`, and add it to `parts` in place as "instances".
+    """Read the instance map in `file`, and add it in place to `parts`, arguments of GroundTruth.
 
     The file holds one array (H, W), or SBD's struct GTinst with the instance map (Segmentation),
-    one outline per instance (Boundaries) and its class (Categories). If `parts` has class
-    boundaries, they are then redrawn in place from these outlines, as in SEAL's code. Raises
+    the outline of each instance (Boundaries) and its class (Categories). From these outlines, the
+    "class_boundaries" in `parts`, if any, are redrawn in place, as in SEAL's code. Raises
     FileFormatError if outlines and categories do not match.
     """
     arrays: dict[str, Any] = pictures.read_arrays(file, pictures.Palette.INDICES, read=read)
@@ -95,9 +95,8 @@ def add_instances(parts: dict[str, Any], file: Path, read: ReadBytes) -> None:
             return
         outlines, categories = struct["Boundaries"], np.ravel(struct["Categories"])
         classes = np.arange(1, len(boundaries) + 1)
-        has_outline_per_class = len(outlines) == len(classes)
-        if has_outline_per_class and categories.size != len(classes):
-            categories = classes  # as in refined annotations
+        if len(outlines) == len(classes) != categories.size:  # refined: an outline per class
+            categories = classes
         if len(outlines) != categories.size or not np.isin(categories, classes).all():
             fault = f"{len(outlines)} Boundaries and {categories.size} Categories"
             raise FaultError(f"{fault}, expected as many, of the classes 1 .. {len(classes)}")

@@ -55,29 +55,20 @@ class CocoItems:
     """
 
     def __init__(self, pred: str | Path, gt: str | Path) -> None:
-        """Read both files, and store their annotations, by image id, as `gt` and `pred`.
-
-        The ground truth comes first because it lists the images and categories. If it is panoptic
-        (one PNG of segment ids per image), a prediction file without annotations is also checked as
-        a panoptic one.
-        """
+        """Read the annotations of both files, and store them, by image id, as `gt` and `pred`."""
         self.pred_path, self.gt_path = Path(pred), Path(gt)
         self.images: dict[int, tuple[str, _Size]] = {}
         self.categories: dict[int, str] = {}
         self.gt = self._read_side(self.gt_path, is_truth=True)
-        is_panoptic = _are_panoptic(chain.from_iterable(self.gt.values()))
-        self.pred = self._read_side(self.pred_path, is_truth=False, is_panoptic=is_panoptic)
+        self.pred = self._read_side(self.pred_path, is_truth=False)
 
-    def _read_side(
-        self, path: Path, is_truth: bool, is_panoptic: bool = False
-    ) -> dict[int, list[Entry]]:
-        """Read a COCO file, and return its annotations by image id.
+    def _read_side(self, path: Path, is_truth: bool) -> dict[int, list[Entry]]:
+        """Read a COCO file, and return the annotations of each image that has any, by image id.
 
-        Images without annotations are left out of the result. The ground truth must be read first:
-        it fills `self.images` and `self.categories`. A file with segments_info is panoptic, and
-        must have exactly one entry per image. `is_panoptic` is True if a prediction file without
-        annotations is to be checked as panoptic too, unless it is a list. Raises FileFormatError
-        for annotations of unlisted images, and for a missing or second panoptic entry.
+        The ground truth must be read first, because it lists the images and the categories, which
+        are stored in `images` and `categories`. A panoptic file has one annotation per image, which
+        lists the segments of a PNG. Raises FileFormatError if an image is unlisted, or has not
+        exactly one annotation in a panoptic file.
         """
         by_image: dict[int, list[Entry]] = {}
         with errors_naming(path, "a COCO file"):
@@ -97,7 +88,9 @@ class CocoItems:
                     has = f"an annotation of image_id {image_id!r}"
                     raise FaultError(f"{has}, expected one of the listed images")
                 by_image.setdefault(image_id, []).append(entry)
-            if _are_panoptic(entries) or (is_panoptic and not entries and not is_list):
+            if not (entries or is_list or is_truth):  # panoptic if the ground truth is
+                entries = chain.from_iterable(self.gt.values())
+            if _are_panoptic(entries):
                 self._check_panoptic(by_image)
         return by_image
 
@@ -121,11 +114,11 @@ class CocoItems:
             yield name, pred.label_map, gt.label_map
 
     def _draw(self, image_id: int, is_truth: bool, annotated: list[_Segment]) -> _Drawing:
-        """Draw the predicted or the ground-truth label map of an image, later segments on top.
+        """Draw the label map of an image, annotated if `is_truth` is True, otherwise predicted.
 
-        `annotated` are the ground-truth segments in drawing order. Predicted segments equal to them
-        are drawn in the same order (`_reorder_exact`). For a panoptic file, the map is read from
-        the PNG, and no segments are returned.
+        For predictions, `annotated` are the ground-truth segments in drawing order: segments equal
+        to them are drawn in the same order. For a panoptic file, the map is read from the PNG, and
+        no segments are returned.
         """
         path = self.gt_path if is_truth else self.pred_path
         entries = (self.gt if is_truth else self.pred).get(image_id, [])
@@ -160,9 +153,9 @@ class CocoItems:
     ) -> list[_Segment]:
         """Return the segments of an image in drawing order; later ones cover earlier ones.
 
-        Crowds come first, then the others by ascending score. Ties are broken by size, the larger
-        first, and then by the first pixel in row order. Ground truth, and predictions without a
-        score, have a score of 1.
+        Crowds come first, then the others by ascending score, which is 1 for ground truth and if
+        there is none. Segments of equal score are sorted by size, the largest first, and then by
+        their first pixel in row order.
         """
         segments = []
         for number, annotation in enumerate(annotations, 1):
@@ -179,10 +172,11 @@ class CocoItems:
     def _read_panoptic(self, entry: Entry, shape: _Size, path: Path, is_truth: bool) -> LabelMap:
         """Read the PNG of an image in a panoptic file as an int32 (H, W) label map.
 
-        The PNG is in the folder named like the JSON file `path` without its suffix. The segment id
-        of a pixel is red + 256 green + 65536 blue. Pixels without a segment are of the ignored
-        class in ground truth, and background (0) in predictions. If a category has several crowds,
-        only the last remains a crowd, as in panopticapi; the others become ignored pixels.
+        `entry` is the image's annotation in the JSON file `path`. The PNG is in the folder of the
+        same name without ".json". The segment id of a pixel is red + 256 green + 65536 blue; the
+        pixels of a segment get the value of `_value_in_map`. Pixels without a segment are of the
+        ignored class in ground truth, and background (0) in predictions. If a category has several
+        crowds, only the last one remains a crowd, as in panopticapi; the others are ignored too.
         """
         png = path.with_suffix("") / Path(entry["file_name"]).name
         data = read_bytes(png)
@@ -202,8 +196,7 @@ class CocoItems:
         label_map = np.full(shape, no_segment, np.int32)
         for number, segment in enumerate(entry["segments_info"], 1):
             value = self._value_in_map(segment, number, is_truth)
-            is_crowd = is_truth and value > no_segment
-            if is_crowd:
+            if is_truth and value > no_segment:  # a crowd
                 # Turn an earlier crowd of this category into another instance of the ignored class:
                 # subtracting the number of categories gives a value that no crowd has
                 label_map[label_map == value] -= len(self.categories)
@@ -211,12 +204,11 @@ class CocoItems:
         return label_map
 
     def _value_in_map(self, annotation: Entry, number: int, is_truth: bool) -> int:
-        """Return the value of a segment's pixels in the label map.
+        """Return the value of a segment's pixels in the label map: class * DIVISOR + instance.
 
-        For the k-th of n categories (from 1), it is k * DIVISOR + number, where `number` is the
-        index of the annotation in the image, from 1. A ground-truth crowd is instance DIVISOR - k
-        of the ignored class: (n + 1) * DIVISOR + DIVISOR - k. Raises FaultError for an unknown
-        category, or if `number` is not below DIVISOR.
+        `number`, the instance, is the index of the annotation in its image, from 1. The class is k
+        for the k-th of n categories. A ground-truth crowd is instance DIVISOR - k of the ignored
+        class n + 1. Raises FaultError for an unknown category, or if `number` is not below DIVISOR.
         """
         category = _get_field(annotation, "category_id")
         if category not in self.categories:
@@ -254,8 +246,8 @@ class _Segment(NamedTuple):
 def _read_images(images: list[Entry]) -> dict[int, tuple[str, _Size]]:
     """Return the name and the size (rows, columns) of each image by its id.
 
-    The name is the file name without its suffix, or the id if there is no file name. Folders are
-    part of it only if the file names of some images are otherwise alike.
+    The name is the file name without its suffix, or the id if there is no file name. It includes
+    the folders only if two names would otherwise be equal.
     """
     if not images:
         raise FaultError("lists no images, expected at least one")
@@ -283,20 +275,19 @@ def _are_panoptic(entries: Iterable[Entry]) -> bool:
 
 
 def _reorder_exact(annotated: list[_Segment], predicted: list[_Segment]) -> list[_Segment]:
-    """Reorder predicted segments so that a perfect prediction draws the same map as the annotation.
+    """Return the predicted segments, with those that equal annotated ones in the annotated order.
 
-    Both lists are in drawing order, which decides where segments overlap. Predicted segments that
-    equal an annotated one (in category and pixels) are sorted among their own positions into the
-    order of the annotation. All others keep their positions.
+    Both lists are in drawing order, which decides where segments overlap; a perfect prediction so
+    draws the same map as the annotation. Segments are equal if their category and their pixels are.
+    They are permuted among their own positions; all other segments keep theirs.
     """
     if not annotated:
         return predicted
     rank_of_content = {segment.content(): rank for rank, segment in enumerate(annotated)}
-    contents = [segment.content() for segment in predicted]
-    positions = [k for k, content in enumerate(contents) if content in rank_of_content]
+    ranks = [rank_of_content.get(segment.content(), -1) for segment in predicted]  # -1: not equal
+    positions = [k for k, rank in enumerate(ranks) if rank >= 0]
     reordered = list(predicted)
-    sources = sorted(positions, key=lambda k: rank_of_content[contents[k]])
-    for position, source in zip(positions, sources, strict=True):
+    for position, source in zip(positions, sorted(positions, key=ranks.__getitem__), strict=True):
         reordered[position] = predicted[source]
     return reordered
 
@@ -325,10 +316,10 @@ def _get_field(entry: Entry, name: str) -> Any:
 
 
 def _check_polygon(polygon: object, image_id: object, shape: _Size) -> None:
-    """Raise FaultError if a polygon is malformed, or has no point in an image of `shape` (H, W).
+    """Raise FaultError unless a polygon is a list x, y, x, y ... in pixels of an image (H, W).
 
-    It is a list x, y, x, y ... in pixels. Fractions of the image, all of them at most 1, are
-    rejected, because they would be drawn into one corner.
+    Coordinates that are all at most 1 are rejected as fractions of the image, which would be drawn
+    into one corner. So is a polygon that begins to the right of or below the image.
     """
     where = f"image {image_id}: a polygon"
     if not isinstance(polygon, list) or not polygon or len(polygon) % 2:
@@ -345,11 +336,7 @@ def _check_polygon(polygon: object, image_id: object, shape: _Size) -> None:
 
 
 def _decode_mask(annotation: Entry, shape: _Size) -> Bool:
-    """Decode the segmentation of an annotation to a bool mask of the given `shape`.
-
-    It is a list of polygons, uncompressed RLE, or COCO's compressed RLE. An empty list gives an
-    empty mask.
-    """
+    """Decode an annotation's list of polygons, RLE or compressed RLE to a bool mask of `shape`."""
     try:
         from pycocotools import mask as coder
     except ImportError:

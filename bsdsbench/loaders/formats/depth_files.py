@@ -38,10 +38,10 @@ def parse_predicted_depth(
 ) -> dict[str, object]:
     """Return the depth map of a file as the keyword argument "depth" (H, W) of Prediction.
 
-    `shape` is unused (common signature of the parsers).
+    Among several maps with known names, it is the one with "pred" in its name. FaultError is raised
+    if several are left. `shape` is unused (common signature of the parsers).
     """
     known = [name for name in _DEPTHS if name in arrays]
-    # Beside the true depth, or the input, the prediction is the map whose name says so
     predicted = [name for name in known if "pred" in name] or known
     if len(predicted) > 1:
         raise FaultError(f"has {listed(predicted)}, expected one of them: the predicted depth")
@@ -52,14 +52,14 @@ def parse_predicted_depth(
 def parse_annotated_depth(arrays: Mapping[str, object], path: Path) -> dict[str, object]:
     """Convert the maps of an annotated depth file to keyword arguments of GroundTruth.
 
-    - boundaries: one map, True where `edges` (whole numbers) is nonzero; () without it
-    - depth: the depth map. It may be missing (None) only if there are `edges` or a `matte`;
-      otherwise, FaultError is raised.
+    - boundaries: one map, True where the variable `edges` is nonzero; () without it
+    - depth: the depth map; None if there are only `edges` or a `matte`
     - valid: True where all present maps of _VALID_NAMES are nonzero; None if there are none
     - mask: True where the variable `matte` exceeds a tenth of white; None if there is none
 
     If the file has a struct `data` (iBims-1), its fields are used instead of the variables. `path`
-    is unused (common signature of the parsers).
+    is unused (common signature of the parsers). Raises FaultError if there is no depth map, and
+    neither `edges` nor a `matte`.
     """
     data = arrays.get("data")
     variables = data if isinstance(data, dict) else arrays

@@ -71,9 +71,9 @@ class _Converter:
     def convert_group(self, group: h5py.Group, depth: int) -> object:
         """Convert a group of a MATLAB file, at the nesting level `depth`.
 
-        A struct becomes a dict, a struct array a list of dicts, and any other group None. Each
-        field of a struct array is a list of references, one per struct. Unlike a field that holds a
-        cell, such a list has no attribute MATLAB_class.
+        A struct becomes a dict, a struct array a list of dicts, and any other group None. A struct
+        array is stored as one list of values per field. Such a list has no attribute MATLAB_class,
+        while a cell in a struct has.
         """
         if _read_attribute(group, CLASS) not in ("", "struct"):
             return None
@@ -85,9 +85,7 @@ class _Converter:
             fields[name] = value
             if isinstance(value, list) and CLASS not in group[name].attrs:
                 lists.append(value)
-        lengths = {len(values) for values in lists}
-        is_struct_array = len(lists) == len(fields) and len(lengths) == 1
-        if not is_struct_array:
+        if len(lists) < len(fields) or len(set(map(len, lists))) != 1:  # no struct array
             return fields
         return [dict(zip(fields, values, strict=True)) for values in zip(*lists, strict=True)]
 

@@ -58,9 +58,9 @@ def _parse_coordinates(arrays: Mapping[str, object], name: str, width: int) -> F
 
 
 def _parse_scores(arrays: Mapping[str, object], name: str, places: F8) -> F8:
-    """Return the array `name` as float64 scores (N,), one for each of the N lines or junctions.
+    """Return the array `name` as float64 scores (N,), or raise FaultError if it is not of length N.
 
-    `places` are their coordinates. Raises FaultError if the array is missing or its length differs.
+    N is the number of `places`, the coordinates of lines or junctions.
     """
     scores = _find_numbers(arrays, name).ravel().astype(np.float64)
     if len(scores) != len(places):
@@ -84,10 +84,9 @@ def _parse_size(arrays: Mapping[str, object], name: str) -> _Size | None:
 def parse_predicted_lines(arrays: Mapping[str, object], shape: _Size) -> dict[str, object]:
     """Convert the predicted lines of a file to keyword arguments of Prediction.
 
-    - lines: line ends and scores in the file's grid coordinates, and scored junctions if present
-    - soft: float64 (H, W), the lines drawn at the image size `shape`
-
-    Raises FaultError if a score is outside [0, 1].
+    "lines" has the line ends, in the file's grid coordinates, the scores, and scored junctions if
+    present. "soft" is the lines drawn at the image size `shape`, float64 (H, W). Raises FaultError
+    if a score is outside [0, 1].
     """
     ends = _parse_coordinates(arrays, "lines", 4)
     scores = _parse_scores(arrays, "score", ends)
@@ -105,8 +104,8 @@ def draw_lines(lines: Lines, shape: _Size, grid: _Size) -> F8:
     """Draw predicted lines as a soft map, float64 of the given `shape` (H, W).
 
     A pixel gets the highest score of the lines through it. Line ends are in units of `grid` (rows,
-    columns). Networks pad their output to a fixed length by repeating it from the first line, so
-    drawing stops before the first later line whose score equals that of the first.
+    columns). Networks repeat their lines from the first one on to fill a list of fixed length. So
+    the first later line with the score of the first line, and all after it, are left out.
     """
     repeats = np.flatnonzero(lines.scores[1:] == lines.scores[:1])
     n_drawn = int(repeats[0]) + 1 if repeats.size else len(lines.scores)
@@ -116,20 +115,18 @@ def draw_lines(lines: Lines, shape: _Size, grid: _Size) -> F8:
 def parse_annotated_lines(arrays: Mapping[str, object], path: Path) -> dict[str, object]:
     """Convert the annotated lines of a wireframe file to keyword arguments of GroundTruth.
 
-    `arrays` are the variables of the file by name. `lines` (N, 4) has the two ends x, y, x, y of
-    each line, in pixels counted from 1; if all its coordinates lie in 0 .. 1, they are rejected as
-    fractions. If there is no `size`, the size (H, W) is read from the image that belongs to `path`.
-    The result has
+    `arrays` are the variables of the file by name: `lines` (N, 4) with the two ends x, y, x, y of
+    each line, in pixels counted from 1; optionally `size` (rows, columns), which is otherwise read
+    from the image that belongs to the file `path`, `lpos` and `junc`. The result has
 
     - boundaries: one bool map (H, W) with `lines` drawn
-    - lines: the ends as row, column, row, column in grid coordinates, from the variable `lpos` if
-      present, otherwise `lines` rescaled to the grid; the junctions from `junc`, or None. The
-      scores of both are 0. The size of the grid is `grid` or, if there is none, GRID.
+    - lines: the ends in grid coordinates, row, column, row, column, which are `lpos` or, without
+      it, `lines` scaled to the grid; and the junctions `junc`, or None. All scores are 0. The size
+      of the grid is `grid` or, without it, GRID.
     """
     size = _parse_size(arrays, "size") or _read_image_size(path)
     check_size(size, 1)
-    x_y_x_y = _parse_coordinates(arrays, "lines", 4)
-    pixels = x_y_x_y[:, [1, 0, 3, 2]]  # row column row column
+    pixels = _parse_coordinates(arrays, "lines", 4)[:, [1, 0, 3, 2]]  # row column row column
     if pixels.any() and pixels.max() <= 1:
         expected = "expected pixels counted from 1: multiply by columns and rows"
         raise FaultError(f"all coordinates of lines lie within 0 .. {pixels.max():.4g}, {expected}")
@@ -138,8 +135,7 @@ def parse_annotated_lines(arrays: Mapping[str, object], path: Path) -> dict[str,
         ends = _parse_coordinates(arrays, "lpos", 4)
     else:  # scaled from pixels counted from 1 to the grid, and kept inside, as L-CNN does
         grid = np.array([*grid_size, *grid_size])
-        pixels_to_grid = grid / np.array([*size, *size])
-        ends = np.clip((pixels - 1) * pixels_to_grid, 0, grid - 1e-4)
+        ends = np.clip((pixels - 1) * (grid / np.array([*size, *size])), 0, grid - 1e-4)
     junctions = None
     if "junc" in arrays:
         places = _parse_coordinates(arrays, "junc", 2)
@@ -149,9 +145,9 @@ def parse_annotated_lines(arrays: Mapping[str, object], path: Path) -> dict[str,
 
 
 def _read_image_size(path: Path) -> _Size:
-    """Return the size (rows, columns) of the image that belongs to the annotation file `path`.
+    """Return the size (rows, columns) of the image that belongs to an annotation file.
 
-    For FOLDER/ID.mat, the image is FOLDER/../images/ID with one of IMAGE_SUFFIXES. Raises
+    The image of FOLDER/ID.mat is FOLDER/../images/ID.png, or has another of IMAGE_SUFFIXES. Raises
     FaultError if there is none.
     """
     from PIL import Image
@@ -172,10 +168,8 @@ def parse_predicted_edges(arrays: Mapping[str, object], shape: _Size) -> dict[st
     is unused (common signature of the parsers).
     """
     struct: Any = arrays.get("edge_ori", arrays)
-    return {
-        "soft": _find_numbers(struct, "edge"),
-        "angles": _to_angles(_find_numbers(struct, "ori")),
-    }
+    angles = _to_angles(_find_numbers(struct, "ori"))
+    return {"soft": _find_numbers(struct, "edge"), "angles": angles}
 
 
 def parse_annotated_edges(arrays: Mapping[str, object], path: Path) -> dict[str, object]:

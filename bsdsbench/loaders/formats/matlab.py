@@ -239,10 +239,9 @@ class _Reader:
     def read_struct(self, count: int, depth: int) -> object:
         """Read a struct array of `count` structs, at the nesting level `depth`.
 
-        It is stored as a length L, the field names (each zero-padded to L bytes), and the field
-        values, struct by struct.
-
-        Returns a dict if `count` is 1, otherwise a list of dicts; [] if there are no fields.
+        It is stored as the length of a field name, the field names, padded with zeros to this
+        length, and the field values, struct by struct. Returns a dict if `count` is 1, otherwise a
+        list of dicts; [] if there are no fields.
         """
         name_length = self.read_numbers()
         text = bytes(self.read_element().body)
@@ -253,8 +252,6 @@ class _Reader:
         self.budget.spend(len(text) // length * _ITEM_COST)
         padded_names = [text[k : k + length] for k in range(0, len(text), length)]
         names = [name.partition(b"\0")[0].decode("latin-1") for name in padded_names]
-        n_fields = len(names)
-        values = self.read_items(count * n_fields, depth)
-        rows = [values[k : k + n_fields] for k in range(0, len(values), n_fields or 1)]
-        structs = [dict(zip(names, row, strict=True)) for row in rows]
+        values = iter(self.read_items(count * len(names), depth))
+        structs = [{name: next(values) for name in names} for _ in range(count if names else 0)]
         return structs[0] if count == len(structs) == 1 else structs
