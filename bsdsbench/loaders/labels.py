@@ -96,16 +96,16 @@ def reject_binary_prediction(pred: Map, gt: Map, known: Collection[int], what: s
 
 
 def number_evidence(numbers: Map, void: Collection[float], by_number: bool = False) -> Evidence:
-    """Return evidence of whether the objects (instances) in a map are numbered individually.
+    """Return evidence of whether the objects (instances) in a map have different numbers.
 
     In the (H, W) map `numbers`, void pixels have the values `void`, and all other values above 0
-    are objects. The evidence is:
+    are objects. The evidence is
 
-    - several numbers: NUMBERS
-    - one number: the number in `levels`, and PIECES if its pixels form several connected
-      components. This is not tested if `by_number` is True, which means that the metric pairs
-      objects by their numbers, so that an object may have several components.
-    - no object: VOID_ALONE if there are void pixels, otherwise nothing
+    - NUMBERS if they have several numbers
+    - for a single number: this number as `levels`, and PIECES if its pixels form several connected
+      components. If `by_number` is True, the metric pairs objects by number, an object may have
+      several components, and this is not tested.
+    - without an object: VOID_ALONE if there are void pixels, otherwise nothing
     """
     # Look at every 16th row first, which often has several numbers; then look at the whole map
     for rows in (numbers[::16], numbers):

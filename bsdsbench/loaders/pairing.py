@@ -58,15 +58,15 @@ class Arrangement(Enum):
         """Return the image id of a file under this arrangement.
 
         `parts` are the names of the file's folders, outermost first, and the file name without its
-        suffix. FOLDERS treats a file that is in no folder like NUMBERED.
+        suffix. The id is the last folder (FOLDERS), the name (ONE), or the name without an ending
+        such as "_1" (NUMBERED, also FOLDERS without a folder) or "_gt1" (WORDED).
         """
         if self is Arrangement.FOLDERS and len(parts) > 1:
             return parts[-2]
-        name = parts[-1]
         if self is Arrangement.ONE:
-            return name
+            return parts[-1]
         ending = _WORD_AND_NUMBER if self is Arrangement.WORDED else _NUMBER
-        return ending.sub("", name)
+        return ending.sub("", parts[-1])
 
 
 @dataclass(frozen=True)
@@ -113,9 +113,9 @@ class Layout:
         """Rebuild a layout from a dict of its fields; None if one is missing or of a wrong type."""
         if not isinstance(values, Mapping):
             return None
-        stored: dict[str, Any] = {field.name: values.get(field.name) for field in fields(cls)}
-        has_types = [isinstance(stored[f.name], type(f.default)) for f in fields(cls)]
-        return cls(**stored) if all(has_types) else None
+        types = {field.name: type(field.default) for field in fields(cls)}
+        stored: dict[str, Any] = {name: values.get(name) for name in types}
+        return cls(**stored) if all(isinstance(stored[n], types[n]) for n in types) else None
 
 
 def _name_with_placeholder(path: Path, image_id: str) -> str:
@@ -187,11 +187,9 @@ def pair(
       "zero" returns a pair without `pred_paths`, and "skip" leaves the image out.
     - gt_name: what the files in `gt_dir` are called in errors
 
-    Raises a single PairingError that lists all of these:
-
-    - ambiguous ids (see the module docstring)
-    - ids of the split (or, without a split, of predictions) that have no ground truth
-    - missing predictions, if `missing` is "error" or no image has a prediction
+    Raises a single PairingError that lists ambiguous ids, whose files may not all belong to one
+    image; ids of the split (or, without a split, of predictions) without ground truth; and missing
+    predictions, if `missing` is "error" or no image has a prediction.
     """
     wanted, pred, gt = group_files(pred_dir, gt_dir, split, **options)
     preds, gts = pred.files, gt.files
@@ -223,19 +221,19 @@ _common_start = os.path.commonprefix  # of the characters of any texts
 
 
 def _suggest_renaming(preds: Collection[str], gts: Collection[str]) -> str:
-    """Suggest to rename files if the ids of both sides differ only in their starts or ends.
+    """Suggest to rename files if the ids differ only in a prefix and suffix that a side shares.
 
-    All ids of a side must have the same start and end, which are not digits. Otherwise, or for
-    fewer than two ids, the result is "".
+    The prefix does not end, and the suffix does not begin, with a digit. If the ids differ in more,
+    or if a side has fewer than two, the result is "".
 
     >>> _suggest_renaming({"1_test", "2_test"}, {"img_1", "img_2"})
     'they differ in what all names share, as 1_test and img_1: rename one side'
     """
-    sides = []
+    sides = []  # for each side, what distinguishes an id -> the id
     for ids in (sorted(preds), sorted(gts)):
-        start = _common_start(ids).rstrip("0123456789")
-        end = _common_start([i[::-1] for i in ids])[::-1].lstrip("0123456789")
-        sides.append({i[len(start) : len(i) - len(end)]: i for i in ids})
+        prefix = _common_start(ids).rstrip("0123456789")
+        suffix = _common_start([i[::-1] for i in ids])[::-1].lstrip("0123456789")
+        sides.append({i[len(prefix) : len(i) - len(suffix)]: i for i in ids})
     first = min(sides[0], default="")
     if sides[0].keys() != sides[1].keys() or not len(preds) == len(gts) == len(sides[0]) > 1:
         return ""
@@ -260,8 +258,8 @@ def group_files(
     """Group prediction files and ground-truth files by image id.
 
     If the images are frames of sequences, the id is SEQUENCE/FRAME. Otherwise, each side has an
-    `Arrangement`, which says which part of a path is the id. The two are chosen so that as many ids
-    as possible are on both sides or, if there is a split, in the split.
+    `Arrangement`, a rule that takes the id from a path: from ID.png, ID_1.png or ID/NAME.png. The
+    two are chosen so that as many ids as possible are on both sides or, with a split, in the split.
 
     - pred_dir: the folder of predictions, or None to group the ground truth alone
     - split: the wanted image ids, or a file that lists ids or file names, or None
@@ -287,7 +285,7 @@ def group_files(
         if are_alike and len(pred_files) == len(gt_files) == len(gt_by_name):
             pred = FilesOfSide(dict(sorted(pred_by_name.items())), set())
             return Grouping(None, pred, FilesOfSide(dict(sorted(gt_by_name.items())), set()))
-    pred_several, gt_several = pred_kind == "labels", gt_kind == "annotators"
+    pred_several, gt_several = pred_kind == "labels", gt_kind == "annotators"  # files per image
     is_path = isinstance(split, str | os.PathLike)
     lines = _read_lines(split) if isinstance(split, str | os.PathLike) else split
     depth = _find_depth(pred_files, gt_files, lines, pred_several and gt_several, sequences)
@@ -321,11 +319,10 @@ def group_files(
 def _group_by_rule(
     files: Sequence[_File], several: bool
 ) -> dict[Arrangement, dict[str, list[_File]]]:
-    """Group files by image id, under each rule that may say which part of a path is the id.
+    """Group files by the image ids that each `Arrangement` gives them.
 
-    Returns a dict from rule (`Arrangement`) to a dict from image id to its files. If `several` is
-    False, an image has one file, and the only rule is Arrangement.ONE: the id is the file name
-    without its suffix.
+    Returns a dict from arrangement to a dict from image id to its files. If `several` is False, an
+    image has one file, and the only arrangement is ONE: the id is the file name without its suffix.
     """
     groups_by_rule: dict[Arrangement, dict[str, list[_File]]] = {}
     for rule in Arrangement if several else [Arrangement.ONE]:
@@ -336,9 +333,9 @@ def _group_by_rule(
 
 
 def _find_class_folders(folder: Path, classes: Sequence[str]) -> list[Path]:
-    """Return one subfolder for each class, in the order of the classes, or [] if any is missing.
+    """Return the subfolder of each class, in the order of `classes`, or [] if any is missing.
 
-    They are named after the `classes` or, as in the SBD code, class_001, class_002 and so on.
+    It is named after the class or, as in the SBD code, class_001, class_002 and so on.
     """
     numbered = [f"class_{number:03d}" for number in range(1, len(classes) + 1)]
     for names in (classes, numbered):
@@ -349,10 +346,7 @@ def _find_class_folders(folder: Path, classes: Sequence[str]) -> list[Path]:
 
 
 def _list_files(root: Path) -> list[_File]:
-    """Return the files of known formats at any depth below `root`.
-
-    Raises PairingError if there are none.
-    """
+    """Return the files of known formats at any depth below `root`; PairingError if none exists."""
     files = []
     for path in find_files(root, FORMATS):
         folders = [normalize("NFC", show(name)) for name in path.parts[len(root.parts) : -1]]
@@ -375,14 +369,17 @@ def _find_depth(
 ) -> int:
     """Return the number of trailing path components that form the image id.
 
-    1 means the file name (independent images), 2 means FOLDER/NAME (frames of sequences), and so
-    on. Depths above 1 are tried only if a file name occurs in several folders of one side, or if
-    `sequences` is True. The smallest one is used at which ids are unique on each side, and some id
-    is on both sides or, without predictions, in the split. If `both_several` is True, a folder may
-    instead be an image with several files on both sides, so the split must list frames.
+    It is 1, the file name, for independent images, and 2 or more, such as FOLDER/NAME, for frames
+    of sequences. These are considered only if a file name occurs in several folders of one side, or
+    if `sequences` is True. The result is the smallest number with which the ids of each side are
+    unique, and some id is on both sides (without predictions: in the split).
 
-    `lines` are the lines of the split, or None. Raises PairingError if a split is needed to tell
-    frames from several files of an image, or if `sequences` is True but no depth fits.
+    - lines: the lines of the split, or None
+    - both_several: True if an image may have several files on both sides. A folder may then be an
+      image, and files are frames only if the split lists them.
+
+    Raises PairingError if a split is needed to decide this, or if `sequences` is True and there are
+    no frames.
     """
     names_repeat = _ends_repeat(pred, 1) or _ends_repeat(gt, 1)
     deepest = max(len(file.parts) for file in (*pred, *gt)) if names_repeat or sequences else 1
@@ -417,15 +414,13 @@ def _ends_repeat(files: Sequence[_File], depth: int) -> bool:
 
 
 def _resolve_split(lines: Iterable[str], ids: Collection[str], of_folders: bool = True) -> set[str]:
-    """Return the ids of the sequence frames that are listed in a split.
+    """Return the ids of the frames that the lines of a split list, such as "SEQUENCE/FRAME".
 
-    A line is an id SEQUENCE/FRAME, or the end of one that includes at least one folder. Extra
-    leading folders and a file suffix are ignored. If `of_folders` is True, a line may also name a
-    sequence, meaning all its frames. A line that matches none of the known `ids` is returned as an
-    id, so that it is reported as missing later.
+    A line may have more leading folders than an id, or fewer, but at least one; a file suffix is
+    ignored. If `of_folders` is True, a line may also name a sequence, which means all its frames. A
+    line that fits none of the known `ids` is returned as an id, to be reported as missing later.
     """
-    # Maps each trailing part of an id, or of a sequence's path, to all ids that have it
-    ids_of_path: dict[str, set[str]] = {}
+    ids_of_path: dict[str, set[str]] = {}  # the end of an id, or of its sequence -> all such ids
     for image_id in ids:
         parts = image_id.split("/")
         for k in range(len(parts) - 1):
@@ -452,20 +447,19 @@ def _select_files(
 ) -> FilesOfSide:
     """Select the files of the wanted images on one side, and collect the ambiguous ids.
 
-    - groups_by_rule: the files by image id, under each possible arrangement; `arrangement` is used
+    - groups_by_rule: arrangement -> image id -> files; those under `arrangement` are selected
     - roots: the searched folders, several if each class has one
     - wanted: the ids of the split; None keeps all
     - other_ids, other_names: the ids and the file names of the other side
     - may_be_frames: True if several files of an image may instead be video frames
 
-    An id is ambiguous if an unassigned file may belong to it, as one more annotator: a file with an
-    id that is neither in the split (without a split: on the other side) nor a file name of the
-    other side. It may belong to the ids that the other arrangements give it. If the arrangement is
-    ID_1 or ID_gt1, ID_bob may also belong to ID.
+    An id is ambiguous in two cases:
 
-    An id is also ambiguous if it has several files (per class) that do not form one series (see
-    `_Ending`), or look like video frames that they may be: a number has leading zeros, or the
-    numbers of this side start above 1.
+    - A left-over file may be one more annotation of the image. Its own id is not in the split
+      (without a split: on the other side), and the other side has no file of its name, but another
+      arrangement gives it this id. Under ID_1 and ID_gt1, ID_bob is also such a file of ID.
+    - Several files of the image (per class) do not form one series (see `_Ending`), or may be
+      frames and look like frames: a number has leading zeros, or all numbers of this side exceed 1.
     """
     known = other_ids if wanted is None else wanted
     doubtful = set[str]()
@@ -507,10 +501,10 @@ class _Ending(NamedTuple):
 
 
 def _parse_ending(image_id: str, file: _File, arrangement: Arrangement) -> _Ending:
-    """Find the part of a file's path that distinguishes it from other files of the same image.
+    """Return what distinguishes a file from others of the image `image_id`, under `arrangement`.
 
-    `_Ending` defines the three fields of the result. A number is read only from an ending of one
-    separator and digits, such as "_1"; "_gt1" has the word "_gt" and no number.
+    Only an ending of one separator and digits, such as "_1", has a number. The ending "_gt1" has
+    the word "_gt", and -1 for the number.
     """
     name, folder, suffix = file.parts[-1], file.path.parent, file.path.suffix.lower()
     if arrangement is Arrangement.FOLDERS and len(file.parts) > 1:

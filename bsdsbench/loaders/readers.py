@@ -98,13 +98,12 @@ def load_prediction(
 def _read_map(
     image_id: str | None, paths: Sequence[Path], kind: str, read: ReadBytes
 ) -> Prediction:
-    """Read a prediction. For each file, the first rule that applies decides what it holds:
+    """Read a prediction: a contour map, a soft map, or label maps. The first rule that fits counts:
 
-    1. A variable `ucm2` is a contour map at double size; it is the whole prediction.
-    2. If `kind` is "soft" and there is a single file with a single map, this is the soft map. A
-       bool map is converted to 0 and 255.
-    3. Otherwise, the file holds label maps: `segs`, a list of maps, or an array (H, W) or
-       (N, H, W). The label maps of all files are joined in the order of `paths`.
+    1. The variable `ucm2` of a file is a contour map at double size, and the whole prediction.
+    2. If `kind` is "soft", a single map in a single file is a soft map; bool becomes 0 and 255.
+    3. Each file holds label maps: `segs`, a list of maps, or an array (H, W) or (N, H, W). The maps
+       of all files are joined in the order of `paths`.
 
     If `image_id` is None, it is taken from the first file's name.
     """
@@ -201,12 +200,9 @@ def read_prediction(
 def _empty_prediction(image_id: str, kind: str, shape: tuple[int, int], n_maps: int) -> Prediction:
     """Return an empty prediction of `kind` for an image of `shape` (H, W).
 
-    - "classes": `n_maps` maps that are False everywhere
-    - "labels": `n_maps` maps of a single region, or a soft map of zeros if `n_maps` is 0
-    - "depth-map": a depth of 0
-    - "lines": a soft map of zeros, and an empty array of lines
-    - "oriented": a soft map and a map of angles, both zeros
-    - others: a soft map of zeros
+    It is a depth of 0 ("depth-map"), `n_maps` maps that are False ("classes"), or `n_maps` maps of
+    a single region ("labels", unless `n_maps` is 0). Otherwise, it is a soft map of zeros, to which
+    "lines" adds an empty array of lines, and "oriented" a map of angles 0.
     """
     zeros = np.zeros(shape)
     parts: dict[str, Any] = {"soft": zeros.astype(np.uint8)}
@@ -224,11 +220,11 @@ def _empty_prediction(image_id: str, kind: str, shape: tuple[int, int], n_maps: 
 
 
 def count_placeholder_maps(pairs: Sequence[Pair]) -> int:
-    """Return the number of empty label maps that replace a missing "labels" prediction.
+    """Return how many empty label maps replace a missing prediction of the kind "labels".
 
-    All images of a run need the same number, so it is that of the first existing prediction, or 0
-    if this is a contour map (ucm2). Returns 1 if no prediction is missing, if all are missing, or
-    if the first one is unreadable.
+    All images of a run need the same number of label maps, so it is the number in the first
+    prediction of `pairs`: 0 if that is a contour map (ucm2), and 1 if it cannot be read. The result
+    is also 1 if no prediction is missing, or all are.
     """
     predicted = [pair for pair in pairs if pair.pred_paths]
     if 0 < len(predicted) < len(pairs):
@@ -429,13 +425,15 @@ def _read_annotators(
 def parse_annotation(
     drawing: object, options: ReadOptions, what: str, file: str, is_logical: bool = False
 ) -> Annotation:
-    """Convert what one annotator drew to an annotation.
+    """Convert the maps that one annotator drew to an annotation.
 
-    `drawing` is a dict with the arrays Boundaries, Segmentation (region labels), or both, (H, W),
-    like the structs of a BSDS .mat file. Boundaries are binarised under `options` (`is_logical`:
-    see `ReadOptions.mask`). Without Boundaries, they are derived from Segmentation; FaultError is
-    then raised if `options` inverts or thresholds values. Without Segmentation, the annotation has
-    no regions. `what` and `file` name the drawing and its file in errors.
+    `drawing` is a dict with the maps (H, W) Boundaries, Segmentation (region labels), or both, like
+    a struct of a BSDS .mat file. `what` and `file` name it and its file in errors.
+
+    - Boundaries are binarised under `options`. If `is_logical` is True, 0 and 1 are truth values
+      and not gray levels. Without Boundaries, they are those of the regions, and FaultError is
+      raised if `options` inverts or thresholds values.
+    - Without Segmentation, the annotation has no regions.
     """
     fields = drawing if isinstance(drawing, dict) else {}
     drawn, labels = fields.get("Boundaries"), fields.get("Segmentation")
@@ -444,10 +442,9 @@ def parse_annotation(
         raise FaultError(f"{what}: {has}, expected Boundaries or Segmentation")
     if drawn is not None:
         mask, valid, evidence = options.mask(drawn, what, file, is_logical)
-        has_regions = labels is not None and np.size(labels) > 0
+        drawn_regions = None if labels is None or np.size(labels) == 0 else _to_labels(labels)
         # MATLAB stores columns; counting is faster along rows
-        edges = np.ascontiguousarray(mask)
-        return Annotation(edges, _to_labels(labels) if has_regions else None, valid, evidence)
+        return Annotation(np.ascontiguousarray(mask), drawn_regions, valid, evidence)
     if options.inverted or options.cut:
         unset = Setting("gt_invert", False) if options.inverted else Setting("gt_threshold", "none")
         fault = f"{what} holds region labels, for which {unset.name} means nothing"
@@ -461,24 +458,23 @@ def join_annotations(
 ) -> GroundTruth:
     """Combine the annotations of an image into its ground truth; raise DataError if there are none.
 
-    Segmentations are kept only if every annotation has regions, because region scores need all of
-    them. A pixel is valid if it is valid in every annotation. `path` is None if the annotations
-    were given as arrays; error messages then begin with the image id.
+    Regions are kept only if every annotation has them, because region scores need all. A pixel is
+    valid if it is valid in every annotation. `path` is None for annotations given as arrays, of
+    which error messages begin with the image id.
     """
     if not annotations:
         raise DataError(f"{image_id}: ground truth: no annotators, expected at least one map")
-    boundaries = tuple(annotation.edges for annotation in annotations)
-    segmentations = tuple(a.labels for a in annotations if a.labels is not None)
-    valid_maps = [a.valid for a in annotations if a.valid is not None]
-    evidence = reduce(or_, [annotation.evidence for annotation in annotations])
+    boundaries, regions, valid_maps, evidence = zip(*annotations, strict=True)
     where = "" if path else f"{image_id}: "
     pictures.refuse_channels(boundaries, where, "the boundaries of annotators")
-    if len(segmentations) < len(annotations):
-        segmentations = ()
-    parts: dict[str, Any] = {"boundaries": boundaries, "segmentations": segmentations}
-    if valid_maps:
-        parts["valid"] = np.logical_and.reduce(valid_maps)
-    return GroundTruth.of_checked(image_id, path, evidence, parts)
+    has_regions = all(labels is not None for labels in regions)
+    parts: dict[str, Any] = {
+        "boundaries": boundaries,
+        "segmentations": regions if has_regions else (),
+    }
+    if void_maps := [valid for valid in valid_maps if valid is not None]:
+        parts["valid"] = np.logical_and.reduce(void_maps)
+    return GroundTruth.of_checked(image_id, path, reduce(or_, evidence), parts)
 
 
 def empty_truth_error(where: object, annotations: int, faint: bool = False) -> EmptyTruthError:

@@ -104,22 +104,23 @@ class ReadOptions:
     ) -> MaskRead:
         """Binarise a map, (H, W) after axes of length 1 are dropped, according to these options.
 
-        1. Set void pixels to 0 (in a prediction, only if the map is not yet binary: `is_binary`).
+        1. Set void pixels to 0, unless a prediction is binary already.
         2. If `normalised`, divide by the maximum.
         3. Threshold at `cut`, or at one half if `cut` is None (see `binarise`).
         4. If `inverted`, invert the mask.
         5. Set void pixels to False.
 
-        Boundaries (`kind` is BOUNDARIES or REGIONS) must be binary if `cut` is None. `is_logical`
-        means that 0 and 1 are truth values, as in BSDS files: a binary map is then True where
-        nonzero, whatever the `cut`. `what` names the map in error messages; `file` is its file
-        name, or "". Raises FaultError if the array is not such a map, and DataError if the values
-        are ambiguous, with the options that would resolve the ambiguity.
+        A map is binary if it holds 0 and one of 1, 255 and 65535. Boundaries (`kind` is BOUNDARIES
+        or REGIONS) must be binary if `cut` is None. If `is_logical` is True, as for BSDS files, a
+        binary map is True where nonzero, whatever the `cut`. `what` names the map in errors, and
+        `file` is its file name, or "". Raises FaultError if the array is not a map, and DataError
+        if its values are ambiguous, with the options that would resolve the ambiguity.
         """
         values = to_plane(array, what)
         valid = None
         if self.void and values.dtype != bool and (self.truth or not is_binary(values)):
-            valid = ~_is_any_of(values, self.void)
+            dtype = values.dtype if values.dtype.kind == "f" else None  # 0.1 matches in float32
+            valid = ~np.isin(values, np.array(self.void, dtype))
             values = np.where(valid, values, values.dtype.type(0))
         if self.normalised and values.max(initial=0) > 0:
             values = values / values.max()
@@ -147,21 +148,19 @@ class ReadOptions:
         return MaskRead(mask & valid, valid if self.truth else None, evidence)
 
     def _evidence_of(self, values: Map, binary: bool, file: str) -> Evidence:
-        """Classify the values of an (H, W) mask by flags, for consistency checks of a whole set.
+        """Return evidence of the scale of an (H, W) mask, for consistency checks of a whole set.
 
-        The flags are those of `Values`. Bool masks and all-zero masks get none. `binary` is True if
-        the mask holds only 0 and one of 1, 255 and 65535. `file` is its name, or "" without a file.
+        `binary` is True if the mask holds only 0 and one of 1, 255 and 65535. `file` is its name,
+        or "". The flags of `Values`, none for bool and for zeros alone, are:
 
-        - With `cut`, a fraction of white: STRONG if a value reaches it, or if the mask is binary
-          with 255 or 65535; otherwise FAINT. Integers wider than 16 bits get neither, because their
-          white is unknown.
-        - Binary, no `cut`: UNIT (0 and 1) or WHITE (0 and white). Floats and wide integers get
-          STRONG instead, because there 1 cannot be a faint gray level.
-        - Not binary, no `cut`: GRAY, unless the mask has just two values or is FEW. Floats also get
-          STRONG if a value exceeds one half, and FAINT otherwise.
-        - FEW is added if a third value may mean void (`_third_values`), with the distinct values as
-          `levels`. This is not tested if the values are normalised, the format is lossy, or `cut`
-          decides what gray means.
+        - With `cut`, a fraction of white: STRONG if a value reaches it, or for 0 and 255 or 65535;
+          otherwise FAINT. Neither for integers wider than 16 bits, whose white is unknown.
+        - Binary without `cut`: UNIT (0 and 1) or WHITE (0 and white). Floats and wide integers are
+          STRONG instead, because 1 is no faint gray level in them.
+        - Others without `cut`: GRAY, unless there are just two values or FEW. Floats are also
+          STRONG if a value exceeds one half, otherwise FAINT.
+        - FEW is added, and `levels` are the distinct values, if a third value may mean void. This
+          is not tested if `cut` says what gray means, if values are normalised, or in lossy files.
         """
         top = values.max(initial=0)
         if values.dtype == bool or not top:
@@ -189,48 +188,47 @@ class ReadOptions:
         return Evidence(properties, levels, maps=1, file=file)
 
     def suggest_fixes(self, levels: Sequence[float], values: Map) -> Iterator[Fix]:
-        """Yield alternative options, each of which would make an ambiguous map readable.
+        """Yield the options, one for each meaning that the values of an ambiguous map may have.
 
-        - If the metric has a void option: declare the values between 0 and white void.
-        - Integers where a mask is expected: use a metric for classes or, if its components would be
-          numbered, take the integers as numbers of objects.
-        - Gray predictions: normalise. Gray ground truth: threshold at one half, if any value
-          reaches half of white.
-        - Integers where boundaries are expected: read region labels, or use the metric contour.
+        - one or two values between 0 and white are void, if the metric has an option for void
+        - integers are numbers of objects or labels of classes, if a mask is expected, and region or
+          class labels, if boundaries are expected
+        - values are gray: predictions are normalised, and ground truth is thresholded at one half,
+          if any value reaches half of white
 
         `levels` are the distinct values of the map, or () if there are more than LEVELS.
         """
         top = float(values.max(initial=0))
-        white = white_above(top)
+        are_integers = values.dtype.kind in "iu"
         void = _void_levels(levels) if self.void_option else ()
         if 0 < len(void) < 3:  # more values are rather labels
             value = void[0] if len(void) == 1 else list(void)
             yield Setting(self.void_option, value, "for a void")
-        if self.kind is Kind.MASK and values.dtype.kind in "iu" and self.components:
+        if self.kind is Kind.MASK and are_integers and self.components:
             masks = "predictions" if self.truth else "truth"
             yield Setting(f"{self.metric}.components_of", masks, "for numbers of objects here")
-        elif self.kind is Kind.MASK and values.dtype.kind in "iu":
+        elif self.kind is Kind.MASK and are_integers:
             yield "for labels of classes: contour.classes or segmentation.classes"
         if not self.truth:
             yield Setting("normalise", True, "for gray maps")
-        elif 2 * top >= white > 0:
+        elif 2 * top >= white_above(top) > 0:
             yield Setting("gt_threshold", 0.5, "for gray maps")
-        if self.kind is Kind.BOUNDARIES and values.dtype.kind in "iu":
+        if self.kind is Kind.BOUNDARIES and are_integers:
             yield Setting("gt_kind", "labels", "for region labels")
             yield "metric contour for classes"
 
     def value_problems(self, images: Sequence[Evidence]) -> Iterator[Problem]:
         """Yield one problem for each way in which the values of a set of masks are ambiguous.
 
-        `images` has one item per image: the flags `Values` of its values before thresholding. The
+        `images` has the `Evidence` of each image: the flags of its values before thresholding. The
         file of a problem is an example.
 
-        - FEW without GRAY: a mask has a third value, which may mean void or gray, and no mask has
-          so many levels that the set is clearly gray.
-        - Otherwise, UNIT with WHITE or GRAY: an 8- or 16-bit mask holds only 0 and 1, and another
-          goes up to white, so the scales differ.
-        - FAINT without STRONG, ground truth only: no value reaches the threshold (`cut` or, if that
-          is None, one half), so the set has no object.
+        - FEW without GRAY: a third value of a mask may mean void or gray, and no mask has so many
+          values that the set is clearly gray.
+        - Otherwise, UNIT with WHITE or GRAY: one mask of 8 or 16 bits goes up to 1, another one up
+          to white, so their scales differ.
+        - FAINT without STRONG, in ground truth: no value reaches the threshold (`cut`, or one half
+          if that is None), so the set has no object.
         """
         side, values = SIDE_NAMES[self.truth], _combined_values(images)
         if values & Values.FEW and not values & Values.GRAY:
@@ -241,9 +239,9 @@ class ReadOptions:
         elif values & Values.UNIT and values & (Values.WHITE | Values.GRAY):
             white_file = _first_file_with(Values.WHITE | Values.GRAY, images).file
             has = f"{side} has values up to 1, that of {white_file} up to white"
-            fix = Setting("gt_threshold", 0.5, "for gray maps")
             file = _first_file_with(Values.UNIT, images).file
-            yield Problem(file, has, "one scale in a set", (fix,) if self.truth else ())
+            fix = (Setting("gt_threshold", 0.5, "for gray maps"),) if self.truth else ()
+            yield Problem(file, has, "one scale in a set", fix)
         if self.truth and values & Values.FAINT and not values & Values.STRONG:
             limit = "at most one half" if self.cut is None else f"below gt_threshold = {self.cut}"
             others = "" if values & Values.WHITE else ", and of all others,"  # masks are white
@@ -257,16 +255,16 @@ class ReadOptions:
     ) -> Iterator[Problem]:
         """Yield one problem for each way in which a set of label maps may be misinterpreted.
 
-        `images` has one item per image on this side (ground truth if `truth`, else predictions),
-        with the flags `Values` of its labels; `others` are the items of the other side.
+        `images` has the `Evidence` of each image of this side (ground truth if `truth` is True,
+        else predictions): the flags of its labels. `others` is that of the other side.
 
         - WHITE_LABELS without LABELS: all maps hold only 0 and 255, as masks do, not class maps.
-        - VOID_ALONE in a set of several maps, and nothing else: there are void pixels but no
-          objects, so the void value may be the object.
-        - PIECES, and one instance number in the whole set: in some map, the pixels of that number
-          form several connected components, so the instances seem not to be numbered.
-        - TRAIN_IDS without LABEL_IDS: some labels can only be Cityscapes train ids (classes without
-          gaps from 0), and none can only be its label ids (with gaps).
+        - VOID_ALONE, in several maps and without other flags: no map has an object, so the void
+          value may be the object.
+        - PIECES, and one number in the whole set: its pixels form several connected components in
+          some map, so the instances seem not to be numbered.
+        - TRAIN_IDS without LABEL_IDS: some labels can only be train ids of Cityscapes (0, 1, 2 ..),
+          and none can only be its label ids (7, 8, 11 ..).
         """
         side = f"{SIDE_NAMES[self.truth]}, as all others, has"
         values, numbers = _combined_values(images), _object_numbers(images)
@@ -362,16 +360,16 @@ class Readings(NamedTuple):
     gt: ReadOptions
 
     def check_values(self, records: Sequence[ImageRecord]) -> Iterator[Problem | InputWarning]:
-        """Check that the files of a set encode their values consistently.
+        """Check that the values in the files of a set have one meaning.
 
-        `records` has one record per image, which holds flags (`Values`) that describe the values of
-        its prediction and of its ground truth. The flags are pooled over all images.
+        `records` has the record of each image, with flags (`Values`) of the values of its
+        prediction and of its ground truth. Yields
 
-        Yields a Problem, which is an error, for each reason why the files cannot be interpreted in
-        one way (`value_problems`, `label_problems`, `_number_problems`), and if all soft
-        predictions are almost 0. Yields an InputWarning if nothing is predicted in any image, if
-        only some predictions are as faint as if saved with fewer bits, or if some soft maps are
-        darker on annotated boundaries than elsewhere, as if inverted.
+        - a Problem, which is an error, for each reason why the values have no single meaning, and
+          if all soft predictions are almost 0
+        - an InputWarning if nothing is predicted in any image, or if only some predictions are so
+          faint as if saved with fewer bits
+        - an InvertedWarning if some soft maps are darker on annotated boundaries than elsewhere
         """
         sides = [record.evidence_for(self.gt.metric) for record in records]
         preds, gts = [side.pred for side in sides], [side.gt for side in sides]
@@ -406,10 +404,10 @@ class Readings(NamedTuple):
     def _number_problems(
         self, preds: Sequence[Evidence], gts: Sequence[Evidence]
     ) -> Iterator[Problem]:
-        """Yield a problem if the only object numbers of predictions and ground truth differ.
+        """Yield a problem if all predicted objects have one number, and all annotated ones another.
 
-        One of the two must be white (255 or 65535), which suggests a mask without numbers; objects
-        1 and 2 may really be different. This is for objects paired by number (`Kind.OBJECTS`).
+        For example 1 and 255: objects that are paired by their number would never match. One of the
+        two must be white (255 or 65535), the value of a mask; 1 and 2 may be different objects.
         """
         gt_numbers, pred_numbers = _object_numbers(gts), _object_numbers(preds)
         white = (gt_numbers | pred_numbers) & {255.0, 65535.0}
@@ -444,11 +442,11 @@ class Readings(NamedTuple):
 def check_all_values(
     readings: Iterable[Readings], records: Sequence[ImageRecord]
 ) -> list[InputWarning]:
-    """Check the values of a set for all metrics, and return the distinct warnings.
+    """Check with `Readings.check_values` that the values of a set have one meaning for each metric.
 
-    `readings` has one item per metric, and `records` one per image. Raises one DataError with all
-    problems (see `Readings.check_values`). A problem shared by several metrics is listed once, with
-    all their suggested fixes.
+    `readings` has one item per metric, and `records` one per image. Returns the distinct warnings.
+    Raises one DataError with all problems. A problem of several metrics is listed once, with the
+    fixes that each of them suggests.
     """
     warnings: dict[str, InputWarning] = {}
     problems: dict[tuple[str, ...], Problem] = {}  # the key is all fields except the fixes
@@ -531,33 +529,30 @@ def _white_of(values: Map) -> int:
 def _third_values(values: Map) -> tuple[float, ...]:
     """Return the sorted distinct values of a mask if it may have a third class, such as void.
 
-    Resizing and JPEG also create intermediate values, but only along outlines. Hence:
-
-    - Two values: no third class. Three values: a third class.
-    - More values: a third class if an intermediate value fills a block of 3 x 3 pixels. Exception:
-      a mask of more than LEVELS values, some strictly between half the maximum and the maximum, is
-      gray, like an average of masks.
+    A mask of three values may have one, a mask of two may not. Of more values, one between the
+    smallest and the largest must fill a block of 3 x 3 pixels, because resizing and JPEG create
+    values along outlines only. A mask of more than LEVELS values, some of them between half of the
+    largest and the largest, is gray instead, like an average of masks.
 
     Returns () if there is no third class. Of more than LEVELS values, only the LEVELS - 1 smallest
     and the largest are returned.
     """
-    levels = _distinct_values(values)
-    if len(levels) == 2:
+    levels = _distinct_values(values)  # () if there are more than LEVELS
+    if len(levels) in (2, 3):
+        return levels if len(levels) == 3 else ()
+    low, top = values.min(), values.max()
+    if not levels and ((values > top / 2) & (values < top)).any():
         return ()
-    if len(levels) != 3:
-        low, top = values.min(), values.max()
-        if not levels and ((values > top / 2) & (values < top)).any():  # many values
-            return ()
-        inner = values[1:-1, 1:-1]  # the pixels with eight neighbours
-        fills_area = (inner > low) & (inner < top)
-        for row, col in np.ndindex(3, 3):
-            fills_area &= values[row : row + inner.shape[0], col : col + inner.shape[1]] == inner
-        if not fills_area.any():
-            return ()
-    if not levels:
-        distinct = np.unique(values)
-        return tuple(map(float, (*distinct[: LEVELS - 1], distinct[-1])))
-    return levels
+    inner = values[1:-1, 1:-1]  # the pixels with eight neighbours
+    fills_area = (inner > low) & (inner < top)
+    for row, col in np.ndindex(3, 3):
+        fills_area &= values[row : row + inner.shape[0], col : col + inner.shape[1]] == inner
+    if not fills_area.any():
+        return ()
+    if levels:
+        return levels
+    distinct = np.unique(values)
+    return tuple(map(float, (*distinct[: LEVELS - 1], distinct[-1])))
 
 
 def _distinct_values(values: Map) -> tuple[float, ...]:
@@ -573,15 +568,6 @@ def _distinct_values(values: Map) -> tuple[float, ...]:
         levels.append(float(rest[0]))
         rest = rest[rest != rest[0]]
     return tuple(sorted(levels)) if len(levels) <= LEVELS else ()
-
-
-def _is_any_of(values: Map, levels: Sequence[float]) -> Bool:
-    """Return an (H, W) bool map that is True where `values` equals one of the `levels`.
-
-    For a float map, the levels are first cast to its dtype, so that 0.1 matches in float32.
-    """
-    dtype = values.dtype if values.dtype.kind == "f" else None
-    return np.isin(values, np.array(levels, dtype))
 
 
 def _void_levels(levels: Sequence[float]) -> tuple[float, ...]:

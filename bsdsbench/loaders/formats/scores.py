@@ -113,21 +113,22 @@ def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsA
 def _choose_columns(names: Sequence[str], count: str | None, cluster: str | None) -> list[int]:
     """Return the indices of the label column, the score column and, if given, the column `count`.
 
-    `names` are the cells of the first row, which is a header unless one of them is a number. The
-    label and score columns are found by their names in _NAMES, ignoring case. If neither is found
-    and there are just two columns, they are labels and scores. Raises FaultError if one of these
-    columns, or the column `cluster`, is missing.
+    `names` are the cells of the first row, which is a header unless one of them is a number. Labels
+    and scores are the columns with a name in _NAMES, in any case; if there is none, they are the
+    first and the second of two columns. Raises FaultError if one of these columns, or the column
+    `cluster`, is missing.
     """
     columns = [0, 1]
     if any(map(_is_number, names)):
         if len(names) != 2:
             raise FaultError(f"{len(names)} columns and no header, {_EXPECTED}")
     else:
-        by_name = [[k for k, name in enumerate(names) if name.lower() in known] for known in _NAMES]
-        matching = [k for ks in by_name for k in ks]  # the label, and then the score
-        if all(len(ks) == 1 for ks in by_name):
-            columns = matching
-        elif len(names) != 2 or matching:
+        label_columns, score_columns = (
+            [k for k, name in enumerate(names) if name.lower() in known] for known in _NAMES
+        )
+        if len(label_columns) == len(score_columns) == 1:
+            columns = label_columns + score_columns
+        elif len(names) != 2 or label_columns or score_columns:
             expected = "expected one called label and one called score"
             raise FaultError(f"columns {listed(names)}, {expected}")
     for name in filter(None, (count, cluster)):
