@@ -75,12 +75,11 @@ def _thinned_gradient(image: Image, row_filter: Filter, column_filter: Filter) -
 
 
 def _structure_tensor(image: Image, *, thin: bool) -> F8:
-    """Return 1 - exp(-strength / 0.35), an edge map from the structure tensor of the Lab image.
+    """Return an edge map from the structure tensor of the Lab image: 1 - exp(-strength / 0.35).
 
-    The strength is summed over three scales. At each scale, it is sqrt(larger eigenvalue) - 0.9 *
-    sqrt(smaller eigenvalue) of the tensor, which suppresses texture. If `thin`, the map is thinned
-    along the edge normal, the eigenvector of the larger eigenvalue of the tensor summed over the
-    scales.
+    The strength is the sum over three scales of sqrt(larger eigenvalue) - 0.9 * sqrt(smaller
+    eigenvalue) of the tensor, which suppresses texture. If `thin` is True, the map is thinned along
+    the edge normal: the eigenvector of the larger eigenvalue of the sum of the three tensors.
     """
     lab = np.ascontiguousarray(np.moveaxis(color.rgb2lab(image), -1, 0)) / 100  # (3, H, W)
     strength = np.zeros(lab.shape[1:])

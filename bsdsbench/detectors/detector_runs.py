@@ -246,8 +246,8 @@ def _evaluate(
 ) -> Evaluation:
     """Score the detector's maps of the images `shard_ids` against the ground truth in `gt`.
 
-    Images on which the detector failed are left out. The description of the data set that is stored
-    with the scores covers all images, `ids`, not only those of the shard.
+    Images on which the detector failed are left out. The scores are stored with a description of
+    the whole data set, which covers all images `ids` and not only those of the shard.
     """
     plan = attrs.evolve(plan, name=record.name, pred_kind=detected.kind, split_file=None)
     all_items, _ = list_items(detected.maps, gt, attrs.evolve(plan, missing="zero"), ids)
@@ -367,13 +367,12 @@ def _undisturbed() -> Iterator[None]:
 
 @contextlib.contextmanager
 def fresh_modules(name: str) -> Iterator[None]:
-    """Make imports in the `with` block reload the module `name`, so that edits take effect.
+    """Make imports in the `with` block load the module `name` again, so that edits take effect.
 
-    The current folder is searched first, and no bytecode is written. If the module's top-level
-    package is in the current folder, all its modules are reloaded. Installed modules never are.
-
-    On exit, modules imported from the current folder are removed from sys.modules, and the earlier
-    ones are restored, so that another folder may have a module of the same name.
+    The current folder is searched first, and no bytecode is written. If the module belongs to a
+    package in the current folder, all modules of this package are loaded again; installed modules
+    never are. On exit, modules of the current folder are removed from sys.modules and the earlier
+    ones are put back, so that another folder may have a module of the same name.
     """
     folder = Path.cwd()
     package = name.partition(".")[0]

@@ -68,11 +68,11 @@ class OtherScores(NamedTuple):
 
 
 def iterate_rules(run: PRCurve, images: PRCurve, whole: PRCurve) -> Iterator[OtherScores]:
-    """Compute ODS, OIS and AP by every rule that programs or papers use.
+    """Yield ODS, OIS and AP by every rule that programs or papers use, one score at a time.
 
     run : the curve of the run, with T points
     images : the curves of the N images, as arrays (N, T)
-    whole : `run` with an additional point at threshold 0, if that point is known; otherwise `run`
+    whole : `run`, with an additional point at threshold 0 if that is known, for the rules of AP
     """
     bsds, seism = "the BSDS500 programs", "SEISM, skeval"
     sklearn_ap, sklearn_auc = "scikit-learn's average precision", "numpy's and scikit-learn's auc"
@@ -100,25 +100,22 @@ def iterate_rules(run: PRCurve, images: PRCurve, whole: PRCurve) -> Iterator[Oth
 def iterate_other_columns(
     metric: Metric, targets: Mapping[str, Any], scores: Mapping[str, float]
 ) -> Iterator[OtherScores]:
-    """Yield the run's scores in other variants of the metric that may have been published.
+    """Yield the scores of a run in other columns that the published numbers may come from.
 
-    A metric may compute the same quantity in several ways, with a column for each: "mae_mean" and
-    "mae_sum" are the variants "_mean" and "_sum" of the quantity "mae". A published "mae" may be
-    either.
+    A metric may have several columns for the same quantity: "mae_mean" and "mae_sum" are the
+    variants "_mean" and "_sum" of "mae", and a published "mae" may be either. For each variant that
+    has a score for every target, the variant of the targets included, the result is {target: score
+    in this variant}, labelled by the headings of the columns. There is none if the targets belong
+    to several parts (such as classes), or if the column of a target belongs to no quantity.
 
     targets : column key -> published value
     scores : column key -> score of the run
-
-    Yields {target: score}, labelled by the headings of the columns, for each variant that has a
-    score for every target, including the targets' own variant. Yields nothing if the targets belong
-    to several parts (such as classes), or if the column of a target belongs to no quantity.
     """
     names = [score_name(f"{metric.name}.{target}") for target in targets]
-    parts = {name.part if name else "" for name in names}
-    if len(parts) != 1:
+    prefixes = {f"{name.part}." if name and name.part else "" for name in names}
+    if len(prefixes) != 1:
         return
-    (part,) = parts
-    prefix = f"{part}." if part else ""
+    (prefix,) = prefixes  # of the keys of a part, such as a class
     columns = {prefix + c.key: c for c in metric.columns if c.quantity}
     if not targets.keys() <= columns.keys():
         return
@@ -144,10 +141,9 @@ _RULES += [("ODS", *rule) for rule in ODS_RULES.items()]
 def add_whole_image(files: Sources, protocol: Protocol, thresholds: F8, matches: F8) -> PRCurve:
     """Return a run's curve with an additional point at threshold 0, where every pixel is predicted.
 
-    The ground truth of every image in `files` is read to count this point.
-
-    thresholds : (T,), the thresholds of the other points, ascending and above 0
-    matches : (T, 4), the `MatchCounts` columns at these thresholds, summed over the images
+    This point is counted from the ground truth of all images in `files`. `matches` (T, 4) are the
+    columns of `MatchCounts` at the T other `thresholds`, which are ascending and above 0, summed
+    over the images.
     """
     matches_at_0 = np.zeros(4, np.int64)
     for image_id in files.items:
@@ -160,12 +156,10 @@ def add_whole_image(files: Sources, protocol: Protocol, thresholds: F8, matches:
 def build_rules_tables(runs: Sequence[Evaluation], gt_dir: StrPath | None = None) -> list[Table]:
     """Return a table of AP and ODS by every rule in use, for each metric with curves.
 
-    A table has a column per run and a row per rule. If parts of the metric, such as classes, have
-    curves too, there is a row per rule and part. A cell is None if the run has no such curve, or
-    if the rule cannot be applied to it. Raises DataError if no run has a curve.
-
-    gt_dir : the folder of the ground truth, which some rules need; see `_apply_rules`. Default: the
-        folder recorded in the run.
+    A table has a column per run and a row per rule, or per rule and part if parts of the metric,
+    such as classes, have curves too. A cell is None if the run has no such curve, or if the rule
+    cannot be applied to it. Some rules need the ground truth, in `gt_dir` or, by default, in the
+    folder recorded in the run. Raises DataError if no run has a curve.
     """
     tables = []
     for metric in dict.fromkeys(metric for run in runs for metric in run.metrics):
@@ -177,17 +171,14 @@ def build_rules_tables(runs: Sequence[Evaluation], gt_dir: StrPath | None = None
         parts = dict.fromkeys(part for values in values_of_runs for part in values)
         if not parts:
             continue
-        labels = [Field("score", "Score"), Field("rule", "Rule")]
         has_named_parts = any(parts)  # the part "" is the metric as a whole
-        if has_named_parts:
-            labels.append(Field("part", "Curve"))
+        labels = [Field("score", "Score"), Field("rule", "Rule")]
+        labels += [Field("part", "Curve")] if has_named_parts else []
         run_columns = [Field(f"run_{k}", r.name, "", ".4f") for k, r in enumerate(runs, 1)]
         rows: list[list[Cell]] = []
         for score, rule, description in _RULES:
             for part in parts:
-                row: list[Cell] = [score, rule]
-                if has_named_parts:
-                    row.append(part)
+                row: list[Cell] = [score, rule, part] if has_named_parts else [score, rule]
                 row += [values.get(part, {}).get((score, rule)) for values in values_of_runs]
                 rows.append([*row, description])
         key, title = "rules", "Rules"
@@ -204,12 +195,13 @@ def build_rules_tables(runs: Sequence[Evaluation], gt_dir: StrPath | None = None
 def _apply_rules(
     run: Evaluation, metric: str, part: str, curve: PRCurve, gt_dir: StrPath | None
 ) -> Mapping[tuple[str, str], float | None]:
-    """Compute AP and ODS of one curve by every rule: {("AP" or "ODS", rule): value or None}.
+    """Return AP and ODS of a curve by every rule: {("AP" or "ODS", rule): value or None}.
 
-    The rule "edter" needs a point at threshold 0, where every pixel is predicted. So does "step",
-    except for boundary metrics. The point is taken from the curve or the run's counts. If they lack
-    it, it is counted from the ground truth in `gt_dir` (boundary metrics only; default: the run's
-    folder). If it is unavailable, "edter" gives None, and "step" uses the curve without it.
+    `part` is the part of the metric that the curve belongs to, such as a class, or "". The rule
+    "edter" and, except for boundary metrics, "step" need a point at threshold 0, where every pixel
+    is predicted. If neither the curve nor the run's counts have it, it is counted for boundaries
+    from the ground truth in `gt_dir` (None: the run's folder). Without it, "edter" gives None, and
+    "step" uses the curve as it is.
     """
     is_boundary = metric in registry.DEFAULT_METRICS
     whole = curve  # the curve with the point at threshold 0, if that is available
@@ -350,7 +342,7 @@ def _nms_changes() -> Iterator[CountingChange]:
 def many_to_one_counts(
     pred: Map | Prediction, gts: Sequence[Map] | GroundTruth, protocol: Protocol
 ) -> MatchCounts:
-    """Count boundary pixels like `boundary_counts`, but with many-to-one instead of 1:1 matching.
+    """Count boundary pixels with many-to-one instead of one-to-one matching, at every threshold.
 
     A predicted pixel is correct if any annotator's pixel lies within the tolerance; an annotated
     pixel is detected if any predicted pixel does. Incorrect reimplementations of the benchmark
@@ -378,7 +370,7 @@ def many_to_one_counts(
         is_correct = ndimage.distance_transform_edt(~is_marked) <= with_tolerance(radius)
     # The row and column offsets from a pixel to all pixels within the tolerance
     largest = int(with_tolerance(radius))
-    dy, dx = (a.ravel() for a in np.mgrid[-largest : largest + 1, -largest : largest + 1])
+    dy, dx = np.mgrid[-largest : largest + 1, -largest : largest + 1]
     is_within = np.hypot(dy, dx) <= with_tolerance(radius)
     dy, dx = dy[is_within], dx[is_within]
     # Filled by `count_near_pixels`: the number of predicted pixels near each pixel, and the matched

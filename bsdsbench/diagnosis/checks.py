@@ -19,11 +19,7 @@ import numpy as np
 
 from bsdsbench.arguments import F8
 from bsdsbench.diagnosis import examined_images
-from bsdsbench.diagnosis.examined_images import (
-    FEW_VALUES,
-    ExaminedImage,
-    ExaminedInputs,
-)
+from bsdsbench.diagnosis.examined_images import FEW_VALUES, ExaminedImage, ExaminedInputs
 from bsdsbench.errors import Fix, Problem, Setting, group_similar_problems
 from bsdsbench.images import Prediction
 from bsdsbench.protocol.protocol import Protocol
@@ -33,7 +29,6 @@ from bsdsbench.text import counted, listed
 ERROR, WARNING = "error", "warning"
 GAIN = 0.003  # a remedy is reported if it raises F by at least this much
 SCALED = 1.5  # pixels; maps are "scaled" if the displacements of two quarters differ by more
-CORRELATED = 0.05  # if the correlation with the ground truth is lower, displacement is not measured
 TRIAL = 5  # number of thresholds at which a remedy is tried
 AS_EXPECTED = "write the files again as expected"
 # Presets for data sets with several annotators per image, all of whom are counted
@@ -179,13 +174,13 @@ class Examination(ExaminedInputs):
         sound: list[ExaminedImage],
         **details: object,
     ) -> list[ExaminedImage]:
-        """Report a problem of some of the sound images, and return those that are still sound.
+        """Report a problem of the `images` among the sound ones, and return those still sound.
 
         code : the kind of problem, a key of CHECKS. If it is an error, `images` are no longer sound
         images : the images that have the problem. If there are none, nothing is reported
-        details : values for the placeholders of the message; see `report`. The placeholders {first}
-            (the first image), {maps} (the number of images, such as "2 maps") and {measured} (the
-            number of sound images that were measured) are filled in here
+        details : values for the placeholders of the message, in addition to {first} (the first
+            image), {maps} (such as "2 maps"), {measured} (the number of sound images that were
+            measured), and those of `report`
         """
         if not images:
             return sound
@@ -237,18 +232,14 @@ class Examination(ExaminedInputs):
         change: Callable[[F8], F8] | None = None,
         **details: object,
     ) -> list[ExaminedImage]:
-        """Report a problem of images only if its remedy raises their F by GAIN or more.
+        """Report a problem of `images` only if its remedy raises their ODS F by GAIN or more.
 
-        code : the kind of problem, a key of CHECKS
-        images : the images that have the problem
-        sound : all images without an error so far, including `images`
+        F is that of the images that were measured. If there are none, nothing is reported. The
+        parameters and the result are those of `report_images`, with the remedy and the placeholder
+        {tried} (F before and after) in addition.
+
         protocol : the protocol of the remedy, or None for the present one
         change : the remedy's change of each soft map, a function of an array (H, W), or None
-        details : values for the placeholders of the message. {tried} is filled in here with the F
-            before and after
-
-        F is the ODS F of those of `images` that were measured. If none were, nothing is reported.
-        Returns `sound`, without `images` if an error was reported.
         """
         measured = [image.maps for image in images if image.maps]
         if not measured:
@@ -284,10 +275,10 @@ def check_image_names(examination: Examination) -> None:
 
 
 def check_doubled_files(examination: Examination) -> None:
-    """Report images that appear to have more than one prediction or ground-truth file.
+    """Report images that seem to have more than one prediction, or more than one ground-truth file.
 
-    These are ids that differ only in case, and ids with several files that do not clearly belong to
-    one image (`FilesOfSide.ambiguous`).
+    Their ids differ only in case, or their files do not clearly belong to one image
+    (`FilesOfSide.ambiguous`).
     """
     _, pred, gt = examination.grouping
     for what, (files_of, doubled) in {"prediction": pred, "ground truth": gt}.items():
@@ -314,10 +305,11 @@ def _find_affixes(missing: Sequence[str], extra: Sequence[str]) -> str:
 
 
 def check_files(examination: Examination) -> None:
-    """Report unreadable files, images that the metric cannot count, and the metric's symptoms.
+    """Report unreadable files, images that the metric cannot count, and symptoms.
 
-    Files whose error messages differ only in file name and numbers share one finding. A symptom is
-    reported if at least half of the measured images have it.
+    A symptom is a sign of a wrong option that the metric looks for in each measured image. It is
+    reported if at least half of them have it. Files whose error messages differ only in file name
+    and numbers share one finding.
     """
     for similar in group_similar_problems(examination.unread):
         files = [Path(problem.file).name for problem in similar]
@@ -404,17 +396,16 @@ def _check_displacement(examination: Examination, sound: list[ExaminedImage]) ->
     """
     images = [image for image in sound if image.maps]
     maps = [(image.maps.soft, image.maps.truth) for image in images if image.maps]
-    moved = examined_images.find_displacement(maps, CORRELATED) if maps else None
+    moved = examined_images.find_displacement(maps) if maps else None
     if not moved or (round(moved.rows), round(moved.columns)) == (0, 0):
         return
-    quarters = examined_images.find_quarter_displacements(maps, CORRELATED)
+    quarters = examined_images.find_quarter_displacements(maps)
     # Quarters that do not fit the ground truth are missing; the comparison needs all four
     if len(quarters) == 4 and np.ptp(quarters, axis=0).max() > SCALED:
         first, last = quarters[0], quarters[-1]
         ends = {"dy": first.rows, "dx": first.columns, "dy2": last.rows, "dx2": last.columns}
         examination.report_images("scaled", images, sound, **ends)
         return
-    back = -round(moved.rows), -round(moved.columns)
-    move_back = partial(np.roll, shift=back, axis=(0, 1))
     rows, columns = moved
+    move_back = partial(np.roll, shift=(-round(rows), -round(columns)), axis=(0, 1))
     examination.report_remedy("shift", images, sound, change=move_back, dy=rows, dx=columns)

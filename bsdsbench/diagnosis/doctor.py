@@ -148,11 +148,10 @@ def _examine_metric(
 
 
 def _late_start_note(examination: checks.Examination) -> str:
-    """Return a note if the PR curve of the measured images starts at a recall above LATE_START.
+    """Return a note if AP is low because the curve of the measured images starts at a high recall.
 
-    Some AP rules count the precision below the smallest recall of a curve as 0, which lowers AP.
-    Returns "" for other rules, if the curve starts at a lower recall, if the metric has no AP, or
-    if no image was measured (counted).
+    Some AP rules count the precision below the smallest recall as 0. Returns "" for other rules, if
+    the curve starts at a lower recall, if the metric has no AP, or if no image was measured.
     """
     records = examination.measured
     if not records or not any(is_area(column.key) for column in examination.metric.columns):

@@ -42,6 +42,7 @@ THICK, THIN = 0.8, 0.6  # `thickness` is above THICK for raw maps and below THIN
 JPEG = 1.2  # a larger `_jpeg_ratio` means JPEG compression
 HUNDREDTHS = 0.01  # a larger `_share_on_hundredths` means rounded values
 REACH = 16  # largest displacement searched, in rows and in columns
+CORRELATED = 0.05  # if the correlation with the ground truth is lower, displacement is not measured
 CHANCE = 3  # standard errors; no sound crop of 64 to 321 rows exceeds 3 with a ratio above 1.2
 JPEG_BLOCK = 8  # rows and columns of a JPEG block
 LEAST_SPAN = 8  # a block whose values (0 .. 255) do not span more is nearly constant
@@ -90,8 +91,8 @@ class ExaminedInputs:
     def read_image(self, image_id: str, measure: bool) -> None:
         """Read an image as `evaluate` does, and store what the checks need in the fields.
 
-        If an image cannot be read, only its error is added to `unread`. If `measure` is True and
-        the sizes fit, the image is also measured (boundary maps) or counted (other metrics).
+        If it cannot be read, only its error is added to `unread`. If `measure` is True, and the
+        prediction has the size of the image, it is counted too; boundary maps are also measured.
         """
         protocol, metric = self.protocol, self.metric
         paths = tuple(self.grouping.pred.files[image_id])
@@ -107,9 +108,8 @@ class ExaminedInputs:
             return
         pred = cast(Prediction, prediction)
         fits = metric.fits(pred, gt, metric.options_of(protocol))
-        codes = set[str]()
-        if not fits:
-            codes.add("transposed" if pred.shape == gt.shape[::-1] else "resized")
+        code_of_size = "transposed" if pred.shape == gt.shape[::-1] else "resized"
+        codes = set[str]() if fits else {code_of_size}
         pred_size, gt_size = " x ".join(map(str, pred.shape)), " x ".join(map(str, gt.shape))
         sizes = f"{pred_size} for an image of {gt_size}"
         image = ExaminedImage(image_id, paths[0].name, sizes, codes)
@@ -124,11 +124,10 @@ class ExaminedInputs:
             self._count(image, pred, gt)
 
     def _count(self, image: ExaminedImage, pred: Prediction, gt: GroundTruth) -> None:
-        """Count an image, and collect its symptoms (signs of a wrong setting or convention).
+        """Count an image for `measured`, and list its file under its symptoms in `symptoms`.
 
-        The counts are added to `measured`. The name of the image's file is added to the list that
-        `symptoms` holds for each symptom. If the metric cannot count the image, only the reason is
-        stored, in `refused`.
+        Symptoms are signs of a wrong option. If the metric cannot count the image, only the reason
+        is stored, in `refused`.
         """
         metric, opt = self.metric, self.metric.options_of(self.protocol)
         try:
@@ -145,10 +144,9 @@ class ExaminedInputs:
     ) -> bool:
         """Find the problems of a boundary map, and add their codes to `image.codes`.
 
-        If `measure` is True, the slow measurements are also made. If the prediction has no soft
-        map, nothing is measured. If its size differs from the ground truth's, or if one of the two
-        is constant, only the checks that do not compare them are made. Returns True if the map and
-        the ground truth could be compared.
+        Returns True if the map and the ground truth can be compared. That needs a soft map of the
+        size of the ground truth, and that neither is constant; otherwise, only each of them is
+        checked. If `measure` is True, the slow measurements are made too.
         """
         image.annotators = len(gt.boundaries)
         maps = look_at(pred, gt, self.protocol)
@@ -294,27 +292,22 @@ class Displacement(NamedTuple):
     columns: float
 
 
-def find_displacement(maps: Sequence[tuple[F8, F8]], least: float) -> Displacement | None:
+def find_displacement(maps: Sequence[tuple[F8, F8]]) -> Displacement | None:
     """Find the common displacement of all maps from the ground truth.
 
-    maps : for each image, (boundary map (H, W), number of annotators that marked each pixel (H, W))
-    least : the smallest mean correlation at which the maps are taken to fit the ground truth
-
-    Returns None if the correlation, averaged over the images, is below `least` at every shift.
+    `maps` has for each image its boundary map and the number of annotators that marked each pixel,
+    both (H, W). Returns None if their correlation, averaged over the images, is below CORRELATED at
+    every shift.
     """
     surface = np.mean([_correlate_shifts(soft, truth) for soft, truth in maps], axis=0)
-    return _locate_peak(surface) if surface.max() >= least else None
+    return _locate_peak(surface) if surface.max() >= CORRELATED else None
 
 
-def find_quarter_displacements(maps: Sequence[tuple[F8, F8]], least: float) -> list[Displacement]:
-    """Find how far each quarter of the maps is displaced from the ground truth.
+def find_quarter_displacements(maps: Sequence[tuple[F8, F8]]) -> list[Displacement]:
+    """Find the displacement of each quarter of the maps: upper left, upper right, lower left, right.
 
-    maps : for each image, (boundary map (H, W), number of annotators that marked each pixel (H, W))
-    least : the smallest correlation, averaged over the images, at which a quarter is taken to fit
-        the ground truth
-
-    Returns one displacement, common to all images, for the upper left, upper right, lower left and
-    lower right quarter, in this order. Quarters that do not fit the ground truth are left out.
+    `maps` is the argument of `find_displacement`, which is applied to the same quarter of all maps.
+    Quarters that do not fit the ground truth are left out.
     """
     displacements = []
     for is_lower, is_right in product((False, True), repeat=2):
@@ -324,7 +317,7 @@ def find_quarter_displacements(maps: Sequence[tuple[F8, F8]], least: float) -> l
             y = slice(rows, None) if is_lower else slice(rows)
             x = slice(cols, None) if is_right else slice(cols)
             crops.append((soft[y, x], truth[y, x]))
-        displacements.append(find_displacement(crops, least))
+        displacements.append(find_displacement(crops))
     return [displacement for displacement in displacements if displacement]
 
 

@@ -235,11 +235,9 @@ def _pair_nearest(
 ) -> list[CountingChange]:
     """Pair each of the STARTS changes that came nearest to the targets with all other changes.
 
-    gaps : label of a change -> difference between scores and targets under it. Changes without a
-        gap were not evaluated, and come last
-
-    Pairs are left out if the two changes exclude each other, or if both together do not affect how
-    the run is counted. No pair is returned twice.
+    `gaps` maps the label of a change to the difference between scores and targets under it. Changes
+    without a gap were not evaluated, and come last. A pair is left out if one change excludes the
+    other, if both together do not affect how the run is counted, or if it is there already.
     """
     pairs = dict[frozenset[str], CountingChange]()
     for nearest in sorted(changes, key=lambda change: gaps.get(change.label, inf))[:STARTS]:
@@ -332,10 +330,9 @@ class Search:
     ) -> float:
         """Record a trial, and return its gap: the largest difference between score and target.
 
-        The parameters are fields of `Trial`; by default it has one cause and covers all images. If
-        a score with a target is undefined, nothing is recorded and inf is returned. A trial
-        replaces an earlier one with the same label, unless only the earlier one reaches the
-        targets.
+        The parameters are fields of `Trial`, which has one cause and covers all images by default.
+        If a score with a target is undefined, nothing is recorded, and the gap is inf. A trial
+        replaces the earlier one with its label, unless only that one reaches the targets.
         """
         if not self.targets.keys() <= scores.keys():
             return inf
@@ -352,9 +349,7 @@ class Search:
         counts: Sequence[Mapping[str, Any]],
         scores: Mapping[str, float],
     ) -> None:
-        """Record a trial for every other rule or column that gives the targets from these counts.
-
-        A trial is recorded only if the rule or column changes a score that has a target.
+        """Record a trial for each other rule or column that changes a score with a target.
 
         setting : the change under which the images were counted. Unless it is NO_CHANGE, the trials
             have two causes: the setting and the rule
@@ -377,9 +372,9 @@ class Search:
     def _apply_other_rules(
         self, setting: CountingChange, counts: Sequence[Mapping[str, Any]]
     ) -> Iterator[OtherScores]:
-        """Compute ODS, OIS and AP by every rule that programs or papers use.
+        """Yield ODS, OIS and AP by every rule in use, or nothing if the metric has no curve.
 
-        The parameters are those of `record_other_rules`. Yields nothing if the metric has no curve.
+        `counts` are those of all images under `setting`, which is NO_CHANGE for the run's own.
         """
         protocol = setting.on(self.run.protocol)
         opt = self.metric.options_of(protocol)
@@ -404,16 +399,14 @@ class Search:
     def search_settings(self, settings: Iterable[CountingChange]) -> dict[str, float]:
         """Count images under other settings until the targets are reached or time runs out.
 
-        Each setting is counted first on a few images, then on more (SUBSET_SIZES), and finally on
-        all. The setting with the smallest gap so far is continued first. A setting is dropped if an
-        image cannot be counted under it, or if it changes no score that has a target.
+        Each setting is counted on a few images, then on more (SUBSET_SIZES), and finally on all.
+        The next one is always that with the smallest gap so far, the largest difference between a
+        score and its target. A setting is dropped if an image cannot be counted under it, or if it
+        changes no score that has a target. Once a trial reaches the targets, the search ends when
+        the other settings miss them by more than half a unit of the last decimal.
 
-        The search ends early once a trial reaches the targets and all remaining settings miss them
-        by more than half a unit of the last decimal. Settings for which time ran out are added to
-        `not_tried`.
-
-        Returns {label of a setting: gap}, from as many images as were counted. The gap is the
-        largest difference between a score and its target.
+        Returns {label of a setting: gap}, from as many images as were counted. Settings for which
+        time ran out are added to `not_tried`.
         """
         sizes = [n for n in SUBSET_SIZES if n < len(self.ids)] + [len(self.ids)]
         half_unit = max(resolution(target) for target in self.targets.values())
@@ -452,10 +445,10 @@ class Search:
     def _estimate_scores(
         self, setting: CountingChange, counts: Sequence[Mapping[str, Any]], indices: Sequence[int]
     ) -> dict[str, float]:
-        """Estimate the scores on all images under a setting from the images counted so far.
+        """Estimate the scores on all images under a setting from its counts of some images.
 
-        If only a subset, `indices`, was counted, the estimate is the run's score on all images plus
-        the change of the score on the subset. `counts` are the subset's counts under the setting.
+        The estimate is the run's score on all images, plus the change of the score on the images
+        `indices` whose `counts` are given. It is exact if these are all images.
         """
         scores = self.compute_scores(counts, setting.on(self.run.protocol))
         if len(indices) == len(self.ids):
@@ -467,15 +460,15 @@ class Search:
     def count_images(self, setting: CountingChange, images: Sequence[int]) -> list[Any] | None:
         """Count images, given by their indices, under a setting, and return the counts of each.
 
-        Counts are cached in `counted`. Images are still started for a while after time is up (see
-        LATE). Returns None if an image cannot be counted, or if time ran out before all were.
+        Images that `counted` has are not counted again. Returns None if an image cannot be counted,
+        or is not because the time limit is over by more than the fraction LATE.
         """
         protocol = setting.on(self.run.protocol)
         opt = self.metric.options_of(protocol)
         counts = self.counted.setdefault(setting.label, {})
 
         def count_image(k: int) -> None:
-            """Count image `k` and store the result in `counts`, unless time is up (see LATE)."""
+            """Count image `k` and store the result in `counts`, unless time is up."""
             if self.seconds_left < -LATE * self.seconds:
                 return
             assert self.sources is not None  # without files there are no settings

@@ -40,14 +40,12 @@ class Trial:
     reached: bool = False
 
     def __post_init__(self, targets: Mapping[str, Number]) -> None:
-        """Drop scores without a target, and set `gap` and `reached`.
+        """Drop scores without a target (a published value), and set `gap` and `reached`.
 
-        targets : name of a score -> published value. A score agrees with its target if they differ
-            by at most half a unit in the last decimal of the target
-
-        A trial reaches the targets if all its scores agree and none is an estimate. A pair of
-        changes, and a change that only home-made scripts make, can agree by chance. For these, at
-        least one target must also have four or more decimals.
+        A trial reaches the targets if its scores are exact, and each differs from its target by at
+        most half a unit in the last decimal of the target. A pair of changes, and a change that
+        only home-made scripts make, can do so by chance: for these, a target must also have four or
+        more decimals.
         """
         self.scores = {t: self.scores[t] for t in targets}
         gaps = np.array([abs(self.scores[t] - float(value)) for t, value in targets.items()])
@@ -77,8 +75,8 @@ def resolution(value: Number) -> float:
 def rank_trials(trials: Iterable[Trial]) -> tuple[Trial, ...]:
     """Sort trials by how likely they are to explain the targets.
 
-    Trials that reach the targets come first, sorted by number of causes, then by kind in the order
-    of LIKELY_FIRST, then by gap. The other trials follow, sorted by gap.
+    Trials that reach the targets come first, sorted by the number of changes, the kind (in the
+    order of LIKELY_FIRST) and the gap. The other trials follow, sorted by gap.
     """
 
     def key(trial: Trial) -> tuple[float, ...]:
@@ -143,62 +141,45 @@ class Explanation:
     def sentence(self) -> str:
         """Return the conclusion as text that can be pasted into a paper or an issue.
 
-        It names first any published results that equal the targets, and then:
-
-        - if the unchanged run reaches the targets: this fact
-        - if several trials do: all of them, because the cause is not identified
-        - if one trial does: the change, the scores before and after, and the programs that use it
-        - otherwise: the nearest trial
+        It names any published results that equal the targets. Then it says that the run reaches the
+        targets unchanged, or by which change (with the scores before and after, and the programs
+        that make it). If several changes reach them, it names all, because the cause is not
+        identified; if none does, the nearest one.
         """
-        intro = ""
-        if self.published:
-            intro = f"Published with these numbers: {', '.join(self.published)}. "
         asked = ", ".join(f"{capitalise(t)} {value}" for t, value in self.targets.items())
         present = ", ".join(f"{capitalise(t)} {score:.4f}" for t, score in self.base.items())
         trial = self.answer
         if trial is None:
-            return intro + self._sentence_of_nearest(asked)
-        if not trial.n_causes:
-            return f"{intro}The run already has the target ({asked}): {present}."
-        if len(self.fitting) > 1:
-            return intro + self._sentence_of_several(asked, present)
-        return intro + self._sentence_of_cause(trial, asked)
-
-    def _sentence_of_nearest(self, asked: str) -> str:
-        """Return the conclusion if no trial reaches the targets. `asked`: the targets in words."""
-        limit = ""
-        if not self.complete:
-            limit = " in the given time" if self.files else " from their counts alone"
-        nearest = next(trial for trial in self.trials if trial.exact)
-        return (
-            f"No known reading of these {self.n_images} images{limit} reaches the target "
-            f"({asked}); the nearest one counted on all images is {nearest.label}, off by "
-            f"{nearest.gap:.4f}."
-        )
-
-    def _sentence_of_several(self, asked: str, present: str) -> str:
-        """Return the conclusion if several trials reach the targets.
-
-        asked, present : the targets, and the run's scores, in words
-        """
-        unused = " (no known program)"
-        labels = [repr(t.label) + ("" if t.in_use else unused) for t in self.fitting]
-        return (
-            f"{len(self.fitting)} readings fit the target ({asked}), so the right one is not "
-            f"identified: {', '.join(labels)}. This run has {present}. More measures or digits in "
-            "the target may tell them apart."
-        )
-
-    def _sentence_of_cause(self, trial: Trial, asked: str) -> str:
-        """Return the conclusion if only `trial` reaches the targets (`asked`, in words)."""
-        changed = ", ".join(
-            f"{capitalise(target)} from {score:.4f} to {trial.scores[target]:.4f}"
-            for target, score in self.base.items()
-        )
-        if not trial.in_use:
-            return (
-                f"No setting of a known program gives the target ({asked}), but {trial.label!r} "
-                f"does: {changed}."
+            limit = ""
+            if not self.complete:
+                limit = " in the given time" if self.files else " from their counts alone"
+            nearest = next(trial for trial in self.trials if trial.exact)
+            text = (
+                f"No known reading of these {self.n_images} images{limit} reaches the target "
+                f"({asked}); the nearest one counted on all images is {nearest.label}, off by "
+                f"{nearest.gap:.4f}."
             )
-        by = f"; used by {trial.who}" if trial.who else ""
-        return f"This run reaches the target ({asked}) with {trial.label!r}: {changed}{by}."
+        elif not trial.n_causes:
+            text = f"The run already has the target ({asked}): {present}."
+        elif len(self.fitting) > 1:
+            unused = " (no known program)"
+            labels = [repr(t.label) + ("" if t.in_use else unused) for t in self.fitting]
+            text = (
+                f"{len(self.fitting)} readings fit the target ({asked}), so the right one is not "
+                f"identified: {', '.join(labels)}. This run has {present}. More measures or digits "
+                "in the target may tell them apart."
+            )
+        else:
+            changed = ", ".join(
+                f"{capitalise(target)} from {score:.4f} to {trial.scores[target]:.4f}"
+                for target, score in self.base.items()
+            )
+            by = f"; used by {trial.who}" if trial.who else ""
+            text = f"This run reaches the target ({asked}) with {trial.label!r}: {changed}{by}."
+            if not trial.in_use:
+                text = (
+                    f"No setting of a known program gives the target ({asked}), but "
+                    f"{trial.label!r} does: {changed}."
+                )
+        published = f"Published with these numbers: {', '.join(self.published)}. "
+        return published + text if self.published else text

@@ -46,9 +46,7 @@ class MultiScale:
     def given(
         cls, scales: str | float | Sequence[float] | None, flip: bool, resize: str
     ) -> MultiScale | None:
-        """Build the settings from user options, or return None for plain single-scale testing.
-
-        None means a single call at scale 1 without the mirrored image, which needs no settings.
+        """Build the settings from user options; None for one call at scale 1 without mirroring.
 
         scales: a number, several numbers, text such as ".5,1,1.5", a key of SCALES, or None for 1.
         flip: whether to call the detector on the mirrored image too.
@@ -57,7 +55,22 @@ class MultiScale:
         Raises DataError if `resize` has another value, or if `scales` is not 1 to MAX_SCALES
         distinct numbers above 0 and at most MAX_SCALE.
         """
-        numbers = _given_scales(scales)
+        values: Any = 1.0 if scales is None else scales
+        if isinstance(values, str):
+            values = SCALES.get(values.strip().lower(), values.split(","))
+        elif is_number(values):
+            values = [values]
+        try:
+            numbers = tuple(float(value) for value in values)
+        except (TypeError, ValueError):
+            numbers = ()
+        are_in_range = all(0 < scale <= MAX_SCALE for scale in numbers)
+        are_different = len(set(numbers)) == len(numbers)
+        if not are_in_range or not are_different or not 1 <= len(numbers) <= MAX_SCALES:
+            raise DataError(
+                f"scales {scales!r}: expected 1 to {MAX_SCALES} different numbers up to "
+                f"{MAX_SCALE}, such as .5,1,1.5, or one of {', '.join(SCALES)}"
+            )
         kernel = cast(Resize, given_word(resize, "resize", get_args(Resize)))
         return None if numbers == (1.0,) and not flip else cls(numbers, flip, kernel)
 
@@ -97,30 +110,6 @@ class MultiScale:
         rows, cols = (max(1, int(np.rint(side * scale))) for side in image.shape[:2])
         resized = resample(image, (rows, cols), self.resize, scale)
         return np.clip(np.rint(resized), 0, 255).astype(np.uint8)
-
-
-def _given_scales(scales: str | float | Sequence[float] | None) -> tuple[float, ...]:
-    """Parse the user's `scales`, as described in `MultiScale.given`.
-
-    Raises DataError if they are not 1 to MAX_SCALES distinct numbers above 0 and at most MAX_SCALE.
-    """
-    values: Any = 1.0 if scales is None else scales
-    if isinstance(values, str):
-        values = SCALES.get(values.strip().lower(), values.split(","))
-    elif is_number(values):
-        values = [values]
-    try:
-        numbers = tuple(float(value) for value in values)
-    except (TypeError, ValueError):
-        numbers = ()
-    are_in_range = all(0 < scale <= MAX_SCALE for scale in numbers)
-    are_different = len(set(numbers)) == len(numbers)
-    if not are_in_range or not are_different or not 1 <= len(numbers) <= MAX_SCALES:
-        raise DataError(
-            f"scales {scales!r}: expected 1 to {MAX_SCALES} different numbers up to "
-            f"{MAX_SCALE}, such as .5,1,1.5, or one of {', '.join(SCALES)}"
-        )
-    return numbers
 
 
 def _detect(detector: Detector, image: NDArray[np.uint8]) -> F8:

@@ -65,13 +65,9 @@ def _resize(
     scale: float | None = None,
     antialias: bool = True,
 ) -> F8:
-    """Resize a map (H, W) to `shape`: first the number of rows, then the number of columns.
+    """Resize a map (H, W) to `shape` by resampling its columns and then its rows.
 
-    kernel: the weight of an old sample as a function of its distance from the new sample.
-    support: width of the kernel in old samples.
-    scale: the exact scale factor of both axes. If None, it is new size / old size of each axis.
-    antialias: if True, the kernel is widened when an axis shrinks, and the map is mirrored at the
-        border. If False, edge pixels are repeated.
+    The other parameters are those of `_resize_matrix`, for both axes.
     """
     old_rows, old_cols = image.shape
     new_rows, new_cols = shape
@@ -96,9 +92,11 @@ def _cubic(x: F8, a: float = -0.5) -> F8:
 def _resize_matrix(
     size: int, new_size: int, kernel: _Kernel, support: int, scale: float | None, antialias: bool
 ) -> csr_array:
-    """Return the sparse matrix (new_size, size) that resamples a line of `size` samples.
+    """Return the sparse matrix (new_size, size) that resamples a row or column of `size` pixels.
 
-    kernel: the weight of an old sample as a function of its distance from the new sample.
+    A new pixel (sample) is a weighted mean of the old ones.
+
+    kernel: the weight of an old sample as a function of its distance from the new one.
     support: width of the kernel in old samples; the weight is 0 beyond half of it.
     scale: the exact scale factor. If None, it is new_size / size.
     antialias: if True, the kernel is widened when the line shrinks, and the line is mirrored at

@@ -83,9 +83,7 @@ def folder_fingerprints(
     split_file: PathLike | None = None,
     progress: Progress | None = None,
 ) -> dict[str, str]:
-    """Return the fingerprint of each image in a ground-truth folder, by image id.
-
-    The fingerprints are of version 1; see `GroundTruth.fingerprints`.
+    """Return the fingerprint (version 1) of each image in a ground-truth folder, by image id.
 
     - protocol: how to read the files
     - split_file: a file that lists the images to use; None means all
@@ -118,10 +116,10 @@ def shipped_sets() -> Mapping[str, Mapping[str, str]]:
 
 
 def identify(images: Mapping[str, str]) -> Identity:
-    """Find the known set that has the most images in common with the given images.
+    """Return the identity of images (id -> fingerprint), with the known set that is most like them.
 
-    `images` maps image ids to fingerprints. An image is common if both its id and its fingerprint
-    match. Ties go to the smallest known set. If no image is common, the identity names no set.
+    That is the known set with the most images in common (of the same id and fingerprint), in a tie
+    the smallest one. If no image is common, the identity names no known set.
     """
     fingerprint = set_fingerprint(images)
     like, n_shared = "", 0

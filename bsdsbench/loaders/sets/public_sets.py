@@ -19,7 +19,7 @@ from contextlib import closing
 from functools import cache, partial
 from importlib import resources
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 from attrs import field, frozen
 
@@ -191,11 +191,16 @@ def _download(url: str, archive: Path, progress: Progress | None) -> None:
     os.replace(part, archive)
 
 
-def _iterate_members(archive: Path) -> Generator[tuple[str, bool, Callable[[], Any]], None, None]:
-    """Iterate over the members of a .zip or .tar archive.
+class _Member(NamedTuple):
+    """A member of an archive."""
 
-    Yields for each member its path in the archive, True if it is a plain file (no folder, link or
-    device), and a function that opens it, to be called before the next member is yielded.
+    path: str  # its path in the archive
+    is_plain: bool  # True for a file, False for a folder, link or device
+    open: Callable[[], Any]  # opens the file, until the next member is yielded
+
+
+def _iterate_members(archive: Path) -> Generator[_Member, None, None]:
+    """Yield the members of a .zip or .tar archive.
 
     Raises DataError if a .tar unpacks to more than 2 * MAX_SET bytes. The sizes that a .zip states
     are not checked, so the caller must limit what it reads.
@@ -205,7 +210,7 @@ def _iterate_members(archive: Path) -> Generator[tuple[str, bool, Callable[[], A
             for entry in packed.infolist():
                 mode = entry.external_attr >> 16  # Unix file mode
                 is_plain = not (entry.is_dir() or stat.S_ISLNK(mode))
-                yield entry.filename, is_plain, partial(packed.open, entry)
+                yield _Member(entry.filename, is_plain, partial(packed.open, entry))
     else:
         with tarfile.open(archive, "r|*") as tar:
             size = 0
@@ -213,7 +218,7 @@ def _iterate_members(archive: Path) -> Generator[tuple[str, bool, Callable[[], A
                 size += member.size
                 if size > 2 * MAX_SET:
                     raise DataError(f"unpacks to more than {2 * MAX_SET >> 30} GB")
-                yield member.name, member.isreg(), partial(tar.extractfile, member)
+                yield _Member(member.name, member.isreg(), partial(tar.extractfile, member))
 
 
 def _unpack(archive: Path, public: PublicSet, folder: Path) -> None:
@@ -261,13 +266,13 @@ def _unpack(archive: Path, public: PublicSet, folder: Path) -> None:
 
 
 def _check(folder: Path, public: PublicSet, progress: Progress | None) -> None:
-    """Verify the ground truth in a downloaded folder.
+    """Verify the ground truth of all splits in a downloaded folder.
 
-    Every split that is present is checked. A split in `public.counts` must have that many images;
-    any other must be the known set of the same name, by its fingerprint. `progress` is called after
-    each image with (images done, all images, image id).
+    A split that `public.counts` lists must have that many images. The images of any other must be
+    those of the known set of the same name (of several editions, of one), by their fingerprints.
+    `progress` is called after each image with (images done, all images, image id).
 
-    Raises DataError if a split differs or cannot be read, or if no split is present.
+    Raises DataError if a split differs or cannot be read, or if there is no split.
     """
     from bsdsbench.loaders.sets.identity import folder_fingerprints, identify
     from bsdsbench.protocol.protocol import Protocol
@@ -278,10 +283,10 @@ def _check(folder: Path, public: PublicSet, progress: Progress | None) -> None:
         names = [name for name, other in public.splits.items() if other == split_folder]
         images = folder_fingerprints(folder / split_folder, protocol, progress=progress)
         identity = identify(images)
-        is_expected, expected = identity.whole and identity.name in names, " or ".join(names)
+        is_sound, expected = identity.whole and identity.name in names, " or ".join(names)
         if count := public.counts.get(names[0]):
-            is_expected, expected = len(images) == count, f"{count} images of {names[0]}"
-        if not is_expected:
+            is_sound, expected = len(images) == count, f"{count} images of {names[0]}"
+        if not is_sound:
             raise DataError(f"{split_folder} is {identity.describe()}, expected {expected}")
     if public.splits and not present:
         raise DataError(f"no ground truth of {public.name} in it")
