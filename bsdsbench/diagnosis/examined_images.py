@@ -304,10 +304,10 @@ def find_displacement(maps: Sequence[tuple[F8, F8]]) -> Displacement | None:
 
 
 def find_quarter_displacements(maps: Sequence[tuple[F8, F8]]) -> list[Displacement]:
-    """Find the displacement of each quarter of the maps: upper left, upper right, lower left, right.
+    """Find the displacements of the upper left, upper right, lower left and lower right quarters.
 
-    `maps` is the argument of `find_displacement`, which is applied to the same quarter of all maps.
-    Quarters that do not fit the ground truth are left out.
+    `find_displacement` is applied to the same quarter of all `maps`. Quarters that do not fit the
+    ground truth are left out.
     """
     displacements = []
     for is_lower, is_right in product((False, True), repeat=2):

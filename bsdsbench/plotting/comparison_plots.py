@@ -145,14 +145,12 @@ def _caption(comparison: Comparison | MethodComparison) -> str:
 def _draw_ranks(
     ax: Axes, comparison: Comparison | MethodComparison, score: str, row_scale: float
 ) -> None:
-    """Draw the ranks of methods on one axes: one row per method, the best at the top.
+    """Draw the ranks of methods by a score, METRIC.SCORE: one row per method, the best at the top.
 
-    A row has one dot per rank that occurs. Its area is proportional to the fraction of bootstrap
+    A row has one dot per rank that occurs, whose area is proportional to the fraction of bootstrap
     samples with that rank. A horizontal line is the interval of the rank, and a cross its median.
     Vertical lines at the right join the rows of methods that do not differ significantly.
-
-    score : the score to rank by, METRIC.SCORE
-    row_scale : the height of a row relative to _ROW_HEIGHT; below 1 if rows had to be compressed
+    `row_scale` is the height of a row relative to _ROW_HEIGHT, below 1 if there is little room.
     """
     ranks = comparison.ranks[score]  # each field has one entry per row
     groups = indistinguishable_groups(comparison, score)  # (first row, last row) of each group

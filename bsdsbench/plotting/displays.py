@@ -104,16 +104,15 @@ class PRCurveDisplay(CurveDisplay):
 
     @classmethod
     def from_curve(cls, curve: AnyCurve, name: str = "", **arguments: object) -> Self:
-        """Create the display of any curve object without drawing it; see the base class.
+        """Create the display of any curve object of this package without drawing it.
 
-        If the curve has counts (labels and scores, or points with known numbers of positives and
-        negatives), these are interpolated between its points, and the title shows the areas.
+        `name` is the text for the legend, and `arguments` are fields of the display. Curves of
+        labels and scores, and `CurvePoints` with known numbers of positives and negatives, are
+        drawn with TP and FP interpolated between their points, and their areas are the title.
         """
         converted = to_space(curve, "pr")
         if isinstance(converted, PRResult):
-            return super().from_curve(
-                converted, name, **{**_ranking_fields(converted), **arguments}
-            )
+            arguments = {**_ranking_fields(converted), **arguments}
         if not isinstance(converted, CurvePoints) or np.isnan(converted.area):
             return super().from_curve(converted, name, **arguments)
         # Scaling all counts moves no point, but adds interpolated points: there is one per whole TP
@@ -130,9 +129,10 @@ class PRCurveDisplay(CurveDisplay):
     def _drawing(self) -> Drawing:
         """Return the points and lines that `plot` draws.
 
-        - With a best point (a run): mark it, and leave out points at (0, 0), where nothing matches.
-        - With `chance` (labels and scores): draw the chance line, and mark the first point with a
-          ring if it is (0, 0), which means that the top-scored samples are negative.
+        The curve of a run, which has a best point, is drawn with this point and without points at
+        (0, 0), where nothing matches. The curve of labels and scores, which has a chance level, is
+        drawn with the chance line, and with a ring around its first point if that is (0, 0): then
+        the top-scored samples are negative.
         """
         recall, precision, best = self.recall, self.precision, self.best
         if best is not None:
@@ -141,8 +141,7 @@ class PRCurveDisplay(CurveDisplay):
             return Drawing(recall[is_matched], precision[is_matched], point=point)
         if self.chance is None:
             return Drawing(recall, precision)
-        starts_with_negatives = recall.size > 0 and recall[0] == precision[0] == 0
-        ring = (0.0, 0.0) if starts_with_negatives else None
+        ring = (0.0, 0.0) if recall.size > 0 and recall[0] == precision[0] == 0 else None
         chance = (0, 1), (self.chance, self.chance)
         return Drawing(recall, precision, chance, ring, self.original_points)
 
@@ -156,15 +155,15 @@ class PRCurveDisplay(CurveDisplay):
 def _ranking_fields(curve: PRResult) -> dict[str, object]:
     """Return the fields "title", "recall" and "precision" for the display of labels and scores.
 
-    The title has the AP, the area under the curve and the 11-point AP, in percent. The arrays are
-    the curve with interpolated counts. They are left out if there are no positives, or if the
-    curve's precision is not TP / (TP + FP), because it is an envelope or was computed for another
-    fraction of positives.
+    The title has the AP, the area under the curve and the 11-point AP, in percent. Recall and
+    precision have points interpolated from the counts. They are left out if there are no positives,
+    or if the precision of the curve is not TP / (TP + FP): it may be an envelope, or computed for
+    another fraction of positives.
     """
     n_predicted = curve.tp + curve.fp
     precision = ratio(curve.tp, n_predicted)
-    has_predictions = n_predicted > 0
-    is_of_counts = np.allclose(curve.precision[has_predictions], precision[has_predictions])
+    is_predicted = n_predicted > 0
+    is_of_counts = np.allclose(curve.precision[is_predicted], precision[is_predicted])
     fields: dict[str, object] = {}
     if curve.positives and is_of_counts:
         fields |= interpolate_pr(curve.tp, curve.fp, curve.positives)._asdict()
@@ -325,8 +324,8 @@ class DETCurveDisplay(CurveDisplay):
     def __post_init__(self) -> None:
         """Check the fields, label the axes, and set `lowest`, the lower limit of both axes.
 
-        `lowest` is the largest power of ten such that all rates except 0 and 1 lie between `lowest`
-        and 1 - `lowest`, but at least 1e-9. It is 0.1 if all rates are 0 or 1.
+        It is the largest power of ten, but at least 1e-9, with which all rates except 0 and 1 lie
+        between `lowest` and 1 - `lowest`.
         """
         self.kind = given_word(self.scale, "scale", ("normal", "log"))
         percent = ", %" if self.scale == "normal" else ""

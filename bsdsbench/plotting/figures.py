@@ -319,7 +319,10 @@ def plot_runs(
             curves.append(method_curve(method, displays, aps, band, each_run))
         ap_rules = {run.protocol.ap_rule for run in every_run}
         ap_rules = ap_rules or {str(p.ap_rule) for p in published_results} & set(AP_RULES)
-        published_displays = _published_displays(published_results, ap_rules if ap else set())
+        published_displays = list(map(PRCurveDisplay.from_published, published_results))
+        for display, entry in zip(published_displays, published_results, strict=True):
+            if ap and ap_rules == {entry.ap_rule}:
+                display.name += f", AP {entry.boundary['ap']:.3f}"
         figure = plot_curves([*(curve.display for curve in curves), *published_displays])
         ax = figure.axes[0]
         for curve in curves:
@@ -360,17 +363,6 @@ def _check_comparable(
     refuse_unless_forced(problems, force, "such curves are not comparable", "draws them")
 
 
-def _published_displays(
-    published: Sequence[PublishedResult], ap_rules: set[str]
-) -> list[PRCurveDisplay]:
-    """Return a display of each published curve. Its AP is shown if `ap_rules` is {its AP rule}."""
-    displays = list(map(PRCurveDisplay.from_published, published))
-    for display, entry in zip(displays, published, strict=True):
-        if ap_rules == {entry.ap_rule}:
-            display.name += f", AP {entry.boundary['ap']:.3f}"
-    return displays
-
-
 def _draw_human_point(ax: Axes, human: bool | Evaluation) -> _Entry:
     """Plot human performance as a point on precision-recall axes, and return its legend entry.
 
@@ -399,12 +391,10 @@ def _plot_boxes(
 ) -> Figure:
     """Draw a box plot of the per-image scores of each run, with a dot per image.
 
-    metric : METRIC.SCORE; or a metric, which means its first per-image score. None means the first
-        metric that all runs have
-    path : the .pdf, .svg or .png file to write, or None
-    look : the style of the figure, such as "page" for a paper, or None for the default
-
-    Undefined scores (NaN) are left out. Raises DataError if a run lacks the metric or the score.
+    `metric` is METRIC.SCORE, or a metric, which means its first per-image score; None means the
+    first metric that all runs have. The figure is written to `path` unless that is None, in the
+    style `look`, such as "page". Undefined scores (NaN) are left out. Raises DataError if a run
+    lacks the metric or the score.
     """
     given_name, _, key = (metric or "").partition(".")
     metric_name = shared_metric(runs, given_name or None)

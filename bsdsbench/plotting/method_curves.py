@@ -89,15 +89,16 @@ def method_curve(
     spread: Spread,
     each_run: bool,
 ) -> MethodCurve:
-    """Combine the curves of a method's runs into a mean curve with a band.
+    """Combine the curves of a method's runs into one entry of a plot, with a text for the legend.
 
-    displays : the curve of each run. If there is only one, its name is changed in place.
+    displays : the curve of each run. If there is only one, it is the curve of the method, and its
+        name is changed in place
     aps : the AP of each run, or (). The legend shows their mean, unless one of them is NaN
-    spread : the measure of spread that the band shows
-    each_run : keep the curve of every run instead of computing the mean
+    spread : the measure of spread that the band around the mean curve shows
+    each_run : keep the curves of several runs instead of averaging them
 
     Raises DataError if the runs are not comparable, for example because they have different images,
-    or if a mean is needed and the points of a curve are unordered.
+    or if curves are to be averaged whose points are unordered.
     """
     ap_text = f", AP {_mean_text(aps, spread)}" if aps and not np.isnan(aps).any() else ""
     if method.n_runs == 1:
@@ -122,13 +123,12 @@ def method_curve(
 
 
 def _average_curves(curves: Sequence[F8], spread: Spread) -> _MeanCurve:
-    """Average y at equal x over two or more curves, and compute the band around the mean.
+    """Average y at equal x over two or more curves (2, K), x and y, and compute a band.
 
-    Each curve is (2, K): x and y. It is interpolated linearly; if several points have the same x,
-    the first one is used, and points where the curve turns back are left out (see `_advancing`).
-    The mean is computed at every x where some curve has a point and all curves are defined. The
-    band is the range of y (RANGE), or the mean plus and minus one sample standard deviation (SD) or
-    standard error (SE).
+    Curves are interpolated linearly. Points where x turns back (see `_advancing`), and all but the
+    first of several points of equal x, are left out. The mean is computed at every x where some
+    curve has a point and all curves are defined. The band is the range of y (RANGE), or the mean
+    plus and minus one sample standard deviation (SD) or standard error (SE).
     """
     curves = [_advancing(curve) for curve in curves]
     x = np.unique(np.concatenate([curve_x for curve_x, _ in curves]))

@@ -315,13 +315,11 @@ def draw_iso_f(ax: Axes, beta2: float = 1.0) -> None:
 
 
 def legend(ax: Axes, handles: Sequence[Artist]) -> None:
-    """Draw a legend that hides no curve. It replaces an existing legend.
+    """Draw a legend of the artists `handles` that hides no curve. It replaces an existing legend.
 
-    handles : the artists to list. If several have the same label, only the last one is listed.
-        Artists whose label begins with "_" are not listed
-
-    The legend is placed inside the axes if it covers no line there. Otherwise, and always in the
-    look "page", it is placed outside. A figure made by `new_axes` may grow to make room for it.
+    Of several artists with the same label, the last one is listed; artists whose label begins with
+    "_" are not. The legend is inside the axes if it covers no line there. Otherwise, and always in
+    the look "page", it is outside. A figure made by `new_axes` may grow to make room for it.
     """
     entries: dict[str, Artist] = {}
     for handle in handles:
@@ -357,14 +355,12 @@ def legend(ax: Axes, handles: Sequence[Artist]) -> None:
 def _draw_outside_legend(
     figure: Figure, size: tuple[float, float], entries: dict[str, Artist]
 ) -> None:
-    """Draw a legend outside the axes of a figure made by `new_axes`.
+    """Draw a legend (label -> artist) outside the axes of a figure made by `new_axes`.
 
-    size : (width, height) of the figure in inches without the legend
-    entries : label -> artist to list
-
-    In the look "column", the legend is below the axes, and the figure becomes taller. In the other
-    looks, it is to the right of the axes, in a smaller font if it is too tall. In the look
-    "screen", the figure also becomes wider.
+    `size` is the width and height of the figure in inches without the legend. In the look "column",
+    the legend is below the axes, and the figure becomes taller. In the other looks, it is to the
+    right of the axes, in a smaller font if it is too tall. In the look "screen", the figure also
+    becomes wider.
     """
     look = _STYLE.get().look
     arguments: Any = {"handles": entries.values(), "labels": entries, "frameon": False}
@@ -385,10 +381,7 @@ def _draw_outside_legend(
 
 
 def _wrap_texts(legend: Legend, letters: int = 0) -> Legend:
-    """Wrap the texts of a legend in place, and return the legend.
-
-    letters : characters per line; 0 for the number of the current look
-    """
+    """Wrap the texts of a legend in place to `letters` per line (0: as the current look has)."""
     letters = letters or _SIZES[_STYLE.get().look].letters
     for text in legend.get_texts():
         text.set(text=textwrap.fill(text.get_text(), letters, break_on_hyphens=False))
@@ -399,9 +392,8 @@ def _wrap_texts(legend: Legend, letters: int = 0) -> Legend:
 def _free_location(ax: Axes, legend: Legend) -> Any:
     """Return the first of _LOCATIONS at which a legend would cover no line of `ax`, or None.
 
-    Returns None at once if the legend takes over 95 % of the width or 75 % of the height.
-
-    legend : the legend, already drawn anywhere on `ax`, so that its size is known
+    The legend must be drawn on `ax` already, so that its size is known. If it takes over 95 % of
+    the width or 75 % of the height, the result is None too.
     """
     margin = 1.5 * font_size() * ax.figure.figure.dpi / 72  # in pixels
     # Width and height of the legend as fractions of those of the axes

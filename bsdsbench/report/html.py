@@ -223,14 +223,12 @@ class Page:
     def draw_pictures(
         self, runs_with_folders: Collection[str], full: bool, progress: Progress | None
     ) -> None:
-        """Draw the pictures of images in threads.
+        """Draw the pictures of images in threads, those with extreme scores or differences first.
 
-        Images with the worst and the best scores, and those on which the runs differ most, come
-        first. Thumbnails are stored in the image's row of the table, other pictures in `pictures`.
-        For each run with a file that cannot be used, a note is added.
+        Thumbnails are stored in the image's row of the table, other pictures in `pictures`. If a
+        file of a run cannot be used, a note is added for the run, or DataError is raised if it is
+        one of `runs_with_folders`: the names of the runs for which the user gave a folder.
 
-        runs_with_folders : the names of the runs for which the user gave a folder. If a file of
-            such a run cannot be used, DataError is raised
         full : True to draw all images. Otherwise drawing stops after MOST images, or when one more
             image would take the pictures beyond BUDGET characters; at least one image is drawn
         progress : called after each image with (images done, images to draw, image id)
@@ -271,10 +269,9 @@ class Page:
 
         compared : a function that returns the comparison of the runs. If it raises DataError, the
             page has a note instead of the verdict and the intervals
-        n_boot, seed : the number of bootstrap samples and the random seed, for the confidence
-            intervals of the score that each error class costs
-        served : True if the page does not contain the pictures; the browser then requests those of
-            an image from a server when the image is opened
+        n_boot, seed : the number of bootstrap samples and the random seed, for the intervals of
+            the score that each error class costs
+        served : True if the browser requests the pictures of an image from a server
         """
         runs = self.runs
         with_classes = [run for run in runs if metric_with_errors(run) is not None]

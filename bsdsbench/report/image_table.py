@@ -35,12 +35,12 @@ class ImageTable(NamedTuple):
 
 
 def build_image_table(runs: Sequence[Evaluation]) -> ImageTable:
-    """Build the table of the images of all runs, with columns sorted by run and then by metric.
+    """Build the table of the images of all runs, with a column per run, metric and score.
 
-    The main column of a run is the first column of its first metric. If there are two runs, a last
-    column has the difference of their main columns (first minus second). Numbers are rounded to
-    five decimals. A column without numbers is left out, unless it is the first of its metric. A row
-    has None in the columns in which its image has no number.
+    The main column of a run is the first column of its first metric. With two runs, the last column
+    is the difference of their main columns, the first minus the second. Numbers are rounded to five
+    decimals, and None if an image has none. A column without numbers is left out, unless it is the
+    first of its metric.
     """
     columns: list[dict[str, Any]] = []
     numbers_of_columns = []  # for each column, image id -> number
@@ -71,11 +71,11 @@ def build_image_table(runs: Sequence[Evaluation]) -> ImageTable:
 
 
 def _usual_scores(run: Evaluation, metric: str) -> dict[Column, dict[str, float]]:
-    """Return the per-image scores that the table shows: {column: {image id: number}}.
+    """Return the per-image scores of a metric that the table shows: {column: {image id: number}}.
 
-    These are the metric's default scores and, if the run has at most _MAX_CLASSES classes, the
-    first default score of each class. If the metric has no defaults, or if the run was read from
-    official result files, they are all whole-image scores.
+    These are the scores that the metric shows by default and, if the run has at most _MAX_CLASSES
+    classes, the first of these for each class. If the metric has no default, or if the run was read
+    from official result files, they are all scores of whole images.
     """
     scorer = registry.get(metric)
     usual_keys = scorer.usual(scorer.options_of(run.protocol))  # None for all scores
@@ -86,7 +86,7 @@ def _usual_scores(run: Evaluation, metric: str) -> dict[Column, dict[str, float]
     }
     if usual_keys is None or not run.records:
         return every_column
-    columns = {column: every_column[column] for column in every_column if column.key in usual_keys}
+    columns = {c: values for c, values in every_column.items() if c.key in usual_keys}
     values_by_class = run.image_values(metric)  # the class "" is the whole image
     if len(values_by_class) <= _MAX_CLASSES:
         class_column = next(c for c in scorer.part_columns if c.key in usual_keys)

@@ -66,11 +66,9 @@ def pixel_steps(
 ) -> DrawnSteps:
     """Classify each pixel of an image as matched, false or missed, as the `drawn_metric` counts it.
 
-    Pixels are classified once per threshold or, if the metric has no thresholds, once per part
-    that it scores separately, such as a class.
-
-    errors : True to distinguish classes of errors, which only boundary-matching metrics have; None
-        to do so if the run counted them
+    This is done for every threshold or, if the metric has none, for every part that it scores
+    separately, such as a class. If `errors` is True, or if it is None and the run counted classes
+    of errors, metrics that match boundaries distinguish these classes.
     """
     metric: Any = drawn_metric(run)
     options = metric.options_of(run.protocol)

@@ -11,7 +11,7 @@ import base64
 import io
 import zlib
 from collections.abc import Mapping, Sequence
-from itertools import combinations, zip_longest
+from itertools import chain, combinations, zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -152,10 +152,8 @@ def by_interest(ids: Sequence[str], scores_of_runs: Sequence[Mapping[str, float]
     for a, b in combinations(scores_of_runs, 2):
         difference = {image_id: abs(a[image_id] - b[image_id]) for image_id in a if image_id in b}
         rankings.append(sorted(difference, key=lambda image_id: (-difference[image_id], image_id)))
-    in_turn: list[str] = []
-    for images_at_rank in zip_longest(*rankings):  # None past the end of a shorter ranking
-        in_turn += [image_id for image_id in images_at_rank if image_id is not None]
-    return list(dict.fromkeys([*in_turn, *ids]))  # without duplicates
+    in_turn = chain.from_iterable(zip_longest(*rankings))  # None past the end of a shorter ranking
+    return list(dict.fromkeys(i for i in chain(in_turn, ids) if i is not None))
 
 
 class MadePictures(NamedTuple):
@@ -178,12 +176,11 @@ class ImagePictures:
     def __init__(
         self, runs: Sequence[Evaluation], sources: Mapping[str, Sources], full: bool
     ) -> None:
-        """Set the runs, their files and the size of the pictures.
+        """Set the runs, whose indices identify them in the pictures, and their files.
 
-        runs : all runs of the report; their indices identify them in the pictures
-        sources : run name -> files of the run. Runs without files get no pictures
-        full : keep the size of photos and predictions instead of reducing them to THUMBNAIL pixels,
-            and draw error classes even for runs that did not count them
+        `sources` maps the name of a run to its files; runs without files get no pictures. If `full`
+        is True, photos and predictions are not reduced to THUMBNAIL pixels, and error classes are
+        drawn even for runs that did not count them.
         """
         self.sources = sources
         self.side = None if full else THUMBNAIL
@@ -199,8 +196,8 @@ class ImagePictures:
     def __call__(self, image_id: str) -> MadePictures:
         """Make the pictures of an image for all runs that counted it.
 
-        The ground truth and the photo are taken from the first run whose files can be loaded. If
-        the files of a run cannot be used, the error is added to the failures and not raised.
+        The ground truth and the photo are those of the first run whose files can be loaded. Errors
+        in the files of a run are returned as failures, not raised.
         """
         pictures: dict[str, Any] = {"runs": {}}
         failures = []
@@ -227,10 +224,11 @@ class ImagePictures:
 
 
 def _planes(steps: DrawnSteps, effort: int = EFFORT) -> dict[str, object]:
-    """Pack pixel classes and counts at each threshold or part (e.g. class) for the page's scripts.
+    """Return each pixel's class, and the counts, at every step, as a dict for the page's scripts.
 
-    "planes" is the base64 text of zlib-compressed bytes (`effort` is the compression level): low
-    and high bytes of `n_changes`, then of `steps`, then `classes`.
+    A step is a threshold or, for metrics without thresholds, a part such as a class. "planes" is
+    the base64 text of bytes that zlib compresses with the level `effort`: the low bytes, then the
+    high bytes of `n_changes`, those of `steps`, and `classes`.
     """
     planes = []
     for numbers in (steps.n_changes, steps.steps):

@@ -66,15 +66,14 @@ def _difference_line(comparison: Comparison, best: str, other: str, score: str) 
 def add_interval_notes(tables: Sequence[Table], compared: dict[str, Table]) -> None:
     """Append the notes of comparison tables to the score tables of a report, in place.
 
-    The score tables show the intervals of the comparison, which these notes explain. A comparison
-    table whose notes were appended is removed from `compared`, so that the report does not show
-    its numbers twice.
+    The score tables show the intervals that these notes explain. A comparison table whose notes
+    were appended is removed from `compared` (tables by key), so that its numbers are not shown
+    twice.
 
-    tables : score tables. Their key is METRIC or, if the rows are parts such as classes,
-        METRIC-parts
-    compared : comparison tables by key. The notes of METRIC-parts go to the score table with the
-        same key. The table "scores" has the overall scores of all metrics. Its sentence and its
-        notes go to the last score table that has intervals and no comparison table of its key
+    - Notes of a table METRIC-parts, whose rows are parts such as classes, go to the score table
+      with the same key.
+    - Notes and the sentence of the table "scores", which has the overall scores of all metrics, go
+      to the last other score table that has intervals.
     """
     last_with_intervals = None
     for table in tables:

@@ -85,12 +85,11 @@ def worst_figure(
 def _values_of_images(
     run: Evaluation, metric: str, columns: Sequence[str] | None
 ) -> dict[Field, dict[str, float | None]]:
-    """Return the selected per-image scores of a run as {column: {image id: score}}.
+    """Return per-image scores of a run: {column: {image id: score, or None if undefined}}.
 
-    Undefined scores are None. The heading of a single class's score is prefixed by the class name.
-
-    columns : keys or headings of scores, which may name a class ("tumour.dice"), or "all".
-        Default: the metric's first score and, if it has one, its score at the ODS threshold
+    `columns` lists scores by key or heading, or "all". "tumour.dice" is the score of one class,
+    whose name then begins the heading. Default: the metric's first score and, if it has one, its
+    score at the ODS threshold.
     """
     table = run.per_image(metric)
     keys = [column.key for column in registry.get(metric).image_columns]
@@ -106,10 +105,9 @@ def _values_of_images(
             column = replace(field, heading=prefix + field.heading)
             if not field.format or column in values:  # text, or a score that is listed twice
                 continue
-            values[column] = {}
-            for image_id, number in zip(cells["image"], cells[field.key], strict=True):
-                # An image's first row has its overall score; ignore the later per-class rows
-                values[column].setdefault(image_id, number)
+            # Reversed, so that the first row of an image counts: its overall score, not of a class
+            rows = zip(cells["image"], cells[field.key], strict=True)
+            values[column] = dict(reversed(list(rows)))
     return values
 
 
@@ -134,10 +132,10 @@ def worst_table(
 
     runs : one or two runs or methods (sets of runs). If a method has several runs, the score of an
         image is the mean over them
-    folders : the folder of each run, in the order of the methods, whose subfolder `overlays` has
-        the overlays; or (). The table lists the overlays of each method's first run
-    metric : default: the first metric that all runs have
-    draw : draw the overlays of the listed images first, and call `progress` after each
+    folders : the folder of each run of each method, with the overlays in its subfolder `overlays`;
+        or (). The table lists the overlays of the first run of a method
+    metric : the metric, by default the first one that all runs have
+    draw : True to draw the overlays of the listed images; `progress` is called after each
     columns : scores of the metric, by key or heading, or ["all"]. The first one ranks the images.
         Default: the metric's first score, and its score at the ODS threshold
     of_each : a grouping column. The `n` worst images of each group are listed, group by group
@@ -234,16 +232,13 @@ def _group_columns(run: Evaluation, of_each: str | None, group_of: Mapping[str, 
 def _overlay_columns(
     folders_of_methods: Sequence[Sequence[Path]], image_ids: Sequence[str]
 ) -> _Columns:
-    """Return a table column per method with the paths of the overlays of its first run.
+    """Return a table column for each method: {image id: path of its overlay, or ""}.
 
-    If an image has no overlay, its cell is "".
-
-    folders_of_methods : the folders of the runs of each method
+    `folders_of_methods` are the folders of the runs of each method, of which the first one counts.
     """
     columns: _Columns = {}
     for number, (folder, *_) in enumerate(folders_of_methods, 1):
-        paths = {i: overlay_path(folder / "overlays", i) for i in image_ids}
-        cells = {i: str(path or "") for i, path in paths.items()}
+        cells = {i: str(overlay_path(folder / "overlays", i) or "") for i in image_ids}
         columns[Field(f"overlay_{number}", "Overlay")] = cells
     return columns
 
@@ -292,11 +287,10 @@ def _first_of_each_group(ranked: Sequence[str], run: Evaluation, by: str, n: int
     by : a grouping column of `run`, optionally with bin limits, as in "size=0,1024"
     """
     division = partition(run.records, by)
-    group_of = dict(zip(run.image_ids, division.members, strict=True))  # numbers of groups
     listed: dict[str, str] = {}
     for number, name in enumerate(division.names):
-        members = [image_id for image_id in ranked if group_of[image_id] == number]
-        listed |= dict.fromkeys(members[:n], name)
+        members = {run.records[i].image_id for i in division.images_of(number)}
+        listed |= dict.fromkeys([i for i in ranked if i in members][:n], name)
     return listed
 
 
