@@ -92,15 +92,17 @@ class PRCurveDisplay(CurveDisplay):
         return display
 
     @classmethod
-    def from_published(cls, published: PublishedResult) -> Self:
+    def from_published(cls, published: PublishedResult, ap: bool = False) -> Self:
         """Create the display of a published result with its ODS point, without drawing it.
 
-        Raises DataError if the package stores no curve of this result.
+        If `ap` is True, the legend also shows its AP. Raises DataError if the package stores no
+        curve of this result.
         """
         curve = published.curve
         if curve is None:
             raise DataError(f"published {published.key!r}: no curve is stored, expected one with")
-        return cls(curve.recall, curve.precision, name=published.label, best=curve.ods)
+        name = f"{published.label}, AP {published.boundary['ap']:.3f}" if ap else published.label
+        return cls(curve.recall, curve.precision, name=name, best=curve.ods)
 
     @classmethod
     def from_curve(cls, curve: AnyCurve, name: str = "", **arguments: object) -> Self:

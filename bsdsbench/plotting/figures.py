@@ -299,8 +299,7 @@ def plot_runs(
     given = given_list(runs, "runs", "a list of runs or of their folders")
     labelled = labelled_runs(given, as_runs(given, names), labels, published)
     every_run = as_runs([*labelled, *runs_of(methods)])  # with the same AP and ODS rules
-    single_runs = [Method(run.name, [run]) for run in labelled]
-    all_methods = with_runs([*single_runs, *methods], every_run)
+    all_methods = with_runs([*(Method(r.name, [r]) for r in labelled), *methods], every_run)
     published_results = published_curves_of(published, labels) if published else []
     if not (all_methods or published_results):
         raise DataError("no runs given, expected at least one to plot")
@@ -319,12 +318,11 @@ def plot_runs(
             curves.append(method_curve(method, displays, aps, band, each_run))
         ap_rules = {run.protocol.ap_rule for run in every_run}
         ap_rules = ap_rules or {str(p.ap_rule) for p in published_results} & set(AP_RULES)
-        published_displays = list(map(PRCurveDisplay.from_published, published_results))
-        for display, entry in zip(published_displays, published_results, strict=True):
-            if ap and ap_rules == {entry.ap_rule}:
-                display.name += f", AP {entry.boundary['ap']:.3f}"
+        published_displays = [
+            PRCurveDisplay.from_published(p, ap=ap and ap_rules == {p.ap_rule})
+            for p in published_results
+        ]
         figure = plot_curves([*(curve.display for curve in curves), *published_displays])
-        ax = figure.axes[0]
         for curve in curves:
             curve.draw_runs()
         entries = [_Entry(curve.f, curve.display.line_) for curve in curves]
@@ -333,9 +331,9 @@ def plot_runs(
             reasons = [why_not_beside(run, HUMAN_TASK) for run in every_run]
             human = "human" in published or bool(reasons and not any(reasons))
         if human and kind == "pr" and metric in (None, *registry.DEFAULT_METRICS):
-            entries.append(_draw_human_point(ax, human))
+            entries.append(_draw_human_point(figure.axes[0], human))
         artists = [entry.artist for entry in sorted(entries, key=lambda e: e.f, reverse=True)]
-        legend(ax, [*artists, *spread_entries(curves, kind, band)])
+        legend(figure.axes[0], [*artists, *spread_entries(curves, kind, band)])
         notes = [_signatures(every_run)]
         notes += [f"{p.label}: {p.curve.describe()}" for p in published_results if p.curve]
         figure_notes[figure] = "\n".join(filter(None, notes))
