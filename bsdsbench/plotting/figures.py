@@ -334,9 +334,8 @@ def plot_runs(
             entries.append(_draw_human_point(figure.axes[0], human))
         artists = [entry.artist for entry in sorted(entries, key=lambda e: e.f, reverse=True)]
         legend(figure.axes[0], [*artists, *spread_entries(curves, kind, band)])
-        notes = [_signatures(every_run)]
-        notes += [f"{p.label}: {p.curve.describe()}" for p in published_results if p.curve]
-        figure_notes[figure] = "\n".join(filter(None, notes))
+        notes = [f"{p.label}: {p.curve.describe()}" for p in published_results if p.curve]
+        figure_notes[figure] = "\n".join(filter(None, [_signatures(every_run), *notes]))
         return save(figure, path)
 
 
