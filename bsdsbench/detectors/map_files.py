@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -118,7 +117,16 @@ def encode_map(answer: object, shape: tuple[int, ...]) -> MapFile:
     range.
     """
     if isinstance(answer, list | tuple):
-        return MapFile("soft", ".mat", _encode_segmentations(answer, shape))
+        from scipy.io import savemat
+
+        if not answer:
+            raise DataError("returned an empty list, expected at least one label map")
+        cell_array = np.empty((1, len(answer)), object)
+        for k, labels in enumerate(answer):
+            cell_array[0, k] = _renumber(np.asarray(labels), shape)
+        stream = io.BytesIO()
+        savemat(stream, {"segs": cell_array}, do_compression=True)
+        return MapFile("soft", ".mat", stream.getvalue())
     array = np.asarray(answer)
     if array.ndim == 0 or array.dtype.kind in "OSU":
         raise DataError(f"returned {kind_of_value(answer)}, expected an array {shape} of numbers")
@@ -135,23 +143,6 @@ def encode_map(answer: object, shape: tuple[int, ...]) -> MapFile:
         # In float64, because 65535 exceeds the largest float16
         array = np.rint(array.astype(np.float64) * 65535.0).astype(np.uint16)
     return MapFile("soft", ".png", png_bytes(np.ascontiguousarray(array)))
-
-
-def _encode_segmentations(label_maps: Sequence[Any], shape: tuple[int, ...]) -> bytes:
-    """Encode label maps as the bytes of a .mat file with a cell array `segs`.
-
-    Raises DataError if there are none, or if a map has a wrong shape or dtype.
-    """
-    from scipy.io import savemat
-
-    if not label_maps:
-        raise DataError("returned an empty list, expected at least one label map")
-    cell_array = np.empty((1, len(label_maps)), object)
-    for k, labels in enumerate(label_maps):
-        cell_array[0, k] = _renumber(np.asarray(labels), shape)
-    stream = io.BytesIO()
-    savemat(stream, {"segs": cell_array}, do_compression=True)
-    return stream.getvalue()
 
 
 def _renumber(labels: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.uint16]:
