@@ -461,7 +461,7 @@ class Search:
         """Count images, given by their indices, under a setting, and return the counts of each.
 
         Images that `counted` has are not counted again. Returns None if an image cannot be counted,
-        or is not because the time limit is over by more than the fraction LATE.
+        or if the time limit was exceeded by the fraction LATE before all images were counted.
         """
         protocol = setting.on(self.run.protocol)
         opt = self.metric.options_of(protocol)

@@ -98,7 +98,7 @@ def load_prediction(
 def _read_map(
     image_id: str | None, paths: Sequence[Path], kind: str, read: ReadBytes
 ) -> Prediction:
-    """Read a prediction: a contour map, a soft map, or label maps. The first rule that fits counts:
+    """Read a prediction: a contour map, a soft map or label maps, by the first rule that applies.
 
     1. The variable `ucm2` of a file is a contour map at double size, and the whole prediction.
     2. If `kind` is "soft", a single map in a single file is a soft map; bool becomes 0 and 255.
@@ -459,8 +459,8 @@ def join_annotations(
     """Combine the annotations of an image into its ground truth; raise DataError if there are none.
 
     Regions are kept only if every annotation has them, because region scores need all. A pixel is
-    valid if it is valid in every annotation. `path` is None for annotations given as arrays, of
-    which error messages begin with the image id.
+    valid if it is valid in every annotation. If `path` is None, because the annotations were given
+    as arrays, error messages begin with the image id.
     """
     if not annotations:
         raise DataError(f"{image_id}: ground truth: no annotators, expected at least one map")

@@ -367,7 +367,7 @@ class Readings(NamedTuple):
 
         - a Problem, which is an error, for each reason why the values have no single meaning, and
           if all soft predictions are almost 0
-        - an InputWarning if nothing is predicted in any image, or if only some predictions are so
+        - an InputWarning if nothing is predicted in any image, or if only some predictions are as
           faint as if saved with fewer bits
         - an InvertedWarning if some soft maps are darker on annotated boundaries than elsewhere
         """

@@ -114,11 +114,10 @@ class CocoItems:
             yield name, pred.label_map, gt.label_map
 
     def _draw(self, image_id: int, is_truth: bool, annotated: list[_Segment]) -> _Drawing:
-        """Draw the label map of an image, annotated if `is_truth` is True, otherwise predicted.
+        """Draw the label map of an image: the annotated one if `is_truth`, else the predicted one.
 
-        For predictions, `annotated` are the ground-truth segments in drawing order: segments equal
-        to them are drawn in the same order. For a panoptic file, the map is read from the PNG, and
-        no segments are returned.
+        Predicted segments that equal `annotated` ones, which are in drawing order, are drawn in the
+        same order. For a panoptic file, the map is read from the PNG, and no segments are returned.
         """
         path = self.gt_path if is_truth else self.pred_path
         entries = (self.gt if is_truth else self.pred).get(image_id, [])
@@ -153,9 +152,9 @@ class CocoItems:
     ) -> list[_Segment]:
         """Return the segments of an image in drawing order; later ones cover earlier ones.
 
-        Crowds come first, then the others by ascending score, which is 1 for ground truth and if
-        there is none. Segments of equal score are sorted by size, the largest first, and then by
-        their first pixel in row order.
+        Crowds come first, then the others by ascending score, which is 1 in ground truth and for
+        predictions without a score. Segments of equal score are sorted by size, the largest first,
+        and then by their first pixel in row order.
         """
         segments = []
         for number, annotation in enumerate(annotations, 1):
@@ -277,7 +276,7 @@ def _are_panoptic(entries: Iterable[Entry]) -> bool:
 def _reorder_exact(annotated: list[_Segment], predicted: list[_Segment]) -> list[_Segment]:
     """Return the predicted segments, with those that equal annotated ones in the annotated order.
 
-    Both lists are in drawing order, which decides where segments overlap; a perfect prediction so
+    Both lists are in drawing order, which decides where segments overlap. A perfect prediction thus
     draws the same map as the annotation. Segments are equal if their category and their pixels are.
     They are permuted among their own positions; all other segments keep theirs.
     """

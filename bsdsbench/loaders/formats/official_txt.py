@@ -114,8 +114,8 @@ def read_run_folder(folder: PathLike) -> dict[str, Any]:
     eval_bdry.txt has a 9th column only if SBD's programs wrote it. In its rows of 4 to 6 numbers,
     the columns from the 5th on are NaN, because their meaning differs between programs.
 
-    The key "ev1" maps image ids to MatchCounts. They are read from ID_ev1.txt in the folder, its
-    subfolder per_image or nms-eval (edges toolbox), of which the last that has the file counts.
+    The key "ev1" maps image ids to MatchCounts. They are read from ID_ev1.txt in the folder, or in
+    its subfolder per_image or nms-eval (edges toolbox); the last of these files is used.
 
     Raises FileFormatError if there is none of these files, or if one is damaged.
     """
