@@ -17,18 +17,7 @@ from bsdsbench.comparison.methods import MethodComparison
 from bsdsbench.comparison.ranks import indistinguishable_groups
 from bsdsbench.comparison.slices import Slices, score_drawn, slices_of
 from bsdsbench.errors import DataError
-from bsdsbench.plotting.style import (
-    PALETTE,
-    curve_lines,
-    figure_notes,
-    figure_width,
-    font_size,
-    letters_in,
-    new_axes,
-    new_figure,
-    save,
-    style,
-)
+from bsdsbench.plotting import style
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.score_names import full_name, unknown_score
@@ -92,11 +81,11 @@ def plot_ranks(
     comparisons = {k: v for k, v in by_slice.items() if v.ranks[ranked_score].names}
     if not comparisons:
         raise DataError(f"score {ranked_score}: undefined for all runs, expected one to rank by")
-    with style(look, path is not None):
+    with style.style(look, path is not None):
         # One row per method, three for the title and ticks of each axes, four for the caption
         n_rows = 4 + sum(len(c.ranks[ranked_score].names) + 3 for c in comparisons.values())
-        height = n_rows * _ROW_HEIGHT * font_size() / 72  # inches
-        figure = new_figure(height)
+        height = n_rows * _ROW_HEIGHT * style.font_size() / 72  # inches
+        figure = style.new_figure(height)
         row_scale = figure.get_size_inches()[1] / height  # below 1 for a slide with many rows
         column = figure.subplots(len(comparisons), 1, squeeze=False)[:, 0]
         for ax, (name, comparison) in zip(column, comparisons.items(), strict=True):
@@ -104,11 +93,11 @@ def plot_ranks(
             if name:
                 ax.set_title(f"{name} ({comparison.n_images} images)", parse_math=False)
         caption = _caption(main)
-        letters = letters_in(figure.get_size_inches()[0])
+        letters = style.letters_in(figure.get_size_inches()[0])
         lines = [f"Rank by {heading(ranked_score)}", *textwrap.wrap(caption, letters)]
-        figure.supxlabel("\n".join(lines), fontsize=font_size(), parse_math=False)
-        figure_notes[figure] = caption
-        return save(figure, path)
+        figure.supxlabel("\n".join(lines), fontsize=style.font_size(), parse_math=False)
+        style.figure_notes[figure] = caption
+        return style.save(figure, path)
 
 
 def _score_to_rank_by(comparison: Comparison | MethodComparison, score: str | None) -> str:
@@ -157,26 +146,27 @@ def _draw_ranks(
     n = len(ranks.names)
     # The largest possible dot (the same rank in all samples) almost touches the next row or rank.
     # Lengths are in points.
-    rank_width = figure_width() * 72 * 0.7 / (n + 0.4 * len(groups))
-    max_area = (0.9 * min(_ROW_HEIGHT * row_scale * font_size(), rank_width)) ** 2
-    dots: Any = {"color": PALETTE[0], "alpha": 0.35, "linewidths": 0}
+    rank_width = style.figure_width() * 72 * 0.7 / (n + 0.4 * len(groups))
+    max_area = (0.9 * min(_ROW_HEIGHT * row_scale * style.font_size(), rank_width)) ** 2
+    dots: Any = {"color": style.PALETTE[0], "alpha": 0.35, "linewidths": 0}
     for row, shares in enumerate(ranks.shares):  # shares[k]: fraction of samples with rank k + 1
         occurring = np.flatnonzero(shares)  # rank - 1 for each rank that occurs
         areas = max_area * np.asarray(shares)[occurring]
         ax.scatter(occurring + 1, np.full(occurring.size, row), areas, **dots)
         ax.plot([ranks.low[row], ranks.high[row]], [row, row], color="black", linewidth=1)
-        ax.plot([ranks.median[row]], [row], "x", color="black", markersize=0.6 * font_size())
+        ax.plot([ranks.median[row]], [row], "x", color="black", markersize=0.6 * style.font_size())
     for k, (top_row, bottom_row) in enumerate(groups):
         x = n + 0.7 + 0.4 * k
         ax.plot([x, x], [top_row - 0.25, bottom_row + 0.25], color="black", linewidth=2)
     value_of = {i.run: i.value for i in comparison.intervals if i.score == score}
-    letters = letters_in(_MAX_LABEL_WIDTH * figure_width())
+    letters = style.letters_in(_MAX_LABEL_WIDTH * style.figure_width())
     labels = [
         textwrap.fill(f"{rank}  {name} {value_of[name]:.3f}", letters)
         for rank, name in zip(ranks.rank, ranks.names, strict=True)
     ]
     max_lines = 1 + max(label.count("\n") for label in labels)
-    label_size = font_size() * min(1, 2 * row_scale / max_lines)  # a row has room for two lines
+    # A row has room for two lines
+    label_size = style.font_size() * min(1, 2 * row_scale / max_lines)
     ax.set_yticks(range(n), labels, parse_math=False, fontsize=label_size)
     ax.set_xticks(range(1, n + 1, 2 if n > 9 else 1))
     ax.set(xlim=(0.4, n + 0.6 + 0.4 * len(groups)), ylim=(n - 0.4, -0.6))
@@ -206,8 +196,8 @@ def plot_slices(
     evaluations = as_runs(runs)
     slices_of_runs = [slices_of(run, by) for run in evaluations]
     drawn_score = score_drawn(evaluations, slices_of_runs, metric)
-    with style(look, path is not None):
-        return save(draw_slices(slices_of_runs, drawn_score), path)
+    with style.style(look, path is not None):
+        return style.save(draw_slices(slices_of_runs, drawn_score), path)
 
 
 def draw_slices(slices_of_runs: Sequence[Slices], drawn_score: str) -> Figure:
@@ -220,11 +210,12 @@ def draw_slices(slices_of_runs: Sequence[Slices], drawn_score: str) -> Figure:
     row_of = {name: len(names) - k for k, name in enumerate(names)}  # from the top down
     n_runs = len(slices_of_runs)
     height = max(3.2, 1.2 + 0.3 * len(names) * max(1, 0.6 * n_runs))
-    ax = new_axes(height, 5.2 / height)
+    ax = style.new_axes(height, 5.2 / height)
     ax.set_box_aspect(None)
     offsets = np.linspace(0.25, -0.25, n_runs) if n_runs > 1 else [0.0]
+    lines = style.curve_lines(n_runs)
     entries = []  # the dots of each run, for the legend
-    for slices, offset, line in zip(slices_of_runs, offsets, curve_lines(n_runs), strict=True):
+    for slices, offset, line in zip(slices_of_runs, offsets, lines, strict=True):
         rows = [row_of[name] + offset for name in slices.parts.names]
         scores = [slice_score.score for slice_score in slices.scores[drawn_score]]
         for y, score in zip(rows, scores, strict=True):

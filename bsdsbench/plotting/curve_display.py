@@ -18,15 +18,7 @@ from numpy.typing import ArrayLike
 from bsdsbench.arguments import F8, kind_of_value
 from bsdsbench.curves.points import AnyCurve, AxesKind, CurvePoints, to_space
 from bsdsbench.errors import DataError
-from bsdsbench.plotting.style import (
-    GREY,
-    add_title,
-    legend,
-    marker_scale,
-    new_axes,
-    next_style,
-    style,
-)
+from bsdsbench.plotting import style
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.scores.counts import OperatingPoint
@@ -241,9 +233,9 @@ class CurveDisplay:
             self._first_figure = None
         if not (ax is None or hasattr(ax, "plot")):
             raise DataError(f"ax: {kind_of_value(ax)}, expected an Axes of matplotlib")
-        with style():
+        with style.style():
             if ax is None:
-                ax = new_axes(*self.size)
+                ax = style.new_axes(*self.size)
             elif ax.figure.figure.get_layout_engine() is None and ax.get_subplotspec() is not None:
                 ax.figure.figure.set_layout_engine("constrained")  # room for labels and legends
             ax.set_xlabel(ax.get_xlabel() or self.axes[0], parse_math=False)
@@ -252,11 +244,11 @@ class CurveDisplay:
             if not ax.has_data() and ax.get_autoscalex_on() and ax.get_autoscaley_on():
                 self._prepare(ax)
             if self.title:
-                add_title(ax, self.name, self.title)
+                style.add_title(ax, self.name, self.title)
             self.ax_, self.figure_ = ax, ax.figure.figure
             self._draw_artists(ax, chance, line)
             if self.label:
-                legend(ax, ax.lines)
+                style.legend(ax, ax.lines)
         return self
 
     def _draw_artists(self, ax: Axes, chance: bool, line: Mapping[str, Any]) -> None:
@@ -264,14 +256,14 @@ class CurveDisplay:
 
         Sets the attributes `chance_`, `line_` and `point_` to the artists, or None if not drawn.
         """
-        line_style = {**next_style(ax), "label": self.label or None}
+        line_style = {**style.next_style(ax), "label": self.label or None}
         if not self.joined:
             line_style |= {"linestyle": "none", "marker": ".", "markersize": 4}
         drawing = self._drawing()
         self.chance_ = self.point_ = None
         if chance and drawing.chance:
             dashes: Any = {"linestyle": (0, (4, 3)), "linewidth": 0.9, "zorder": 1.5}
-            (self.chance_,) = ax.plot(*drawing.chance, color=GREY, **dashes)
+            (self.chance_,) = ax.plot(*drawing.chance, color=style.GREY, **dashes)
         (self.line_,) = ax.plot(drawing.x, drawing.y, **{**line_style, **line})
         color = self.line_.get_color()
         if self.dotted and self.joined:
@@ -280,5 +272,5 @@ class CurveDisplay:
         if drawing.point:
             marker_style = self.marker_style if self.best is None else _DOT
             marker: Any = {"color": color, "linestyle": "none", "zorder": 3, **marker_style}
-            marker["markersize"] *= marker_scale()
+            marker["markersize"] *= style.marker_scale()
             (self.point_,) = ax.plot(*drawing.point, **marker)

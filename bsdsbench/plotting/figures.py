@@ -31,6 +31,7 @@ from bsdsbench.curves.points import AnyCurve, AxesKind, meeting, points_of
 from bsdsbench.curves.ranked import Variant
 from bsdsbench.errors import DataError, refuse_unless_forced
 from bsdsbench.metrics import registry
+from bsdsbench.plotting import style
 from bsdsbench.plotting.curve_display import ARTISTS, CurveDisplay
 from bsdsbench.plotting.displays import (
     DETCurveDisplay,
@@ -42,19 +43,6 @@ from bsdsbench.plotting.displays import (
     metric_with_curve,
 )
 from bsdsbench.plotting.method_curves import AVERAGED, method_curve, spread_entries
-from bsdsbench.plotting.style import (
-    HUMAN,
-    LETTER_WIDTH,
-    curve_lines,
-    figure_notes,
-    legend,
-    letters_in,
-    marker_scale,
-    new_axes,
-    new_row,
-    save,
-    style,
-)
 from bsdsbench.results.comparability import forbidden
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.given_runs import as_runs
@@ -109,7 +97,7 @@ def plot_curves(
     # All DET curves share the smallest lower limit. Copies are drawn, so displays keep their own.
     lowest = min(getattr(display, "lowest", 1.0) for display in displays)
     drawn_levels = set()  # chance lines at the same level are drawn only once
-    with style(file=path is not None):
+    with style.style(file=path is not None):
         for display in displays:
             chance_level = getattr(display, "chance", None)
             drawn_copy: Any = copy(display)
@@ -121,7 +109,7 @@ def plot_curves(
             drawn_levels.add(chance_level)
         if len(displays) > 1:  # a title shows the areas of a single curve
             displays[0].ax_.set_title("")
-    return save(displays[0].figure_, path)
+    return style.save(displays[0].figure_, path)
 
 
 def plot_spaces(
@@ -174,8 +162,8 @@ def plot_spaces(
     ['False positive rate', 'Recall']
     """
     options_of_space: dict[str, Any] = {"roc": {"kind": plot}, "det": {"scale": scale}}
-    with style(look, path is not None):
-        row = new_row(len(spaces))
+    with style.style(look, path is not None):
+        row = style.new_row(len(spaces))
         for ax, space in zip(row, spaces, strict=True):
             options = options_of_space.get(space, {})
             make_display = _IN_SPACE[space].from_curve
@@ -190,8 +178,8 @@ def plot_spaces(
             if crossed:
                 _mark_crossings(ax, list(curves.values()), space, plot)
             if hull or crossed:
-                legend(ax, ax.lines)
-        return save(row[0].figure.figure, path)
+                style.legend(ax, ax.lines)
+        return style.save(row[0].figure.figure, path)
 
 
 def _mark_crossings(ax: Axes, curves: Sequence[AnyCurve], space: AxesKind, plot: Variant) -> None:
@@ -309,7 +297,7 @@ def plot_runs(
     if kind == _BOX:
         return _plot_boxes(every_run, metric, path, look)
     band = Spread(spread)
-    with style(look, path is not None):
+    with style.style(look, path is not None):
         curves = []
         for method in all_methods:
             displays = [DISPLAYS[kind].of_run(run, metric=metric) for run in method.runs]
@@ -333,10 +321,10 @@ def plot_runs(
         if human and kind == "pr" and metric in (None, *registry.DEFAULT_METRICS):
             entries.append(_draw_human_point(figure.axes[0], human))
         artists = [entry.artist for entry in sorted(entries, key=lambda e: e.f, reverse=True)]
-        legend(figure.axes[0], [*artists, *spread_entries(curves, kind, band)])
+        style.legend(figure.axes[0], [*artists, *spread_entries(curves, kind, band)])
         notes = [f"{p.label}: {p.curve.describe()}" for p in published_results if p.curve]
-        figure_notes[figure] = "\n".join(filter(None, [_signatures(every_run), *notes]))
-        return save(figure, path)
+        style.figure_notes[figure] = "\n".join(filter(None, [_signatures(every_run), *notes]))
+        return style.save(figure, path)
 
 
 def _check_comparable(
@@ -373,7 +361,7 @@ def _draw_human_point(ax: Axes, human: bool | Evaluation) -> _Entry:
         name = "Human (BSDS500 test)"
         f = find_published(["human"])[0].boundary["ods"]
         recall, precision = HUMAN_POINT
-    marker: Any = {"markersize": 5.5 * marker_scale(), "color": HUMAN, "zorder": 4}
+    marker: Any = {"markersize": 5.5 * style.marker_scale(), "color": style.HUMAN, "zorder": 4}
     (artist,) = ax.plot([recall], [precision], "D", label=f"[F={f:.3f}] {name}", **marker)
     return _Entry(f, artist)
 
@@ -408,19 +396,19 @@ def _plot_boxes(
     heading = parsed.column.heading if parsed else score
     if parsed and parsed.part:  # a part that the metric scores separately, such as a class
         heading = f"{parsed.part}: {heading}"
-    with style(look, path is not None):
-        ax = new_axes(3.4, 1.35)
+    with style.style(look, path is not None):
+        ax = style.new_axes(3.4, 1.35)
         _draw_boxes(ax, [run.name for run in runs], values_of_runs)
         ax.set_ylabel(f"{scorer.title}: {heading} of an image", parse_math=False)
         figure = ax.figure.figure
-        figure_notes[figure] = _signatures(runs)
-        return save(figure, path)
+        style.figure_notes[figure] = _signatures(runs)
+        return style.save(figure, path)
 
 
 def _draw_boxes(ax: Axes, names: Sequence[str], values_of_runs: Sequence[F8]) -> None:
     """Draw a box for each run, with a dot for each of its values, and its name below the box."""
     dots: Any = {"markersize": 2.5, "alpha": 0.45, "markeredgewidth": 0, "zorder": 1.5}
-    lines = curve_lines(len(names))
+    lines = style.curve_lines(len(names))
     for position, (values, line) in enumerate(zip(values_of_runs, lines, strict=True), 1):
         # Fractional parts of multiples of the golden ratio spread the dots evenly, without a seed
         fractions = np.arange(values.size) * _GOLDEN_RATIO % 1
@@ -432,7 +420,7 @@ def _draw_boxes(ax: Axes, names: Sequence[str], values_of_runs: Sequence[F8]) ->
         place: Any = {"positions": [position], "widths": 0.62}
         ax.boxplot([values], **place, showmeans=True, showfliers=False, **styles)
     width_per_run = ax.figure.figure.get_size_inches()[0] / max(3.0, len(names))
-    letters = max(letters_in(width_per_run, LETTER_WIDTH), 6)
+    letters = max(style.letters_in(width_per_run, style.LETTER_WIDTH), 6)
     wrapped_names = [textwrap.fill(name, letters) for name in names]
     ax.set_xticks(range(1, len(names) + 1), wrapped_names, parse_math=False)
     ax.grid(axis="x", visible=False)
@@ -459,7 +447,7 @@ def plot_result(run: Evaluation, out: Path) -> None:
     if run.with_curve:
         figure = plot_runs([run], path=out / "pr.png")
         figure.set_layout_engine(None)  # the layout is final; computing it again would take time
-        save(figure, out / "pr.svg")
+        style.save(figure, out / "pr.svg")
 
 
 def published_curves_of(

@@ -11,6 +11,7 @@ from bsdsbench.comparison.comparison_tables import heading, score_field
 from bsdsbench.comparison.method import matching_folders
 from bsdsbench.errors import DataError, refuse_unless_forced
 from bsdsbench.loaders.pairing import natural_sort_key
+from bsdsbench.plotting import style
 from bsdsbench.results.comparability import forbidden
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.given_runs import as_runs
@@ -20,7 +21,6 @@ from bsdsbench.tables.table import Cell, Field, Table
 from bsdsbench.text import listed
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
@@ -111,54 +111,39 @@ def plot_history(
     DataError
         If there is no score to draw, or if the suffix of `path` is unknown.
     """
-    from bsdsbench.plotting.style import figure_notes, legend, new_axes, next_style, save, style
-
     all_names = _chosen_scores(runs, columns)
     names = all_names[:1] if columns is None else all_names
     if not names:
         run_names = listed([run.name for run in runs])
         raise DataError(f"{run_names}: every score is undefined, expected one to draw")
     scores_of_runs = [flat_scores(run) for run in runs]
-    with style(look, path is not None):
-        ax = new_axes(3.4, 1.35)
+    with style.style(look, path is not None):
+        ax = style.new_axes(3.4, 1.35)
         for name in names:
             values = [scores.get(name, float("nan")) for scores in scores_of_runs]
-            line: Any = {"marker": "o", "markersize": 4, "label": heading(name), **next_style(ax)}
-            ax.plot(range(len(runs)), values, **line)
-        _label_runs(ax, runs)
+            line: Any = {"marker": "o", "markersize": 4, **style.next_style(ax)}
+            ax.plot(range(len(runs)), values, label=heading(name), **line)
+        figure = ax.figure.figure
+        labels = [f"{run.name}\n{(run.provenance.date or '')[:10]}".strip() for run in runs]
+        widths = [2 + max(map(len, label.split("\n"))) for label in labels]  # two letters apart
+        rotation: Any = {}
+        if sum(widths) > style.letters_in(figure.get_size_inches()[0], letter_width=0.8):
+            rotation = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
+        ax.set_xticks(range(len(runs)), labels, parse_math=False, **rotation)
         if len(names) > 1:
-            legend(ax, ax.lines)
+            style.legend(ax, ax.lines)
         else:
             ax.set_ylabel(heading(names[0]), parse_math=False)
-        figure = ax.figure.figure
         signatures = [f"{run.name}: {run.signature_line}" for run in runs if run.signature_line]
-        figure_notes[figure] = "\n".join(signatures)
-        return save(figure, path)
-
-
-def _label_runs(ax: Axes, runs: Sequence[Evaluation]) -> None:
-    """Label position k of the x axis with the name and date of `runs[k]`.
-
-    If the labels do not fit side by side, they are rotated by 45 degrees.
-    """
-    from bsdsbench.plotting.style import font_size
-
-    labels = [f"{run.name}\n{(run.provenance.date or '')[:10]}".strip() for run in runs]
-    # Widths are in characters, assumed to be 0.8 font sizes wide; labels are two characters apart
-    label_widths = [2 + max(map(len, label.split("\n"))) for label in labels]
-    figure_width = ax.figure.figure.get_size_inches()[0] * 72 / (0.8 * font_size())
-    rotation: Any = {}
-    if sum(label_widths) > figure_width:
-        rotation = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
-    ax.set_xticks(range(len(runs)), labels, parse_math=False, **rotation)
+        style.figure_notes[figure] = "\n".join(signatures)
+        return style.save(figure, path)
 
 
 def history_page(runs: Sequence[Evaluation], columns: Sequence[str] | None = None) -> str:
     """Return an HTML page with the plot of `plot_history` above the table of `history_table`."""
-    from bsdsbench.plotting.style import drawn_bytes
     from bsdsbench.tables.forms import html_page
 
-    svg = drawn_bytes(plot_history(runs, columns), "svg").decode()
+    svg = style.drawn_bytes(plot_history(runs, columns), "svg").decode()
     return html_page([history_table(runs, columns)], svg[svg.index("<svg") :])
 
 

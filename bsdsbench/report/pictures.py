@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.arguments import Bool
 from bsdsbench.errors import DataError
-from bsdsbench.images import GroundTruth, Prediction
+from bsdsbench.images import GroundTruth, Prediction, unit
 from bsdsbench.io import png_bytes
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.metrics.error_classes import ERROR_CODES
@@ -35,6 +35,7 @@ from bsdsbench.report.overlays import (
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.runs.sources import Sources, fault_of
 from bsdsbench.text import counted
+from bsdsbench.transforms.maps import prepare
 
 THUMBNAIL = 320  # longer side of a reduced picture, in pixels
 THUMB = 120  # longer side of a picture in the table of images, in pixels
@@ -119,9 +120,6 @@ def _draw_prediction(pred: Prediction, run: Evaluation) -> NDArray[np.uint8]:
     Segmentations and label maps are drawn by their outlines, darker where more of the
     segmentations have one. Any other prediction is drawn as the map that the protocol thresholds.
     """
-    from bsdsbench.images import unit
-    from bsdsbench.transforms.maps import prepare
-
     if pred.kind == "segs":
         darkness: Any = np.mean([seg2bdry(labels) for labels in pred.segs], axis=0)
     elif pred.kind == "classes":
