@@ -24,16 +24,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
 from bsdsbench.metrics.optional import Symptom
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.runs.sanity import (
-    Look,
-    Thumbnail,
-    best_orientation,
-    evidence_of,
-    find_symptoms,
-    look_at,
-    thickness,
-    thumbnail,
-)
+from bsdsbench.runs import sanity
 from bsdsbench.runs.sources import FileItem
 from bsdsbench.scores.counts import ImageRecord
 
@@ -62,8 +53,8 @@ class ExaminedImage:
     # The flip or rotation with which the map fits the ground truth far better, in words, or ""
     orientation: str = ""
     # Of the map and of the ground truth, float32; None if one of them is constant
-    thumbnails: tuple[Thumbnail, Thumbnail] | None = None
-    maps: Look | None = None  # None unless the slow measurements were made
+    thumbnails: tuple[sanity.Thumbnail, sanity.Thumbnail] | None = None
+    maps: sanity.Look | None = None  # None unless the slow measurements were made
 
 
 @dataclass(slots=True)
@@ -115,7 +106,7 @@ class ExaminedInputs:
         image = ExaminedImage(image_id, paths[0].name, sizes, codes)
         self.images.append(image)
         if fits:
-            sides = evidence_of(pred, gt, metric, protocol, metric.cuts_at_thresholds)
+            sides = sanity.evidence_of(pred, gt, metric, protocol, metric.cuts_at_thresholds)
             record = ImageRecord(image_id, gt.shape, form=pred.form, pred=sides.pred, gt=sides.gt)
             self.records.append(record)
         if metric.name in registry.DEFAULT_METRICS:
@@ -136,7 +127,7 @@ class ExaminedInputs:
             self.refused.append(str(error.problems[0]))
             return
         self.measured.append(ImageRecord(gt.image_id, gt.shape, counts))
-        for symptom in find_symptoms(pred, gt, self.protocol, [metric]):
+        for symptom in sanity.find_symptoms(pred, gt, self.protocol, [metric]):
             self.symptoms.setdefault(symptom, []).append(image.file)
 
     def _measure_boundaries(
@@ -149,7 +140,7 @@ class ExaminedInputs:
         checked. If `measure` is True, the slow measurements are made too.
         """
         image.annotators = len(gt.boundaries)
-        maps = look_at(pred, gt, self.protocol)
+        maps = sanity.look_at(pred, gt, self.protocol)
         if not maps.soft.size:
             return False
         shares_of_boundary = [boundary_map.mean() for boundary_map in gt.boundaries]
@@ -163,8 +154,8 @@ class ExaminedInputs:
             image.codes.add("few-values")
         if not maps.measured:
             return False
-        small_pred, small_truth = thumbnail(maps.soft), thumbnail(maps.truth)
-        image.orientation = best_orientation(small_pred, small_truth)
+        small_pred, small_truth = sanity.thumbnail(maps.soft), sanity.thumbnail(maps.truth)
+        image.orientation = sanity.best_orientation(small_pred, small_truth)
         image.thumbnails = small_pred.astype(np.float32), small_truth.astype(np.float32)
         if measure:
             image.maps = maps
@@ -175,7 +166,7 @@ class ExaminedInputs:
 # ---- measurements of maps, float64 (H, W) in [0, 1] ----------------------------------------------
 
 
-def _find_slow_problems(file: str, maps: Look, protocol: Protocol) -> set[str]:
+def _find_slow_problems(file: str, maps: sanity.Look, protocol: Protocol) -> set[str]:
     """Return the codes of the problems of a boundary map that are slow to find.
 
     If the prediction is not a soft map but, for example, a ucm2, only the file suffix is checked.
@@ -185,7 +176,7 @@ def _find_slow_problems(file: str, maps: Look, protocol: Protocol) -> set[str]:
         return codes
     if _jpeg_ratio(maps.soft) > JPEG:
         codes.add("jpeg")
-    thick = thickness(maps.soft)
+    thick = sanity.thickness(maps.soft)
     takes_raw_maps = protocol.nms or not protocol.thin
     if takes_raw_maps and thick < THIN:
         codes.add("thinned")

@@ -24,14 +24,7 @@ from bsdsbench.io import png_bytes
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.metrics.error_classes import ERROR_CODES
 from bsdsbench.metrics.pixel_steps import DrawnSteps
-from bsdsbench.report.overlays import (
-    COLORS,
-    OPACITY,
-    VOID_CLASS,
-    drawn_metric,
-    pixel_steps,
-    void_pixels,
-)
+from bsdsbench.report import overlays
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.runs.sources import Sources, fault_of
 from bsdsbench.text import counted
@@ -63,8 +56,9 @@ def _gt_pictures(
     size = [gt.shape[1], gt.shape[0]]
     pictures = {"gt": gt_url, "truth": f"ground truth, {caption}", "size": size}
     if void is not None:
-        void_palette = (0, 0, 0, 0), (*COLORS[VOID_CLASS], round(255 * OPACITY))
-        pictures["void"] = data_url("png", png_bytes(void.astype(np.uint8), void_palette))
+        void_color = (*overlays.COLORS[overlays.VOID_CLASS], round(255 * overlays.OPACITY))
+        void_png = png_bytes(void.astype(np.uint8), ((0, 0, 0, 0), void_color))
+        pictures["void"] = data_url("png", void_png)
     if photo is None:
         return {**pictures, "thumb": gt_url, "paper": True}
     return {**pictures, "photo": _jpeg_url(photo, side), "thumb": _jpeg_url(photo, THUMB)}
@@ -204,13 +198,14 @@ class ImagePictures:
                 continue
             try:
                 sources = self.sources[run.name]
-                metric = drawn_metric(run)
+                metric = overlays.drawn_metric(run)
                 pred, gt = sources.load_of_run(run, records[image_id], metric)
                 if "gt" not in pictures:
                     photo = sources.photo(image_id, gt.shape)
-                    pictures.update(_gt_pictures(gt, photo, self.side, void_pixels(gt, run)))
+                    void = overlays.void_pixels(gt, run)
+                    pictures.update(_gt_pictures(gt, photo, self.side, void))
                 if metric is not None:
-                    planes = _planes(pixel_steps(pred, gt, run, self.errors), self.effort)
+                    planes = _planes(overlays.pixel_steps(pred, gt, run, self.errors), self.effort)
                     pred_url = _jpeg_url(_draw_prediction(pred, run), self.side)
                     pictures["runs"][number] = {"pred": pred_url, **planes}
             except DataError as error:

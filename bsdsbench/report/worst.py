@@ -16,13 +16,7 @@ from bsdsbench.comparison.method import Method, ScoresOfRuns, Spread, runs_of
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import AT_ODS
-from bsdsbench.report.overlays import (
-    drawn_metric,
-    overlay_path,
-    paint_image,
-    void_values,
-    write_overlays,
-)
+from bsdsbench.report import overlays
 from bsdsbench.report.pictures import annotated_shares
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.given_runs import as_runs
@@ -54,7 +48,7 @@ def worst_figure(
     """
     from bsdsbench.plotting.grid import PictureRow, draw_grid
 
-    if not image_ids or not all(map(drawn_metric, runs)):
+    if not image_ids or not all(map(overlays.drawn_metric, runs)):
         raise DataError(f"{path}: expected images, and runs whose pixels can be drawn")
     sources_of_runs = list(map(find_sources, runs))
     has_photos = any(image_id in sources_of_runs[0].photos for image_id in image_ids)
@@ -66,7 +60,7 @@ def worst_figure(
         cells: list[tuple[Any, str]] = []
         for run, sources in zip(runs, sources_of_runs, strict=True):
             (record,) = (r for r in run.records if r.image_id == image_id)
-            pred, gt = sources.load_of_run(run, record, drawn_metric(run))
+            pred, gt = sources.load_of_run(run, record, overlays.drawn_metric(run))
             photo = sources.photo(image_id, gt.shape)
             if not cells:  # the first run
                 if has_photos:
@@ -76,7 +70,7 @@ def worst_figure(
                 # Black where all annotators drew a line, lighter (up to 190) where fewer did
                 gray = np.where(share > 0, 190 * (1 - share), 255).astype(np.uint8)
                 cells.append((np.repeat(gray[..., None], 3, axis=2), ""))  # (H, W, 3)
-            overlay = next(paint_image(pred, gt, run, photo))  # the main one comes first
+            overlay = next(overlays.paint_image(pred, gt, run, photo))  # the main one comes first
             cells.append((overlay.pixels, overlay.caption))
         rows.append(PictureRow(image_id, cells))
     draw_grid(headings, rows, path, look)
@@ -166,7 +160,7 @@ def worst_table(
     listed = list(group_of) if of_each else ranked[:n]
     if draw:
         for run, folder in zip(shared_runs, folders, strict=True):
-            write_overlays(run, folder / "overlays", image_ids=listed, progress=progress)
+            overlays.write_overlays(run, folder / "overlays", image_ids=listed, progress=progress)
     table_columns: _Columns = {Field("image", "Image"): {i: i for i in listed}}
     table_columns |= _group_columns(first_run, of_each, group_of)
     for number, (name, columns_of_method) in enumerate(zip(names, scores, strict=True), 1):
@@ -181,10 +175,10 @@ def worst_table(
     notes = []
     if len(shared_runs) > len(methods):
         notes.append(f"Of several runs: {spread.words}.")
-    if folders and all(drawn_metric(run) and run.place("pred") for run in shared_runs):
-        overlays = _overlay_columns(_of_methods(folders, methods), listed)
-        table_columns |= overlays
-        is_drawn = all(all(paths.values()) for paths in overlays.values())
+    if folders and all(overlays.drawn_metric(run) and run.place("pred") for run in shared_runs):
+        overlay_columns = _overlay_columns(_of_methods(folders, methods), listed)
+        table_columns |= overlay_columns
+        is_drawn = all(all(paths.values()) for paths in overlay_columns.values())
         notes.append(_overlay_note(shared_runs, is_drawn))
     rows = [[cells[image_id] for cells in table_columns.values()] for image_id in listed]
     title = f"Where {' and '.join(names)} differ most" if is_pair else f"Worst images of {names[0]}"
@@ -238,7 +232,7 @@ def _overlay_columns(
     """
     columns: _Columns = {}
     for number, (folder, *_) in enumerate(folders_of_methods, 1):
-        cells = {i: str(overlay_path(folder / "overlays", i) or "") for i in image_ids}
+        cells = {i: str(overlays.overlay_path(folder / "overlays", i) or "") for i in image_ids}
         columns[Field(f"overlay_{number}", "Overlay")] = cells
     return columns
 
@@ -299,14 +293,14 @@ def _overlay_note(runs: Sequence[Evaluation], is_drawn: bool) -> str:
     if not is_drawn:
         return "No overlays yet: draw them with --overlays."
     note = "Overlays: green is matched, orange false, blue missed."
-    metric = drawn_metric(runs[0])
+    metric = overlays.drawn_metric(runs[0])
     if metric is not None and metric.reads == "classes":
         note += (
             " If distances are measured, a ring marks where the outlines are farthest apart. "
             "Several classes have one file each, _pixels_CLASS.png. Pink pixels belong to another "
             "class or object, and are both false and missed."
         )
-    if any(run.place("valid") or void_values(run) for run in runs):
+    if any(run.place("valid") or overlays.void_values(run) for run in runs):
         note += " Gray is void."
     if any(map(metric_with_errors, runs)):
         note += (
