@@ -168,8 +168,8 @@ def parse_predicted_edges(arrays: Mapping[str, object], shape: _Size) -> dict[st
     is unused (common signature of the parsers).
     """
     struct: Any = arrays.get("edge_ori", arrays)
-    angles = _to_angles(_find_numbers(struct, "ori"))
-    return {"soft": _find_numbers(struct, "edge"), "angles": angles}
+    edge, orientation = _find_numbers(struct, "edge"), _find_numbers(struct, "ori")
+    return {"soft": edge, "angles": _to_angles(orientation)}
 
 
 def parse_annotated_edges(arrays: Mapping[str, object], path: Path) -> dict[str, object]:
