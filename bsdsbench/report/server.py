@@ -10,9 +10,11 @@ from __future__ import annotations
 import json
 import re
 import secrets
+import sys
 from collections.abc import Sequence
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socket import socket
 
 from bsdsbench.comparison.bootstrap import SEED
 from bsdsbench.comparison.compare import compare
@@ -69,6 +71,11 @@ class ViewServer(ThreadingHTTPServer):
         port = self.server_address[1]
         self.hosts = {f"{host}:{port}" for host in (LOOPBACK, "localhost")}
         self.address = f"http://{LOOPBACK}:{port}/{self.token}/"
+
+    def handle_error(self, request: socket | tuple[bytes, socket], client_address: object) -> None:
+        """Print the error of a request, unless the browser has closed the connection."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
     def pictures(self, number: int) -> bytes:
         """Return the pictures of the image `ids[number]` as JSON, encoded in UTF-8.

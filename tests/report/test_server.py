@@ -143,6 +143,15 @@ def test_files_that_are_gone_are_said(server, monkeypatch):
     assert drawn["fault"] == "; ".join(words)
 
 
+@pytest.mark.parametrize(("error", "is_said"), [(ConnectionResetError, False), (OSError, True)])
+def test_a_closed_connection_prints_nothing(server, capsys, error, is_said):
+    try:
+        raise error
+    except OSError:
+        server.handle_error(None, ("127.0.0.1", 1))
+    assert ("Traceback" in capsys.readouterr().err) == is_said
+
+
 @pytest.mark.process
 def test_the_verb_prints_its_address_and_ends_by_control_c(out):
     """A busy machine may take a minute for what an idle one does in a second."""
