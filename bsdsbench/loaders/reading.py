@@ -239,9 +239,9 @@ class ReadOptions:
         elif values & Values.UNIT and values & (Values.WHITE | Values.GRAY):
             white_file = _first_file_with(Values.WHITE | Values.GRAY, images).file
             has = f"{side} has values up to 1, that of {white_file} up to white"
+            fix = Setting("gt_threshold", 0.5, "for gray maps")
             file = _first_file_with(Values.UNIT, images).file
-            fix = (Setting("gt_threshold", 0.5, "for gray maps"),) if self.truth else ()
-            yield Problem(file, has, "one scale in a set", fix)
+            yield Problem(file, has, "one scale in a set", (fix,) if self.truth else ())
         if self.truth and values & Values.FAINT and not values & Values.STRONG:
             limit = "at most one half" if self.cut is None else f"below gt_threshold = {self.cut}"
             others = "" if values & Values.WHITE else ", and of all others,"  # masks are white
