@@ -155,8 +155,9 @@ class ImageParts:
 def _check_part(name: str, value: object, label: str, map_label: str) -> Map:
     """Validate one array of an image, and return it with the dtype that metrics expect.
 
-    `name` says what the array holds, and thus its axes: (H, W), except (C, H, W) for
-    "class_boundaries", either for "classes", and three axes for a "photo".
+    `name` is the name of the part. It decides the axes: (C, H, W) for "class_boundaries", (H, W) or
+    (C, H, W) for "classes", three axes for "photo", and (H, W) for all others. It also decides the
+    values:
 
     - "boundaries", "mask" and "valid" become bool; for "valid", any value but 0 is True
     - "labels", "instances" and "classes" (H, W) become integers

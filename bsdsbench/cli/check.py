@@ -277,7 +277,7 @@ def protocols_command(
 def _print_presets_and_tasks() -> None:
     """Print three lists: the presets, the fields of a protocol, and the tasks.
 
-    A preset is described by the start of its first comment, and by its differences from bsds500.
+    A preset is described by the start of its file's comment, and by what it changes in bsds500.
     """
     from bsdsbench.protocol.fields import abbreviate
     from bsdsbench.protocol.protocol import Protocol, preset_names, preset_text

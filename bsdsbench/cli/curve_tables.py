@@ -93,9 +93,8 @@ def curve_tables(
     kind: a key of AXES_OF_KIND.
     shown: the options that add tables.
     reading: how labels are interpreted, a value of --labels.
-    has_all_rows: False if the curves leave out rows of the files, or have one point per row. The
-        areas under ROC curves are always computed from all rows, with one point for equal scores;
-        if False, a note says so.
+    has_all_rows: True if the curves use all rows of the files, and have one point for equal scores.
+        The areas under ROC curves are always computed so. If False, a note says this.
     """
     tables = [_summary_table(curves, kind, shown.hull)]
     with_steps = [curve for curve in curves if shown.steps or curve.is_given]
@@ -119,8 +118,8 @@ def curve_tables(
 def _summary_table(curves: Sequence[NamedCurve], kind: str, hull: bool) -> Table:
     """Return the table of summary numbers, with a row per curve.
 
-    The numbers are those of _NUMBERS or, for a curve without a sample, of _POINT_NUMBERS. A number
-    that a curve lacks is None. If `kind` is "both", headings begin with the axes.
+    The numbers are those of _NUMBERS or, for a curve without a sample, of _POINT_NUMBERS. A cell is
+    None if the curve lacks the number. If `kind` is "both", headings begin with the axes.
 
     hull: add the area under the ROC convex hull or, on PR axes, under the achievable curve (the ROC
         convex hull converted to PR space).
@@ -247,9 +246,9 @@ def _areas_tables(curves: Sequence[NamedCurve], reading: LabelReading) -> list[T
 def _table_of_areas(key: str, areas: dict[str, Sequence[Any]], columns: Sequence[str]) -> Table:
     """Return a table with a row per variant of the area, and a column of values per curve.
 
-    areas: name of a curve -> its areas, objects with the attributes `name` (of the variant),
-        `value`, and those in `columns`. All curves have the same variants in the same order.
-    columns: the attributes to show in the last columns; they are equal for all curves.
+    areas: name of a curve -> its `AreaRow` objects. All curves have the same variants, in the same
+        order.
+    columns: the attributes of the variants to show in the last columns, such as "rule".
     """
     from bsdsbench.tables.table import Field, Table
 
@@ -258,10 +257,9 @@ def _table_of_areas(key: str, areas: dict[str, Sequence[Any]], columns: Sequence
     fields += [Field(f"value_{k}", heading, "", ".6g") for k, heading in enumerate(headings)]
     fields += [Field(column, column) for column in columns]
     rows = []
-    for same_variant in zip(*areas.values(), strict=True):  # one area per curve
-        values = [area.value for area in same_variant]
-        attributes = [getattr(same_variant[0], column) for column in columns]
-        rows.append([same_variant[0].name, *values, *attributes])
+    for first, *others in zip(*areas.values(), strict=True):  # the same variant of every curve
+        values = [area.value for area in (first, *others)]
+        rows.append([first.name, *values, *(getattr(first, column) for column in columns)])
     return Table(key, "", fields, rows)
 
 

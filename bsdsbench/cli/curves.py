@@ -212,7 +212,6 @@ def curves_command(args: _CurvesArguments = opt.options_of(_CurvesArguments)) ->
     curves = _rename_curves(_curves_of_files(args) + _curves_of_points(args), args.names)
     for target in args.out:
         _write_file(target, curves, args)
-    # True if the curves use every row of the files, and have one point for equal scores
     has_all_rows = args.ties == "merge" and args.include_inf is not False
     tables = curve_tables(curves, args.kind, args.shown, args.reading, has_all_rows)
     convention = _convention_flags(args)
@@ -249,10 +248,7 @@ def _with_implied_options(args: _CurvesArguments) -> _CurvesArguments:
 
 
 def _convention_flags(args: _CurvesArguments) -> list[str]:
-    """Return the current values of the options that --convention controls, as flags.
-
-    Example: ["--ties merge", "--include-inf"].
-    """
+    """Return the options that --convention controls, such as ["--ties merge", "--include-inf"]."""
     params = {param.name: param for param in click.get_current_context().command.params}
     flags = []
     for name in _CONVENTIONS.get(args.convention, {}):

@@ -22,8 +22,8 @@ from bsdsbench.runs.keywords import RunKeywords
 def add_option(text: str, *flags: str, **settings: Any) -> Any:
     """Declare an option of a command, as the default value of a parameter or of an attrs field.
 
-    The option is made later, when the name of the parameter is known. Until then it is a function
-    of the name, in the metadata of the returned attrs field, under "make_parameter".
+    The result is an attrs field. Its metadata "make_parameter" is a function that makes the option
+    later, when the name of the parameter is known.
 
     text: the help text.
     flags: the spellings of the option. Default: "--" and the parameter name, with hyphens.
@@ -83,9 +83,9 @@ word_list = partial(add_option, multiple=True, callback=split_words)
 def run_option(name: str, **changes: object) -> Any:
     """Declare the option for a keyword of `RunKeywords`, with the help text of the keyword.
 
-    The keyword's metadata "flag" holds settings, which `changes` override: keywords of
-    `click.Option`; "names" (the flags, as in `add_option`); and three that select a type: "path"
-    (True), "number" (True for an integer of at least 1) and "choices".
+    The keyword's metadata "flag" has the settings of the option, which `changes` override. They are
+    keywords of `click.Option`, "names" (the flags, as in `add_option`), and one that selects the
+    type: "path" (True), "number" (True for an integer of at least 1) or "choices" (a sequence).
     """
     field = attrs.fields_dict(RunKeywords)[name]
     settings: dict[str, Any] = {"default": field.default, **field.metadata["flag"], **changes}

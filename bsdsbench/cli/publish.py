@@ -181,8 +181,7 @@ def _show_methods(args: _ReportArguments) -> None:
     methods = methods_of(args.methods.method)
     methods = with_runs(methods, as_runs(runs_of(methods), **keywords_of(args.grouping)))
     published, labels, columns = args.published, args.labels, args.tables.columns
-    # Methods have no labels. This call only checks that every label belongs to a published result.
-    labelled_runs((), (), labels, published)
+    labelled_runs((), (), labels, published)  # raises for a label of no published result
     published_rows, notes = published_beside(published, runs_of(methods), args.force, labels)
     spread = Spread(args.methods.spread)
     tables = [means_table(methods, spread, columns, published_rows, notes)]

@@ -178,8 +178,8 @@ def evaluate_command(args: _EvaluateArguments = opt.options_of(_EvaluateArgument
 def _evaluate(args: _EvaluateArguments) -> Evaluation:
     """Score predictions against the ground truth or, with --humans, annotators against each other.
 
-    Predictions and ground truth are two folders or two COCO files (.json). Raises UsageError if the
-    user gave an option that does not apply to these inputs.
+    Predictions and ground truth are two folders, or two COCO files (.json). Raises UsageError if
+    an option that the user gave does not apply to them.
     """
     import bsdsbench as bb
     from bsdsbench.runs.keywords import HumanOptions, ItemOptions, RunOptions

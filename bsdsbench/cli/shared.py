@@ -103,9 +103,9 @@ class Command(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the command-line arguments, and return those that were not parsed.
 
-        Modifies `args`: a --nms that is not followed by a recipe becomes --nms=USUAL. If the word
-        after it is not understood either, the error lists the recipes. The value of --quiet is
-        moved to `ctx.meta["quiet"]`, because the command functions have no parameter for it.
+        Before that, a --nms in `args` that no recipe follows is replaced with --nms=USUAL. If the
+        word after it is not understood either, the error lists the recipes. The value of --quiet
+        goes to `ctx.meta["quiet"]`, because the functions of the commands have no parameter for it.
         """
         recipes, words_after_nms = "", list[str]()
         if "--nms" in args:
@@ -166,11 +166,11 @@ def command(function: Callable[..., object], name: str | None = None) -> Command
 
 
 def _declarations(owner: Callable[..., object]) -> dict[str, Mapping[str, Any]]:
-    """Return {name: declaration} of a function's parameters or an options class's fields.
+    """Return the declaration of each parameter of a function, or of each field of an options class.
 
-    A declaration (see `cli.options`) is a mapping with one of two keys: "make_parameter", a
-    function that takes a name and returns the click argument or option; or "options_of", a nested
-    options class.
+    A declaration, made in `cli.options`, is a mapping with one of two keys: "make_parameter" has a
+    function from the parameter's name to a click argument or option, and "options_of" has an attrs
+    class whose fields are declared in the same way.
     """
     if isinstance(owner, type):
         return {field.name: field.metadata for field in attrs.fields(owner)}
@@ -180,7 +180,7 @@ def _declarations(owner: Callable[..., object]) -> dict[str, Mapping[str, Any]]:
 def _make_parameters(owner: Callable[..., object]) -> list[click.Parameter]:
     """Make the click parameters that a command function or an options class declares.
 
-    A parameter that is itself an options class stands for the parameters of that class.
+    A parameter whose value is an options class stands for all parameters of that class.
     """
     parameters: list[click.Parameter] = []
     for name, metadata in _declarations(owner).items():
@@ -194,13 +194,13 @@ def _make_parameters(owner: Callable[..., object]) -> list[click.Parameter]:
 def _call(owner: Callable[..., object], /, **values: object) -> object:
     """Call a command function with the values parsed by click, and return its result.
 
-    Values that belong to an options class are passed as an instance of it, which is created by a
-    recursive call.
+    `owner` is the function. The values of a nested options class are passed as an instance of it,
+    which is made by a recursive call with the class as `owner`.
     """
-    arguments = {
-        name: _call(metadata["options_of"], **values) if "options_of" in metadata else values[name]
-        for name, metadata in _declarations(owner).items()
-    }
+    arguments = {}
+    for name, metadata in _declarations(owner).items():
+        is_nested = "options_of" in metadata
+        arguments[name] = _call(metadata["options_of"], **values) if is_nested else values[name]
     return owner(**arguments)
 
 
@@ -214,7 +214,7 @@ def split_words(
     for text in texts:
         if not text.replace(",", " ").strip():
             raise click.UsageError(f"{param.opts[0]} {text!r}: expected words between commas")
-    return [w.strip() for w in ",".join(texts).split(",") if w.strip()] if texts else None
+    return [w.strip() for w in ",".join(texts).split(",") if w.strip()] or None
 
 
 class Shard(NamedTuple):
@@ -282,8 +282,9 @@ def protocol_from(
 ) -> Protocol:
     """Build the protocol described by the command-line options.
 
-    The base protocol is that of --signature or --protocol; if neither is given, that of the first
-    metric; without metrics, bsds500. The other options then override single fields of it.
+    It starts as the protocol of --signature or --protocol. If neither is given, it starts as the
+    default protocol of the first metric or, without metrics, as bsds500. The other options then
+    override single fields.
 
     valid_dir: the value of --valid (folder of field-of-view masks), which a signature may require.
 
@@ -329,11 +330,14 @@ def protocol_from(
 
 
 def _warn_of_unused(given: set[str], metrics: Sequence[str], protocol: Protocol) -> None:
-    """Warn if a given field, or the options of a given metric, affect no score of the metrics."""
+    """Warn of settings that the user gave but no score of the metrics depends on.
+
+    `given` has names of protocol fields, and of metrics whose options were given.
+    """
     silent = {"name", "version", "options"}  # they only describe the protocol
     unused = given & registry.unused_settings(metrics, protocol) - silent
     if protocol.max_dist_px is None:
-        unused -= {"max_dist_px"}  # reset for the sake of max_dist
+        unused -= {"max_dist_px"}  # --max-dist resets it
     if unused:
         warn(InputWarning(f"{listed(sorted(unused))}: not used by {listed(metrics)}"))
 
@@ -356,7 +360,7 @@ def resolve_inputs(
 ) -> RunInputs:
     """Determine the task, folders, metrics and protocol of a run from its options.
 
-    A task sets the metric and the protocol, and its data set provides folders that are not given.
+    A task sets the metric and the protocol. Folders that are not given are those of its data set.
 
     valid_dir, images: the values of --valid and of the argument IMAGES.
     takes_images: True for a command that runs a detector on images. Ground truth is then optional.

@@ -50,7 +50,8 @@ class WeightedRun:
     *beside : Evaluation
         Runs with the same protocol. Their images are appended to those of `run`.
     more_pairs : int
-        Number of matched pixel pairs to add to the counts of each map; see `_add_pairs`.
+        Number of pixel pairs to add to the matched ones of each edge map (see `_add_pairs`), to
+        estimate the effect of a matching that misses pairs.
     """
 
     def __init__(
@@ -58,8 +59,7 @@ class WeightedRun:
     ) -> None:
         """Stack the counts of the images of `run`, followed by those of the runs `beside`.
 
-        `more_pairs` is the number of unmatched pixel pairs per edge map that are counted as
-        matched. It is above 0 only to estimate the effect of a matching that misses pairs.
+        Before that, up to `more_pairs` unmatched pixel pairs per edge map become matched pairs.
         """
         records = [record for other in (run, *beside) for record in other.records]
         self._protocol = run.protocol
@@ -94,24 +94,24 @@ class WeightedRun:
         return {score: float(values[0]) for score, values in scores.items()}
 
     def defined(self) -> dict[str, dict[str, int]]:
-        """Count the defined values that each mean score averages over.
+        """Count the values that each mean score averages over. Undefined values do not count.
 
-        Returns a dict from score name to a dict from unit, such as "pairs" or "classes", to the
-        number of defined values. Scores that are not means are left out.
+        Returns a dict from score name to a dict from the unit of the mean, such as "pairs" or
+        "classes", to the number of defined values. Scores that are not means are left out.
         """
         n_defined: dict[str, dict[str, int]] = {}
         for metric, stack in self._stacks.items():
             tree = metric.all_scores(stack, self._every_image_once, self._protocol)
-            # The path of each part's scores in `tree`, by name of the part (such as a class). The
-            # overall scores are at the root, and their name is "".
+            # Each part, such as a class, and the path of its scores in `tree`. The part "" is the
+            # root with the overall scores.
             parts = metric.parts(self._protocol, metric.options_of(self._protocol))
             for part, path in {"": (), **parts}.items():
                 scores_of_part = part_of(tree, path) or {}
+                # "over" has a dict for each mean score: unit -> (1, 2), numbers of defined values
+                # and of all values
                 for key, units in scores_of_part.get("over", {}).items():
                     score = ".".join(filter(None, (metric.name, part, key)))
-                    n_defined[score] = {}
-                    for unit, counts in units.items():  # (1, 2): numbers of defined and all values
-                        n_defined[score][unit] = int(counts[0, 0])
+                    n_defined[score] = {unit: int(counts[0, 0]) for unit, counts in units.items()}
         return n_defined
 
 
@@ -197,14 +197,15 @@ class Sampling(NamedTuple):
         return self.n if self.column else 0
 
     def over(self, runs: Sequence[Evaluation], cluster: str | None) -> Sampling:
-        """Return a copy for a bootstrap over the images of the runs, or over clusters of images.
+        """Return a copy of the settings that draws the images of the runs, or clusters of them.
 
-        All runs have the same images. `cluster` is the grouping column whose groups are the
-        clusters, or None to draw single images. Runs without groups take the clusters of the other
+        All runs have the same images. `cluster` is the group column whose groups are the clusters,
+        or None to draw single images. Runs without group columns take the clusters of the other
         runs. Raises DataError if two runs have different clusters, or if none has the column.
         """
         if cluster is None:
             return self._replace(n=len(runs[0].records))
+        # If no run has group columns, `image_clusters` raises for the first run
         first, *others = [run for run in runs if group_columns(run.records)] or [runs[0]]
         clusters = image_clusters(first.records, cluster)
         for other in others:
@@ -227,7 +228,7 @@ class Sampling(NamedTuple):
 
 
 def check_sampling(n_boot: int, seed: int, level: float) -> Sampling:
-    """Check the settings of a bootstrap and return them; `Sampling.over` adds the images.
+    """Return the settings of a bootstrap. `Sampling.over` sets later what is drawn.
 
     Raises DataError if a setting is out of range.
     """
@@ -251,8 +252,9 @@ def _bootstrap_weights(
 ) -> Iterator[Weights]:
     """Draw bootstrap samples, and yield how often each sample contains each image.
 
-    A sample consists of n_images images, drawn with replacement. If `clusters`, the cluster index
-    of each image, is given, whole clusters are drawn instead, as many as there are.
+    A sample consists of n_images images, drawn with replacement. If `clusters` (n_images,), the
+    cluster index of each image, is given, a sample consists of whole clusters instead: as many as
+    there are, drawn with replacement.
 
     Yields int8 arrays (S, n_images), one per block of S samples, with `n_boot` rows in total. A
     background thread starts to draw at once, and stays a few blocks ahead. int8 is wide enough,
@@ -270,22 +272,23 @@ def _bootstrap_weights(
             rows[:] = rng.multinomial(n_units, probabilities, size=len(rows))
         return unit_weights if clusters is None else unit_weights[:, clusters]
 
+    pool = ThreadPoolExecutor(1)
+    block_sizes = iter([len(samples) for samples in blocks(n_boot, n_images)])
+    pending = deque(pool.submit(draw, n) for n in islice(block_sizes, _BLOCKS_AHEAD))
+
     def drawn_blocks() -> Iterator[Weights]:
-        """Yield an empty block once drawing has started, then the drawn blocks."""
-        pool = ThreadPoolExecutor(1)
-        block_sizes = iter([len(samples) for samples in blocks(n_boot, n_images)])
-        pending = deque(pool.submit(draw, n) for n in islice(block_sizes, _BLOCKS_AHEAD))
+        """Yield an empty block, then each drawn block. No more are drawn once this is closed."""
         try:
             yield np.empty((0, n_images), np.int8)
             while pending:
                 block = pending.popleft().result()
                 pending.extend(pool.submit(draw, n) for n in islice(block_sizes, 1))
                 yield block
-        finally:  # after an interrupt nothing more is drawn
+        finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
     weights = drawn_blocks()
-    next(weights)  # takes the empty block: drawing starts, and ends when `weights` is closed
+    next(weights)  # the empty block: only a generator that has started runs its `finally`
     return weights
 
 

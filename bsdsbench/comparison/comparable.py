@@ -37,9 +37,9 @@ def comparable(
 ) -> ComparableRuns:
     """Check that runs are comparable, and restrict them to the images that all of them have.
 
-    common : if True, drop every image that some run lacks. If False, drop only images that a run
-        was allowed to leave out. If None, drop nothing; this is for callers without such an option,
-        and errors do not suggest it.
+    common : if True, drop every image that some run lacks. If False, do so only if each of these
+        images was left out with permission. If None, drop nothing; this is for callers without such
+        an option, and errors do not suggest it.
     force : if True, report differences in protocol and ground truth as notes instead of raising.
         None is the same as False, but errors do not suggest the option.
     strict : if True, common=False drops nothing
@@ -82,10 +82,11 @@ def _official_notes(runs: Sequence[Evaluation]) -> list[str]:
     for run in runs:
         if run.provenance.official is not None:
             rule = run.protocol.ap_rule
-            row = " without the row of threshold 0"
+            if run.protocol.whole_image and rule != "edter":
+                rule += " without the row of threshold 0"
             notes.append(
                 f"{run.name}: read from official files, which do not state the protocol; AP by the "
-                f"rule {rule}{row if run.protocol.whole_image and rule != 'edter' else ''}"
+                f"rule {rule}"
             )
     return notes
 
@@ -93,11 +94,11 @@ def _official_notes(runs: Sequence[Evaluation]) -> list[str]:
 def _restrict_to_shared_images(
     runs: Sequence[Evaluation], may_drop: bool, has_option: bool
 ) -> ComparableRuns:
-    """Drop the images that are not in every run.
+    """Drop the images that are not in every run; there is at least one.
 
     In the returned runs, `Evaluation.failed` lists each dropped image with the runs that lack it.
     Raises DataError if images may not be dropped, or if no image is in all runs. The error suggests
-    the option `common` if the caller has it.
+    the option `common` if the caller has it (`has_option`).
     """
     ids_of_runs = [set(run.image_ids) for run in runs]
     shared = set.intersection(*ids_of_runs)
@@ -112,13 +113,14 @@ def _restrict_to_shared_images(
         if shared:
             message += " (`compare` can use the shared images)"
         raise DataError(message)
+    reasons: dict[str, str] = {}  # image that is not in every run -> "not in" the runs without it
+    for image_id in not_shared:
+        pairs = zip(runs, ids_of_runs, strict=True)
+        lacking = [run.name for run, ids in pairs if image_id not in ids]
+        reasons[image_id] = f"not in {', '.join(lacking)}"
     restricted = []
     for run, ids in zip(runs, ids_of_runs, strict=True):
-        failed = {**run.failed}
-        for image_id in sorted(ids - shared):
-            pairs = zip(runs, ids_of_runs, strict=True)
-            lacking = [other.name for other, other_ids in pairs if image_id not in other_ids]
-            failed[image_id] = f"not in {', '.join(lacking)}"
+        failed = run.failed | {k: reason for k, reason in reasons.items() if k in ids}
         records = [record for record in run.records if record.image_id in shared]
         restricted.append(replace(run, records=records, failed=failed))
     n_shared = counted(len(shared), "shared image")
@@ -163,12 +165,11 @@ def shared_metric(runs: Sequence[Evaluation], metric: str | None) -> str:
 def fewer_values(
     runs: Sequence[WeightedRun], labels: Sequence[str], scores: Sequence[str]
 ) -> dict[str, str]:
-    """Describe the scores that are means over different numbers of values in the runs.
+    """Describe those of the `scores` that are means over different numbers of values in the runs.
 
-    Means skip undefined values, and one run may have more undefined values than another. `labels`
-    are the names of the runs. Other scores, and scores that a run lacks, are left out.
-
-    Returns a dict from score name to a text such as "9 images in A, 10 images in B".
+    Means skip undefined values, of which one run may have more than another. `labels` are the names
+    of the runs. Returns a dict from score name to a text such as "9 images in A, 10 images in B".
+    It lacks scores that are no means, have equal numbers, or are missing in a run.
     """
     # For each run: score -> unit of the mean, such as "images" -> number of defined values
     n_defined_of_runs = [run.defined() for run in runs]
@@ -176,8 +177,7 @@ def fewer_values(
     for score in scores:
         for unit in sorted(n_defined_of_runs[0].get(score, {})):
             numbers = [n_defined.get(score, {}).get(unit) for n_defined in n_defined_of_runs]
-            if None in numbers or len(set(numbers)) == 1:
-                continue
-            pairs = zip(numbers, labels, strict=True)
-            texts[score] = ", ".join(f"{n} {unit} in {name}" for n, name in pairs)
+            if None not in numbers and len(set(numbers)) > 1:
+                pairs = zip(numbers, labels, strict=True)
+                texts[score] = ", ".join(f"{n} {unit} in {name}" for n, name in pairs)
     return texts

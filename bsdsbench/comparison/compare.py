@@ -155,7 +155,11 @@ def compare(
 def _late_starts(
     runs: Sequence[Evaluation], metrics: Sequence[str], scores: Sequence[str]
 ) -> dict[str, str]:
-    """Return a dict from the name of each AP to its note, if a curve starts above recall 0."""
+    """Return notes on the runs whose precision-recall curve starts above recall 0.
+
+    There AP, the area under the curve, is too small. Returns a dict from the name of each such AP
+    to its note.
+    """
     note_of_score = dict[str, str]()
     for metric in metrics:
         if note := late_starts_note(runs, metric):
@@ -204,8 +208,8 @@ def _test_differences(
 ) -> list[ScoreDifference]:
     """Return the differences with Holm-corrected p-values and the mark of the official solver.
 
-    If `permutation_p` is not empty, its p-values, by pair and score, replace those of the
-    bootstrap. They are then corrected by `correct_families`.
+    `permutation_p` has the p-values of a permutation test by pair and score, which replace those of
+    the bootstrap; it is empty if the bootstrap is the test.
 
     `solver_changes` is the result of `_score_changes_by_solver`. A difference is marked if it is
     smaller than the change that the official solver may have caused. If that solver matched one of
@@ -231,15 +235,15 @@ def _assign_letters(
     differences: Sequence[ScoreDifference],
     level: float,
 ) -> dict[str, tuple[str, ...]]:
-    """Return the significance letters of each run: runs that share a letter do not differ.
+    """Assign letters to runs, such as "ab": runs that share one do not differ significantly.
 
-    The result maps each score to the letters of the runs, such as "ab", in the order of `runs`. The
-    best run has the letter "a". A run without any p-value gets "".
+    `differences` are those of all scores. Returns a dict from score to the letters of each run, in
+    the order of `runs`. The best run has the letter "a". A run without any p-value gets "".
     """
     letters = {}
     for score in scores:
         tested = [d for d in differences if d.score == score and not np.isnan(d.p)]
-        tested_names = {d.a for d in tested} | {d.b for d in tested}
+        tested_names = {name for d in tested for name in (d.a, d.b)}
         value_of = {run.name: run.values[score] for run in runs if run.name in tested_names}
         best_first = sorted(value_of, key=value_of.__getitem__, reverse=not lower_is_better(score))
         different = {frozenset((d.a, d.b)) for d in tested if d.significant(level)}
@@ -253,25 +257,24 @@ def _compare_images(
 ) -> tuple[ImagePairs, ...]:
     """Compare each pair of runs image by image, by each metric's first per-image score.
 
-    The influence of an image is the amount by which the difference of the metric's first score on
-    all images would fall without this image. If clusters are drawn, its whole cluster is left out.
-    If there is only one image or cluster, the influence is 0. Images whose score is undefined in a
-    run are left out.
+    Each image also has an influence: how much the difference of the metric's first score on all
+    images falls if this image (or, if clusters are drawn, its whole cluster) is left out. It is 0
+    if nothing else remains. Images whose score is undefined in a run are not compared.
     """
-    units = sampling.unit_of_images(len(runs[0].run.records))  # (N,)
-    without_unit: dict[str, dict[str, F8]] = {}  # run -> score -> (units,) without each unit
+    # (N,): the index of each image's unit, an image or a cluster
+    units = sampling.unit_of_images(len(runs[0].run.records))
+    scores_without: dict[str, dict[str, F8]] = {}  # run -> score -> (units,), without each unit
     if sampling.n > 1 and len(runs) > 1:
-        scores = bootstrap.scores_of(
-            [run.weighted for run in runs], bootstrap.jackknife_weights(units)
-        )
-        without_unit = dict(zip([run.name for run in runs], scores, strict=True))
+        weighted_runs = [run.weighted for run in runs]
+        scores = bootstrap.scores_of(weighted_runs, bootstrap.jackknife_weights(units))
+        scores_without = dict(zip([run.name for run in runs], scores, strict=True))
     compared = []
     for metric, (a, b) in product(metrics, combinations(runs, 2)):
         first_score = next(score for score in a.values if score.startswith(f"{metric}."))
         influence = np.zeros(units.size)  # (N,)
-        if without_unit:
+        if scores_without:
             difference = a.values[first_score] - b.values[first_score]
-            without = without_unit[a.name][first_score] - without_unit[b.name][first_score]
+            without = scores_without[a.name][first_score] - scores_without[b.name][first_score]
             influence = (difference - without)[units]
         values_a, values_b = a.run.image_scores(metric), b.run.image_scores(metric)
         key = registry.get(metric).image_columns[0].key

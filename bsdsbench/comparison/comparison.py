@@ -69,14 +69,14 @@ def correct_p(differences: Iterable[ScoreDifference]) -> list[ScoreDifference]:
 def correct_families(differences: Iterable[ScoreDifference]) -> list[ScoreDifference]:
     """Correct the p-values of each family by Holm's method, and return the differences by family.
 
-    A family is the differences of one score between all pairs of runs or methods. If the score
-    exists for each part of a metric, such as the Dice of each class, a family includes all parts.
+    A family has the differences of one score between all pairs of runs or methods. Scores of parts
+    of a metric, such as the Dice of each class, are in the same family.
     """
     families: dict[object, list[ScoreDifference]] = {}
     for difference in differences:
         name = parse_score(difference.score)
-        family = name.metric, name.column.key, name.part != ""
-        families.setdefault(family, []).append(difference)
+        has_part = name.part != ""
+        families.setdefault((name.metric, name.column.key, has_part), []).append(difference)
     return [corrected for family in families.values() for corrected in correct_p(family)]
 
 

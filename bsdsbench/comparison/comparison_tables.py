@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Column
@@ -24,10 +24,6 @@ from bsdsbench.text import counted
 
 if TYPE_CHECKING:
     from bsdsbench.comparison.comparison import ComparedScores, Comparison, ScoreDifference
-
-# The tests that Holm's method corrects together, see `comparison.correct_families`
-_OVER_PAIRS = " over the pairs of each score"
-_OVER_PARTS = " over the pairs and parts of each score"
 
 
 def comparison_tables(compared: Comparison) -> list[Table]:
@@ -73,8 +69,8 @@ def comparison_tables(compared: Comparison) -> list[Table]:
 def _only_metric(scores: Sequence[str]) -> str:
     """Return the title of the metric if all scores belong to the same one; otherwise "".
 
-    A table with such a title does not repeat the metric in its headings. Default metrics also give
-    "", because headings never name them.
+    The title of the table then names the metric, so that its headings need not. Default metrics
+    also give "", because headings never name them.
     """
     metrics = {score.partition(".")[0] for score in scores}
     if len(metrics) != 1 or metrics & {*registry.DEFAULT_METRICS}:
@@ -130,75 +126,64 @@ def _score_cell(compared: Comparison, name: str, score: str) -> Estimate:
     return Estimate(interval.value, interval.low, interval.high, letters)
 
 
-class ScoresByPart(NamedTuple):
-    """The scores of a table with one row per part of a metric, such as a class."""
-
-    columns: dict[str, Column]  # key of a table column -> the metric's column
-    scores: dict[str, dict[str, str]]  # part -> key of a table column -> METRIC.PART.SCORE
-
-
-def group_by_part(scores: Sequence[str]) -> ScoresByPart:
-    """Group the scores of one metric by part, such as a class.
-
-    The names are METRIC.PART.SCORE. Overall scores (METRIC.SCORE) get the part "".
-    """
-    columns: dict[str, Column] = {}
-    by_part: dict[str, dict[str, str]] = {}
-    for score in scores:
-        name = parse_score(score)
-        key = table_column(name.column, 3).key
-        columns[key] = name.column
-        by_part.setdefault(name.part, {})[key] = score
-    return ScoresByPart(columns, by_part)
-
-
 def _score_table(compared: Comparison, scores: Sequence[str], metric: str) -> Table:
     """Build a table of scores with one row per run, or per part and run for the scores of parts.
 
-    Each cell holds a score, its interval and, if several runs are compared, its letters. If the
-    curve of an AP starts above recall 0, a note on its column lists the runs. In a table of parts,
-    such as classes, the best run of each part is marked; for a single run it has no column of runs.
+    Each cell holds a score, its interval and, if several runs are compared, its letters: runs that
+    share a letter do not differ significantly. If the curve of an AP starts above recall 0, a note
+    on its column says so. In a table of parts, such as classes, the best run of each part is
+    marked. If there is only one run, this table has no column of runs.
 
     scores : METRIC.SCORE of any metrics, or METRIC.PART.SCORE of one metric
     metric : the metric whose parts are shown, or "" for overall scores
     """
     has_pairs = len(compared.names) > 1
-    title = "" if metric else _only_metric(compared.scores)
-    samples = f"{compared.n_boot:,} bootstrap samples of {counted(compared.n_images, 'image')}"
-    sentence = f"Scores with {compared.percent} intervals from {samples}"
-    table_title, correction = f"Scores with intervals{title and f' ({title})'}", ""
+    only_metric = _only_metric(compared.scores)
+    labels = [METHOD]
     if metric:
+        labels = [PART, METHOD] if has_pairs else [PART]
+        title = f"{registry.get(metric).title}, part by part, with intervals"
         sentence = ""  # the title is more precise
-        table_title = f"{registry.get(metric).title}, part by part, with intervals"
-        correction = _OVER_PARTS
-    fields: dict[str, Field] = {}
-    columns: dict[str, Column] = {}  # key of a table column -> the metric's column
-    scores_by_part: dict[str, dict[str, str]] = {}  # part -> key of a table column -> score
+    else:
+        title = "Scores with intervals" + (f" ({only_metric})" if only_metric else "")
+        samples = f"{compared.n_boot:,} bootstrap samples of {counted(compared.n_images, 'image')}"
+        sentence = f"Scores with {compared.percent} intervals from {samples}"
+    fields: dict[str, Field] = {}  # key of a table column -> the column
+    columns: dict[str, Column] = {}  # the same key -> the metric's column
+    scores_by_part: dict[str, dict[str, str]] = {}  # part, "" for overall scores -> key -> score
     keys_by_late_start: dict[str, list[str]] = {}  # note -> keys of the columns of AP
     for score in scores:
         name = parse_score(score)
-        field = table_column(name.column, 3) if metric else score_field(score, title)
+        field = table_column(name.column, 3)
+        if not metric:
+            field = score_field(score, in_title=only_metric != "")
         fields[field.key], columns[field.key] = field, name.column
         scores_by_part.setdefault(name.part, {})[field.key] = score
         if score in compared.late_starts:
             keys_by_late_start.setdefault(compared.late_starts[score], []).append(field.key)
-    labels = [PART] * bool(metric) + [METHOD] * (has_pairs or not metric)
     rows: list[list[Cell]] = []
     row_notes = []
     for part, score_by_key in scores_by_part.items():
         for run in compared.names:
-            cells = {key: _score_cell(compared, run, score) for key, score in score_by_key.items()}
-            rows.append([*map({PART: part, METHOD: run}.get, labels), *map(cells.get, fields)])
-            row_notes.append(undefined_notes(columns, {k: _defined(cells.get(k)) for k in fields}))
+            label_cells = [part if label is PART else run for label in labels]
+            cells: dict[str, Estimate | None] = dict.fromkeys(fields)  # None: the part lacks it
+            defined: dict[str, float | None] = dict.fromkeys(fields)  # None: undefined
+            for key, score in score_by_key.items():
+                cell = cells[key] = _score_cell(compared, run, score)
+                if cell.value is not None and not math.isnan(cell.value):
+                    defined[key] = cell.value
+            rows.append([*label_cells, *cells.values()])
+            row_notes.append(undefined_notes(columns, defined))
     notes: list[str | Note] = []
     if has_pairs:
+        families = " over the pairs and parts of each score" if metric else ""
         letters_note = "Runs that share a letter do not differ significantly"
-        notes.append(f"{letters_note} (Holm{correction}, {1 - compared.level:.2g}).")
+        notes.append(f"{letters_note} (Holm{families}, {1 - compared.level:.2g}).")
     for line, keys in keys_by_late_start.items():
         notes.append(Note(f"{line}.", tuple(dict.fromkeys(keys)), names_columns=True))
     return Table(
         f"{metric}-parts" if metric else "scores",
-        table_title,
+        title,
         [*labels, *fields.values()],
         rows,
         notes=[*notes, *_notes_of(compared, scores)],
@@ -209,16 +194,11 @@ def _score_table(compared: Comparison, scores: Sequence[str], metric: str) -> Ta
     )
 
 
-def _defined(cell: Estimate | None) -> float | None:
-    """Return the number in a cell, or None if it is undefined."""
-    return None if cell is None or cell.value is None or math.isnan(cell.value) else cell.value
-
-
 _PAIR = (Field("a", "A"), Field("b", "B"))
 
 
 def difference_fields(level: str) -> list[Field]:
-    """Return the columns of a table of differences. `level` is text, such as "95 %"."""
+    """Return the columns of a table of differences. `level` is the text "95 %", for example."""
     return [
         *_PAIR,
         Field("score", "Score"),
@@ -247,55 +227,62 @@ def difference_cells(d: ScoreDifference, level: float) -> list[Cell]:
 def holm_note(level: float, scores: Sequence[str]) -> str:
     """Return the note on what "*" marks, and on the tests that Holm's method corrected together.
 
-    level: the confidence level. scores: the scores in the table, such as "boundary.ods".
+    `level` is the confidence level. `scores` are those in the table, such as "boundary.ods".
     """
     has_parts = any(parse_score(score).part for score in scores)
-    tests = _OVER_PARTS if has_parts else _OVER_PAIRS
-    return f"* significant at {1 - level:.2g} after Holm's correction{tests}."
+    families = "pairs and parts" if has_parts else "pairs"
+    return (
+        f"* significant at {1 - level:.2g} after Holm's correction over the {families} of each "
+        "score."
+    )
 
 
 def _difference_table(compared: Comparison, scores: Sequence[str], metric: str) -> Table:
-    """Build the table of differences in scores: one row per score and pair of runs.
+    """Build a table of differences in scores: one row per score (of each part) and pair of runs.
 
     scores : METRIC.SCORE of any metrics, or METRIC.PART.SCORE of one metric
-    metric : the metric whose parts, such as classes, are compared, or "" for overall scores. The
-        parts have a column of their own
+    metric : the metric whose parts, such as classes, are compared, or "" for overall scores
     """
-    title = _only_metric(compared.scores)
     differences = [d for d in compared.differences if d.score in scores]
-    fields = difference_fields(compared.percent)
-    if metric:
-        differences.sort(key=lambda d: scores.index(d.score))
-        fields.insert(3, PART)
+    a, b, score_label, *numbers = difference_fields(compared.percent)
+    labels = [a, b, score_label]
+    key, title = "differences", "Differences"
+    notes = [holm_note(compared.level, scores)]
     rows: list[list[Cell]] = []
-    for d in differences:
-        name = parse_score(d.score)
-        labels = [name.column.heading, name.part] if metric else [heading(d.score, title)]
-        rows.append([d.a, d.b, *labels, *difference_cells(d, compared.level)])
-    notes = [
-        holm_note(compared.level, scores),
-        *([] if metric else _detectable_note(compared, differences, title)),
-        *_solver_and_interval_notes(compared, differences),
-        *_notes_of(compared, scores),
-    ]
-    numbers = f"{compared.percent} intervals and p, on {counted(compared.n_images, 'image')}"
+    if metric:
+        labels.append(PART)
+        key = f"{metric}-differences"
+        title = f"{registry.get(metric).title}, differences part by part"
+        differences.sort(key=lambda d: scores.index(d.score))
+        for d in differences:
+            _, part, column = parse_score(d.score)
+            rows.append([d.a, d.b, column.heading, part, *difference_cells(d, compared.level)])
+    else:
+        in_title = _only_metric(compared.scores) != ""  # that of the table of scores
+        notes += _detectable_note(compared, differences, in_title)
+        for d in differences:
+            score_cell = heading(d.score, in_title)
+            rows.append([d.a, d.b, score_cell, *difference_cells(d, compared.level)])
+    notes += _solver_and_interval_notes(compared, differences)
+    numbers_note = f"{compared.percent} intervals and p, on {counted(compared.n_images, 'image')}"
     return Table(
-        f"{metric}-differences" if metric else "differences",
-        f"{registry.get(metric).title}, differences part by part" if metric else "Differences",
-        fields,
+        key,
+        title,
+        [*labels, *numbers],
         rows,
-        notes=notes,
-        n_labels=4 if metric else 3,
-        sentence=f"Differences between methods, with {numbers}",
+        notes=[*notes, *_notes_of(compared, scores)],
+        n_labels=len(labels),
+        sentence=f"Differences between methods, with {numbers_note}",
     )
 
 
 def _detectable_note(
-    compared: Comparison, differences: Sequence[ScoreDifference], title: str
+    compared: Comparison, differences: Sequence[ScoreDifference], in_title: bool
 ) -> list[str]:
-    """Return a note with the smallest difference in the first score that can be detected.
+    """Return a note on how small a difference in the first score the comparison can detect.
 
-    It states the range over all pairs of runs. Returns [] if the value is undefined for every pair.
+    The note gives the range over all pairs of runs. Returns [] if it is undefined for every pair.
+    `in_title` is that of `score_field`.
     """
     score = differences[0].score
     detectable = [d.least for d in differences if d.score == score and not math.isnan(d.least)]
@@ -304,7 +291,7 @@ def _detectable_note(
         return []
     span = texts[0] if texts[0] == texts[-1] else f"{texts[0]} to {texts[-1]}, by pair,"
     return [
-        f"With these images, a difference in {heading(score, title)} of {span} is "
+        f"With these images, a difference in {heading(score, in_title)} of {span} is "
         f"detected four times out of five (p below {1 - compared.level:.2g} before Holm's "
         "correction); smaller differences are detected less often."
     ]
@@ -367,17 +354,17 @@ def _image_table(compared: Comparison) -> Table:
     )
 
 
-def heading(score: str, title: str = "") -> str:
+def heading(score: str, in_title: bool = False) -> str:
     """Return the column heading of a score: "ODS" or "Regions: PRI ODS"; see `score_field`."""
-    return score_field(score, title).heading
+    return score_field(score, in_title).heading
 
 
-def score_field(score: str, title: str = "") -> Field:
+def score_field(score: str, in_title: bool = False) -> Field:
     """Return the table column of a score, METRIC.SCORE or METRIC.PART.SCORE, with three decimals.
 
-    The heading is that of the score, such as "ODS"; for a part, such as a class, "Dice of PART".
-    The title of the metric precedes it ("Regions: PRI ODS"), with two exceptions: default metrics
-    are never named, and if `title` is not "", the title of the table already names the metric.
+    The heading is "ODS", for example, or "Dice of PART" for a part such as a class. The title of
+    the metric precedes it ("Regions: PRI ODS"), unless the metric is one of the defaults, or the
+    title of the table names it (`in_title`).
     """
     metric, part, column = parse_score(score)
     # The key of the column names metric and part, because a table may show the scores of several
@@ -386,7 +373,7 @@ def score_field(score: str, title: str = "") -> Field:
     if part:
         short_heading = f"{column.short or column.heading} of {part}"
         field = replace(field, heading=f"{column.heading} of {part}", short=short_heading)
-    if title or metric in registry.DEFAULT_METRICS:
+    if in_title or metric in registry.DEFAULT_METRICS:
         return field
     full_heading = f"{registry.get(metric).title}: {field.heading}"
     return replace(field, heading=full_heading, short=field.short or field.heading)

@@ -253,16 +253,16 @@ def check(
     """Compare a run with a baseline (or its file), and decide which scores failed.
 
     A score fails if the run lacks it, or if it is worse than the baseline by more than its
-    tolerance. With `statistical`, the drop must also be significant; this does not apply if no drop
-    could be significant, or if the score cannot be resampled.
+    tolerance. If `statistical` is True, the drop must also be significant, unless no drop could be
+    significant (too few images) or the score cannot be resampled.
 
     tolerance : a number in units of the score, or a percentage of the baseline's value ("5%").
         Either one tolerance for all scores, or a mapping from scores to tolerances. A tolerance in
         the baseline overrides the one for all scores; a mapping overrides the baseline.
     scores : the scores to check. Default: those that the baseline names. If it names none: all
         overall scores, and the per-part scores (such as of classes) that tables show.
-    statistical : require that a drop is significant at 1 - level, after Holm's correction over the
-        scores
+    statistical : fail only drops that are significant at 1 - level, after Holm's correction over
+        the scores
     common : use only the images that both runs have, instead of raising if the images differ
     by : a group column. The scores of each group of images are checked too.
     level, n_boot, seed, progress : as in `compare`
@@ -303,25 +303,30 @@ def _tolerances_of(
     tolerances. A single tolerance replaces the default TOLERANCE, and applies to scores without a
     per-score tolerance.
     """
-    for_all, by_score = (TOLERANCE, given) if isinstance(given, Mapping) else (given, {})
-    tolerance_of_score = _by_full_name(baseline.tolerances, baseline.scores)
-    tolerance_of_score |= _by_full_name(by_score, baseline.scores)
-    return {score: tolerance_of_score.get(score, for_all) for score in scores}
+    for_all = TOLERANCE if isinstance(given, Mapping) else given
+    by_score = _by_full_name(baseline.tolerances, baseline.scores)
+    if isinstance(given, Mapping):
+        by_score |= _by_full_name(given, baseline.scores)
+    return {score: by_score.get(score, for_all) for score in scores}
 
 
 def _scores_to_check(baseline: Baseline, chosen: Sequence[str]) -> list[str]:
-    """Return the scores to check: the chosen ones; if none, those that the baseline names.
+    """Return the full names of the scores to check: `chosen` or, if empty, `baseline.gated`.
 
-    If the baseline names none, these are all overall scores, and the per-part scores (such as of
-    classes) that tables show.
+    If both are empty, these are all overall scores of the baseline, and those scores of parts (such
+    as classes) that tables show.
     """
     if chosen:
         return list(_by_full_name(dict.fromkeys(chosen), baseline.scores))
     if baseline.gated:
         return list(baseline.gated)
     shown = score_names.usual_scores(baseline.run, list(baseline.scores), parts=True)
-    names = {score: score_names.score_name(score) for score in baseline.scores}
-    return [score for score, name in names.items() if score in shown or not (name and name.part)]
+    scores = []
+    for score in baseline.scores:
+        name = score_names.score_name(score)  # None if it is not known here
+        if score in shown or name is None or not name.part:
+            scores.append(score)
+    return scores
 
 
 def _check_images(
@@ -335,20 +340,19 @@ def _check_images(
     """Check the scores of a run against a baseline run on the same images.
 
     scores_before : the baseline's scores by name, such as "boundary.ods"
-    tolerances : the scores to check, with their tolerances
+    tolerances : the tolerance of each score to check
     sampling : the settings of the bootstrap that tests whether a drop is significant, or None to
         decide by tolerance alone
 
-    If no drop could be significant, for example because there are few images, the tolerance alone
-    decides, and a note says so. Another note lists scores that are means over different numbers of
-    values in the two runs.
+    The tolerance alone also decides if no drop could be significant, for example because there are
+    few images; a note then says so. Another note lists scores that are means over different numbers
+    of values in the two runs.
     """
     metrics = [m for m in run.metrics if m in baseline_run.metrics]
     weighted_runs = [WeightedRun(run_of_pair, metrics) for run_of_pair in (run, baseline_run)]
     coverage = fewer_values(weighted_runs, [run.name, baseline_run.name], list(tolerances))
     notes = coverage_lines(coverage, list(tolerances))
-    # Whether drops are significant
-    tests: dict[str, ScoreDifference] = {}
+    tests: dict[str, ScoreDifference] = {}  # score -> its difference, with a corrected p-value
     n_tests, alpha = 0, 1.0  # a drop is significant if its p-value is below alpha
     if sampling and metrics and tolerances:
         alpha = 1 - sampling.level
@@ -370,7 +374,6 @@ def _check_images(
                 f"no drop can be significant: with {n_tests} scores, {len(run.records)} images and "
                 f"{sampling.n_boot} samples, p is at least {least:.3f}; only the tolerance decides"
             )
-    # Whether each score failed
     scores_now = score_names.flat_scores(run)
     checks = []
     for score, tolerance in tolerances.items():
@@ -379,9 +382,9 @@ def _check_images(
         if value is not None:
             drop = value - before if score_names.lower_is_better(score) else before - value
         allowed_drop = _in_units_of_score(tolerance, before, score)
-        # Scores that cannot be resampled, such as an equal error rate, are decided by tolerance
+        # Without a test, as for an equal error rate, which cannot be resampled, tolerance decides
         test = tests.get(score)
-        is_significant = test is None or test.p_holm < alpha
+        has_failed = drop > allowed_drop and (test is None or test.p_holm < alpha)
         checked = Check(
             score=score,
             baseline=before,
@@ -390,7 +393,7 @@ def _check_images(
             tolerance=allowed_drop,
             p=test.p if test else None,
             p_holm=test.p_holm if test else None,
-            failed=value is None or (drop > allowed_drop and is_significant),
+            failed=value is None or has_failed,
             n_tests=n_tests,
         )
         checks.append(checked)
@@ -407,9 +410,9 @@ def _check_slices(
 ) -> GateResult:
     """Check the scores of a run against a baseline run within each slice, as `_check_images` does.
 
-    The slices are the groups of images in the column `by`. A drop must be significant after
-    Bonferroni's correction over the slices. Scores that the baseline lacks in a slice are not
-    checked there. Notes in `known_notes`, which concern all images, are not repeated.
+    The slices are the groups of images in the column `by`. If `sampling` is given, a drop must be
+    significant after Bonferroni's correction over the slices. Scores that the baseline lacks in a
+    slice are not checked there. Notes in `known_notes`, which concern all images, are not repeated.
     """
     column, slices = runs_by_slice([run, baseline_run], by)
     if sampling:
@@ -417,14 +420,9 @@ def _check_slices(
     checks: list[Check] = []
     notes: list[str] = []
     for name, (run_in_slice, baseline_in_slice) in slices.items():
-        scores_before = score_names.flat_scores(baseline_in_slice)
-        in_slice = _check_images(
-            run_in_slice,
-            baseline_in_slice,
-            scores_before,
-            {score: t for score, t in tolerances.items() if score in scores_before},
-            sampling,
-        )
+        before = score_names.flat_scores(baseline_in_slice)
+        defined = {score: t for score, t in tolerances.items() if score in before}
+        in_slice = _check_images(run_in_slice, baseline_in_slice, before, defined, sampling)
         label = f"{column}={name}"
         checks += [replace(c, score=f"{c.score} [{label}]") for c in in_slice.checks]
         notes += [f"{label}: {note}" for note in in_slice.notes if note not in known_notes]
@@ -472,9 +470,9 @@ def _in_units_of_score(tolerance: Tolerance, before: float, score: str) -> float
 
 
 def _by_full_name(values: Mapping[str, _V], scores: Mapping[str, float]) -> dict[str, _V]:
-    """Replace short names in `values` by full names, such as "ods" by "boundary.ods".
+    """Replace short score names, the keys of `values`, by full ones ("ods" by "boundary.ods").
 
-    Raises DataError if a name is not in `scores`.
+    Raises DataError if a name stands for none of the `scores`.
     """
     by_full_name = {score_names.full_name(name, scores): value for name, value in values.items()}
     for name in by_full_name:

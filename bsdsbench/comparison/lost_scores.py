@@ -96,8 +96,8 @@ def lost_scores(run: Evaluation, n_boot: int = N_BOOT, seed: int = SEED) -> dict
     - "agreement": the share of matched pixels among the ground-truth pixels that one, some or all
       annotators drew
 
-    The last three are dicts from class name to a dict with "share", "low" and "high" (the ends of
-    its interval), and "delta_ods" (the rise of ODS if only this class were repaired). Undefined
+    Each of the last three is a dict from class name to {"share", "low", "high", "delta_ods"}: the
+    share, the ends of its interval, and the rise of ODS if only this class were repaired. Undefined
     numbers are None.
 
     Raises DataError if the error classes were not counted, see `with_errors`.
@@ -122,10 +122,10 @@ def lost_scores(run: Evaluation, n_boot: int = N_BOOT, seed: int = SEED) -> dict
 def error_slices_table(runs: Sequence[Evaluation], by: str) -> Table:
     """Return a table of error classes by group of images: one row per run, group and class.
 
-    A row has the share of the class, with a jackknife interval, and the rise of ODS if only the
-    errors of this class were repaired. The share is that of all missed (or false) pixels of the
-    group. For a class of "agreement" (ground-truth pixels that one, some or all annotators drew),
-    it is the share of these pixels that are matched.
+    A row has the class's share of the group's missed (or false) pixels, with a jackknife interval,
+    and the rise of ODS if only the errors of this class were repaired. For a class of "agreement"
+    (ground-truth pixels that one, some or all annotators drew), the share is that of its pixels
+    that are matched.
 
     `by` is the group column. Raises DataError if error classes were not counted, or if a run lacks
     the column.

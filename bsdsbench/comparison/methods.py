@@ -254,7 +254,8 @@ def _variance_notes(
 ) -> list[str]:
     """Return notes on what the intervals cover, and on missing or coarse p-values.
 
-    `units` names what is drawn besides runs, such as "images".
+    `paired` has the pairs of methods with the same seeds. `units` is what is drawn besides runs:
+    "images" or "clusters (COLUMN)".
     """
     n_runs = {method.name: method.n_runs for method in methods}
     single = [name for name, n in n_runs.items() if n == 1]
@@ -287,8 +288,7 @@ def means_table(
     """Return a table of each method's mean scores over its runs, without comparing methods.
 
     columns : the scores to show, such as "ods", or "all". If None, the default scores are shown.
-    extra : additional rows, such as published results
-    notes : additional notes
+    extra, notes : additional rows (published results) and notes
 
     Raises DataError if a score is unknown, or if the runs of a method are not comparable.
     """
@@ -331,10 +331,10 @@ def mean_cells(method: Method, scores: Sequence[str], spread: Spread) -> list[Ce
 
 
 def _published_row(published: Row, scores: Sequence[str]) -> list[Cell]:
-    """Return a table row of a published result: its label, then each score or None if it has none.
+    """Return a table row of a published result: its label, then each score, or None if it lacks it.
 
-    A marked score, for example with its AP rule, is never shown as the best of its column. The text
-    of a mark may be empty.
+    A marked score, such as an AP by another rule, is never shown as the best of its column. Its
+    mark, such as the name of the rule, is printed unless it is "".
     """
     label, by_metric, marks = published
     row: list[Cell] = [label]

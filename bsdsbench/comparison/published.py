@@ -91,9 +91,9 @@ class PublishedResult:
     def label(self) -> str:
         """Return the name of the result in tables and plots.
 
-        It is `shown_as` if the user gave such a name. Otherwise it is the method's name, followed
-        by the year, "published", the input and the variant in parentheses. The usual variant,
-        "single-scale", is not named. The key is added unless it is the name in lower case.
+        It is `shown_as` if the user gave such a name. Otherwise it is the method's name with
+        details in parentheses, such as "HED (2015, published)": the year, "published", the input,
+        the variant unless it is "single-scale", and the key unless it is the name in lower case.
         """
         if self.shown_as:
             return self.shown_as
@@ -192,11 +192,11 @@ def labelled_runs(
     labels: Mapping[str, str],
     published: Iterable[str] = (),
 ) -> list[Evaluation]:
-    """Return the runs, renamed as `labels` says.
+    """Return the runs, renamed as `labels` says: a dict from key to new name.
 
-    A key of `labels` is the name of a run, its folder as in `given`, or the last component of that
-    folder. It may also be the key of one of the `published` results, which changes no run. Raises
-    DataError if a key is none of these.
+    A key is the name of a run, its folder as in `given`, or the last component of that folder. It
+    may also be the key of one of the `published` results, which changes no run. Raises DataError if
+    a key is none of these.
     """
     allowed_keys = {key.strip().lower() for key in published}
     renamed = []
@@ -236,12 +236,12 @@ def published_beside(
 ) -> PublishedRows:
     """Build table rows of published results, to be shown next to the rows of runs.
 
+    `keys` names the results, and `labels` maps keys to names to show instead of the published ones.
     An AP is marked with its rule (or "unknown"), unless all runs use the same rule. A marked score
     is never shown as the best of its column.
 
     If `force` is True, results that are not comparable with a run are included: their labels name
-    the data set, all of their scores are marked, and a note gives the reason. `labels` maps keys to
-    names to show instead of the published ones.
+    the data set, all of their scores are marked, and a note gives the reason.
 
     Raises DataError if a key is unknown and, unless `force` is True, if a result belongs to another
     task (image set and metric) than a run.

@@ -145,9 +145,9 @@ def rank_tables(comparisons: Mapping[str, ComparedScores], slice_column: str = "
     """Return two tables with one row per score, slice and method: ranks, and win probabilities.
 
     In the second table, a cell is the probability that the row's method beats the column's method.
-    `comparisons` maps the name of each slice (a group of images) to the comparison on it. For a
-    single comparison on all images, the name is "". `slice_column` is the group column that defines
-    the slices, or "".
+    `comparisons` maps the name of each slice (a group of images) to the comparison on it, and
+    `slice_column` is the group column that defines the slices. For a single comparison on all
+    images, both names are "".
     """
     first = next(iter(comparisons.values()))
     slice_fields = [Field("slice", slice_column)] if slice_column else []
@@ -161,14 +161,12 @@ def rank_tables(comparisons: Mapping[str, ComparedScores], slice_column: str = "
                 slice_cells = [slice_name] if slice_column else []
                 row_labels: list[Cell] = [heading(score), *slice_cells, name]
                 median = Estimate(ranks.median[k], ranks.low[k], ranks.high[k])
+                p_first = ranks.shares[k][0]
+                beats_next = ranks.beats[k][k + 1] if name != ranks.names[-1] else None
+                rank_rows.append([*row_labels, ranks.rank[k], median, p_first, beats_next])
                 beats = dict(zip(ranks.names, ranks.beats[k], strict=True))
-                next_name = ranks.names[k + 1] if k + 1 < len(ranks.names) else ""
-                shares = ranks.shares[k]
-                rank_rows.append(
-                    [*row_labels, ranks.rank[k], median, shares[0], beats.get(next_name)]
-                )
                 del beats[name]  # no method beats itself
-                win_rows.append([*row_labels, *(beats.get(other) for other in first.names)])
+                win_rows.append([*row_labels, *map(beats.get, first.names)])
     rank_fields = [
         Field("rank", "Rank", "", "d"),
         Field("median", f"Median rank [{first.percent} interval]", "Median", "g"),
@@ -180,17 +178,13 @@ def rank_tables(comparisons: Mapping[str, ComparedScores], slice_column: str = "
         f"Ranks in {first.n_boot:,} bootstrap samples; equal scores share the smaller rank. "
         "P(A beats B): the fraction of samples in which A scores better; ties count one half."
     ]
-    suffix = f" by {slice_column}" if slice_column else ""
-    key_suffix = f"-by-{slice_column}" if slice_column else ""
+    key_suffix, suffix = "", ""
+    if slice_column:
+        key_suffix, suffix = f"-by-{slice_column}", f" by {slice_column}"
     below: Any = {"notes": notes, "reading": first.reading, "n_labels": len(labels)}
     below["caption"] = f"protocol {first.protocol}"
+    win_title = f"P(row beats column){suffix}"
     return [
         Table(f"ranks{key_suffix}", f"Ranks{suffix}", labels + rank_fields, rank_rows, **below),
-        Table(
-            f"beats{key_suffix}",
-            f"P(row beats column){suffix}",
-            labels + win_fields,
-            win_rows,
-            **below,
-        ),
+        Table(f"beats{key_suffix}", win_title, labels + win_fields, win_rows, **below),
     ]

@@ -169,12 +169,12 @@ def _difference(
     draws_of_means: Mapping[str, _Draws],
     sampling: Sampling,
 ) -> ScoreDifference:
-    """Compute the difference a - b of a score between two methods, with an uncorrected p-value.
+    """Compute the difference a - b of a score between two methods, with its interval and p-value.
 
-    If the runs are paired by seed, both runs of a seed are resampled together, and p comes from a
-    sign-flip test over the seeds. Otherwise p and the interval come from `draws_of_means`, the
-    bootstrap draws of each method's mean. p is NaN if the difference is NaN, or if a method has
-    fewer than LEAST_RUNS runs, unless both have a single run.
+    Both come from the bootstrap draws of each method's mean (`draws_of_means`, by method name). If
+    the runs are paired by seed, both runs of a seed are resampled together instead, and p comes
+    from a sign-flip test over the seeds. p is NaN if the difference is NaN, or if a method has
+    fewer than LEAST_RUNS runs, unless both have a single run. It is not corrected by Holm's method.
     """
     values_a, values_b = a.values(score), b.values(score)
     value = values_a.mean - values_b.mean
@@ -185,7 +185,8 @@ def _difference(
         n_effective = min(mean_a.n_effective, mean_b.n_effective)
         draws = _Draws(mean_a.values - mean_b.values, n_effective)
     n_runs = len(a.runs), len(b.runs)
-    if isnan(value) or (min(n_runs) < LEAST_RUNS and max(n_runs) > 1):
+    has_too_few = min(n_runs) < LEAST_RUNS and n_runs != (1, 1)
+    if isnan(value) or has_too_few:
         p = nan
     elif is_paired:
         differences = np.subtract(values_a.values, values_b.values)
@@ -194,5 +195,4 @@ def _difference(
         p = significance.p_value(draws.values, draws.n_effective)
     least = significance.detectable(draws.values, sampling.level, draws.n_effective)
     low, high = draws.interval(sampling.level)
-    # Holm's correction will replace p_holm
     return ScoreDifference(a.name, b.name, score, value, low, high, p, p_holm=p, least=least)

@@ -67,8 +67,8 @@ def letters(best_first: Sequence[str], different: set[frozenset[str]]) -> dict[s
 def p_value(draws: F8, n_images: float) -> float:
     """Return the two-sided p-value of a difference, computed from its bootstrap draws (B,).
 
-    The share of draws on the smaller side of 0 is converted to a normal deviate. Its tail
-    probability is then taken from Student's t distribution with `n_images` - 1 degrees of freedom,
+    The share of draws on the smaller side of 0 is converted to a z-score. p is twice the tail
+    probability of this score in Student's t distribution with `n_images` - 1 degrees of freedom,
     because bootstrap samples of few images (or clusters) vary too little. `n_images` may be an
     effective number, which need not be an integer.
 
@@ -97,12 +97,12 @@ def least_p(n_images: int, n_boot: int, n_tests: int) -> float:
 
 
 def _tails(level: float, n_images: float) -> F8:
-    """Return the z-scores (low, high) of the percentiles at which an interval of draws ends.
+    """Return the z-scores (low, high) of the percentiles of bootstrap draws that end an interval.
 
-    The percentiles are the normal probabilities of the z-scores. For a `level` of 0.95, -1.96 and
-    1.96 would give too narrow an interval if there are few images. Instead, the z-scores are
-    quantiles of Student's t with n - 1 degrees of freedom, times sqrt(n / (n - 1)), where n is
-    `n_images`. If n is below 2, they are the normal quantiles.
+    The share of draws below an end is the normal probability of its z-score. With -1.96 and 1.96,
+    the normal quantiles for a `level` of 0.95, the interval would be too narrow if there are few
+    images. The z-scores are therefore quantiles of Student's t with n - 1 degrees of freedom, times
+    sqrt(n / (n - 1)), where n is `n_images`. If n is below 2, they are the normal quantiles.
 
     Source: Hesterberg, What Teachers Should Know About the Bootstrap (2015), expanded percentiles.
     """
@@ -172,8 +172,9 @@ def permutation_p(
 
     A permutation exchanges the counts of some images (or whole clusters) between the two runs. If
     there are at most `n_boot` permutations, all of them are tried. Otherwise, the observed
-    assignment and `n_boot` random permutations are tried. The p-value is the share whose difference
-    is at least as far from 0 as the observed difference. It is NaN if any difference is undefined.
+    assignment and `n_boot` random permutations are tried. The p-value is the share of these whose
+    difference a - b is at least as far from 0 as the observed one. It is NaN if any of the
+    differences is undefined.
 
     Raises DataError if the runs' protocols differ such that their scores are not comparable.
     """

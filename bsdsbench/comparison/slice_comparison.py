@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import attrs
 
 from bsdsbench.comparison.compare import compare
-from bsdsbench.comparison.comparison import ComparedScores, Comparison, ScoreDifference, correct_p
+from bsdsbench.comparison.comparison import ComparedScores, Comparison, correct_p
 from bsdsbench.comparison.comparison_tables import difference_cells, difference_fields, heading
 from bsdsbench.comparison.method import Method, Spread, runs_of, with_runs
 from bsdsbench.comparison.methods import (
@@ -87,7 +87,8 @@ def compare_slices(
             compared = compare_methods(with_runs(methods, slice_runs), **options)
         else:
             compared = compare(slice_runs, **options)
-        advice = frames_note(slice_runs[0].records)  # dropped: given once, for all images
+        # The advice on video frames is about all images, so it is not repeated for each slice
+        advice = frames_note(slice_runs[0].records)
         notes = tuple(note for note in compared.notes if note != advice)
         comparisons[name] = replace(compared, notes=notes)
     return comparisons
@@ -123,11 +124,12 @@ def means_by_slice(
 
 
 def compared_table(comparisons: Mapping[str, ComparedScores], column: str) -> Table:
-    """Return one table of the comparisons within all slices, which are given by slice name.
+    """Return one table of the comparisons within all slices: the differences between runs.
 
-    It has one row for each score, slice and pair of runs. Holm's correction of a score is over all
-    pairs and slices. If there is a single run, the table has its scores with intervals instead.
-    `column` is the group column that defines the slices.
+    `comparisons` maps the name of each slice to the comparison on it. `column` is the group column
+    that defines the slices. There is one row for each score, slice and pair of runs. For each
+    score, Holm's method corrects the p-values of all pairs and slices together. If there is only
+    one run, the table has its scores with intervals instead.
     """
     first = next(iter(comparisons.values()))
     slice_fields = [Field("slice", column), Field("images", "images", "n", "d")]
@@ -148,18 +150,17 @@ def compared_table(comparisons: Mapping[str, ComparedScores], column: str) -> Ta
         title = f"Scores with intervals by {column}"
         return Table("slices", title, fields, rows, notes=notes, n_labels=1)
     for score in first.scores_shown:
-        slice_names: list[str] = []  # one per difference
-        differences: list[ScoreDifference] = []
-        for name, compared in comparisons.items():
-            of_score = [d for d in compared.differences if d.score == score]
-            differences += of_score
-            slice_names += [name] * len(of_score)
-        for name, d in zip(slice_names, correct_p(differences), strict=True):
+        # Pairs of a slice name and a difference
+        in_slices = [
+            (name, d) for name, c in comparisons.items() for d in c.differences if d.score == score
+        ]
+        corrected = correct_p(d for _, d in in_slices)
+        for (name, _), d in zip(in_slices, corrected, strict=True):
             labels: list[Cell] = [d.a, d.b, heading(score), name, comparisons[name].n_images]
-            _, *p_values, _ = difference_cells(d, first.level)
-            rows.append([*labels, Estimate(d.value, d.low, d.high), *p_values])
-    a, b, score_label, difference, p, p_holm, _ = difference_fields(first.percent)
-    fields = [a, b, score_label, *slice_fields, replace(difference, short=""), p, p_holm]
+            _, p, p_holm, _ = difference_cells(d, first.level)
+            rows.append([*labels, Estimate(d.value, d.low, d.high), p, p_holm])
+    a, b, score_label, difference, *p_fields, _ = difference_fields(first.percent)
+    fields = [a, b, score_label, *slice_fields, replace(difference, short=""), *p_fields]
     star_note = (
         f"* significant at {1 - first.level:.2g} after Holm's correction over the pairs and "
         "slices of each score."

@@ -19,7 +19,6 @@ import numpy as np
 
 from bsdsbench.arguments import F8, I8
 from bsdsbench.comparison.bootstrap import WeightedRun, jackknife_weights, scores_of
-from bsdsbench.comparison.comparison_tables import group_by_part
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import ERROR_COLUMNS, Column
 from bsdsbench.results import score_names
@@ -111,7 +110,8 @@ def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
     """
     run.require_records()
     groups = partition(run.records, by)
-    # (N,): the index of each image's unit, an image or a cluster, which the jackknife leaves out
+    # The jackknife leaves out one unit at a time: an image or a cluster. `units` (N,) has the index
+    # of each image's unit.
     units = np.arange(len(run.records))
     if cluster:
         units = image_clusters(run.records, cluster).members
@@ -132,7 +132,7 @@ def slices_of(run: Evaluation, by: str, cluster: str | None = None) -> Slices:
         scores[score] = []
         for value, (slice_units, slice_scores) in zip(values.tolist(), jackknives, strict=True):
             without = slice_scores.get(score, np.full(slice_units.size, np.nan))
-            # Units outside the slice change only the score on all images
+            # Slice minus all, without each unit. The slice's score changes only without its units
             differences = value - whole_without
             differences[slice_units] += without - value
             if not np.isnan(value):
@@ -178,14 +178,14 @@ def _jackknife_interval(
 ) -> ValueInterval:
     """Return a value with its jackknife interval at the confidence level LEVEL.
 
-    `replicates` (n,) are the values without each of n images or clusters. `n_units`, the number of
-    images or clusters of the slice (of the run for a mean over slices), sets the degrees of freedom
-    of Student's t, `n_units` - 1. If it is below 2, or if the value or a replicate is NaN, the ends
-    are NaN.
+    `replicates` (n,) are the values without each of n images or clusters. `n_units` is the number
+    of images or clusters of the slice, or of the run for a mean over slices; Student's t has
+    `n_units` - 1 degrees of freedom. If it is below 2, or if the value or a replicate is NaN, the
+    ends are NaN.
 
-    The interval of a `score` is clipped at 0 if no replicate is below 0, and at 1 if no replicate
-    is above 1 and the score cannot exceed 1. For a difference of scores, `score` is "", and the
-    interval is not clipped.
+    `score` is the name of the score, or "" for a difference of scores. The interval of a score is
+    clipped at 0 if no replicate is below 0, and at 1 if no replicate is above 1 and the score
+    cannot exceed 1.
     """
     from scipy.special import stdtrit
 
@@ -247,18 +247,18 @@ def slice_tables(
             for has_parts in (False, True):
                 scores = [s for s in shown if bool(score_names.parse_score(s).part) == has_parts]
                 if scores:
-                    tables.append(_slice_table(runs, metric, with_metric, scores, has_parts))
+                    tables.append(_slice_table(runs, metric, with_metric, scores))
     return tables
 
 
 def _scores_shown(
     runs: Sequence[Evaluation], metric: str, slices: Slices, wanted: Sequence[str] | None
 ) -> list[str]:
-    """Return the scores of a metric that tables of slices show, as METRIC.SCORE.
+    """Return the scores of a metric that tables of slices show: METRIC.SCORE, METRIC.PART.SCORE.
 
-    Scores of parts, such as classes, are METRIC.PART.SCORE. `wanted` has score names or "all"; None
-    selects the scores that tables of several runs show by default. `slices` are those of the first
-    run that has the metric; a score that this run lacks is not shown.
+    `wanted` has score names or "all"; None selects the scores that tables of several runs show by
+    default. `slices` are those of the first run that has the metric; a score that it lacks is not
+    shown.
     """
     known = [score for score in slices.scores if score.startswith(f"{metric}.")]
     if wanted is not None:
@@ -270,21 +270,24 @@ def _scores_shown(
 
 
 def _slice_table(
-    runs: Sequence[Evaluation],
-    metric: str,
-    slices: Sequence[Slices],
-    scores: Sequence[str],
-    has_parts: bool,
+    runs: Sequence[Evaluation], metric: str, slices: Sequence[Slices], scores: Sequence[str]
 ) -> Table:
     """Build a table of scores by slice, each with its difference from the score on all images.
 
     runs : all runs, which are listed in the footer
     metric : the metric of the scores
     slices : one for each run that has the metric
-    scores : the scores to show, METRIC.SCORE or, if `has_parts`, METRIC.PART.SCORE. Parts, such as
-        classes, have rows of their own
+    scores : the scores to show: either all are METRIC.SCORE, or all are METRIC.PART.SCORE. Each
+        part, such as a class, then has a row of its own
     """
-    columns, scores_by_part = group_by_part(scores)
+    columns: dict[str, Column] = {}  # key of a table column -> the metric's column
+    scores_by_part: dict[str, dict[str, str]] = {}  # part, "" for overall scores -> key -> score
+    for score in scores:
+        name = score_names.parse_score(score)
+        key = table_column(name.column, 3).key
+        columns[key] = name.column
+        scores_by_part.setdefault(name.part, {})[key] = score
+    has_parts = "" not in scores_by_part
     group_column = slices[0].parts.column
     labels = [METHOD, Field("slice", group_column), *([PART] if has_parts else [])]
     fields = [*labels, Field("images", "images", short="n", format="d")]
@@ -293,7 +296,7 @@ def _slice_table(
         fields += [table_column(column, 3), difference]
     rows: list[list[Cell]] = []
     for slices_of_run in slices:
-        rows += _slice_rows(slices_of_run, columns, scores_by_part, has_parts)
+        rows += _slice_rows(slices_of_run, columns, scores_by_part)
     unit = slices[0].unit
     notes = [
         f"[95 % interval]: jackknife that leaves out one {unit} at a time, with Student's t; "
@@ -311,21 +314,18 @@ def _slice_table(
 
 
 def _slice_rows(
-    slices: Slices,
-    keys: Iterable[str],
-    scores_by_part: Mapping[str, Mapping[str, str]],
-    has_parts: bool,
+    slices: Slices, keys: Iterable[str], scores_by_part: Mapping[str, Mapping[str, str]]
 ) -> list[list[Cell]]:
     """Return a run's rows of a slice table: all images, each slice, and the mean over slices.
 
-    Each of these image sets has one row per part of the metric, such as a class. A row has the
-    names of the run and of the image set, the part if `has_parts`, and the number of images. Two
-    cells per key follow: a score, and its difference from the score on all images, both with
-    intervals. In the rows for all images, the intervals and differences are undefined (NaN).
+    Each of these image sets has one row per part of the metric, such as a class. A row starts with
+    the names of the run, the image set and the part, and the number of images. Two cells per key
+    follow: a score, and its difference from the score on all images, both with intervals. In the
+    rows for all images, the intervals and differences are undefined (NaN).
 
     keys : the keys of the scores in the table, in the order of the columns
     scores_by_part : part -> key -> name of the score in `slices`. A part may lack some keys; their
-        cells are undefined. Overall scores form a single part named ""
+        cells are undefined. Overall scores are under the part "", which has no cell in the row
     """
     undefined = ValueInterval(np.nan, np.nan, np.nan)
     on_all = {
@@ -341,7 +341,7 @@ def _slice_rows(
     rows: list[list[Cell]] = []
     for name, size, scores in image_sets:
         for part, score_by_key in scores_by_part.items():
-            part_cells = [part] if has_parts else []
+            part_cells = [part] if part else []
             row: list[Cell] = [slices.name, name, *part_cells, size]
             for key in keys:
                 score = score_by_key.get(key, "")  # "": the part has no such score
@@ -358,9 +358,9 @@ def group_table(run: Evaluation, metric: str, by: str) -> Table:
     """Return a table of a metric's scores on each group of images, such as those of one patient.
 
     It has one row for each group in the column `by` and each part of the metric (such as a class).
-    Scores are computed from all images of the group together. If a score also exists per image, its
-    mean over the images of the group follows. In a numeric column, each distinct number is a group,
-    unless `by` gives the limits of ranges.
+    Scores are computed from all images of the group together. Each is followed by the mean over the
+    group's images of the per-image score, empty if there is none. In a numeric column, each
+    distinct number is a group, unless `by` gives the limits of ranges.
     """
     scorer = registry.get(metric)
     groups = partition(run.records, by, uncut=True)
@@ -368,15 +368,17 @@ def group_table(run: Evaluation, metric: str, by: str) -> Table:
     tree = scorer.all_scores(run.stack(metric), groups.weights(), run.protocol)
     paths = {"": (), **scorer.parts(run.protocol, scorer.options_of(run.protocol))}
     scores_of_parts = {part: part_of(tree, path) for part, path in paths.items()}
-    # part -> scores, whose arrays are (groups,)
+    # part ("" for overall scores) -> its scores, whose arrays have one value per group
     pooled = {part: scores for part, scores in scores_of_parts.items() if scores}
-    columns: dict[str, Column] = {}
+    columns: dict[str, Column] = {}  # key -> column that has a value in some part
     for c in (*scorer.columns, *scorer.image_columns, *scorer.part_columns):
-        is_measured = any(value_at(scores, c.key) is not None for scores in pooled.values())
-        if is_measured and c.key != "n_images" and c not in ERROR_COLUMNS:
+        has_value = any(value_at(scores, c.key) is not None for scores in pooled.values())
+        if has_value and c.key != "n_images" and c not in ERROR_COLUMNS:
             columns.setdefault(c.key, c)
+    labels = [Field("group", groups.column)]
     has_part_column = len(pooled) > 1
-    labels = [Field("group", groups.column)] + [Field("part", "Part")] * has_part_column
+    if has_part_column:
+        labels.append(Field("part", "Part"))
     fields = [*labels, Field("images", "images", short="n", format="d")]
     for c in columns.values():
         field = table_column(c, c.digits)

@@ -47,7 +47,7 @@ def is_number(value: object) -> TypeGuard[int | float]:
 
 
 def clipped(value: object) -> str:
-    """Return the repr of a value, truncated to 60 characters."""
+    """Return the repr of a value, shortened to 60 characters."""
     return clip(repr(value), 60)
 
 
@@ -185,8 +185,8 @@ def option(
 ) -> Any:
     """Build an attrs field of a protocol or of metric options: default, help sentence, validator.
 
-    `metadata` may have the keys caption, others, usual and signed, which describe the values of the
-    field (see the module). Without a `converter`, values are converted to match the default:
+    `metadata` may have the keys caption, others, usual and signed, which the docstring of this
+    module explains. Without a `converter`, values are converted to match the default:
 
     - If the default is a tuple, lists and single values become tuples.
     - If the default is a float, None, or a tuple of these, numbers become floats, so that 2 and 2.0

@@ -104,15 +104,12 @@ def _freeze_options(options: object) -> Mapping[str, Mapping[str, Any]]:
         return tuple(map(as_tuples, value)) if isinstance(value, list | tuple) else value
 
     tables: dict[str, Any] = {}
-    # Anything but a mapping of metrics becomes one item, which the check in the loop rejects
-    items: Iterable[tuple[Any, Any]] = [("", options)]
-    if isinstance(options, Mapping):
-        items = options.items()
-    for name, table in items:
-        values = table
-        if attrs.has(type(table)):
-            fields = [(f, getattr(table, f.name)) for f in attrs.fields(type(table))]
-            values = {f.name: value for f, value in fields if value != _default_of(table, f)}
+    # Anything but a mapping becomes an item that the check below rejects
+    items = options.items() if isinstance(options, Mapping) else [("", None)]
+    for name, values in items:
+        if attrs.has(type(values)):
+            fields = [(f, getattr(values, f.name)) for f in attrs.fields(type(values))]
+            values = {f.name: value for f, value in fields if value != _default_of(values, f)}
         if not isinstance(values, Mapping) or not all(isinstance(k, str) for k in (name, *values)):
             raise ProtocolError(f"options {clipped(options)}: expected a table for each metric")
         changed = {key: as_tuples(v) for key, v in values.items() if v not in (None, DEFAULT)}
@@ -276,11 +273,11 @@ class Protocol:
     )
 
     def __attrs_post_init__(self) -> None:
-        """Check that a protocol named after a preset has the values of that preset.
+        """Check that a protocol with the name of a preset has the values of that preset.
 
-        A star at the end of the name marks a changed preset. It is removed if nothing is changed.
-        Without a star, only the fields in NOT_OF_PRESETS and additional tolerances may differ from
-        the preset. Raises ProtocolError if any other field differs.
+        Only the fields in NOT_OF_PRESETS may differ, and there may be additional tolerances. If
+        anything else differs, ProtocolError is raised, unless a star at the end of the name marks a
+        changed preset. A star is removed if nothing is changed.
         """
         plain_name = self.name.removesuffix("*")
         if plain_name not in preset_names():
@@ -304,10 +301,7 @@ class Protocol:
 
     @property
     def stated(self) -> bool:
-        """True if the protocol is known.
-
-        For results of other programs, at most the thresholds may be known.
-        """
+        """True unless the protocol is unknown, as it may be for results of other programs."""
         return self.name not in (UNSTATED, UNSTATED_GRID)
 
     @property
@@ -362,11 +356,11 @@ class Protocol:
         A key that is not a field but has a table as its value is the name of a metric, and the
         table has its options.
 
-        Without "base", "name" may be the name of a preset if the mapping has all fields of the
-        preset's file. If any of them is changed, the name gets a star.
+        Without "base", the mapping may have the name of a preset. If it has all fields of the
+        preset's file, these may be changed, and the name then gets a star.
 
-        Raises ProtocolError if names or values are wrong, or if the name is that of a preset but
-        its fields are incomplete and changed.
+        Raises ProtocolError if names or values are wrong, also if fields differ from those of the
+        preset with this name and others are absent.
         """
         if not isinstance(values, Mapping):
             raise ProtocolError(f"protocol {clipped(values)}: expected fields and values")
@@ -385,12 +379,12 @@ class Protocol:
     def replace(self, **changes: Any) -> Protocol:
         """Return a copy of the protocol with the given fields changed.
 
-        If the value of nms_params, or of a metric in options, is a mapping, only its entries are
-        changed. The value None resets an option to its default.
+        A mapping for nms_params, or for a metric in options, changes only the entries that it has.
+        The value None resets an option to its default.
 
-        The name of the copy ends in a star, unless `changes` contains a name, or the copy differs
-        from a preset only in NOT_OF_PRESETS. Raises ProtocolError if a field is unknown or a value
-        is wrong.
+        A star is added to the name, unless `changes` has a name, nothing changes, or the copy
+        differs from the preset with this name only in NOT_OF_PRESETS. Raises ProtocolError if a
+        field is unknown or a value is wrong.
         """
         if not changes:
             return self
@@ -517,10 +511,10 @@ def preset_text(name: str) -> str:
 
 @cache
 def _unnamed_preset(name: str) -> Protocol:
-    """Return the preset `name` as a protocol whose own name is "preset".
+    """Return a preset under the name "preset".
 
-    A protocol that is named after a preset is compared with this one when it is created. This one
-    must have another name, since otherwise its creation would call this function again, endlessly.
+    A new protocol with the name of a preset is compared with this one. Without another name, this
+    one would be compared with itself, and never be finished.
     """
     return Protocol.from_mapping({**read_packaged_toml(f"presets/{name}.toml"), "name": "preset"})
 

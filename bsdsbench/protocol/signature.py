@@ -133,7 +133,7 @@ class Signature:
         return words
 
     def texts(self) -> dict[str, str]:
-        """Return the texts in the line as a dict from word key to text.
+        """Return the settings that the line includes, as a dict from word key to text.
 
         A word is left out if no score depends on it, if it has no text, or if its text equals both
         the usual text (`Word.usual`) and the preset's text.
@@ -226,9 +226,9 @@ class Signature:
 
         Texts that are unknown in either signature are not compared, nor is the word "maps".
 
-        The severity is that of the word, or FORBIDS for a setting without a word, with two
-        exceptions. It is IGNORED if one of the runs has no score that depends on the setting. It is
-        at most SAID if the first tolerance is the same and only additional ones differ.
+        A difference has the severity of its word, or FORBIDS if the setting has no word. As
+        exceptions, it is IGNORED if no score of one of the runs depends on the setting, and at most
+        SAID if the first tolerance is the same and only additional ones differ.
         """
         unused = self.unused | other.unused
         our_texts, their_texts = self._all_texts(), other._all_texts()
@@ -264,10 +264,7 @@ class Signature:
         return list(zip(self.words(), meanings, strict=True))
 
     def _meaning(self, key: str, text: str) -> str:
-        """Explain a word of the line, such as key "tol" with text ".0075d", in a sentence.
-
-        `key` may also be the name of a setting without a word.
-        """
+        """Explain an entry of `texts`, such as key "tol" with text ".0075d", in a sentence."""
         if key in self.named:
             return f"The option {key} is {json.loads(text)}."
         if key not in WORDS:
@@ -297,9 +294,9 @@ class Signature:
     def sentence(self) -> str:
         """Return the settings as a sentence for a paper: "Scores were computed with ...".
 
-        It states the version, the images, whether all annotators count, and the protocol. A phrase
-        in parentheses follows for each setting that the signature line includes (`texts`), if it
-        belongs to the protocol. The rule of matching shares the phrase of the tolerance.
+        It states the version, the images, whether all annotators count, and the name of the
+        protocol. In parentheses, it then describes the settings of the protocol that the signature
+        line includes (`texts`). The matching rule is described together with the tolerance.
         """
         caption_of = captions(self.protocol)  # protocol field -> its value in words
         phrases = []

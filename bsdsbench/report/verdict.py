@@ -23,7 +23,7 @@ def verdict_lines(comparison: Comparison) -> list[str]:
     """
     score = comparison.scores_shown[0]
     metrics = {name.partition(".")[0] for name in comparison.scores}
-    title = heading(score, score if len(metrics) == 1 else "")  # names the metric among several
+    title = heading(score, in_title=len(metrics) == 1)  # names the metric if there are several
     ranked = [i for i in comparison.intervals if i.score == score and not np.isnan(i.value)]
     ranked.sort(key=lambda interval: interval.value, reverse=not lower_is_better(score))
     if not ranked:

@@ -27,6 +27,7 @@ _MAX_ROW_CHARACTERS = 52  # a wider table does not fit one column of a two-colum
 _MAX_NOTES = 4  # the number of short notes printed below a table
 _MAX_NOTE_CHARACTERS = 115  # the maximum length of a short note
 _N_MAIN_SCORES = 3  # the first scores, printed even if they are undefined in some rows
+_FORMULA_START = r"^(?=\s*[=+@-])"  # of text that a spreadsheet interprets as a formula
 _INFINITE = (math.inf, -math.inf)  # numbers that JSON cannot hold
 
 
@@ -152,13 +153,9 @@ def to_csv(table: Table) -> str:
     columns = table.plain()
     writer.writerow(columns)
     for row in zip(*columns.values(), strict=True):
-        cells = []
-        for value in row:
-            if isinstance(value, str):
-                cells.append(re.sub(r"^(?=\s*[=+@-])", "'", visible(value)))
-            else:
-                cells.append(value)
-        writer.writerow(cells)
+        writer.writerow(
+            [re.sub(_FORMULA_START, "'", visible(x)) if isinstance(x, str) else x for x in row]
+        )
     return out.getvalue()
 
 

@@ -132,11 +132,9 @@ class Table:
 
     def _repr_html_(self) -> str:
         """Return the table as HTML for notebooks."""
-        from bsdsbench.tables.templating import load_template
+        from bsdsbench.tables.forms import to_html
 
-        shown = self.for_people
-        (lines,) = lines_below_tables([shown])
-        return load_template("html").render(table=shown, under=lines)
+        return to_html([self])
 
     def to_dataframe(self) -> pd.DataFrame:
         """Convert the table to a pandas DataFrame, with NaN for undefined values.
@@ -159,11 +157,10 @@ class Table:
 
     @property
     def all_notes(self) -> list[str | Note]:
-        """Return the notes on rows, then all other notes.
+        """Return the notes on rows (`row_notes`), then all other notes.
 
-        A note on a row holds a text and the keys of the columns that it is about. Notes with the
-        same text are merged into one, about those of their columns that the table has. If it has
-        none of them, the note is dropped.
+        Notes on rows that have the same text are merged into one, about those of their columns that
+        the table has. If it has none of them, the note is dropped.
         """
         keys_by_text: dict[str, set[str]] = {}
         for notes_on_row in self.row_notes:
@@ -239,9 +236,9 @@ class Table:
     def printed_cells(self) -> list[list[PrintedCell]]:
         """Return the formatted cells of each row, with `best` set for the best of each column.
 
-        Undefined numbers and those with comparable=False are ignored. If `ranked_within` is set,
-        the best is determined for each group of rows with equal cells in that column. Ties are all
-        marked. If a group has only one value, it is not marked.
+        Undefined numbers and those with comparable=False never are the best. If `ranked_within` is
+        the key of a column, each group of rows with equal cells in it has its own best. Equal best
+        numbers are all marked, but not the only number of a group.
         """
         printed = [list(map(_printed_cell, self.columns, row)) for row in self.rows]
         labels: list[Cell] = [None] * len(self.rows)  # rows with equal labels are one group
@@ -351,13 +348,9 @@ def lines_below_tables(tables: Sequence[Table]) -> list[list[str]]:
             last[table.aside, line] = i
     lines_by_table = []
     for i, table in enumerate(tables):
-        own_lines: list[str] = []
-        shared_lines: list[str] = []
-        for line in table.lines_below:
-            if last[table.aside, line] == i:
-                is_shared = first[table.aside, line] < i
-                (shared_lines if is_shared else own_lines).append(line)
-        lines_by_table.append(own_lines + shared_lines)
+        lines = [line for line in table.lines_below if last[table.aside, line] == i]
+        # A stable sort: the lines of only this table come first, then those of earlier ones too
+        lines_by_table.append(sorted(lines, key=lambda line: first[table.aside, line] < i))
     return lines_by_table
 
 
