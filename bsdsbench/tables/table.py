@@ -203,17 +203,13 @@ class Table:
         Notes on an omitted column say that it is not shown. Columns of p-values are kept. If the
         user chose the columns, or if no number column has a value, all columns are kept.
         """
-        rows = self.printed_cells
-        has_value = {
-            k for row in rows for k, cell in enumerate(row) if cell.numbers.value is not None
-        }
         heading_of_empty: dict[str, str] = {}  # key of a column without a value -> its heading
         n_measured = 0
         shown = []  # indices of columns
         for k, column in enumerate(self.columns):
             is_measured = column.format not in ("", "p")  # neither text nor a p-value
             n_measured += is_measured
-            if is_measured and k not in has_value:
+            if is_measured and all(row[k].numbers.value is None for row in self.printed_cells):
                 heading_of_empty[column.key] = column.heading
             else:
                 shown.append(k)
