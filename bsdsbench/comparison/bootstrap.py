@@ -191,11 +191,6 @@ class Sampling(NamedTuple):
         """Return what is drawn, in words: "images" or "clusters (COLUMN)"."""
         return f"clusters ({self.column})" if self.column else "images"
 
-    @property
-    def n_clusters(self) -> int:
-        """Return the number of clusters, or 0 if images are drawn."""
-        return self.n if self.column else 0
-
     def over(self, runs: Sequence[Evaluation], cluster: str | None) -> Sampling:
         """Return a copy of the settings that draws the images of the runs, or clusters of them.
 

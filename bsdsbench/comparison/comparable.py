@@ -106,7 +106,11 @@ def _restrict_to_shared_images(
     names = ", ".join(run.name for run in runs)
     problem = f"{names}: {len(not_shared)} images are not in every run, such as {not_shared[0]!r}"
     if not shared or not may_drop:
-        lacks = _lacking_images(runs, not_shared)
+        lacks = []
+        for run, ids in zip(runs, ids_of_runs, strict=True):
+            left_out = {k: run.left_out.get(k, "no counts") for k in not_shared if k not in ids}
+            if left_out:
+                lacks.append(f"{run.name} lacks {summarize_reasons(left_out)}")
         message = f"{problem}; {'; '.join(lacks)}; expected the same images in all"
         if shared and has_option:
             raise DataError(message, fix=Setting("common", True, "compares the shared images"))
@@ -125,18 +129,6 @@ def _restrict_to_shared_images(
         restricted.append(replace(run, records=records, failed=failed))
     n_shared = counted(len(shared), "shared image")
     return ComparableRuns(restricted, [f"{problem}; compared on the {n_shared}"])
-
-
-def _lacking_images(runs: Sequence[Evaluation], image_ids: Sequence[str]) -> list[str]:
-    """Return one line for each run that lacks some of the images, with the reasons."""
-    lines = []
-    for run in runs:
-        own_ids = set(run.image_ids)
-        lacking = [image_id for image_id in image_ids if image_id not in own_ids]
-        if lacking:
-            reasons = {image_id: run.left_out.get(image_id, "no counts") for image_id in lacking}
-            lines.append(f"{run.name} lacks {summarize_reasons(reasons)}")
-    return lines
 
 
 def shared_metrics(runs: Sequence[Evaluation]) -> list[str]:

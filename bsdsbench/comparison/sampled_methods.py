@@ -103,7 +103,7 @@ def described_fields(
         "protocol": " / ".join(dict.fromkeys(registry.describe(metrics, r.protocol) for r in runs)),
         "reading": reading_line(runs),
         "cluster": sampling.column,
-        "n_clusters": sampling.n_clusters,
+        "n_clusters": sampling.n if sampling.column else 0,
     }
 
 
