@@ -371,12 +371,12 @@ def _crossings_of_heights(heights: _Heights) -> _Polyline:
 
 
 class _Heights(NamedTuple):
-    """The heights (y) of two polylines at both ends of each interval between neighbouring corners.
+    """The heights (y) of two polylines at both ends of each of n - 1 intervals of x.
 
-    The n positions are the ends of the compared range, and each x between them at which a curve has
-    a corner. Interval i has two entries: 2i is the height just right of position i, and 2i + 1 the
-    height just left of position i + 1. The heights left and right of a position differ where a
-    curve is vertical.
+    The intervals lie between n positions: the ends of the compared range, and each x between them
+    at which a polyline has a corner. Interval i has the entry 2i, just right of position i, and the
+    entry 2i + 1, just left of position i + 1. Heights left and right of a position differ where a
+    polyline is vertical.
     """
 
     x: F8  # (2n - 2,): the position of each entry
