@@ -132,9 +132,11 @@ class Table:
 
     def _repr_html_(self) -> str:
         """Return the table as HTML for notebooks."""
-        from bsdsbench.tables.forms import to_html
+        from bsdsbench.tables.templating import load_template
 
-        return to_html([self])
+        shown = self.for_people
+        (lines,) = lines_below_tables([shown])
+        return load_template("html").render(table=shown, under=lines)
 
     def to_dataframe(self) -> pd.DataFrame:
         """Convert the table to a pandas DataFrame, with NaN for undefined values.
