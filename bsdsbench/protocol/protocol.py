@@ -105,7 +105,9 @@ def _freeze_options(options: object) -> Mapping[str, Mapping[str, Any]]:
 
     tables: dict[str, Any] = {}
     # Anything but a mapping becomes an item that the check below rejects
-    items = options.items() if isinstance(options, Mapping) else [("", None)]
+    items: Iterable[tuple[Any, Any]] = [("", None)]
+    if isinstance(options, Mapping):
+        items = options.items()
     for name, values in items:
         if attrs.has(type(values)):
             fields = [(f, getattr(values, f.name)) for f in attrs.fields(type(values))]
