@@ -421,8 +421,7 @@ def _count_metrics(
     The record also has evidence: statistics of the pixel values, from which the meaning of the
     values is decided once all images have been counted.
 
-    inputs: prediction and ground truth, one pair for each group of metrics in `plan.by_reading`,
-        the groups that interpret files in the same way.
+    inputs: prediction and ground truth, a pair for each group of metrics that read files alike.
     started: value of `time.perf_counter` at which reading the image began.
     """
     counter: Counter | None = None

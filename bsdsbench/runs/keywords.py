@@ -366,8 +366,7 @@ class Plan(RunKeywords):
         object.__setattr__(self, "by_reading", registry.group_by_reading(*settings))
         object.__setattr__(self, "settings_hash", hash_settings(*settings, self.errors))
         is_local = self.executor in (None, "thread", "process", "auto")
-        on_dask = not is_local and not isinstance(self.executor, Executor)
-        object.__setattr__(self, "on_dask", on_dask)
+        object.__setattr__(self, "on_dask", not (is_local or isinstance(self.executor, Executor)))
 
     def refuse_out_in(self, **folders: StrPath) -> None:
         """Raise DataError if `out` lies in an input folder, where it would be read as images.
@@ -438,8 +437,7 @@ def plan(
     if keywords.scales is not None or keywords.flip:
         from bsdsbench.transforms.multi_scale import MultiScale
 
-        scales = MultiScale.given(keywords.scales, keywords.flip, keywords.resize)
-        fields["multi_scale"] = scales
+        fields["multi_scale"] = MultiScale.given(keywords.scales, keywords.flip, keywords.resize)
     resolved = registry.complete_options(resolved)
     registry.check_options(names, resolved)
     fields["protocol"] = resolved

@@ -164,8 +164,7 @@ def list_items(
         warn(InputWarning(f"{show(pred_dir)}: the predictions are the ground truth itself"))
     images_dir = plan.images_dir
     if images_dir is not None and not os.path.isdir(images_dir):
-        has = f"{show(images_dir)}: no folder"
-        raise DataError(f"{has}, expected one of pictures (images_dir)")
+        raise DataError(f"{show(images_dir)}: no folder, expected one of pictures (images_dir)")
     if not any(metric.photo for metric in map(registry.get, plan.metrics)):
         images_dir = None
     elif images_dir is None:

@@ -76,8 +76,7 @@ class StreamingEvaluator:
         self._plan = plan_call(
             "StreamingEvaluator", StreamingOptions, options, protocol, metrics, **defaults
         )
-        self.protocol = self._plan.protocol
-        self.metrics = self._plan.metrics
+        self.protocol, self.metrics = self._plan.protocol, self._plan.metrics
         self.name = str(self._plan.name)
         self._records: dict[str, ImageRecord] = {}
 
