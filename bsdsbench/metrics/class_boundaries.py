@@ -10,7 +10,7 @@ from bsdsbench.arguments import Bool
 from bsdsbench.errors import DataError
 from bsdsbench.images import Map, same_shape
 from bsdsbench.loaders.labels import seg2bdry, train_id_options
-from bsdsbench.metrics.label_maps import as_label_map
+from bsdsbench.metrics.label_maps import as_label_map, box_around
 
 if TYPE_CHECKING:
     from bsdsbench.metrics.semantic import SemanticOptions
@@ -21,17 +21,18 @@ def class_boundaries(
 ) -> Bool:
     """Draw the boundaries of each class in a label map.
 
-    With radius 0, a pixel is on the boundary of a class if the 2 x 2 block of the pixel and its
-    right, lower and lower-right neighbours lies partly in the class, as in seg2bdry. With radius r,
-    it is if a pixel on the other side of the class's outline is at most r away. Ignored pixels are
-    on neither side, and never on a boundary. The exception is `ignored_rule` "span" with a radius
-    above 0: boundaries then run across thin strips of ignored pixels.
+    If `params.radius` is 0, a pixel is on the boundary of a class if the 2 x 2 block of the pixel
+    and its right, lower and lower-right neighbours lies partly in the class, as in seg2bdry. With a
+    radius r > 0, a pixel is on the boundary if a pixel on the other side of the class's outline is
+    at most r away. Ignored pixels are on neither side, and never on a boundary. There is one
+    exception: with a radius above 0 and `params.ignored_rule` "span", boundaries run across thin
+    strips of ignored pixels.
 
     labels: integers (H, W). Each is the label of a class, 0, or an ignored label.
     instances: integers (H, W), the number of the instance at each pixel. If given, the boundary of
         each instance whose number is at least `params.instance_from` is drawn too.
-    framed: `labels` with the image border set to the ignored label. If given, classes are drawn
-        from this map, but instances from `labels`, as in py-edge-eval. Only "span" needs it.
+    framed: `labels` with the image border set to the ignored label, for the rule "span". If given,
+        classes are drawn from this map, but instances from `labels`, as in py-edge-eval.
 
     Returns bool (C, H, W), with the classes in the order of `params.classes`. Raises DataError if
     `labels` has other labels, and ShapeError if the shapes differ.
@@ -55,18 +56,14 @@ def class_boundaries(
             region = unframed == label
             numbers = np.unique(instances[region])
             masks += [region & (instances == n) for n in numbers[numbers >= params.instance_from]]
-        for mask in masks:
-            rows, cols = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
-            box = np.s_[
-                max(rows[0] - margin, 0) : rows[-1] + margin + 1,
-                max(cols[0] - margin, 0) : cols[-1] + margin + 1,
-            ]
+        for mask in masks:  # of the class, and of each of its instances
+            box = box_around(mask, margin)
             boundaries[k][box] |= draw(mask[box], valid[box], params.radius)
     return boundaries
 
 
 def _check_labels(present: set[int], params: SemanticOptions) -> None:
-    """Raise DataError if a label in `present` is neither 0 nor the label of a class.
+    """Raise DataError if a label in `present`, the labels of a map, is neither 0 nor a class label.
 
     If `params.ids` lists the labels of the classes, all labels below the largest are allowed.
     """
@@ -93,21 +90,21 @@ def _draw_boundary(mask: Bool, valid: Bool, radius: int) -> Bool:
 def _draw_spanning_boundary(mask: Bool, valid: Bool, radius: int) -> Bool:
     """Draw the boundary of a mask as py-edge-eval does; all maps are bool (H, W).
 
-    A pixel is on the boundary if its distance to the outside of the mask plus its distance to the
-    mask is at most `radius`. Pixels that are not `valid` are inside for the first distance and
-    outside for the second, so that the boundary spans thin strips of them.
+    A pixel is on the boundary if its distance to the nearest valid pixel outside the mask plus its
+    distance to the mask is at most `radius`. Void pixels, which are False in `valid`, do not count
+    as outside, so that the boundary spans thin strips of them.
     """
     from scipy.ndimage import distance_transform_edt
 
-    inside = mask | ~valid
-    if inside.all():  # nothing is outside
+    is_outside = ~mask & valid
+    if not is_outside.any():
         return np.zeros(mask.shape, bool)
-    return np.asarray(distance_transform_edt(inside) + distance_transform_edt(~mask) <= radius)
+    to_outside, to_mask = (distance_transform_edt(~region) for region in (is_outside, mask))
+    return np.asarray(to_outside + to_mask <= radius)
 
 
 def dilate(mask: Bool, radius: float) -> Bool:
     """Dilate a mask (H, W) by a disk: True where a mask pixel is at most `radius` pixels away."""
     from bsdsbench.kernels.matching.graph import half_widths, within_reach
 
-    dilated: Bool = within_reach(np.ascontiguousarray(mask), half_widths(radius, mask.shape))
-    return dilated
+    return within_reach(np.ascontiguousarray(mask), half_widths(radius, mask.shape))

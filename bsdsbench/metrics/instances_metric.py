@@ -7,7 +7,8 @@ Precision, recall and F count objects that match by a rule (option `overlap`). S
 under TP / (TP + FP + FN) as the required IoU grows from 0 to 1.
 
 Conventions. Each object in a map has its own number; 0 is background. Void pixels are removed from
-both maps, which also removes objects that consist only of void pixels.
+both maps, which also removes objects that consist only of void pixels. AJI and sorted AP are means
+over the images with objects; precision, recall and F count the objects of all images together.
 
 Source. Kumar et al., TMI 2017 (AJI); Graham et al., HoVer-Net, MedIA 2019 (AJI+); Chen et al.,
 SortedAP, 2023 (arXiv 2309.04887); cellpose.
@@ -27,10 +28,9 @@ from attrs import evolve, frozen
 from numpy.typing import ArrayLike
 
 from bsdsbench.arguments import F8, I8
-from bsdsbench.images import GroundTruth, Map, Prediction
+from bsdsbench.images import Map
 from bsdsbench.metrics.base import IMAGES, Column, ScoreTree, ValuesMetric
 from bsdsbench.metrics.contour.pairs import Instances, find_instances, match_regions
-from bsdsbench.metrics.contour.pixel_outcomes import draw_regions
 from bsdsbench.metrics.label_maps import (
     COMPONENTS,
     COMPONENTS_OF,
@@ -40,7 +40,6 @@ from bsdsbench.metrics.label_maps import (
     void_of,
 )
 from bsdsbench.metrics.label_metric import LabelMetric
-from bsdsbench.metrics.pixel_steps import DrawnSteps
 from bsdsbench.protocol.fields import (
     IGNORE,
     accepting,
@@ -110,7 +109,7 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None
     pred, gt : array_like
         Label maps (H, W) of integers, in which each pixel holds the number of its object; 0 or -1
         means no object. If `opt.components` is 4 or 8, the maps are masks, whose connected
-        components are the objects; if `opt.components_of` is "predictions" or "truth", only one is.
+        components are the objects; `opt.components_of` can limit this to one of the two maps.
     opt : InstancesOptions or None
         Defines what an object is, and when it counts as found; None means the defaults.
 
@@ -192,14 +191,15 @@ def _tabulate_overlaps(regions: Instances) -> _OverlapTable:
 
 
 def _jaccard_sums(table: _OverlapTable, one_to_one: tuple[I8, I8]) -> I8:
-    """Sum the intersections and the unions of paired objects for each index in JACCARD.
+    """Return the numerators and the denominators of three Jaccard indices, int64 (2, 3), in pixels.
 
-    Returns int64 (2, 3), in pixels: the intersections, and the unions plus the areas of unpaired
-    objects, of the three indices.
+    The numerator sums the intersections of paired objects. The denominator sums their unions, and
+    the areas of unpaired objects. The indices are
 
-    AJI pairs each annotated object with the predicted object of largest IoU. AJI+ uses the pairs
-    `one_to_one`: (annotated indices, predicted indices). cellpose's AJI maximises the number of
-    one-to-one pairs with an IoU of at least 0.5, and counts each pixel of an object once.
+    - AJI: each annotated object is paired with the predicted object of largest IoU
+    - AJI+: the pairs are `one_to_one`: (indices of annotated, indices of predicted objects)
+    - cellpose's AJI: the pairs are one to one, as many as possible with an IoU of at least 0.5;
+      the denominator is the number of pixels of all objects, each counted once
     """
     sums = []
     largest_iou = one_to_one
@@ -244,15 +244,15 @@ def _sorted_ap(pair_ious: F8, n_objects: int) -> float:
 def _count_by_size(matched: I8, pixels: I8, sizes: Sequence[int]) -> I8:
     """Count the matched objects and all objects of one map in each of B size classes, int64 (B, 2).
 
-    matched: indices of the matched objects, with repetitions.
+    matched: indices of the matched objects; an index may occur several times.
     pixels (objects,): area of each object in pixels; objects without a pixel are not counted.
     sizes (B - 1,): ascending lower bounds, in pixels, of the second to last size classes.
     """
     size_class = np.searchsorted(sizes, pixels, side="right")
-    n_classes = len(sizes) + 1
-    objects = np.unique(matched), np.flatnonzero(pixels)
-    rows = [np.bincount(size_class[which], minlength=n_classes) for which in objects]
-    return np.stack(rows, axis=-1)
+    counts = np.zeros((len(sizes) + 1, 2), np.int64)
+    for k, objects in enumerate((np.unique(matched), np.flatnonzero(pixels))):
+        counts[:, k] = np.bincount(size_class[objects], minlength=len(counts))
+    return counts
 
 
 @cache
@@ -297,12 +297,7 @@ COUNTED_OBJECTS = tuple(
 
 
 class InstancesMetric(LabelMetric[InstancesOptions], ValuesMetric[InstancesOptions]):
-    """Objects of label maps: aggregated Jaccard index, F of found objects, sorted AP.
-
-    AJI and sorted AP are means over the images with objects. Precision, recall and F count the
-    objects of all images together. `pooled` holds the AJI computed from counts summed over images,
-    and `mean_f1` the mean F over images.
-    """
+    """Objects of label maps: aggregated Jaccard index, F of found objects, sorted AP."""
 
     name, title, options = "instances", "Objects", InstancesOptions
     counts_of = staticmethod(instance_counts)
@@ -323,31 +318,23 @@ class InstancesMetric(LabelMetric[InstancesOptions], ValuesMetric[InstancesOptio
     part_columns, numbers = (*columns[3:6], *COUNTED_OBJECTS), COUNTED_OBJECTS
     summed = ("inside", "joined", "objects", "by_size")
 
-    def pixel_steps(
-        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: InstancesOptions
-    ) -> DrawnSteps:
-        """Classify each pixel as correct, false or missed, with objects paired by IoU above 0.5.
-
-        The option `overlap` is ignored.
-        """
-        return draw_regions(pred, gt, opt)
-
     def values(self, counts: Stack, opt: InstancesOptions) -> dict[str, F8]:
-        """Compute the scores of N images, (N,) each.
+        """Compute three Jaccard indices (AJI, AJI+, cellpose's), sorted AP and F of N images, (N,).
 
-        They are the three Jaccard indices in JACCARD, "sorted_ap" (see `_sorted_ap`) and "mean_f1"
-        (the F of matched objects).
+        F is that of matched objects; its key is "mean_f1", as it is averaged over images.
         """
         indices = defined_ratio(counts["inside"], counts["joined"])  # (N, 3)
-        f1 = _object_scores(counts["objects"])["f1"]
-        return {
-            **dict(zip(JACCARD, indices.T, strict=True)),
-            "sorted_ap": counts["sorted_ap"],
-            "mean_f1": f1,
-        }
+        scores = dict(zip(JACCARD, indices.T, strict=True))
+        scores["sorted_ap"] = counts["sorted_ap"]
+        return {**scores, "mean_f1": _object_scores(counts["objects"])["f1"]}
 
     def pooled(self, sums: Stack, opt: InstancesOptions) -> ScoreTree:
-        """Compute the scores of all objects, (S,); "by_size" has those of each size class."""
+        """Compute the scores of the objects of all images in each of S data sets, (S,).
+
+        Returns F, precision and recall, the numbers of found, missed and false objects, and the
+        Jaccard indices from summed pixels ("pooled"). If `opt.sizes` is set, "by_size" maps the
+        name of each size class to the scores of its objects.
+        """
         indices = defined_ratio(sums["inside"], sums["joined"])  # (S, 3)
         scores: dict[str, Any] = _object_scores(sums["objects"])
         scores["pooled"] = dict(zip(JACCARD, indices.T, strict=True))

@@ -32,6 +32,7 @@ from bsdsbench.protocol.fields import (
     whole,
 )
 
+Spacing = tuple[float, float]  # the distances between rows and between columns
 SIDES = ("prediction", "ground truth")  # error messages begin with one of these
 VOID = int(np.iinfo(np.int64).min)  # value of void pixels (not `GroundTruth.valid`) in gt maps
 
@@ -95,6 +96,16 @@ def as_label_maps(pred: ArrayLike, gt: ArrayLike) -> MapPair:
     maps = MapPair(as_label_map(pred, SIDES[0]), as_label_map(gt, SIDES[1]))
     same_shape(maps.pred.shape, maps.gt.shape)
     return maps
+
+
+def box_around(mask: Bool, margin: int) -> tuple[slice, ...]:
+    """Return the rows and columns of the box around the pixels of a nonempty mask (H, W).
+
+    The box is `margin` pixels larger on each side, within the image.
+    """
+    rows, cols = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+    top, left = max(rows[0] - margin, 0), max(cols[0] - margin, 0)
+    return slice(top, rows[-1] + margin + 1), slice(left, cols[-1] + margin + 1)
 
 
 @contextmanager

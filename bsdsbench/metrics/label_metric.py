@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import attrs
 import numpy as np
-from attrs import evolve
 
 from bsdsbench.arguments import I8
 from bsdsbench.errors import DataError, Fix, Setting
@@ -30,12 +29,14 @@ from bsdsbench.metrics.label_maps import (
     LabelOptions,
     MapContents,
     MapPair,
+    Spacing,
     find_overlaps,
     name_file_in_errors,
     number_masks,
     number_pieces,
     void_of,
 )
+from bsdsbench.metrics.pixel_steps import DrawnSteps
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import NO_EVIDENCE, Counts, Evidence
 
@@ -55,20 +56,20 @@ class ReadMaps(NamedTuple, Generic[MapOptions]):
     opt: MapOptions
 
 
-def read_maps(pred: Prediction, gt: GroundTruth, opt: MapOptions) -> ReadMaps[MapOptions]:
-    """Check the two maps of an image, and return them as label maps (H, W).
+def _read_maps(pred: Prediction, gt: GroundTruth, opt: MapOptions) -> ReadMaps[MapOptions]:
+    """Check the predicted and the annotated map of an image, and return label maps (H, W).
 
     The options determine the content of the maps, by the first condition that is true:
 
     - `components` is 4 or 8: masks, whose connected components are numbered here; if
-      `components_of` is "predictions" or "truth", the maps of the other side hold instance numbers
+      `components_of` is "predictions" or "truth", the map of the other side holds instance numbers
     - `unit` is not "class": instance numbers
     - `classes` are given: class labels
     - otherwise: masks
 
-    If `gt.valid` excludes pixels, the annotated map is int64 with VOID at these pixels. In the
-    returned options, `components`, `components_of` and `ignore` are reset if they were already
-    applied, here or when the files were read.
+    If the ground truth has void pixels (`gt.valid` is False), the annotated map is int64 with the
+    value VOID there. In the returned options, `components`, `components_of` and `ignore` are reset
+    if they have been applied, here or when the files were read, and must not be applied again.
 
     Raises DataError if a map is a stack of several maps, if labels or numbers were truncated to
     fewer bits, or if the two maps number their classes differently.
@@ -128,7 +129,7 @@ class LabelMetric(Metric[MapOptions]):
     counts_of: ClassVar[Callable[..., Counts]]  # (pred, gt, options) -> counts of one image
 
     def fits(self, pred: Prediction, gt: GroundTruth, opt: MapOptions) -> bool:
-        """Return True if the shapes are equal, or for a stack, which `read_maps` rejects."""
+        """Return True if the shapes are equal, or for a stack, which `_read_maps` rejects."""
         is_stack = pred.classes.ndim == 3 or "class_boundaries" in gt.parts
         return is_stack or pred.shape == gt.shape
 
@@ -137,18 +138,47 @@ class LabelMetric(Metric[MapOptions]):
     ) -> Counts:
         """Compute the counts of one image with `counts_of`. Errors name the file."""
         with name_file_in_errors(pred, gt):
-            return self.counts_of(*read_maps(pred, gt, opt))
+            return self.counts_of(*_read_maps(pred, gt, opt))
+
+    def spacing_of(self, opt: MapOptions) -> Spacing | None:
+        """Return the distance between rows and columns if overlays show distances, else None."""
+        return None
+
+    def pixel_steps(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: MapOptions
+    ) -> DrawnSteps:
+        """Classify each pixel as correct, false or missed, for each class.
+
+        The foreground of two masks is the only class. If overlays show distances (`spacing_of`),
+        the two pixels at the largest Hausdorff distance of an object are marked for each class.
+        """
+        # Imported here, because they load kernels
+        from bsdsbench.metrics.contour.pairs import as_masks, pair_masks
+        from bsdsbench.metrics.contour.pixel_outcomes import draw_classes, draw_masks
+
+        with name_file_in_errors(pred, gt):
+            pred_map, gt_map, opt = _read_maps(pred, gt, opt)
+            if opt.unit == "class" and not opt.classes:
+                masks = as_masks(pred_map, gt_map, opt.ignored)
+                return draw_masks(masks.pred, masks.gt, self.spacing_of(opt))
+            pair, class_of, _ = pair_masks(pred_map, gt_map, opt)
+        return draw_classes(pair, class_of, opt.class_names, self.spacing_of(opt))
 
     def files_read(self, opt: MapOptions) -> FilesRead:
-        """Return the content of the files: instances, classes, or masks with their void values."""
+        """Return the content of the files: instances, classes, or masks with their void values.
+
+        If the connected components of one side's masks are the objects (`components_of`), the files
+        of the other side hold instances.
+        """
         if opt.unit != "class" and not opt.components:
             return FilesRead(Kind.OBJECTS if opt.unit == "id" else Kind.INSTANCES)
         if opt.classes:
             return FilesRead(Kind.CLASSES)
-        masks = FilesRead(Kind.MASK, opt.ignored, components=bool(opt.components))
+        has_pieces = bool(opt.components)
         if opt.components_of == "predictions":
-            return evolve(masks, labels=Kind.INSTANCES, pred_labels=Kind.MASK, void=())
-        return evolve(masks, pred_labels=Kind.INSTANCES) if opt.components_of == "truth" else masks
+            return FilesRead(Kind.INSTANCES, pred_labels=Kind.MASK, components=has_pieces)
+        pred_labels = Kind.INSTANCES if opt.components_of == "truth" else None
+        return FilesRead(Kind.MASK, opt.ignored, pred_labels=pred_labels, components=has_pieces)
 
     def label_evidence(self, labels: Map, opt: MapOptions, truth: bool) -> Evidence:
         """Collect evidence from one label map (H, W) on what the labels of its data set mean.
@@ -171,7 +201,7 @@ class LabelMetric(Metric[MapOptions]):
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: MapOptions
     ) -> Symptoms:
         """Yield (code, problem, remedy) for each sign that the options do not fit the maps."""
-        pred_map, gt_map, _ = read_maps(pred, gt, opt)
+        pred_map, gt_map, _ = _read_maps(pred, gt, opt)
         same_shape(pred_map.shape, gt_map.shape)
         # The checks need only the distinct pairs of values, of which there are few
         overlaps = find_overlaps(pred_map, gt_map)

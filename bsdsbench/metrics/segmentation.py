@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bsdsbench.arguments import F8
-from bsdsbench.images import GroundTruth, Map, Prediction
+from bsdsbench.images import Map
 from bsdsbench.metrics.base import IMAGES, Column, ScoreTree, ValuesMetric, class_means
 from bsdsbench.metrics.contour.pairs import (
     Instances,
@@ -33,11 +33,9 @@ from bsdsbench.metrics.contour.pairs import (
     match_regions,
     overlaps_of_classes,
 )
-from bsdsbench.metrics.contour.pixel_outcomes import draw_regions
 from bsdsbench.metrics.instances_metric import COUNTED_OBJECTS
 from bsdsbench.metrics.label_maps import LabelOptions
 from bsdsbench.metrics.label_metric import LabelMetric
-from bsdsbench.metrics.pixel_steps import DrawnSteps
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts, Stack
 from bsdsbench.scores.ratios import defined_ratio, ratio
@@ -199,7 +197,7 @@ class SegmentationMetric(LabelMetric[LabelOptions], ValuesMetric[LabelOptions]):
     )
 
     def pooled(self, sums: Stack, opt: LabelOptions) -> ScoreTree:
-        """Compute the scores from the counts summed over images, (S,) each.
+        """Compute the scores of S data sets from the counts summed over images, (S,) each.
 
         mean_iou, mean_dice, mean_accuracy : means over the classes for which they are defined
         fw_iou : mean IoU, weighted by each class's number of annotated pixels
@@ -212,8 +210,8 @@ class SegmentationMetric(LabelMetric[LabelOptions], ValuesMetric[LabelOptions]):
         names = _named_classes(opt)
         total = dict(sums)
         if not opt.classes:
-            # The last index ("no class") becomes the class "ground", which has no instances: append
-            # zeros to every class axis, as the new last index
+            # In `confusion`, the last index means no class. It becomes the class "ground", without
+            # instances, when zeros are appended to every class axis as the new last index
             for name, values in total.items():
                 total[name] = np.pad(values, [(0, 0)] + [(0, 1)] * (values.ndim - 1))
         by_class = class_scores(total)  # (S, C) each
@@ -234,16 +232,10 @@ class SegmentationMetric(LabelMetric[LabelOptions], ValuesMetric[LabelOptions]):
         by_class["gt_pixels"] = gt
         per_class: dict[str, dict[str, Map]] = {}
         for k, name in enumerate(names if len(names) > 1 else ()):
-            is_ground = k == len(opt.class_names)  # the background has no objects
-            keys = (*_MEANS, "gt_pixels") if is_ground else by_class
+            has_objects = k < len(opt.class_names)  # "ground" has none
+            keys = by_class if has_objects else (*_MEANS, "gt_pixels")
             per_class[name] = {key: by_class[key][:, k] for key in keys}
         return {**scores, "per_class": per_class}
-
-    def pixel_steps(
-        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: LabelOptions
-    ) -> DrawnSteps:
-        """Classify each pixel as correct, false or missed, for each class except "ground"."""
-        return draw_regions(pred, gt, opt)
 
     def parts(self, protocol: Protocol, opt: LabelOptions) -> dict[str, tuple[str, ...]]:
         """Map each class of `_named_classes` to the path of its scores."""

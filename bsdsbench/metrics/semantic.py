@@ -181,34 +181,35 @@ class PreparedClasses(NamedTuple):
 
 
 def _prepare_classes(pred: Map, gt: GroundTruth, params: SemanticOptions) -> PreparedClasses:
-    """Draw the boundaries of label maps, then bring prediction and ground truth to the same size.
+    """Bring the boundaries of all classes in the prediction and the ground truth to the same size.
 
-    `pred` is a label map (H, W), or the boundaries of each class (C, H, W), soft or bool. If `gt`
-    has both labels and boundaries, the labels are used if `params.radius` is above 0, otherwise the
-    boundaries. Raises ShapeError if a shape is wrong or nothing is left inside the border, and
-    MissingPartError if `gt` lacks a map that is needed.
+    The prediction `pred` is a label map (H, W), whose boundaries are drawn here, or the boundaries
+    of each class (C, H, W), soft or bool. If the ground truth has both labels and boundaries, the
+    boundaries are drawn from the labels if `params.radius` is above 0. The maps are scaled by
+    `params.scale`, and their border of `params.border` pixels is overwritten or cut off.
+
+    Raises ShapeError if a shape is wrong or nothing is left inside the border, and MissingPartError
+    if `gt` lacks a map that is needed.
     """
     from bsdsbench.kernels.thinning import thin_each
 
     labels, annotated = gt.parts.get("labels"), gt.parts.get("class_boundaries")
     # If `scaled` is "labels", `_draw_from_labels` scales the labels before drawing boundaries
-    drawn_scale = params.scale if params.scaled == "boundaries" else 1
+    scale_of_drawn = params.scale if params.scaled == "boundaries" else 1
     if annotated is None or (params.radius and labels is not None):
         instances = gt.instances if params.instances else None
-        boundaries = _draw_from_labels(gt.labels, params, instances)
-        gt_scale = drawn_scale
+        boundaries, scale = _draw_from_labels(gt.labels, params, instances), scale_of_drawn
     else:
         _check_class_axis(annotated, params, "ground truth")
-        boundaries = _overwrite_border(annotated != 0, params)
-        gt_scale = params.scale
+        boundaries, scale = _overwrite_border(annotated != 0, params), params.scale
     if params.thin_gt:
         boundaries = thin_each(boundaries)
-    boundaries = _scale_to_nearest(boundaries, gt_scale)
+    boundaries = _scale_to_nearest(boundaries, scale)
     if labels is not None:
         labels = _scale_to_nearest(_overwrite_border(labels, params), params.scale)
     maps = pred
     if pred.ndim == 2:
-        maps = _scale_to_nearest(_draw_from_labels(pred, params, None), drawn_scale)
+        maps = _scale_to_nearest(_draw_from_labels(pred, params, None), scale_of_drawn)
     _check_class_axis(maps, params, "prediction")
     maps = _resize(maps, boundaries.shape[1:], params.resize)
     if params.frame or not params.border:
@@ -229,12 +230,12 @@ def _prepare_classes(pred: Map, gt: GroundTruth, params: SemanticOptions) -> Pre
 def _draw_from_labels(labels: Map, params: SemanticOptions, instances: Map | None) -> Bool:
     """Draw the boundaries of every class in a label map (H, W), as bool (C, H', W').
 
-    If `params.scaled` is "labels", the maps are scaled by `params.scale` before boundaries are
-    drawn; otherwise, (H', W') is (H, W).
+    The size (H', W') differs from (H, W) if `params.scaled` is "labels": the labels are then scaled
+    by `params.scale` before boundaries are drawn. If `params.frame` is not 0, the image border gets
+    the ignored label first, but for classes only, not for instances, as in py-edge-eval.
 
     instances (H, W): the instance at each pixel. If given, the boundaries of instances are drawn
-        too. As in py-edge-eval, the image border is set to the ignored label before the regions of
-        classes are found, but not before those of instances.
+        too.
     """
     scale = params.scale if params.scaled == "labels" else 1
     for_classes = _scale_to_nearest(_overwrite_border(labels, params), scale)
@@ -344,11 +345,12 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
     ) -> Arrays:
         """Count the matched and the total boundary pixels of each of C classes in one image.
 
-        counter: counts one class: `boundary_counts`, or a function that returns additional arrays.
+        counter: the function that counts one class: `boundary_counts`, or one that returns further
+            arrays.
 
-        Returns `thresholds` (T,); the other arrays of `counter`, such as `matches` (C, T, 4), with
-        a leading class axis; and `counted`, bool (C,), False for classes that were skipped, whose
-        counts are 0. A class is skipped if it has no true boundary and `opt.absent` is "skip".
+        Returns `thresholds` (T,); the other arrays of `counter` for all classes, such as `matches`
+        (C, T, 4); and `counted`, bool (C,), False for classes that were skipped, whose counts are
+        0. A class is skipped if it has no annotated boundary and `opt.absent` is "skip".
         """
         _check_numbering(pred, gt, opt)
         with name_file_in_errors(pred, gt):
@@ -368,9 +370,9 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
             if labels is not None and opt.interior != "keep" and drawn.any():
                 is_class = np.equal(labels, opt.class_labels[k])
                 interior = is_class & ~dilate(drawn, protocol.radius(shape))
-                if opt.interior == "kill_first":  # before thinning; "kill" drops pixels after it
+                if opt.interior == "kill_first":  # remove predictions there before thinning
                     soft = np.where(interior, soft.dtype.type(0), soft)
-                else:
+                else:  # "kill": remove them after thinning
                     dropped = interior
             for name, array in counter(soft, (drawn,), protocol, dropped=dropped).items():
                 counts[name][k] = array
@@ -384,10 +386,10 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: SemanticOptions
     ) -> ScoreTree:
-        """Compute the scores of each class, and their means over the classes, (S,) each.
+        """Compute the scores of each class, and their means over the classes, for S data sets.
 
-        ods_mean, ois_mean, ap_mean : means over the classes that occur in the ground truth
-        n_classes : number of these classes
+        ods_mean, ois_mean, ap_mean : means over the classes that occur in the ground truth, (S,)
+        n_classes : number of these classes, (S,)
         per_class : class name -> scores of the class, NaN in data sets without the class
         over : number of classes in each mean, and number of all classes
         """

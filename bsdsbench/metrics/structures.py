@@ -33,7 +33,7 @@ from bsdsbench.metrics.base import IMAGES, Arrays, Column, Symptoms, ValuesMetri
 from bsdsbench.metrics.contour.measures import cldice
 from bsdsbench.metrics.contour.outlines import skeleton_pixels
 from bsdsbench.metrics.contour.pixel_outcomes import draw_masks
-from bsdsbench.metrics.label_maps import SPACING, MapPair
+from bsdsbench.metrics.label_maps import SPACING, MapPair, Spacing
 from bsdsbench.metrics.pixel_steps import DrawnSteps, PixelClass, changes_of
 from bsdsbench.protocol.fields import IGNORE, accepting, is_number, one_of, option, whole
 from bsdsbench.protocol.protocol import MAPS, Protocol
@@ -275,9 +275,7 @@ def _find_lines(
     return _BufferedLines(lines, MapPair(near_pred, near_gt))
 
 
-def _half_widths(
-    radius: float, spacing: tuple[float, float], shape: tuple[int, ...]
-) -> NDArray[np.int32]:
+def _half_widths(radius: float, spacing: Spacing, shape: tuple[int, ...]) -> NDArray[np.int32]:
     """Return the half width in pixels of each row of a disk, from top to bottom.
 
     A row consists of its centre pixel and half_width pixels on each side; radius 1 with square
@@ -322,18 +320,19 @@ class CcqMetric(_ThresholdedMetric[CcqOptions]):
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CcqOptions
     ) -> DrawnSteps:
-        """Classify the pixels of the lines and of their buffers, as one drawing called "lines".
+        """Classify the pixels of the lines and of their buffers, for an overlay.
 
         A predicted line pixel is correct within the buffer of the annotated line, and false
-        elsewhere. An annotated line pixel outside the buffer of the predicted line is missed.
-        Remaining pixels are classified by the buffers they are in: both, predicted, or annotated.
+        elsewhere. An annotated line pixel outside the buffer of the predicted line is missed. Other
+        pixels are classified by the buffers that they are in: both, predicted, or annotated.
         """
         lines, near = _find_lines(pred, gt, protocol, opt)
         matched_pred, matched_gt = lines.pred & near.gt, lines.gt & near.pred
         missed, near_both = lines.gt & ~near.pred, near.pred & near.gt
-        classes = np.select(
+        code = PixelClass
+        classes = np.select(  # the first condition that holds decides
             [matched_pred, lines.pred, missed, near_both, near.pred, near.gt],
-            [code for code in PixelClass if code != PixelClass.OTHER],  # in this order
+            [code.MATCHED, code.FALSE, code.MISSED, code.NEAR_BOTH, code.NEAR_PRED, code.NEAR_GT],
         )
         changes = changes_of(classes.reshape(-1, 1).astype(np.uint8), gt.shape)
         counted = matched_gt, lines.gt, matched_pred, lines.pred
@@ -341,7 +340,7 @@ class CcqMetric(_ThresholdedMetric[CcqOptions]):
         return DrawnSteps(np.zeros(1), matches, *changes, areas=False, parts=("lines",))
 
     def pooled(self, sums: Stack, opt: CcqOptions) -> dict[str, F8]:
-        """Compute completeness, correctness, quality and F, (S,) each.
+        """Compute completeness, correctness, quality and F of S data sets, (S,) each.
 
         A ratio is NaN if its denominator is 0. F is NaN if neither map has lines, and 0 if only one
         of them has.

@@ -31,10 +31,8 @@ from bsdsbench.metrics.contour import sequences
 from bsdsbench.metrics.contour.measures import TABLE, davis_radius, dice, iou, label_values
 from bsdsbench.metrics.contour.outlines import PIXELS, Compared
 from bsdsbench.metrics.contour.pairs import CONVENTIONS, pair_masks
-from bsdsbench.metrics.contour.pixel_outcomes import draw_regions
-from bsdsbench.metrics.label_maps import SPACING, LabelOptions, void_of
+from bsdsbench.metrics.label_maps import SPACING, LabelOptions, Spacing, void_of
 from bsdsbench.metrics.label_metric import LabelMetric
-from bsdsbench.metrics.pixel_steps import DrawnSteps
 from bsdsbench.protocol.fields import POSITIVE, POSITIVES, number_list, one_of, option, some_of
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts, Stack
@@ -148,14 +146,17 @@ class ContourOptions(LabelOptions):
 
 
 def _columns() -> Iterator[Column]:
-    """Yield the columns of all measures at common sizes; other sizes appear only in result.json."""
+    """Yield the columns of all measures at common sizes, such as "trimap@3".
+
+    Scores at other sizes have no column; they appear only in result.json.
+    """
     yield Column("dice", "Dice", quantity="iou")
     yield Column("iou", "IoU", quantity="iou")
     for size, text in ((0.02, "2%"), (0.005, "0.5%"), (0.01, "1%")):
-        key, least = _key_at("biou", size), _key_at("biou-min", size)
+        key, key_of_min = _key_at("biou", size), _key_at("biou-min", size)
         yield Column(key, f"Boundary IoU {text}", f"BIoU {text}", quantity=key)
         heading = f"min of IoU, BIoU {text}"
-        yield Column(least, heading, f"min {text}", shown="own", quantity=key)
+        yield Column(key_of_min, heading, f"min {text}", shown="own", quantity=key)
     yield Column("f@0_008", "F 0.8%", quantity="f@")
     yield Column("jf", "J&F")
     for key, name in (("iou", "J"), ("f", "F")):
@@ -204,22 +205,18 @@ def _contour_counts(pred: ArrayLike, gt: ArrayLike, opt: ContourOptions) -> Coun
     value_sum, value_count (C, M): the sum of each measure over the pairs of masks (or instances)
         for which it is defined, and the number of these pairs
     areas (C, 3): the number of pixels in both masks, in pred, and in gt
-    shells (C, widths, 3): the number of inner boundary pixels in both maps, in pred, and in gt, for
-        each width of Boundary IoU
-    near (C, radii, 2): the number of outline pixels of pred and of gt within each radius of DAVIS'
-        F of the other map's outline
-    outline (C, 2): the number of all outline pixels of pred and of gt; 0 if F is not selected
+    shells, near, outline (C, ...): the boundary pixels counted by `_count_boundaries`
     pairs (C, 3): the number of masks (or instances) that are in both maps, only in pred, only in gt
 
     If `opt.mean` is "sequences", `objects` is added, a row with the number, areas and measures of
     each instance, and `absent` (M,), the measures of an instance that is in neither map. If all
     pixels are void, no measure is defined. Raises DataError if an array does not fit the options.
     """
-    pair, class_of, ids = pair_masks(pred, gt, opt)
+    pair, class_of, ids = pair_masks(pred, gt, opt)  # n labels (masks or instances), with classes
     compared = Compared(pair, opt.spacing)
     chosen = opt.measures().values()
     columns = [label_values(compared, name, size, opt.empty) for name, size in chosen]
-    values = np.stack(columns, axis=1)  # (labels, M)
+    values = np.stack(columns, axis=1)  # (n, M)
     void = void_of(gt, opt.ignored)
     if void is not None and void.all():  # nothing is compared, unlike two empty masks
         values[:] = np.nan
@@ -267,14 +264,14 @@ def _object_counts(
 
 
 def _count_boundaries(compared: Compared, opt: ContourOptions) -> dict[str, I8]:
-    """Count the pixels of the inner boundary and of the outline of each of n labels.
+    """Count the boundary pixels of each of n labels, for Boundary IoU and DAVIS' F.
 
     Returns a dict of int64 arrays:
 
-    shells (n, widths, 3): the pixels of the inner boundaries of Boundary IoU in both maps, in pred,
-        and in gt, for each of `opt.boundary_sizes`; no widths without the group "boundary-iou"
-    near (n, radii, 2): the pixels of the "side" outlines of pred and gt within each of
-        `opt.davis_bounds` of the other map's outline; no radii without the group "davis"
+    shells (n, widths, 3): the pixels of the label's inner boundary in both maps, in pred, and in
+        gt, for each width in `opt.boundary_sizes`; no widths without the group "boundary-iou"
+    near (n, radii, 2): the pixels of the label's outline in pred and in gt that are within each
+        radius in `opt.davis_bounds` of its outline in the other map; no radii without "davis"
     outline (n, 2): all pixels of these two outlines; 0 without the group "davis"
     """
     n = compared.pair.n
@@ -294,11 +291,7 @@ def _count_boundaries(compared: Compared, opt: ContourOptions) -> dict[str, I8]:
 
 
 class ContourMetric(LabelMetric[ContourOptions]):
-    """Contours of masks: Boundary IoU, F, BF, surface distances, NSD, figure of merit, trimap.
-
-    Each score is a mean over the images (or instances) of each class, then over classes. The scores
-    in `pooled` are computed from the pixels of all images together, then averaged over classes.
-    """
+    """Contours of masks: Boundary IoU, F, BF, surface distances, NSD, figure of merit, trimap."""
 
     name = "contour"
     title = "Contours of masks"
@@ -306,6 +299,7 @@ class ContourMetric(LabelMetric[ContourOptions]):
     options = ContourOptions
     ragged = sequences.OBJECT_COUNTS
     counts_of = staticmethod(_contour_counts)
+    link_images = staticmethod(sequences.follow_objects)
     columns = (*_COLUMNS, *_POOLED, IMAGES)
     part_columns = (*columns[:-1], Column("n_images", "masks", digits=0, shown="own", score=False))
     image_columns = (
@@ -341,25 +335,18 @@ class ContourMetric(LabelMetric[ContourOptions]):
             return counts
         return Counts(**counts, frame=sequences.encode_id(gt.image_id))
 
-    def pixel_steps(
-        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: ContourOptions
-    ) -> DrawnSteps:
-        """Classify the pixels of an image as correct, false positive or missed, for an overlay.
-
-        If `groups` includes "distance" or "nsd", the pair of pixels that attains the largest
-        Hausdorff distance of an object is marked for each class.
-        """
+    def spacing_of(self, opt: ContourOptions) -> Spacing | None:
+        """Return `opt.spacing` if distances are measured (the group "distance" or "nsd")."""
         has_distances = "distance" in opt.groups or "nsd" in opt.groups
-        return draw_regions(pred, gt, opt, opt.spacing if has_distances else None)
-
-    def link_images(self, stack: Stack) -> Stack:
-        """Return the stack after `follow_objects`, which adds each frame's sequence and objects."""
-        return sequences.follow_objects(stack)
+        return opt.spacing if has_distances else None
 
     def check_set(
         self, ids: Sequence[str], stack: Stack, opt: ContourOptions
     ) -> list[InputWarning]:
-        """Check the sequences by `check_sequences` if means are over them; return no warnings."""
+        """Raise DataError if means are over sequences, and the images do not form sequences.
+
+        ids: the image ids. stack: the counts of the images. There are never warnings to return.
+        """
         if opt.mean == "sequences":
             sequences.check_sequences(ids, sequences.follow_objects(stack), opt.skip_ends)
         return []
@@ -373,11 +360,12 @@ class ContourMetric(LabelMetric[ContourOptions]):
 
         Returns a dict with these entries:
 
-        key of each measure : the mean over the pairs of masks of each class, then over classes; or,
-            if `opt.mean` is "sequences", the scores of `_sequence_scores`
-        over : measure -> "pairs" or "classes" -> (S, 2), the number of values that the mean
-            includes, and the number of values that it could include
-        pooled : the measures of `_pooled_scores`, averaged over classes
+        key of each measure : the mean over the pairs of masks of each class, then over classes; if
+            `opt.mean` is "sequences", over the frames of each object, then over objects, and the
+            other scores of `_sequence_scores` are added
+        over : key -> "pairs" or "classes" -> (S, 2), the number of values that the mean includes,
+            and the number of values that it could include
+        pooled : IoU, Dice, Boundary IoU and F from the pixels of all images, averaged over classes
         pairs : number of masks in both maps, only in the prediction, and only in the ground truth
         per_class : class -> its measures, "over", "pooled", and "n_images" (the largest number of
             values of any measure); only if there are two or more classes
@@ -400,9 +388,9 @@ class ContourMetric(LabelMetric[ContourOptions]):
         if len(opt.class_names) < 2:
             return scores
         n_classes = (n_defined > 0).sum(axis=1)  # (S, M), classes with a value
-        counted = {key: (n_classes[:, m], len(opt.class_names)) for m, key in enumerate(keys)}
-        for key, units in over("classes", counted).items():
-            scores["over"][key] |= units
+        for m, key in enumerate(keys):
+            n_of_all = (n_classes[:, m], len(opt.class_names))
+            scores["over"][key] |= over("classes", {key: n_of_all})[key]
         scores["per_class"] = {}
         for c, name in enumerate(opt.class_names):
             score = _measure_scores(keys, class_means[:, c], n_defined[:, c], n_possible[:, c])
@@ -461,10 +449,13 @@ def _pooled_scores(total: Mapping[str, F8], opt: ContourOptions) -> dict[str, F8
 def _sequence_scores(
     means: Mapping[str, F8], keys: Sequence[str], opt: ContourOptions
 ) -> ScoreTree:
-    """Name the statistics of `sequence_means` for the M measures with these keys, arrays (S,).
+    """Return the scores of S data sets by DAVIS' rules for sequences, score key -> (S,).
 
-    Returns the mean of each measure, `iou_recall`, `iou_decay`, the number of `objects`, and an
-    empty "over". With the group "davis", it also returns `f_recall`, `f_decay` and `jf`, the mean
+    means: `mean`, `recall` and `decay` (S, M) of M measures, and `objects` (S,), the number of
+        objects, from `sequence_means`. keys: the keys of the M measures.
+
+    The scores are the mean of each measure under its key, `iou_recall`, `iou_decay`, `objects`, and
+    an empty "over". With the group "davis", there are also `f_recall`, `f_decay` and `jf`, the mean
     of J (the IoU) and F, where F is taken at the first of `davis_bounds`.
     """
     scores: dict[str, Any] = dict(zip(keys, means["mean"].T, strict=True))

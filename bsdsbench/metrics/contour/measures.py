@@ -16,8 +16,9 @@ from numpy.typing import ArrayLike
 from bsdsbench.arguments import F8, given_number, given_word
 from bsdsbench.images import Map
 from bsdsbench.kernels.distances.limits import with_tolerance
-from bsdsbench.metrics.contour.outlines import PIXELS, BothOutlines, Compared, Spacing
+from bsdsbench.metrics.contour.outlines import PIXELS, BothOutlines, Compared
 from bsdsbench.metrics.contour.pairs import CONVENTIONS, as_pair
+from bsdsbench.metrics.label_maps import Spacing
 from bsdsbench.protocol.fields import listed_values
 from bsdsbench.scores.ratios import defined_f, defined_ratio, f_measure, ratio
 
@@ -27,9 +28,7 @@ def davis_radius(shape: tuple[int, ...], bound: float) -> float:
 
     A `bound` below 1 is a fraction of the image diagonal, and is rounded up to whole pixels.
     """
-    if bound >= 1:
-        return float(bound)
-    return float(math.ceil(bound * math.hypot(*shape)))
+    return float(bound if bound >= 1 else math.ceil(bound * math.hypot(*shape)))
 
 
 def iou(counts: Map) -> F8:
@@ -91,9 +90,10 @@ def _hausdorff(
         elif definition == "directed":
             percentiles[label] = max(_quantile(values, share) for values in distance)
         else:
-            length = pred.length[in_pred], gt.length[in_gt]
-            outlines_of_label = zip(distance, length, strict=True)
-            percentiles[label] = max(_length_quantile(*o, share) for o in outlines_of_label)
+            percentiles[label] = max(
+                _length_quantile(pred.distance[in_pred], pred.length[in_pred], share),
+                _length_quantile(gt.distance[in_gt], gt.length[in_gt], share),
+            )
     return percentiles
 
 
@@ -104,7 +104,7 @@ def _quantile(values: F8, q: float) -> float:
     """
     rank = q * (values.size - 1)
     low, high = math.floor(rank), math.ceil(rank)
-    ranked = np.partition(values, (low, high))
+    ranked = np.partition(values, (low, high))  # in the right order at these two ranks
     return float(ranked[low] + (rank - low) * (ranked[high] - ranked[low]))
 
 
@@ -117,8 +117,7 @@ def _length_quantile(distance: F8, length: F8, q: float) -> float:
     order = np.lexsort((length, distance))
     share_within = np.cumsum(length[order]) / np.sum(length[order])
     first = int(np.searchsorted(share_within, q))
-    first = min(first, order.size - 1)  # by rounding, the last share may be below q
-    return float(distance[order[first]])
+    return float(distance[order[min(first, order.size - 1)]])  # the last share may round below q
 
 
 def _assd(definition: Literal["directed", "pooled"], outlines: BothOutlines) -> F8:
@@ -127,11 +126,10 @@ def _assd(definition: Literal["directed", "pooled"], outlines: BothOutlines) -> 
     It is the mean distance of the points of both outlines together ("pooled"), or the mean of the
     two outlines' mean distances ("directed").
     """
-    pred, gt = outlines
-    pred_sum, gt_sum = pred.sums(pred.distance), gt.sums(gt.distance)
+    sums, n = [o.sums(o.distance) for o in outlines], [o.n for o in outlines]  # of pred, of gt
     if definition == "directed":
-        return (ratio(pred_sum, pred.n) + ratio(gt_sum, gt.n)) / 2
-    return ratio(pred_sum + gt_sum, pred.n + gt.n)
+        return (ratio(sums[0], n[0]) + ratio(sums[1], n[1])) / 2
+    return ratio(sums[0] + sums[1], n[0] + n[1])
 
 
 def _nsd(unit: Literal["area", "counts", "mean"], outlines: BothOutlines, tolerance: float) -> F8:
@@ -143,10 +141,9 @@ def _nsd(unit: Literal["area", "counts", "mean"], outlines: BothOutlines, tolera
     """
     near, total = [], []  # of pred, of gt
     for outline in outlines:
-        is_near = outline.distance <= with_tolerance(tolerance)
-        in_area = unit == "area"
-        near.append(outline.sums(is_near * outline.length) if in_area else outline.counts(is_near))
-        total.append(outline.sums(outline.length) if in_area else outline.n)
+        weight = outline.length if unit == "area" else np.ones(outline.label.size)
+        near.append(outline.sums(weight * (outline.distance <= with_tolerance(tolerance))))
+        total.append(outline.sums(weight))
     if unit == "mean":
         return (ratio(near[0], total[0]) + ratio(near[1], total[1])) / 2
     return ratio(near[0] + near[1], total[0] + total[1])
@@ -192,11 +189,11 @@ TABLE = {
 
 
 def label_values(compared: Compared, name: str, size: float, empty: str) -> F8:
-    """Compute one measure for each label, float64 (n,).
+    """Compute one measure of two maps for each of their n labels, float64 (n,).
 
     name: a key of `TABLE`. size: its width, radius, percentile or tolerance, as in `measure`.
-    empty: the convention, a key of `CONVENTIONS`, that sets the values of labels without pixels,
-        outline or skeleton in one or both maps.
+    empty: a key of `CONVENTIONS`. The convention sets the value of a label for which one or both
+        maps lack what is compared: pixels, an outline or a skeleton.
     """
     definition = TABLE[name]
     inputs = compared.find(definition.what, size)
@@ -207,20 +204,20 @@ def label_values(compared: Compared, name: str, size: float, empty: str) -> F8:
     values = definition.value_of(inputs, size)
     if name == "biou-min":
         values = np.minimum(values, iou(compared.areas))
-    # The number of pixels or points of each label, (n,)
-    if isinstance(inputs, tuple):  # outlines
-        n_pred, n_gt = inputs[0].n, inputs[1].n
-    elif definition.what == "skeletons":
-        n_pred, n_gt = inputs[:, 0, 1], inputs[:, 1, 1]
-    else:  # areas
-        n_pred, n_gt = inputs[:, 1], inputs[:, 2]
+    # Which labels have no pixel or point in pred and in gt, bool (n,) each
+    if isinstance(inputs, tuple):  # outlines of pred and of gt
+        lacks_pred, lacks_gt = (outline.n == 0 for outline in inputs)
+    elif definition.what == "skeletons":  # (n, 2, 2)
+        lacks_pred, lacks_gt = (inputs[:, :, 1] == 0).T
+    else:  # pixels in both maps, in pred and in gt, (n, 3)
+        lacks_pred, lacks_gt = (inputs[:, 1:] == 0).T
     convention = CONVENTIONS[empty]
-    kind = 1 if definition.is_distance else 0  # which value of a pair in `convention` applies
+    kind = 1 if definition.is_distance else 0  # conventions list (overlap, distance)
     for_both, for_one = convention.both_empty[kind], convention.one_empty[kind]
     if for_one is None:
         for_one = compared.pair.diagonal(compared.spacing)
-    values = np.where((n_pred == 0) | (n_gt == 0), for_one, values)
-    return np.where((n_pred == 0) & (n_gt == 0), for_both, values)
+    values = np.where(lacks_pred | lacks_gt, for_one, values)
+    return np.where(lacks_pred & lacks_gt, for_both, values)
 
 
 def measure(
@@ -315,7 +312,7 @@ def measure(
 
 
 class _Others(TypedDict, total=False):
-    """The keywords of `measure` other than `classes`."""
+    """The keyword arguments of `measure` other than `classes`."""
 
     ignore: int | tuple[int, ...] | None
     spacing: Spacing
@@ -353,8 +350,9 @@ class Measure(NamedTuple):
         classes: int | None = None,
         **settings: Unpack[_Others],
     ) -> float | F8:
-        """Call `measure` with this name, and with `self.empty` if no `empty` is given.
+        """Compute this measure of two masks or label maps (H, W).
 
+        The parameters are those of `measure`, except that `empty` is `self.empty` by default.
         Returns a number for two masks (`classes` is None), float64 (classes,) for two label maps.
         """
         settings.setdefault("empty", self.empty)

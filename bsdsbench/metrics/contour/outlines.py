@@ -26,9 +26,8 @@ from bsdsbench.images import Map
 from bsdsbench.kernels.distances import distances, erosion
 from bsdsbench.kernels.distances.limits import with_tolerance
 from bsdsbench.metrics.contour.pairs import LabelPair, Labels
-from bsdsbench.metrics.label_maps import Overlaps, find_overlaps
+from bsdsbench.metrics.label_maps import Overlaps, Spacing, find_overlaps
 
-Spacing = tuple[float, float]
 PIXELS = (1.0, 1.0)
 
 
@@ -86,16 +85,17 @@ class Compared:
         return find_overlaps(self.pair.pred, self.pair.gt)
 
     def _sum_areas(self, pixels: I8) -> I8:
-        """Sum the pixels of each label in both maps, in pred and in gt, int64 (n, 3).
+        """Sum numbers of pixels for each label: in both maps, in pred and in gt, int64 (n, 3).
 
-        `pixels` holds the number of pixels to count for each pair of labels in `_overlaps`.
+        pixels: the number of pixels for each pair of labels (in pred, in gt) in `_overlaps`.
         """
         pred, gt = self._overlaps.pred, self._overlaps.gt
         in_both = np.where(pred == gt, pred, -1)
-        # Index 0 counts the pixels of -1 (no label), and is dropped
-        labels_of = (in_both, pred, gt)
-        sums = [np.bincount(labels + 1, pixels, self.pair.n + 1)[1:] for labels in labels_of]
-        return np.stack(sums, axis=1).astype(np.int64)
+        sums = np.zeros((self.pair.n, 3), np.int64)
+        for k, labels in enumerate((in_both, pred, gt)):
+            # Index 0 is for the pixels of -1 (no label), and is dropped
+            sums[:, k] = np.bincount(labels + 1, pixels, self.pair.n + 1)[1:]
+        return sums
 
     def shells(self, size: float) -> I8:
         """Count the pixels of each label's inner boundary in both maps, in pred and in gt.

@@ -23,8 +23,10 @@ from bsdsbench.metrics.label_maps import (
     MapContents,
     MapPair,
     Overlaps,
+    Spacing,
     as_label_map,
     as_label_maps,
+    box_around,
     find_overlaps,
     void_of,
 )
@@ -46,7 +48,7 @@ class LabelPair(NamedTuple):
     n: int
     shape: tuple[int, ...]  # rows and columns of the image
 
-    def diagonal(self, spacing: tuple[float, float] = (1.0, 1.0)) -> float:
+    def diagonal(self, spacing: Spacing = (1.0, 1.0)) -> float:
         """Return the length of the image's diagonal in the unit of `spacing` (row, column)."""
         return math.hypot(self.shape[0] * spacing[0], self.shape[1] * spacing[1])
 
@@ -110,10 +112,10 @@ def _number_classes(labels: Map, classes: range, ignored: Sequence[float], what:
     """Renumber the classes of a label map (H, W) from 0; pixels without a class become -1.
 
     classes: labels of the classes. If they start above 0, label 0 is no class.
-    ignored: other labels that are no class. VOID is always one.
-    what: the map's name in SIDES. A prediction that is -1 everywhere is accepted as empty.
+    ignored: other labels that are no class. VOID, the value of void pixels, is always one.
+    what: "prediction" or "ground truth". A prediction that is -1 everywhere is accepted as empty.
 
-    Raises DataError for any other label.
+    Raises DataError, which begins with `what`, for any other label.
     """
     remarks: dict[float, str] = {0: ""} if classes.start else {}  # label without a class -> remark
     remarks |= dict.fromkeys(ignored, " (ignored)")
@@ -139,12 +141,8 @@ def _pair_of_masks(masks: MapPair) -> LabelPair:
     box: tuple[slice, ...] = ()  # no cropping
     if masks.pred.size > _SMALL:
         in_either = masks.pred | masks.gt
-        rows = np.flatnonzero(in_either.any(axis=1))
-        cols = np.flatnonzero(in_either.any(axis=0))
-        box = (slice(1), slice(1))  # a single pixel if both masks are empty
-        if rows.size:  # with a margin of one pixel
-            top, left = max(rows[0] - 1, 0), max(cols[0] - 1, 0)
-            box = (slice(top, rows[-1] + 2), slice(left, cols[-1] + 2))
+        # A single pixel if both masks are empty
+        box = box_around(in_either, 1) if in_either.any() else (slice(1), slice(1))
     # The int8 view of a bool mask is 1 inside and 0 outside; the labels are 0 and -1
     pred, gt = (np.subtract(mask[box].view(np.int8), 1, order="C") for mask in masks)
     return LabelPair(pred, gt, 1, masks.pred.shape)
@@ -232,15 +230,15 @@ def pair_masks(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> ClassedPair:
         return ClassedPair(pair, np.arange(pair.n), None)
     instances = find_instances(pred, gt, opt)
     pred_regions, gt_regions = instances.pred, instances.gt
-    # Number the masks to compare (a region of pred, a region of gt, or a pair of them): region k of
-    # pred belongs to mask_of_pred[k], region k of gt to mask_of_gt[k]
+    # A mask to compare is a region of pred, a region of gt, or a pair of them. Number the masks:
+    # region k of pred belongs to mask mask_of_pred[k], region k of gt to mask_of_gt[k]
     ids = None
     if opt.unit == "id":
         ids = np.union1d(pred_regions.ids, gt_regions.ids)
         mask_of_pred = np.searchsorted(ids, pred_regions.ids)
         mask_of_gt = np.searchsorted(ids, gt_regions.ids)
         class_of = _class_of_value(ids, opt)
-    else:  # pairs in the order of their annotated regions, then the rest of pred, then that of gt
+    else:  # first the pairs, then the other regions of pred, then the other regions of gt
         paired = match_regions(instances)
         n_pred, n_gt = pred_regions.ids.size, gt_regions.ids.size
         pred_only = np.setdiff1d(np.arange(n_pred), paired.pred)
@@ -251,8 +249,8 @@ def pair_masks(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> ClassedPair:
         mask_of_gt[gt_only] = n_pred + np.arange(gt_only.size)
         classes = gt_regions.class_of[paired.gt], pred_regions.class_of[pred_only]
         class_of = np.concatenate([*classes, gt_regions.class_of[gt_only]])
-    # The mask of each overlap (pair of values at a common pixel) in pred and in gt, or -1 for none:
-    # the index -1 (no region) takes the appended last entry
+    # The mask in pred and in gt of each overlap (pair of values that the maps have at a pixel), or
+    # -1 for none: the index -1 (no region) takes the appended last entry
     pred_mask = np.append(mask_of_pred, -1)[pred_regions.of_overlap]
     gt_mask = np.append(mask_of_gt, -1)[gt_regions.of_overlap]
     masks = np.setdiff1d([pred_mask, gt_mask], -1)  # only masks with pixels get a label
@@ -301,8 +299,9 @@ class Instances(NamedTuple):
 
 
 def find_instances(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> Instances:
-    """Find the regions of two instance maps (H, W), and their overlaps.
+    """Find the regions of two instance maps (H, W), the overlaps of their values, and the crowds.
 
+    A crowd is a group of objects that are not annotated one by one; `Instances` defines its values.
     Raises DataError if a value is not a valid instance, and ShapeError if the shapes differ.
     """
     overlaps = find_overlaps(*as_label_maps(pred, gt))
@@ -312,39 +311,42 @@ def find_instances(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> Instance
         gt_values = _number_plain_classes(gt_values, opt)
     pred_regions = _number_regions(pred_values, opt, SIDES[0])
     gt_regions = _number_regions(gt_values, opt, SIDES[1])
-    crowd_class = opt.divisor - 1 - gt_values % max(opt.divisor, 1)  # k, see `Instances`
+    # k, as defined in `Instances`; only meaningful for ignored values
+    crowd_class = opt.divisor - 1 - gt_values % max(opt.divisor, 1)
     is_ignored = gt_regions.void & (gt_values != VOID)
     is_crowd = is_ignored & (crowd_class >= 0) & (crowd_class < 2 * len(opt.class_names))
-    is_own_crowd = is_crowd & (crowd_class == _class_of_value(pred_values, opt))
-    is_void = gt_regions.void & ~is_crowd
+    is_same_class = crowd_class == _class_of_value(pred_values, opt)
+    is_excused = np.where(is_crowd, is_same_class, gt_regions.void)
     pixels = overlaps.pixels
     on_crowd = pred_regions.count_pixels(pixels * is_crowd)
-    n_excused = pred_regions.count_pixels(pixels * (is_void | is_own_crowd))
+    n_excused = pred_regions.count_pixels(pixels * is_excused)
     excused = ratio(n_excused, pred_regions.count_pixels(pixels))
     pred_regions.of_overlap[gt_regions.void] = -1  # from here on, void pixels are in no region
     return Instances(pred_regions, gt_regions, overlaps, on_crowd, excused)
 
 
 def _number_plain_classes(values: I8, opt: MapContents) -> I8:
-    """Replace class labels without a number (below the divisor) with class x divisor + number.
+    """Convert class labels without an instance number, as in Cityscapes, to class x divisor + n.
 
-    A class in `opt.things` becomes a crowd (see `Instances`). Any other class becomes one region
-    with the number 0. Negative values, and values from the divisor on, are unchanged.
+    Values from 0 to below the divisor are such labels; others are unchanged. If the objects of the
+    class are counted (it is in `opt.things`), the label stands for a group of objects that are not
+    annotated one by one, and becomes the value of a crowd, see `Instances`. The label of any other
+    class gets the number n = 0, so that the class is a single region.
     """
     class_index = values - opt.first
-    is_plain = (values >= 0) & (values < opt.divisor)
-    numbered = np.where(is_plain, values * opt.divisor, values)
-    # Crowds are numbered down from the last value of the highest ignored class, which is class 0's
+    is_label = (values >= 0) & (values < opt.divisor)
+    numbered = np.where(is_label, values * opt.divisor, values)
+    # The crowd of class k has the k-th value from the end of the highest ignored class
     last_ignored_value = (max(opt.ignored, default=-1) + 1) * opt.divisor - 1
     countable = [opt.classes.index(name) for name in opt.things or ()]
-    is_crowd = is_plain & np.isin(class_index, countable)
+    is_crowd = is_label & np.isin(class_index, countable)
     return np.where(is_crowd, last_ignored_value - class_index, numbered)
 
 
 def _class_of_value(values: I8, opt: MapContents) -> I8:
-    """Return the class index of each value class x divisor + number.
+    """Return the class index, counted from 0, of each value class x divisor + number.
 
-    Without a divisor (`opt.divisor` is 0), it is 0 for all values.
+    If `opt.divisor` is 0, values are numbers without a class, and the index is 0 for all.
     """
     if not opt.divisor:
         return np.zeros_like(values)
@@ -354,10 +356,10 @@ def _class_of_value(values: I8, opt: MapContents) -> I8:
 def _number_regions(values: I8, opt: MapContents, what: str) -> Regions:
     """Number the regions of one of two instance maps in ascending order of their values.
 
-    values (overlaps,): this map's value of each overlap, see `Regions`.
-    what: the map's name in SIDES.
+    values (overlaps,): this map's value of each pair of values that the maps have at a pixel.
+    what: "prediction" or "ground truth".
 
-    Raises DataError if a value is not a valid instance.
+    Raises DataError, which begins with `what`, if a value is not a valid instance.
     """
     if opt.divisor:
         void = (values == VOID) | np.isin(values // opt.divisor, opt.ignored)
@@ -379,20 +381,21 @@ def _number_regions(values: I8, opt: MapContents, what: str) -> Regions:
 
 
 def _is_no_region(values: I8, void: Bool, opt: MapContents, what: str) -> Bool:
-    """Return which of the values class x divisor + number are no region, bool (overlaps,).
+    """Mark the values class x divisor + number that stand for no region, bool (overlaps,).
+
+    values (overlaps,): a map's value at each overlap. void (overlaps,): True for ignored values.
+    what: "prediction" or "ground truth".
 
     These are `void` values, class 0 if the first class is above 0, and all values of a prediction
-    that is -1 everywhere.
-
-    Raises DataError, which begins with `what`, for an unknown class, and for a class without a
-    number if `opt.things` is None.
+    that is -1 everywhere. Raises DataError, which begins with `what`, for an unknown class, and for
+    a class label without a number if `opt.things` is None.
     """
     last = opt.first + max(len(opt.classes), 1) - 1
     classes = values // opt.divisor
-    is_plain = (values > 0) & (values < opt.divisor) & ((opt.first > 0) | (values <= last))
-    if opt.things is None and is_plain.any():
+    is_label = (values > 0) & (values < opt.divisor) & ((opt.first > 0) | (values <= last))
+    if opt.things is None and is_label.any():
         raise DataError(
-            f"{what}: value {values[is_plain][0]}, expected class x {opt.divisor} + number (a "
+            f"{what}: value {values[is_label][0]}, expected class x {opt.divisor} + number (a "
             "class alone, or a group, as in Cityscapes: things='...' names the classes that "
             "have instances; instances of a class 0: things=[])"
         )
@@ -430,6 +433,7 @@ def match_regions(instances: Instances, rule: str = "iou", least: float = MATCH_
     """
     pred, gt, pixels = instances.pred, instances.gt, instances.overlaps.pixels
     n_pred, n_gt = pred.count_pixels(pixels) + instances.on_crowd, gt.count_pixels(pixels)
+    # Candidates: the regions gt_at[i] and pred_at[i] have shared[i] pixels in common
     is_in_both = (pred.of_overlap >= 0) & (gt.of_overlap >= 0)
     gt_at, pred_at = gt.of_overlap[is_in_both], pred.of_overlap[is_in_both]
     shared = pixels[is_in_both]
@@ -439,7 +443,7 @@ def match_regions(instances: Instances, rule: str = "iou", least: float = MATCH_
         _, gt_at, pred_at = np.intersect1d(gt.ids, pred.ids, return_indices=True)
         shared = shared_of_gt.astype(np.int64)[gt_at]  # 0 for regions that do not overlap
     iou = ratio(shared, n_gt[gt_at] + n_pred[pred_at] - shared)
-    pairs = np.lexsort((pred_at, gt_at))
+    pairs = np.lexsort((pred_at, gt_at))  # indices of the candidates that are paired, in order
     if rule in ("iou", "one-to-one"):
         is_pair = (iou > least) & (gt.class_of[gt_at] == pred.class_of[pred_at])
         pairs = pairs[is_pair[pairs]]

@@ -11,58 +11,38 @@ from collections.abc import Sequence
 import numpy as np
 
 from bsdsbench.arguments import I8, Bool
-from bsdsbench.images import GroundTruth, Map, Prediction
+from bsdsbench.images import Map
 from bsdsbench.kernels.distances import distances
 from bsdsbench.metrics.contour.outlines import trace
-from bsdsbench.metrics.contour.pairs import LabelPair, as_masks, pair_masks
-from bsdsbench.metrics.label_maps import MapContents, name_file_in_errors
-from bsdsbench.metrics.label_metric import read_maps
+from bsdsbench.metrics.contour.pairs import LabelPair
+from bsdsbench.metrics.label_maps import Spacing
 from bsdsbench.metrics.pixel_steps import DrawnSteps, LargestError, PixelClass, changes_of
 
 
-def draw_masks(pred: Bool, gt: Bool, spacing: tuple[float, float] | None = None) -> DrawnSteps:
+def draw_masks(pred: Bool, gt: Bool, spacing: Spacing | None = None) -> DrawnSteps:
     """Classify the pixels of two masks (H, W) as correct, false positive or missed, for an overlay.
 
-    spacing: distance between rows and between columns. If given, the pair of pixels that attains
-        the largest Hausdorff distance of an object is marked.
+    spacing: distance between rows and between columns. If given, the pair of pixels at the
+        Hausdorff distance of the masks is marked.
     """
     # As label maps with -1 as background and 0 as the only label
     pair = LabelPair(pred.astype(np.int32) - 1, gt.astype(np.int32) - 1, 1, pred.shape)
-    return _draw_classes(pair, np.zeros(1, np.int64), ("mask",), spacing)
+    return draw_classes(pair, np.zeros(1, np.int64), ("mask",), spacing)
 
 
-def draw_regions(
-    pred: Prediction, gt: GroundTruth, opt: MapContents, spacing: tuple[float, float] | None = None
+def draw_classes(
+    pair: LabelPair, class_of: I8, names: Sequence[str], spacing: Spacing | None
 ) -> DrawnSteps:
-    """Classify the pixels of an image as correct, false positive or missed, for each class.
-
-    opt: what the maps contain. The foreground of two masks is the only class.
-    spacing: distance between rows and between columns. If given, the pair of pixels that attains
-        the largest Hausdorff distance of an object is marked for each class.
-    """
-    with name_file_in_errors(pred, gt):
-        pred_map, gt_map, opt = read_maps(pred, gt, opt)
-        if opt.unit == "class" and not opt.classes:
-            masks = as_masks(pred_map, gt_map, opt.ignored)
-            return draw_masks(masks.pred, masks.gt, spacing)
-        pair, class_of, _ = pair_masks(pred_map, gt_map, opt)
-    return _draw_classes(pair, class_of, opt.class_names, spacing)
-
-
-def _draw_classes(
-    pair: LabelPair, class_of: I8, names: Sequence[str], spacing: tuple[float, float] | None
-) -> DrawnSteps:
-    """Build the data for drawing the per-pixel errors of two label maps, one drawing per class.
+    """Classify the pixels of two label maps for drawings of their errors, one for each class.
 
     If there are several classes, a drawing of all of them comes first. In a drawing, a pixel is
     correct, false, missed, in different objects of the two maps (OTHER), or in no object. OTHER
     pixels count as both false and missed, so that the F-measure of a drawing is its Dice score.
 
-    pair: the maps. An object has the same label in both.
-    class_of (n,): the class of each label in `pair`, as an index into `names`.
-    names: the names of the classes.
-    spacing: distance between rows and between columns. If given, a drawing marks the two pixels
-        that attain the largest Hausdorff distance of an object, if any object is in both maps.
+    pair: the maps. An object has the same label 0 .. n - 1 in both; -1 is no object.
+    class_of (n,): the class of each object, as an index into `names`, the names of the classes.
+    spacing: distance between rows and between columns. If given, a drawing marks the two pixels at
+        the largest Hausdorff distance of an object, if any object is in both maps.
     """
     # Name of a drawing -> index of its class, or None for all classes
     parts: dict[str, int | None] = {"all classes": None} if len(names) > 1 else {}
@@ -75,17 +55,11 @@ def _draw_classes(
     )
     n_gt, n_pred = n_right + n_missed + n_other, n_right + n_false + n_other
     errors = {} if spacing is None else _largest_errors(pair, class_of, spacing)
+    marks = tuple(errors.get(k) for k in parts.values())
+    numbers = np.arange(float(len(parts)))  # of the drawings
+    matches = np.stack([n_right, n_gt, n_right, n_pred], axis=-1)
     changes = changes_of(outcomes, pair.shape)
-    return DrawnSteps(
-        thresholds=np.arange(float(len(parts))),  # numbers of the drawings
-        matches=np.stack([n_right, n_gt, n_right, n_pred], axis=-1),
-        n_changes=changes.n_changes,
-        steps=changes.steps,
-        classes=changes.classes,
-        parts=tuple(parts),
-        measure="Dice",
-        marks=tuple(errors.get(k) for k in parts.values()),
-    )
+    return DrawnSteps(numbers, matches, *changes, parts=tuple(parts), measure="Dice", marks=marks)
 
 
 def _outcomes(pair: LabelPair, class_of: I8, number: int | None) -> Map:
@@ -106,13 +80,13 @@ def _outcomes(pair: LabelPair, class_of: I8, number: int | None) -> Map:
 
 
 def _largest_errors(
-    pair: LabelPair, class_of: I8, spacing: tuple[float, float]
+    pair: LabelPair, class_of: I8, spacing: Spacing
 ) -> dict[int | None, LargestError]:
-    """Find the pixels that attain the largest Hausdorff distance of an object in each class.
+    """Find the two pixels at the largest Hausdorff distance of an object in each class.
 
-    The Hausdorff distance of an object is the largest distance from a rim pixel (one with a
-    4-neighbour of another label, or at the image edge) in either map to the nearest rim pixel of
-    the object in the other map.
+    An object's rim consists of its pixels with a 4-neighbour of another label or at the image edge.
+    Its Hausdorff distance is the largest distance from a pixel of its rim in either map to the
+    nearest pixel of its rim in the other map.
 
     pair: the maps. An object has the same label 0 .. n - 1 in both.
     class_of (n,): the class of each label. spacing: distance between rows and between columns.
@@ -134,13 +108,8 @@ def _largest_errors(
             down = (other.rows[other_first:other_end] - row) * spacing[0]
             right = (other.cols[other_first:other_end] - col) * spacing[1]
             nearest = other_first + int((down**2 + right**2).argmin())  # first in raster order
-            error = LargestError(
-                row=row,
-                col=col,
-                to_row=int(other.rows[nearest]),
-                to_col=int(other.cols[nearest]),
-                distance=float(np.sqrt(squared[farthest])),
-            )
+            to_row, to_col = int(other.rows[nearest]), int(other.cols[nearest])
+            error = LargestError(row, col, to_row, to_col, float(np.sqrt(squared[farthest])))
             for key in (None, int(class_of[label])):
                 if key not in largest or error.distance > largest[key].distance:
                     largest[key] = error

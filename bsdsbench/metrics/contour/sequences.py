@@ -41,7 +41,7 @@ def _group_frames(encoded_ids: F8) -> list[I8]:
 
 
 def follow_objects(stack: Stack) -> Stack:
-    """Collect the measures of each object along its sequence, as DAVIS does.
+    """Collect the measures of each object along its sequence of frames (images), as DAVIS does.
 
     The objects of a sequence are those that are annotated in its first frame.
 
@@ -68,9 +68,9 @@ def follow_objects(stack: Stack) -> Stack:
     numbers, measures = stack["objects"][..., 0], stack["objects"][..., 3:]
     in_pred = np.nan_to_num(stack["objects"][..., 1]) > 0
     in_gt = np.nan_to_num(stack["objects"][..., 2]) > 0
-    objects_of = [numbers[first][in_gt[first]] for first, *_ in frames_of]  # of each sequence
-    most_objects = max(map(len, objects_of))
-    tracks = np.repeat(stack["absent"][:, None], most_objects, axis=1)
+    first_frames = [frames[0] for frames in frames_of]  # of each sequence
+    objects_of = [numbers[first][in_gt[first]] for first in first_frames]
+    tracks = np.repeat(stack["absent"][:, None], max(map(len, objects_of)), axis=1)
     names = ("sequence", "position", "n_frames", "n_objects", "unknown")
     counts = {name: np.zeros(len(tracks), np.int64) for name in names}
     for s, (frames, objects) in enumerate(zip(frames_of, objects_of, strict=True)):
@@ -82,8 +82,8 @@ def follow_objects(stack: Stack) -> Stack:
         is_unknown = in_pred[frames] & ~np.isin(numbers[frames], annotated)
         counts["unknown"][frames] = np.where(is_unknown, numbers[frames], 0).max(axis=1, initial=0)
         for k, number in enumerate(objects):
-            frame, entry = np.nonzero(numbers[frames] == number)
-            tracks[frames[frame], k] = measures[frames[frame], entry]
+            frame, row = np.nonzero(numbers[frames] == number)
+            tracks[frames[frame], k] = measures[frames[frame], row]
     per_image = {k: v for k, v in stack.items() if k not in (*OBJECT_COUNTS, "absent")}
     return {**per_image, **counts, "tracks": tracks}
 

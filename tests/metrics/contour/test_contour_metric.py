@@ -12,7 +12,7 @@ import bsdsbench as bb
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.contour import ContourOptions, measure
 from bsdsbench.metrics.label_maps import LabelOptions
-from bsdsbench.metrics.label_metric import read_maps
+from bsdsbench.metrics.label_metric import _read_maps
 from bsdsbench.metrics.segmentation import segmentation_counts
 from bsdsbench.protocol.protocol import Protocol
 from tests.helpers.counting import counts_of
@@ -134,10 +134,10 @@ def test_a_missing_prediction_is_nothing(options, label):
     """Of no class, whatever is ignored; every pixel of the truth is missed."""
     truth = bb.GroundTruth("a", labels=np.zeros((2, 3), np.uint8))
     pred = bb.Prediction("a", classes=np.zeros((1, 2, 3), bool))
-    mine, true, _ = read_maps(pred, truth, ContourOptions(**options))
+    mine, true, _ = _read_maps(pred, truth, ContourOptions(**options))
     assert (mine.tolist(), true.tolist()) == ([[label] * 3] * 2, [[0] * 3] * 2)
     truth = bb.GroundTruth("a", labels=np.full((2, 3), 1001 if "divisor" in options else 1))
-    table = segmentation_counts(*read_maps(pred, truth, at := LabelOptions(**options)))
+    table = segmentation_counts(*_read_maps(pred, truth, at := LabelOptions(**options)))
     assert table.confusion[:-1, -1].sum() == 6
     assert table.fn.sum() == (at.unit == "instance")
 
