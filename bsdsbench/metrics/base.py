@@ -66,7 +66,8 @@ READS = {
     "lines": ("lines", ("lines",)),
     "oriented": ("oriented", ("oriented",)),
 }
-# kind of predictions or ground truth -> the meaning of the values in its files
+# Kind of predictions or ground truth -> what its files contain. Label maps are not listed: their
+# content depends on the options, see `Metric.files_read`
 _KINDS = {
     "soft": Kind.SOFT,
     "labels": Kind.REGIONS,
@@ -191,12 +192,13 @@ class VoidOptions:
 
 
 def _error_columns() -> Iterator[Column]:
-    """Yield the columns of `error_scores`, such as "error.absent".
+    """Yield the columns of the scores by class of error, with keys such as "error.absent".
 
-    The groups are error rates, shares of all missed or false pixels, recall by the number of
-    annotators that drew a pixel, and the rise of ODS if a class of errors were corrected.
+    There are four groups: the rate of each class of error ("error"), its share of all missed or
+    false pixels ("error_share"), recall by the number of annotators that drew a pixel
+    ("agreement"), and the rise of ODS if all errors of a class were corrected ("delta_ods").
     """
-    for group, names, heading in (
+    for group, names, heading in (  # MISSED, FALSE and AGREEMENT are names of classes
         ("error", MISSED, "{} (of annotated)"),
         ("error", FALSE, "{} (of predicted)"),
         ("error_share", MISSED, "{} (of missed)"),
@@ -304,9 +306,10 @@ class Metric(ABC, Generic[Opt]):
     reads_whole_truth: ClassVar[bool]
 
     def __init_subclass__(cls) -> None:
-        """Check `reads`, and set the class attributes that depend on others.
+        """Check `reads` of a new subclass, and set its attributes that depend on others.
 
-        If the class itself sets `has_errors`, ERROR_COLUMNS are inserted before its last column.
+        These are `gt_kind`, `pred_kinds`, `reads_whole_truth` and the default of `image_columns`.
+        If the class sets `has_errors`, ERROR_COLUMNS are inserted before the last of its `columns`.
         """
         super().__init_subclass__()
         if cls.reads not in READS:
@@ -365,8 +368,8 @@ class Metric(ABC, Generic[Opt]):
     def used(self, opt: Opt) -> tuple[str, ...]:
         """Return the names of the protocol's fields that affect the scores, given these options.
 
-        These are `uses` and, if the metric reads masks, READ. If there are none, the metric has no
-        curve.
+        These are the fields in `uses` and, if the files contain masks, those that define which
+        pixel values are the object, such as "gt_threshold".
         """
         files = self.files_read(opt)
         reads_masks = Kind.MASK in (files.labels, files.pred_labels)
@@ -469,30 +472,23 @@ class Metric(ABC, Generic[Opt]):
         return count(pred, gt, protocol, opt, **further)
 
     def readings(self, protocol: Protocol, pred_kind: str) -> Readings:
-        """Return how the metric interprets the values in prediction and ground-truth files.
+        """Return how the values in prediction files and in ground-truth files are interpreted.
 
-        `pred_kind` is one of `pred_kinds`.
+        pred_kind: one of `pred_kinds`, such as "soft".
         """
         files = self.files_read(self.options_of(protocol))
-        gt = evolve(
-            ReadOptions.of_truth(_KINDS.get(self.gt_kind, files.labels), protocol),
-            void=files.void,
-            void_option=f"{self.name}.{self.void_option}" if self.void_option else "",
-            metric=self.name,
-            reads_regions=self.segmentations,
-            components=files.components,
-        )
+        of_both: dict[str, Any] = {
+            "void": files.void,
+            "void_option": f"{self.name}.{self.void_option}" if self.void_option else "",
+            "metric": self.name,
+            "components": files.components,
+        }
+        kind = _KINDS.get(pred_kind, files.pred_labels or files.labels)
         pred = ReadOptions(
-            _KINDS.get(pred_kind, files.pred_labels or files.labels),
-            void=gt.void,
-            void_option=gt.void_option,
-            metric=gt.metric,
-            inverted=protocol.invert,
-            normalised=protocol.normalise,
-            truth=False,
-            components=files.components,
+            kind, inverted=protocol.invert, normalised=protocol.normalise, truth=False, **of_both
         )
-        return Readings(pred, gt)
+        gt = ReadOptions.of_truth(_KINDS.get(self.gt_kind, files.labels), protocol)
+        return Readings(pred, evolve(gt, reads_regions=self.segmentations, **of_both))
 
     def options_of(self, protocol: Protocol) -> Opt:
         """Return the metric's options as set in a protocol, or None if the metric has no options.

@@ -96,17 +96,18 @@ class CurveMetric(Metric[Opt]):
     part_columns = BOUNDARY_COLUMNS
 
     def curves(self, stack: Stack, opt: Opt) -> dict[tuple[str, ...], I8]:
-        """Return the counts of each curve, keyed by the path to its scores.
+        """Return the counts of each curve, keyed by the path to its scores in a `Score`.
 
-        A single curve has the path (); each of several has (key,). Counts are int64 (N, T, 4) for
-        N images and T thresholds, with the columns of `matches` in `boundary_counts`.
+        A single curve has the path (). Each of several curves has a path whose first key is also
+        the name of its counts in `stack`. Counts are int64 (N, T, 4) for N images and T thresholds:
+        matched and all ground-truth pixels, matched and all predicted pixels.
         """
         if not self.curve_paths:
             return {(): stack["matches"]}
         return {path: stack[path[0]] for path in self.curve_paths.values()}
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Opt) -> ScoreTree:
-        """Compute the `curve_scores` of each curve for S data sets, as arrays (S,).
+        """Compute ODS, OIS, AP and R50 of each curve for S data sets, as arrays (S,).
 
         stack: the counts of N images. weights (S, N): how often each occurs in each data set.
 
@@ -116,7 +117,7 @@ class CurveMetric(Metric[Opt]):
             path: curve_scores(stack["thresholds"], matches, weights, protocol, r50=True)
             for path, matches in self.curves(stack, opt).items()
         }
-        return scores.get(()) or nest(scores)
+        return scores.get(()) or nest(scores)  # () is the path of a single curve
 
     def files(
         self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: Opt
@@ -168,17 +169,16 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
     ) -> Arrays:
         """Count the matched boundary pixels of an image at every tolerance of the protocol.
 
-        counter: a replacement for `boundary_counts` that records more arrays, such as errors by
-            class. It counts only at the first tolerance; `boundary_counts` adds the others.
+        counter: a function that replaces `boundary_counts` at the first tolerance, and returns
+            further arrays, such as errors by class. None for `boundary_counts` alone.
 
         `opt` is not used: void pixels were marked when the files were read.
         """
         if counter is None:
             return boundary_counts(pred, gt, protocol)
-        counts = counter(pred, gt, protocol)
-        if len(protocol.tolerances) == 1:
-            return counts
-        return {**boundary_counts(pred, gt, protocol), **counts}
+        has_others = len(protocol.tolerances) > 1
+        at_others = boundary_counts(pred, gt, protocol) if has_others else {}
+        return {**at_others, **counter(pred, gt, protocol)}
 
     def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: VoidOptions) -> Arrays:
         """Evaluate each annotator against all others, and sum the counts.
@@ -234,8 +234,8 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
         - eval_bdry_img.txt: the best point of each image. Without it, `n_images` is 0.
 
         Returns the scores by key, `curve`, `n_images`, and `images`: for each image, its number as
-        text and its scores. Returns None if neither of the first two files is there. Raises
-        DataError if the second is there without the first.
+        text and its scores. Returns None if there is neither eval_bdry_thr.txt nor eval_bdry.txt.
+        Raises DataError if eval_bdry.txt is there without eval_bdry_thr.txt.
         """
         if not tables.keys() & {"eval_bdry.txt", "eval_bdry_thr.txt"}:
             return None
@@ -248,14 +248,15 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
         # columns: threshold, recall, precision, F of ODS; recall, precision, F of OIS; AP
         numbers = np.array([*(best(curve)[name] for name in names), *[math.nan] * 4])
         *points, ap = tables.get("eval_bdry.txt", numbers[None])[0, :8].tolist()
+        ods, ois = points[:4], points[4:]
         images = []
         # columns: number of the image; threshold, recall, precision and F of its best point
         for number, *point in tables.get("eval_bdry_img.txt", np.zeros((0, 5))).tolist():
             keys = ("ods.threshold", "ods.recall", "ods.precision", "ods")
             images.append((f"{number:.0f}", dict(zip(keys, point, strict=True))))
         return {
-            "ods": dict(zip(names, points[:4], strict=True)),
-            "ois": dict(zip(names[1:], points[4:], strict=True)),
+            "ods": dict(zip(names, ods, strict=True)),
+            "ois": dict(zip(names[1:], ois, strict=True)),
             "ap": float(area(curve)) if math.isnan(ap) else ap,
             "n_images": len(images),
             "images": tuple(images),
@@ -333,8 +334,8 @@ def boundary_counts(
 ) -> MatchCounts:
     """Count the boundary pixels of one image, and those matched one to one, at each threshold.
 
-    Matched pixels are at most the protocol's tolerance apart. Source: official
-    evaluation_bdry_image.m and correspondPixels.
+    A predicted and an annotated pixel can be matched if they are at most the protocol's tolerance
+    apart. Source: official evaluation_bdry_image.m and correspondPixels.
 
     Parameters
     ----------
@@ -385,14 +386,15 @@ def boundary_counts(
     gt_maps, valid = truth_maps(truth, protocol), truth.parts.get("valid")
     shape = gt_maps.shape[1:]
     radii = protocol.radii(shape)
-    widest = prepare_truth(gt_maps, max(radii))  # for the largest tolerance
+    widest = prepare_truth(gt_maps, max(radii))  # the ground truth, for the largest tolerance
+    # The changes of the predicted map from one threshold to the next, the highest first
     thresholds, events, size = threshold_events(pred, shape, protocol, widest.near, dropped, valid)
     has_whole_image = protocol.whole_image and pred.kind != "segs"
     total_gt = np.full(thresholds.size, widest.vertices.pixel.size)
     tables = []  # one table (T, 4) for each tolerance
     for radius in radii:
         target = widest if radius == max(radii) else prepare_truth(gt_maps, radius)
-        matched_gt, matched_pred = match_steps(events, target)  # highest threshold first
+        matched_gt, matched_pred = match_steps(events, target)  # at descending thresholds
         table = np.column_stack([matched_gt[::-1], total_gt, matched_pred[::-1], size[::-1]])
         if has_whole_image:  # a row for threshold 0, at which every pixel is predicted
             table = np.vstack([whole_image_counts(gt_maps, valid), table])
@@ -461,12 +463,7 @@ def boundary_match_maps(
         pred_at, gt_at = match_maps(bmap, gt, protocol.radius(shape), annotator)
         matched_pred.flat[pred_at] = True
         matched_gt[annotator].flat[gt_at] = True
-    return MatchMaps(
-        true_pred=matched_pred,
-        false_pred=bmap & ~matched_pred,
-        matched_gt=matched_gt,
-        missed_gt=gt_maps & ~matched_gt,
-    )
+    return MatchMaps(matched_pred, bmap & ~matched_pred, matched_gt, gt_maps & ~matched_gt)
 
 
 # ---- boundary maps at every threshold ------------------------------------------------------------
@@ -488,11 +485,7 @@ def boundaries_of_segs(pred: Prediction, valid: Bool | None = None) -> Bool:
 
 
 class ThresholdEvents(NamedTuple):
-    """The boundary map at each threshold, as changes from one threshold to the next.
-
-    There is one step per threshold, from the highest to the lowest. Step 0 changes an empty map to
-    the boundary map at the highest threshold.
-    """
+    """The boundary map at each of T thresholds, see `threshold_events`."""
 
     thresholds: F8  # (T,), ascending, so that step k belongs to thresholds[T - 1 - k]
     events: Events  # the pixels that each step adds to the map or removes from it
@@ -509,9 +502,9 @@ def threshold_events(
 ) -> ThresholdEvents:
     """Compute the boundary map of a prediction at each threshold, as changes between thresholds.
 
-    A soft map is thresholded and thinned. A threshold 0 that stands for the whole image
-    (`protocol.whole_image`) is left out, because it needs no matching. If the prediction is a list
-    of segmentations, the boundaries of the k-th are the map at threshold k = 1, 2, ...
+    A soft map is thresholded and, if `protocol.thin`, thinned. If `protocol.whole_image`, the first
+    threshold is 0 and stands for the whole image; it needs no matching, and is left out. If the
+    prediction is a list of segmentations, the boundaries of the k-th are the map at threshold k.
 
     shape: (rows, columns) of the ground truth.
     near: a bit mask from `bits.pack`, uint64 (H, words). Pixels whose bit is 0 are too far from the
@@ -527,7 +520,7 @@ def threshold_events(
     from bsdsbench.kernels import thinning, thresholding
 
     same_shape(pred.shape, shape)
-    size = None  # computed from the events at the end
+    size = None
     if valid is not None:  # void pixels were set to 0, but a threshold of 0 includes them
         dropped = ~valid if dropped is None else dropped | ~valid
     if pred.kind == "segs":
@@ -545,13 +538,11 @@ def threshold_events(
         events, size = thinning.thinning_events(level, thresholds.size, protocol.thin, near)
         if protocol.clean:
             events = thinning.stack_events(clean(rebuild_maps(events, shape)))
-            size = None
     if dropped is not None:
         is_kept = ~np.ravel(dropped)[events.pixel]
         start = np.r_[0, np.cumsum(is_kept)][events.start]
         events = thinning.Events(start, events.pixel[is_kept], events.added[is_kept])
-        size = None
-    if size is None:
+    if size is None or protocol.clean or dropped is not None:  # count the pixels that are left
         n_added = np.r_[0, np.cumsum(events.added)][events.start]  # up to each step
         n_removed = events.start - n_added
         size = (n_added - n_removed)[1:]

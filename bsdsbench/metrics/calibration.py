@@ -70,11 +70,7 @@ def _find_bins(values: F8, dtype: np.dtype[Any], bins: int, closed: str) -> I8:
 
 
 class CalibrationMetric(ValuesMetric[CalibrationOptions]):
-    """Calibration errors of soft maps against one or several annotators: ECE, ACE, MCE.
-
-    `reliability` has three entries for each bin: `value`, the mean predicted value of its pixels;
-    `marked`, the fraction of them annotated as positive; `pixels`, its fraction of all pixels.
-    """
+    """Calibration errors of soft maps against one or several annotators: ECE, ACE, MCE."""
 
     name, title, reads, options = "calibration", "Calibration", "soft", CalibrationOptions
     default_protocol = "calibration"
@@ -122,9 +118,13 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CalibrationOptions
     ) -> DrawnSteps:
-        """Classify the pixels with each inner bin edge as threshold, or 0.5 if there is one bin."""
+        """Classify each pixel as correct, false or missed, for an overlay.
+
+        The thresholds are the edges between the bins, or 0.5 if there is a single bin.
+        """
         valid, bins = gt.parts.get("valid"), max(opt.bins, 2)
         soft = prepare(pred.soft, protocol, valid)
+        # The index of a pixel's bin is also the number of edges that its value reaches
         n_reached = _find_bins(unit(soft), soft.dtype, bins, opt.closed)
         return steps_of_soft(np.arange(1, bins) / bins, n_reached, annotated_masks(gt), valid)
 
@@ -133,7 +133,11 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
         return {f"{name}_mean": error for name, error in _calibration_errors(counts).items()}
 
     def pooled(self, sums: Stack, opt: CalibrationOptions) -> dict[str, F8]:
-        """Compute the errors of all pixels (S,), and `reliability`, arrays (S, B) for B bins."""
+        """Compute ECE, ACE and MCE (S,), and reliability diagrams, from sums (S, B) in B bins.
+
+        For each bin, "reliability.value" is the mean predicted value, "reliability.marked" the
+        share of positive pixels, and "reliability.pixels" the bin's share of all pixels, (S, B).
+        """
         n = sums["pixels"]
         return {
             **_calibration_errors(sums),

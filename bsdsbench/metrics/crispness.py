@@ -83,8 +83,8 @@ class CrispnessMetric(CurveMetric[VoidOptions]):
 
         stack: the counts of N images. weights (S, N): how often each occurs in each data set.
 
-        Returns the scores of the curves "seval" (with NMS and thinning) and "ceval" (with neither),
-        and `average` (S,), the mean over images of the share of the map's sum that NMS keeps.
+        Returns the scores of two curves, with NMS and thinning ("seval") and with neither
+        ("ceval"), and `average`, the mean over images of the share of the map's sum that NMS keeps.
         """
         crispness = defined_ratio(stack["kept"], stack["total"])  # (N,), NaN for an all-zero map
         curves = super().scores(stack, weights, protocol, opt)

@@ -141,10 +141,9 @@ def _mean_share(pairs: Map, column: int, strict: bool) -> F8:
     """Compute the fraction of one map's edges that the other map has too, (..., R) for R ratios.
 
     pairs (..., R, 4, columns): numbers of edges at each ratio in each of four directions. Column 0
-        counts the edges that both maps have. Fractions are averaged over directions.
-    column: index of the column that counts all edges of the map.
-    strict: if True, a direction without edges has the fraction 0. If False, it is excluded; the
-        mean is NaN if no direction has edges.
+        counts the edges that both maps have, column `column` all edges of the one map.
+    strict: the fractions are averaged over directions. A direction without edges counts as 0 if
+        `strict` is True. Otherwise it is left out, and the mean is NaN if no direction has edges.
     """
     in_both, in_map = pairs[..., 0], pairs[..., column]
     if strict:
@@ -153,10 +152,11 @@ def _mean_share(pairs: Map, column: int, strict: bool) -> F8:
 
 
 def _shares_at_ratios(counts: Stack, strict: bool) -> dict[str, F8]:
-    """Compute the scores of "si" and "matte" at each of R ratios, if `counts` has their counts.
+    """Compute precision, recall and F of edges at each of R ratios, key -> (N, R) for N images.
 
-    Returns measure, such as "si_recall" -> (N, R) for N images, with NaN for undefined values.
-    `strict` is the option of this name.
+    counts: `si` (N, R, 4, 3) and `matte` (N, R, 4, 2) from `DepthMetric.count`. Without one of
+        them, the result lacks its keys: "si_f1", "si_precision", "si_recall"; "matte_recall".
+    strict: as in `_mean_share`, which gives NaN for undefined values.
     """
     shares: dict[str, F8] = {}
     if "si" in counts:
@@ -164,23 +164,25 @@ def _shares_at_ratios(counts: Stack, strict: bool) -> dict[str, F8]:
         precision = _mean_share(counts["si"], 1, strict)
         f = f_measure(np.nan_to_num(precision), np.nan_to_num(recall))
         shares["si_f1"] = np.where(np.isnan(recall), np.nan, f)
-        shares["si_precision"] = precision
-        shares["si_recall"] = recall
+        shares["si_precision"], shares["si_recall"] = precision, recall
     if "matte" in counts:
         shares["matte_recall"] = _mean_share(counts["matte"], 1, strict)
     return shares
 
 
 def _dbe_errors(counts: Stack) -> dict[str, F8]:
-    """Compute both depth boundary errors of N images in pixels, (N,), from their `DbeParts`.
+    """Compute both depth boundary errors of N images in pixels, (N,).
+
+    counts: `dbe_sum` (N, 2), the sums of distances for accuracy and completeness, and `dbe_n`
+        (N, 3), the numbers of distances in these sums and of ground-truth edge pixels.
 
     Both errors are RADIUS if no predicted edge pixel is within RADIUS of a ground-truth edge, and
     NaN if there are no ground-truth edges.
     """
-    n_distances = counts["dbe_n"].T  # (3, N)
-    is_none_near, has_true_edges = n_distances[0] == 0, n_distances[2] > 0
-    means = np.where(is_none_near, RADIUS, ratio(counts["dbe_sum"].T, n_distances[:2]))
-    accuracy, completeness = np.where(has_true_edges, means, np.nan)
+    n_near, n_distances, n_true = counts["dbe_n"].T
+    means = ratio(counts["dbe_sum"].T, np.stack([n_near, n_distances]))  # (2, N)
+    means = np.where(n_near == 0, RADIUS, means)
+    accuracy, completeness = np.where(n_true > 0, means, np.nan)
     return {"dbe_accuracy": accuracy, "dbe_completeness": completeness}
 
 
@@ -236,15 +238,18 @@ class DepthMetric(ValuesMetric[DepthOptions]):
         opt: DepthOptions,
         counter: Counter = boundary_counts,
     ) -> Arrays:
-        """Count the edges of one image for the measures in `opt.measures`, at R ratios.
+        """Count the edges of one image for the measures in `opt.measures`.
+
+        Returns the counts of each selected measure; R is the number of ratios (thresholds):
 
         si : int64 (R, 4, 3), pairs of neighbours whose inverse depths differ by more than the ratio
-            in both maps, the prediction, and the ground truth. Axis 1 is the position of the nearer
-            pixel in the pair (left, top, right, bottom).
+            in both maps, in the prediction, and in the ground truth. Axis 1 is the position of the
+            nearer pixel in the pair (left, top, right, bottom).
         matte : int64 (R, 4, 2), matte edges that coincide with a predicted edge, and all of them.
             Axis 1 is the position of the pixel inside the matte.
-        dbe_sum, dbe_n : float64 (2,) and int64 (3,), the fields of `DbeParts`
-        thresholds, matches : float64 (T,) and int64 (T, 4), the counts of `counter` for "edges"
+        dbe_sum, dbe_n : float64 (2,) and int64 (3,), the sums and numbers of `dbe_parts`
+        thresholds, matches : for "edges", float64 (T,) and int64 (T, 4), the counts of `counter`,
+            which is `boundary_counts` or a replacement that returns further arrays
         """
         counts: dict[str, Any] = {}
         with name_file_in_errors(pred, gt):
@@ -281,7 +286,7 @@ class DepthMetric(ValuesMetric[DepthOptions]):
         si_f1, si_precision, si_recall, matte_recall : means over the ratios, weighted by the ratio.
             Without ground-truth edges, F is NaN, or 0 if `opt.strict` is True.
         si_f1_plain, si_f1@1_05 and so on : means with equal weights; values at a single ratio
-        dbe_accuracy, dbe_completeness : see `_dbe_errors`
+        dbe_accuracy, dbe_completeness : the depth boundary errors in pixels
         """
         values = dict[str, F8]()
         for key, shares in _shares_at_ratios(counts, opt.strict).items():
@@ -307,7 +312,11 @@ class DepthMetric(ValuesMetric[DepthOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: DepthOptions
     ) -> ScoreTree:
-        """Compute the scores of all measures and, if edges are matched, the PR curve scores."""
+        """Compute the means and pooled scores of all measures for S data sets, as arrays (S,).
+
+        If edges are matched, the scores of their precision-recall curve ("ods" and so on) are
+        added.
+        """
         scores = dict(super().scores(stack, weights, protocol, opt))
         if opt.matches_edges:
             scores |= curve_scores(stack["thresholds"], stack["matches"], weights, protocol)

@@ -132,9 +132,10 @@ class DepthMaps(NamedTuple):
     matte: Bool | None  # mask of the annotated object; None if there is none
 
     def true_edges(self, opt: DepthOptions) -> tuple[Bool, ...]:
-        """Return each annotator's edges, or if `gt_edges` is "canny", the Canny edges of `raw_gt`.
+        """Return the ground-truth edges: bool (H, W) for each annotator.
 
-        Raises DataError if the ground truth lacks what is needed.
+        If `opt.gt_edges` is "canny", they are the Canny edges of the ground-truth depth, a single
+        map. Raises DataError if the ground truth has no edges, or no depth for "canny".
         """
         if opt.gt_edges == "canny":
             return (canny_edges(require(self.raw_gt, "depth"), opt.dbe),)
@@ -167,10 +168,10 @@ def prepare_depth_maps(pred: Map, gt: GroundTruth, opt: DepthOptions) -> DepthMa
     """
     same_shape(pred.shape, gt.shape)
     rows, cols = pred.shape
-    top, end, left, right = opt.crop or (0, rows, 0, cols)
-    if end > rows or right > cols:
+    top, bottom, left, right = opt.crop or (0, rows, 0, cols)
+    if bottom > rows or right > cols:
         raise DataError(f"prediction: {rows} x {cols}, expected the crop {opt.crop} in it")
-    window = slice(top, end), slice(left, right)
+    window = slice(top, bottom), slice(left, right)
     edges = tuple(np.asarray(drawn[window]) != 0 for drawn in gt.boundaries)
     matte = gt.parts["mask"][window] if "mask" in gt.parts else None
     gt_values = gt.parts["depth"][window] if "depth" in gt.parts else None

@@ -1,12 +1,10 @@
 """Where the score of one image is lost: missed and false pixels by class at every threshold.
 
-Let r be the matching tolerance. A missed pixel is `suppressed` if it is matched at the lowest
-threshold of the protocol (other than a threshold 0 that stands for the whole image); otherwise it
-is `near` if a false pixel lies within 2r, and `absent` if none does. A false pixel is a `duplicate`
-if an annotated pixel lies within r (all of which are matched with other pixels); otherwise it is
-`near` if one lies within 2r, and `background` if none does. If there are several annotators, each
-annotated pixel also has an agreement: `alone`, `some` or `all`, if it is matched with a pixel of
-none, some or all of the other annotators. The idea is from TIDE (Bolya et al., ECCV 2020).
+`boundary_errors` defines the classes. The lowest threshold there is not a threshold 0 that stands
+for the whole image. All annotated pixels within r of a duplicate are matched with other pixels. If
+there are several annotators, each annotated pixel also has an agreement: `alone`, `some` or `all`,
+if it is matched with a pixel of none, some or all of the other annotators. The idea is from TIDE
+(Bolya et al., ECCV 2020).
 """
 
 from __future__ import annotations
@@ -40,18 +38,18 @@ def pixel_classes(
     errors: bool,
     dropped: Bool | None = None,
 ) -> dict[str, DrawnSteps]:
-    """Classify the boundary pixels at each threshold, for overlays and the viewer.
+    """Classify the boundary pixels as matched, false or missed at each threshold, for overlays.
 
-    A predicted pixel is matched or false. A pixel that is only annotated is missed if at least one
-    annotator's pixel there is unmatched.
+    A predicted pixel is matched or false. A pixel that is only annotated is missed if the pixel of
+    at least one annotator is unmatched.
 
     pred, gts, protocol, dropped: as in `boundary_counts`. A threshold 0 that stands for the whole
         image is left out.
-    errors: if True, false and missed pixels get the codes of `ERROR_CODES`; otherwise, those of
-        `PixelClass`.
+    errors: if True, false and missed pixels have the codes in `ERROR_CODES`, which tell why they
+        are wrong; if False, those of `PixelClass`.
 
-    Returns {"steps": DrawnSteps}, a dict because this function can replace `boundary_counts` as the
-    `counter` of a metric.
+    Returns {"steps": DrawnSteps}, with a step for each threshold. It is a dict because this
+    function can replace `boundary_counts` as the `counter` of a metric.
     """
     from bsdsbench.kernels.bits import count_set_bits, unpack
     from bsdsbench.kernels.matching.matching import prepare_truth
@@ -76,10 +74,9 @@ def pixel_classes(
         duplicate, near, background = (ERROR_CODES[name] for name in FALSE)
         is_within_radius = unpack(target.near, shape[1]).flat[pred_pixel]
         is_within_double = unpack(around.near, shape[1]).flat[pred_pixel]
-        farther = np.where(is_within_double, near, background)
-        false_codes = np.where(is_within_radius, duplicate, farther)
-    # (code, pixels, the steps at which each has the code). At a place where annotators differ, the
-    # first code that applies is shown: matched, false, or one of the missed pixels
+        false_codes = np.select([is_within_radius, is_within_double], [duplicate, near], background)
+    # (code, pixels, bits: the steps at which each pixel has the code). Where the annotators of a
+    # pixel differ, the first code that applies is shown: matched, false, or one of the missed
     layers = [(int(PixelClass.MATCHED), steps.matched_pixel, steps.matched)]
     for code in np.unique(false_codes).tolist():
         has_code = false_codes == code
@@ -87,13 +84,9 @@ def pixel_classes(
     for code, missed in _missed_steps(steps, errors).items():
         layers.append((code, target.vertices.pixel, missed))
     classes = np.zeros((pixel.size, n_steps), np.uint8)  # a row for each pixel that is drawn
-    has_class = np.zeros((pixel.size, false_bits.shape[1]), np.uint64)  # a bit for each step
-    for code, pixels, bits in layers:
-        added = np.zeros_like(has_class)
-        np.bitwise_or.at(added, np.searchsorted(pixel, pixels), bits)
-        added &= ~has_class
-        has_class |= added
-        classes |= np.uint8(code) * unpack(added, n_steps).view(np.uint8)
+    for code, pixels, bits in reversed(layers):  # so that an earlier code replaces later ones
+        place, step = np.nonzero(unpack(bits, n_steps))
+        classes[np.searchsorted(pixel, pixels)[place], step] = code
 
     # A backwards matching starts at the lowest threshold, `events` at the highest
     ascending = slice(None, None, 1 if steps.backwards else -1)
@@ -106,10 +99,11 @@ def pixel_classes(
 
 
 def _missed_steps(steps: PixelSteps, errors: bool) -> dict[int, NDArray[np.uint64]]:
-    """Return code -> the steps (thresholds) at which annotated pixels are missed with this code.
+    """Return the steps (thresholds) at which each annotated pixel is missed, by its code there.
 
-    There is a code for each class in MISSED or, if `errors` is False, only PixelClass.MISSED.
-    Arrays are uint64 (annotated pixels, words), with one bit for each step.
+    The codes are those of the classes of missed pixels in `ERROR_CODES` or, if `errors` is False,
+    only PixelClass.MISSED. The arrays are uint64 (annotated pixels, words): bit k of a row is set
+    if the pixel has the code at step k.
     """
     is_missed = ~steps.gt_matched
     if not errors:
@@ -131,8 +125,10 @@ def boundary_errors(
 ) -> MatchCounts:
     """Count the missed, false and matched boundary pixels of one image by class.
 
-    The classes are defined in the module's docstring. At each threshold, they add up to the missed
-    and the false pixels of `boundary_counts`.
+    At each threshold, the classes of errors add up to all missed and all false pixels. Let r be the
+    matching tolerance. A missed pixel is suppressed if it is matched at the lowest threshold, else
+    near if a false pixel lies within 2r, else absent. A false pixel is a duplicate if an annotated
+    pixel lies within r, else near if one lies within 2r, else background.
 
     Parameters
     ----------

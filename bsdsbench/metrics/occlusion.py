@@ -145,10 +145,10 @@ class OcclusionMetric(CurveMetric[None]):
     def curves(self, stack: Stack, opt: None) -> dict[tuple[str, ...], I8]:
         """Return the counts of the three curves, keyed by path, such as ("edge",).
 
-        Each is (N, T, 4), with the columns of `matches`. The edge curve uses `matches` as it is. In
-        the orientation curve, `matched_pred` is the number of predicted pixels in a right pair (see
-        the module's docstring). In the accuracy curve, `total_pred` is also replaced, by the number
-        of matched predicted pixels.
+        Counts are (N, T, 4): matched and all annotated pixels, matched and all predicted pixels.
+        The edge curve has those of all pairs. In the orientation curve, the matched predicted
+        pixels are only those with a partner whose angle agrees. In the accuracy curve, the matched
+        predicted pixels of the edge curve also take the place of all predicted pixels.
         """
         edge = stack["matches"]
         orientation = edge.copy()

@@ -93,9 +93,10 @@ class PixelMetric(_PixelCounts[PixelOptions]):
     curved = True
 
     def options_of(self, protocol: Protocol) -> PixelOptions:
-        """Return the options set in a protocol. Without an `ap_rule`, that of the protocol applies.
+        """Return the metric's options as set in a protocol, with the defaults of the others.
 
-        The exception is the protocol's default, "bsds", which is meant for matched boundaries.
+        If the option `ap_rule` is not set, the protocol's rule for AP replaces its default, unless
+        it is "bsds", the rule for matched boundaries.
         """
         options = super().options_of(protocol)
         if protocol.ap_rule == "bsds" or "ap_rule" in protocol.options.get(self.name, {}):

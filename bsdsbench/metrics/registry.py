@@ -150,8 +150,8 @@ def check_names(wanted: str | Iterable[str]) -> tuple[str, ...]:
 def readers(metrics: Sequence[str]) -> list[Metric]:
     """Return the metrics that determine how the files of a run are read.
 
-    If some metrics read masks, it is these: the others then accept masks too (`takes_masks`).
-    Otherwise it is all metrics.
+    If any metric reads masks, only those that do, as the others can also count masks. Otherwise,
+    all metrics.
     """
     asked = [get(name) for name in metrics]
     return [metric for metric in asked if metric.reads == "mask"] or asked
@@ -248,16 +248,18 @@ def check_options(metrics: Sequence[str], protocol: Protocol) -> None:
 def _check_part_names(metric: Metric, paths: Mapping[str, tuple[str, ...]]) -> None:
     """Raise DataError if the name of a part, such as a class, makes the key of a score ambiguous.
 
-    A group is a prefix with which column keys are repeated: "pooled", if the keys include "iou" and
-    "pooled.iou". With a class "pooled", METRIC.pooled.iou would have two meanings. So a part must
-    not be named like a group or end with ".GROUP", unless the part is the group itself.
+    Some columns belong to a group, such as "pooled.iou" beside "iou". If a class were also called
+    "pooled", its IoU would have the key of the group's. So no part may have the name of a group or
+    end with ".GROUP", unless the part is the group itself.
 
     paths: part -> its path in the scores.
     """
     keys = {column.key for column in (*metric.columns, *metric.part_columns)}
+    # "pooled" is a group if the keys include "iou" and "pooled.iou"
     groups = {k.removesuffix(f".{end}") for k in keys for end in keys if k.endswith(f".{end}")}
     for part, group in product(paths, groups):
-        if paths[part] != (part,) and f".{part}".endswith(f".{group}"):
+        is_group = paths[part] == (part,)
+        if not is_group and f".{part}".endswith(f".{group}"):
             taken = f"{part!r}: {group!r} is the name of a group of scores"
             raise DataError(f"{metric.name}.classes {taken}, expected another name")
 
@@ -280,7 +282,8 @@ def group_by_reading(
 
     metrics: the names of at least one metric. pred_kind: the predictions' kind, such as "soft".
 
-    Returns the groups in the order of their first metrics, which determine `files` and `readings`.
+    Returns the groups in the order of their first metrics. A group reads the files as its first
+    metric does.
     """
     deciding = readers(metrics)
     groups: dict[object, list[Metric]] = {}
@@ -290,14 +293,12 @@ def group_by_reading(
         groups.setdefault(content, []).append(metric)
     joining = [metric for metric in map(get, metrics) if metric not in deciding]
     next(iter(groups.values())).extend(joining)
-    return tuple(
-        ReadAlike(
-            metrics=tuple(group),
-            files=group[0].files_read(group[0].options_of(protocol)),
-            readings=group[0].readings(protocol, pred_kind),
-        )
-        for group in groups.values()
-    )
+    alike = []
+    for group in groups.values():
+        first = group[0]
+        files, readings = first.files_read(first.options_of(protocol)), first.readings
+        alike.append(ReadAlike(tuple(group), files, readings(protocol, pred_kind)))
+    return tuple(alike)
 
 
 def always_signed_options(metrics: Sequence[str], protocol: Protocol) -> dict[str, str]:
@@ -316,9 +317,10 @@ def always_signed_options(metrics: Sequence[str], protocol: Protocol) -> dict[st
 
 
 def unused_settings(metrics: Sequence[str], protocol: Protocol) -> frozenset[str]:
-    """Return the fields of a protocol, and metrics with options in it, that affect no score.
+    """Return the names in a protocol that affect no score of the metrics.
 
-    If there are no metrics, the result is empty.
+    They are fields of the protocol, and other metrics for which it has options. If there are no
+    metrics, the result is empty.
     """
     unused = {*protocol.names(), *protocol.options} if metrics else set()
     for metric in map(get, metrics):

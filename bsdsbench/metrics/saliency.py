@@ -113,7 +113,11 @@ _AT_HALF = ("iou", "dice", "ber")
 
 
 def _column(key: str, heading: str, measure: str, digits: int = 4, shown: str = "never") -> Column:
-    """Build the column of a score of `measure`, with an abbreviated heading for narrow tables."""
+    """Build the column of a score, with an abbreviated heading for narrow tables.
+
+    measure: a key of `_SHOWN`. It determines whether smaller is better, and with which other
+        scores `explain` compares the score.
+    """
     return Column(
         key,
         heading,
@@ -184,10 +188,11 @@ class SaliencyMetric(Metric[SaliencyOptions]):
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SaliencyOptions
     ) -> DrawnSteps:
-        """Classify each pixel as correct, false or missed at each of the 256 levels."""
+        """Classify each pixel as correct, false or missed at each threshold 0, 1/255, .. 1."""
         valid = gt.parts.get("valid")
         value = _prepare_map(pred, valid, protocol, opt)
-        n_reached = np.floor(value * 255).astype(np.int16) + 1  # all reach the first threshold, 0
+        # The number of thresholds at or below the value of each pixel; all reach the first, 0
+        n_reached = np.floor(value * 255).astype(np.int16) + 1
         return steps_of_soft(np.arange(_LEVELS) / 255, n_reached, gt.mask[None], valid, opt.beta2)
 
     def beta2(self, opt: SaliencyOptions) -> float:
@@ -197,12 +202,14 @@ class SaliencyMetric(Metric[SaliencyOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: SaliencyOptions
     ) -> ScoreTree:
-        """Compute the scores of S data sets, (S,) each, and the curve of `_best_of_curve`.
+        """Compute the scores of S data sets, (S,) each, from the counts of N images.
 
-        *_mean : mean over images
+        iou_mean, mean_iou_mean and so on : means over images, of the measure at one half, or of its
+            mean over the 256 levels (mean_*) or its value at the adaptive threshold (adaptive_*)
         max_*_mean : maximum over the levels of the curve averaged over images; for errors (BER),
             min_*_mean, the minimum, instead
         *_sum : the measure computed from counts summed over images
+        curve, ods, max_f_pr : mean precision and recall, and the point with the largest F
         """
         n_pixels = stack["pixels"]
         sums = {name: weighted_sum(weights, counts) for name, counts in stack.items()}
@@ -240,7 +247,7 @@ class SaliencyMetric(Metric[SaliencyOptions]):
 def _best_of_curve(precision: F8, recall: F8, beta2: float) -> ScoreTree:
     """Find the largest F on S curves of mean precision and mean recall, (S, 256) each.
 
-    Returns `curve`; `ods`, the first point of the curve with the largest F; and its F, `max_f_pr`.
+    Returns `curve`; `ods`, the first point of each curve with the largest F; its F, `max_f_pr`.
     """
     thresholds = np.arange(_LEVELS) / 255
     f = f_beta(precision, recall, beta2)
@@ -396,8 +403,8 @@ def _similarity(a: F8, b: F8) -> float:
     variances = (offset_a * offset_a).sum() / n + (offset_b * offset_b).sum() / n
     numerator = 4 * mean_a * mean_b * covariance
     denominator = (mean_a**2 + mean_b**2) * variances
-    if numerator == 0:
-        return 1.0 if denominator == 0 else 0.0
+    if numerator == 0 and denominator == 0:
+        return 1.0
     return float(numerator / (denominator + _EPS))
 
 

@@ -241,9 +241,9 @@ def superpixels(labels: ArrayLike, opt: SuperpixelOptions) -> Superpixels:
     """Return the superpixels of a label map (H, W), and the number of its 8-connected components.
 
     If `opt.components` is 4 or 8, each connected component of a label is a superpixel; otherwise
-    each label is one. In the latter case, raise DataError if the map looks truncated to 8 bits: at
-    least 255 different labels, 255 the largest, and more 8-connected components than labels (if
-    `components` is None, the default) or than _REUSED times the labels (if the user has set 0).
+    each label is one. In the latter case, a map that looks truncated to 8 bits raises DataError. It
+    has at least 255 different labels, the largest is 255, and there are more 8-connected components
+    than labels or, if the user has set `components` to 0, than _REUSED times the labels.
     """
     label_map = as_label_map(labels)
     if opt.components:
@@ -332,7 +332,11 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
         return [InputWarning(message, fix=fix)]
 
     def values(self, counts: Stack, opt: SuperpixelOptions) -> dict[str, F8]:
-        """Return the values of N images, (N,) each, by keys such as "compactness" or "ue.min"."""
+        """Return the measures of N images by key, (N,) each.
+
+        The keys are those of the columns, such as "compactness" or, for measures that are computed
+        for each annotator, "ue.mean", "ue.min" and "ue.max".
+        """
         single = ("compactness", "variation", "n_superpixels", "n_pieces")
         values = {name: counts[name] for name in single}
         for name in _MEASURES:

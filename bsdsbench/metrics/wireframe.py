@@ -82,9 +82,10 @@ class WireframeMetric(Metric[WireframeOptions]):
         opt: WireframeOptions,
         counter: Counter = boundary_counts,
     ) -> Arrays:
-        """Count the pixels of the drawn lines with `counter`, and match lines and junctions.
+        """Count the pixels of the drawn lines, and match lines and junctions by distance.
 
-        Returns the counts of `counter`, and
+        counter: the function that counts the pixels: `boundary_counts`, or one that returns further
+            arrays. Its counts are returned with these:
 
         lines : float64 (L, 4), for each predicted line its score, then 1 if it is a true positive
             at the distance thresholds 5, 10 and 15, else 0
@@ -97,7 +98,7 @@ class WireframeMetric(Metric[WireframeOptions]):
         grid, drawn = GRID, pred  # the grid of the predicted coordinates; the map of drawn lines
         if "lines" in pred.parts:
             grid = pred.lines.grid or (gt.shape if opt.lines_in == "image" else GRID)
-            if pred.lines.grid is None and grid != GRID:  # drawn on GRID when the file was read
+            if pred.lines.grid is None and grid != GRID:  # the reader drew the lines on GRID
                 soft = draw_lines(pred.lines, gt.shape, grid)
                 drawn = Prediction(pred.image_id, pred.path, soft=soft)
         counts: dict[str, Any] = {

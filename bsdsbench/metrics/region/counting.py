@@ -272,9 +272,10 @@ def _tables_of_ucm(ucm2: F8, gts: Annotators, thresholds: F8) -> Iterator[_Table
 
 
 def _measure_official(table: OverlapTable) -> dict[str, float | F8]:
-    """Compute the measures of the regions that the official program forms, at one threshold.
+    """Compute covering, Rand index, VOI and adapted Rand errors of a segmentation, by key.
 
-    The module docstring defines them. `best_gt` (G,) is the best IoU of each annotated region.
+    The measures are defined in the module's docstring, except for `best_gt` (G,): the best IoU of
+    each annotated region with a region of the segmentation.
     """
     gts, n_px = table.gts, table.n_pixels
     overlaps, pred_areas, gt_areas = table.overlaps, table.area_sums, gts.area_sums
@@ -295,7 +296,11 @@ def _measure_official(table: OverlapTable) -> dict[str, float | F8]:
 
 
 def _measure_seism(table: OverlapTable) -> dict[str, float]:
-    """Compute the SEISM measures (see the module docstring) at one threshold."""
+    """Compute the measures of the program SEISM for a segmentation, by key.
+
+    They are Hamming distances, pixel pairs, consistency errors, bipartite matching, and objects and
+    parts ("fop"), as defined in the module's docstring.
+    """
     gts, n_px, area = table.gts, table.n_pixels, table.row_area
     overlaps, all_px = table.overlaps, n_px * len(gts.labels)
     most_regions = np.maximum(np.diff(gts.col_start), area.size).tolist()  # of both maps, (A,)
@@ -355,7 +360,7 @@ def _adapted_rand(table: OverlapTable, annotator: int, rule: str) -> float:
     Source: Arganda-Carreras et al., Frontiers in Neuroanatomy 2015.
     """
     zero, n_all = table.gts.zero[annotator], table.n_pixels
-    splits = rule == "cremi" and table.zero >= 0
+    splits = rule == "cremi" and table.zero >= 0  # pixels with label 0 of the segmentation
     # Ordered pairs in the same region in both maps, in the segmentation, in the annotator's map.
     # They are sums of squared areas, which include the pair of each pixel with itself
     both: float
@@ -367,6 +372,7 @@ def _adapted_rand(table: OverlapTable, annotator: int, rule: str) -> float:
         indptr, cols, counts = table.cells
         first, end = table.gts.col_start[annotator : annotator + 2]
         is_counted = (cols >= first) & (cols < end) & (cols != zero)
+        # Of each overlap: regions of the segmentation and of the annotator, number of pixels
         rows = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))[is_counted]
         cols, counts = cols[is_counted], counts[is_counted]
         is_split = (rows == table.zero) & splits

@@ -254,11 +254,11 @@ class RegionMetric(Metric[None]):
         return {**scores, "similarities": similarities}
 
     def parts(self, protocol: Protocol, opt: None) -> dict[str, tuple[str, ...]]:
-        """Map each error, each similarity and `nvoi` to the path of its scores in `scores`.
+        """Map the name of each error and each similarity to the path of its scores in `scores`.
 
-        A similarity is 1 - error, for the errors that the program SEISM reports in this form. Its
-        path has SEISM's name: "1 - hamming_gt (dhd)" -> ("similarities", "dhd"). The path of an
-        error is its name, such as ("hamming_gt",).
+        An error's path is its name: "hamming_gt" -> ("hamming_gt",). The program SEISM reports some
+        of them as similarities, 1 - error, under other names: "1 - hamming_gt (dhd)" ->
+        ("similarities", "dhd"). The last similarity, "nvoi", belongs to no error.
         """
         paths: dict[str, tuple[str, ...]] = {}
         for error, name in ERRORS.items():

@@ -83,7 +83,7 @@ class Annotators:
 
     @classmethod
     def of(cls, maps: Sequence[ArrayLike]) -> Annotators:
-        """Renumber the regions of the annotators' label maps (H, W).
+        """Renumber the regions of the annotators' label maps (H, W), each map from 0.
 
         Raises DataError if there is no map or one is not a label map, and ShapeError if the shapes
         differ.
@@ -95,8 +95,8 @@ class Annotators:
             same_shape(array.shape, arrays[0].shape, "ground truth")
         region_maps = [number_regions(array) for array in arrays]
         n_regions = [m.area.size for m in region_maps]
-        col_start = np.cumsum([0, *n_regions])
-        zero = np.array([m.zero for m in region_maps])
+        col_start = np.cumsum([0, *n_regions])  # the regions of all annotators are columns
+        zero = np.array([m.zero for m in region_maps])  # number of label 0 in each map, or -1
         return cls(
             shape=arrays[0].shape,
             labels=np.stack([m.labels for m in region_maps]),
@@ -125,8 +125,9 @@ class OverlapTable:
 
     @classmethod
     def of(cls, labels: I4, n_regions: int, gts: Annotators, zero: int = -1) -> OverlapTable:
-        """Build the table of a segmentation given as pixel labels (N,) in 0 .. n_regions - 1.
+        """Tabulate the overlaps of a segmentation's regions with those of all annotators.
 
+        labels (N,): the region 0 .. n_regions - 1 of each pixel.
         zero: the region that had label 0 before renumbering, or -1 if there is none.
         """
         rows, cols, counts = kernel.overlap_runs(labels, gts.labels, gts.col_start)
@@ -135,7 +136,7 @@ class OverlapTable:
 
     @classmethod
     def of_map(cls, labels: ArrayLike, gts: Annotators) -> OverlapTable:
-        """Build the table of a segmentation given as a label map (H, W).
+        """Tabulate the overlaps of a segmentation that is given as a label map (H, W).
 
         Raises DataError if `labels` is not a label map, and ShapeError if its shape differs from
         the annotators' maps.
