@@ -41,7 +41,7 @@ from numba.core.untyped_passes import (
 
 types: Any = numba_types
 _Value: TypeAlias = Any  # a value in LLVM's language
-_Variable: TypeAlias = Any  # a variable of a kernel
+
 _Type: TypeAlias = Any  # a type of numba
 _Dispatcher: TypeAlias = Any  # a function that numba compiles
 
@@ -121,10 +121,10 @@ class _Wrapper(PyCallWrapper):
     def build_wrapper(
         self, api: PythonAPI, builder: ir.IRBuilder, closure: _Value, args: _Value, kws: _Value
     ) -> None:
-        """Write code that converts the arguments, and calls the kernel without the GIL.
+        """Write code that converts Python's arguments, calls the kernel, and converts its result.
 
-        Errors of the conversion are not looked for: numba chooses the function by the types of the
-        arguments.
+        The kernel runs without the GIL. The conversion is not checked for errors, because numba
+        has chosen the compiled function by the types of the arguments.
         """
         context, kinds = self.context, self.fndesc.argtypes
         objects = [api.alloca_obj() for _ in kinds]
@@ -154,9 +154,12 @@ class _KernelLower(Lower):
     """
 
     def create_cpython_wrapper(self, release_gil: bool = False) -> None:
-        """Write the function that Python calls."""
+        """Write the function that Python calls, and add it to the kernel's library.
+
+        It is short (`_Wrapper`) unless the kernel may raise or allocate; then it is numba's.
+        """
         context, kernel = self.context, self.fndesc
-        if context.enable_nrt or context.enable_boundscheck:  # it may raise
+        if context.enable_nrt or context.enable_boundscheck:
             super().create_cpython_wrapper(release_gil)
             return
         module = context.create_module("wrapper")
@@ -166,29 +169,30 @@ class _KernelLower(Lower):
         self.library.add_ir_module(module)
 
     def lower_expr(self, resty: _Type, expr: Expr) -> _Value:
-        """Write code for an expression of the type `resty`, and return its value."""
+        """Write LLVM code for an expression of a kernel, and return its value, of type `resty`.
+
+        The code is short for `array.shape`, `array.size` and loops over a range. All other
+        expressions are translated by numba.
+        """
         if expr.op in ("getattr", "getiter", "iternext"):
             kind = self.typeof(expr.value.name)
             if isinstance(kind, types.Array) and expr.op == "getattr":
                 field = {"shape": "shape", "size": "nitems"}.get(expr.attr)
-                if field:
-                    return self._array_field(expr.value, field)
+                if field:  # of the struct that numba keeps for an array
+                    position = self.context.data_model_manager[kind].get_field_position(field)
+                    return self.builder.extract_value(self.loadvar(expr.value.name), position)
             elif isinstance(kind, types.RangeType) and expr.op == "getiter":
                 return self._range_iterator(resty, self.loadvar(expr.value.name))
             elif isinstance(kind, types.RangeIteratorType) and expr.op == "iternext":
                 return self._next_of_range(resty, self.loadvar(expr.value.name))
         return super().lower_expr(resty, expr)
 
-    def _array_field(self, array: _Variable, name: str) -> _Value:
-        """Write code for a field of the struct that numba keeps for an array, such as "data"."""
-        model = self.context.data_model_manager[self.typeof(array.name)]
-        return self.builder.extract_value(self.loadvar(array.name), model.get_field_position(name))
-
     def _range_iterator(self, kind: _Type, numbers: _Value) -> _Value:
-        """Write code for an iterator over a range, given the range's start, stop and step.
+        """Write code for an iterator over a range, and return the iterator, of type `kind`.
 
-        Its first three fields are the address of the next number, the stop and the step. numba has
-        the same fields, and a fourth with the count of the numbers, which stays undefined.
+        numbers: the range's start, stop and step. The first three fields of the iterator are the
+            address of the next number, the stop and the step. A fourth, in which numba counts the
+            numbers that are left, stays undefined.
         """
         start, stop, step = cgutils.unpack_tuple(self.builder, numbers)
         iterator = self.context.get_constant_undef(kind)
@@ -198,7 +202,10 @@ class _KernelLower(Lower):
         return iterator
 
     def _next_of_range(self, kind: _Type, iterator: _Value) -> _Value:
-        """Write code for a pair: the next number of a range, and whether it is before the stop."""
+        """Write code that takes the next number from an iterator of `_range_iterator`.
+
+        Returns a pair of type `kind`: the number, and whether it is before the stop of the range.
+        """
         builder = self.builder
         place, stop, step = (builder.extract_value(iterator, k) for k in range(3))
         number = builder.load(place)
@@ -223,7 +230,7 @@ class _Steps(PassManager):
     """The steps of numba's compiler that kernels need, without checks between them."""
 
     def run(self, state: StateDict) -> None:
-        """Compile the function of a compiler's state."""
+        """Compile a function; `state` is what numba knows about it, and receives the code."""
         steps = [TranslateByteCode, FixupArgs, IRProcessing, InlineInlinables, ReconstructSSA]
         steps += [NopythonTypeInference, PreLowerStripPhis]
         if state.flags.nrt:
@@ -260,9 +267,9 @@ def _signature(
 
 @contextmanager
 def _compiling(code: type[KernelCode]) -> Iterator[None]:
-    """Compile faster in the `with` block, into code libraries of a class.
+    """Patch numba in the `with` block so that it compiles faster, into libraries of a class.
 
-    The caller holds the lock of numba's compiler, so that nothing else is compiled meanwhile.
+    It must be used under the lock of numba's compiler, so that nothing else is compiled meanwhile.
     """
     codegen, function = cpu_target.target_context.codegen(), types.BaseFunction
     usual = codegen._library_class, entrypoints.init_all, function.get_call_type
@@ -276,10 +283,10 @@ def _compiling(code: type[KernelCode]) -> Iterator[None]:
 
 @global_compiler_lock
 def import_compiler() -> None:
-    """Import all that numba can compile, and register it; costs little if it is done already.
+    """Import the modules in which numba implements functions, and register these for compilation.
 
-    numba would also import scipy.linalg, which takes a tenth of a second, to check that scipy is
-    installed. Functions that need it import it when they are compiled.
+    Further calls take almost no time. The import of scipy.linalg, a tenth of a second, is avoided:
+    numba needs it here only to check that scipy is installed.
     """
     from numba.np import linalg
 
@@ -298,9 +305,10 @@ def import_compiler() -> None:
 def compile_as(
     code: type[KernelCode], dispatcher: _Dispatcher, args: tuple[_Type, ...], return_type: _Type
 ) -> object:
-    """Compile a numba function for the argument types `args`, into a code library of a given class.
+    """Compile the function of a numba dispatcher for the argument types `args`, and return it.
 
-    `return_type` is the required return type, or None if numba infers it.
+    code: the class of the library for the code, such as `VectorisedCode`.
+    return_type: the required return type, or None if numba infers it.
     """
     import_compiler()
     compiler = dispatcher._compiler

@@ -105,9 +105,8 @@ def _compile_once(dispatcher: Any, folder: Path) -> None:
     dispatcher: numba's dispatcher of the kernel; its `_compiler.compile` is replaced.
     folder: the cache folder of compiled kernels, which also holds the lock files.
 
-    Compiling a kernel also compiles the kernels that it calls, each under its own lock, while the
-    lock of the caller is still held. This cannot deadlock, because kernels never call each other in
-    a cycle.
+    While a kernel is compiled under its lock, the kernels that it calls are compiled too, each
+    under its own lock. This cannot deadlock, because kernels never call each other in a cycle.
     """
     function, compile_kernel = dispatcher.py_func, dispatcher._compiler.compile
     path = folder / f"{function.__module__}.{function.__qualname__}.lock"
@@ -131,10 +130,11 @@ def _compile_once(dispatcher: Any, folder: Path) -> None:
 def kernel(function: Kernel | None = None, vectorise: bool = False, **options: object) -> Kernel:
     """Compile a function like `numba.njit`; used as `@kernel` or `@kernel(option=...)`.
 
-    If `vectorise`, its loops may use vector instructions, which pays only where most time is spent
-    in loops without branches: it takes longer to compile. The options are those of `numba.njit`.
-    `_nrt=False` promises that the function allocates no memory and raises nothing, so it needs no
-    numba runtime. `no_cpython_wrapper` marks a function that only other kernels call, see `inner`.
+    If `vectorise` is True, its loops may use vector instructions. It then takes longer to compile,
+    which pays only if most time is spent in loops without branches. The options are those of
+    `numba.njit`. `_nrt=False` promises that the function allocates no memory and raises nothing, so
+    that it needs no numba runtime. `no_cpython_wrapper=True` marks an inner function, which only
+    kernels call.
 
     A kernel is compiled at its first call, runs without holding the GIL, and is cached on disk if a
     cache folder is writable. Inner functions are not cached, because their code becomes part of the

@@ -1,8 +1,7 @@
 """Inner boundaries of masks and label maps (H, W): the pixels that erosion with a square removes.
 
 Maps are held as bits (bits.py), two maps of equal size one below the other; pixels outside the
-image are off. Runs of k pixels that are on are found by ANDs of the map with itself, shifted by 1,
-2, 4, .. pixels, along the rows and then along the columns.
+image are off.
 """
 
 from __future__ import annotations
@@ -82,13 +81,14 @@ def _find_uniform(labels, uniform):
 
 @kernel(vectorise=True, _nrt=False)
 def _write_eroded(bits, side, back, row, eroded):
-    """Write the pixels of two maps around which a whole square is on into `eroded`.
+    """Erode two maps by a square: write the pixels around which the whole square is on.
 
-    bits, eroded uint64 (2 H, words): two maps one below the other.
+    bits, eroded uint64 (2 H, words): the two maps one below the other, before and after.
     side: side of the square, which begins `back` rows and columns before the pixel.
     row uint64: work space, 0 on entry. A row of bits with empty words on both sides.
 
-    Rows are eroded first, then columns.
+    Rows are eroded first, then columns. A run of n pixels that are on is found in about log2(n)
+    steps: an AND with a copy that is shifted by the length of the run so far doubles this length.
     """
     # The 64 bits from any bit of a row on are parts of two words. The second word is shifted twice,
     # because a shift by 64 - low is undefined for low = 0.

@@ -242,7 +242,7 @@ def tile_mask(allowed: Bool) -> U8:
 def new_geometry(shape: tuple[int, int], reach: Disk, n_gt: int, annotator: int) -> Geometry:
     """Precompute the constants for finding and weighting the edges between two maps.
 
-    An edge joins a predicted pixel to a ground-truth pixel within `reach`. Its weight is the
+    An edge joins a predicted pixel to a ground-truth pixel within the radius. Its weight is the
     integer
 
         (gain << shift) - tie
@@ -250,9 +250,8 @@ def new_geometry(shape: tuple[int, int], reach: Disk, n_gt: int, annotator: int)
     The gain is `reach.lost` (the cost of leaving a pixel unmatched) minus the cost of the pair. The
     tie is a pseudo-random number, different for each annotator, that breaks ties between matchings
     of equal total gain. A matching has at most n_gt edges, and `shift` is so large that n_gt ties
-    add up to less than one unit of gain.
-
-    A weight has at most _SUM_BITS bits, so the tie has fewer than _TIE_BITS bits if n_gt is large.
+    add up to less than one unit of gain. A weight has at most _SUM_BITS bits, so a tie has fewer
+    than _TIE_BITS bits if n_gt is large.
 
     shape: rows and columns of both maps.
     reach: the offsets at which pixels may be matched, with their costs.
@@ -276,15 +275,15 @@ def geometry_of(shape: tuple[int, ...], mask: U8, gain: I8, salt: int, tie_bits:
     """Precompute the constants for finding and weighting the edges between two maps.
 
     An edge joins a pixel of one map to a pixel of the other at an allowed offset. Its weight is the
-    gain of the offset minus a pseudo-random tie, which breaks ties between matchings.
+    gain of the offset minus a pseudo-random number, which breaks ties between matchings.
 
     shape: rows and columns of both maps.
     mask (64, T T): the allowed offsets as bits, from `tile_mask`: for each of the 64 pixels of a
         tile (8 x 8 pixels), the allowed pixels in the block of T x T tiles around it.
     gain ((2 R + 1)^2,): the gain of each offset from the pixel whose edges are searched, row by
         row from (-R, -R) on. Elements of offsets that are not allowed are not used.
-    salt: added to the input of the hash that gives the ties; other salts give other ties.
-    tie_bits: ties are below 2^tie_bits.
+    salt: selects the pseudo-random numbers; it is added to the input of their hash.
+    tie_bits: the pseudo-random numbers are below 2^tie_bits.
     """
     cols, block, reach = shape[1], math.isqrt(mask.shape[1]), math.isqrt(gain.size) // 2
     frame = block // 2  # empty tiles at each end of a row or column of tiles
@@ -405,9 +404,12 @@ def forget_edges(nodes, edges, used):
 def number_vertices(bits: U8, cols: int, reach: int) -> Vertices:
     """Number the pixels that are on in A maps as vertices, map by map and tile by tile.
 
+    A tile is a block of 8 x 8 pixels. Each map gets a frame of empty tiles, so that the disk around
+    any pixel lies within its tiles.
+
     bits (A, H, words): the maps, from `bits.pack`.
     cols: number of columns of a map.
-    reach: the radius of matching in pixels, rounded down. It determines the frame of empty tiles.
+    reach: the radius of the disk (of matching) in pixels, rounded down.
     """
     n_maps, rows, words = bits.shape
     tile_rows, tile_cols, frame = (rows + 7) // 8, (cols + 7) // 8, (reach + 7) // 8
@@ -429,11 +431,13 @@ def number_vertices(bits: U8, cols: int, reach: int) -> Vertices:
 def _write_vertices(tiles, tile_cols, frame, cols, ends, pixel, place):
     """List the pixels that are on in A maps, map by map and tile (8 x 8 pixels) by tile.
 
-    tiles TILE_DTYPE (A, tiles): `bits` has the pixels of each tile; receives `before`.
-    tile_cols, frame: the number of tiles in a row of tiles, and that of empty ones at either end.
+    tiles TILE_DTYPE (A, tiles): the field `bits` has the pixels of each tile. The field `before`
+        receives the number of pixels in the earlier tiles of the map, if the tile has any pixel.
+    tile_cols, frame: number of tiles in a row of tiles, and number of empty ones at either end.
     cols: number of columns of a map.
-    ends int64 (A + 1,): 0 on entry; receives the number of vertices up to and with each map.
-    pixel, place uint64 (vertices or more,): receive the fields of `Vertices` with these names.
+    ends int64 (A + 1,): 0 on entry; receives the number of pixels in the first 0, 1, .. A maps.
+    pixel, place uint64 (pixels or more,): receive the flat index of each pixel in its map, and 64
+        times the index of its tile plus its bit in the tile.
     """
     n = 0
     for k in range(tiles.shape[0]):
@@ -501,8 +505,10 @@ def find_edges(vertex, side, opposite, geometry):
     """Find the edges of a vertex of one side, and append them to the side's arena.
 
     Edges lead to the vertices of the other side that lie within the radius and are in the map at
-    the current step (`live`).
+    the current step (`live`). They are written one after another, behind a header that says where
+    they end.
 
+    vertex: the number of the vertex in `side`.
     side, opposite: the vertex set of the vertex, and the other one. The field `first_edge` of the
         vertex in `side.node` receives the index of its header in the arena.
     geometry: the constants for finding and weighting edges.
