@@ -6,6 +6,7 @@ which the user knows the argument.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Collection, Mapping
 from contextlib import suppress
@@ -19,7 +20,7 @@ from bsdsbench.errors import DataError
 from bsdsbench.kernels.arrays import F8 as F8
 from bsdsbench.kernels.arrays import I8 as I8
 from bsdsbench.kernels.arrays import Bool as Bool
-from bsdsbench.text import clip, is_path, visible
+from bsdsbench.text import clip, visible
 
 MAX_GIVEN = 10**9  # numbers in an array; np.broadcast_to makes huge arrays of few bytes
 
@@ -98,9 +99,12 @@ def given_number(value: object, what: str, low: float, high: float, whole: bool 
 
 
 def given_path(value: object, what: str) -> Path:
-    """Convert text or a path object to a Path, or raise DataError (see `is_path`)."""
-    path: Any = value
-    if not is_path(path):
+    """Convert text or a path object to a Path.
+
+    Raises DataError for any other value, and for a path that is empty, bytes or has a NUL.
+    """
+    path = os.fspath(value) if isinstance(value, str | os.PathLike) else b""
+    if not isinstance(path, str) or path == "" or "\0" in path:
         raise DataError(f"{what}: {kind_of_value(value)}, expected a path of text")
     return Path(path)
 

@@ -104,7 +104,7 @@ def test_an_id_is_text_and_parts_have_names(make):
 def test_a_path_may_be_text(tmp_path):
     pred = Prediction("a", "maps/a.png", soft=np.eye(9))
     truth = GroundTruth("a", (np.eye(9),), path="truth/a.png")
-    assert (pred.path, truth.file) == (Path("maps/a.png"), "a.png")
+    assert (pred.path, truth.path) == (Path("maps/a.png"), Path("truth/a.png"))
     assert bb.evaluate_items([("a", pred, truth)], workers=1).boundary_score().ods.f == 1
     refused("Prediction.path: 5, expected a path", Prediction, "a", 5, soft=np.eye(9))
 

@@ -15,6 +15,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from importlib import import_module
+from itertools import filterfalse
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import attrs
@@ -165,16 +167,19 @@ def command(function: Callable[..., object], name: str | None = None) -> Command
     )
 
 
-def _declarations(owner: Callable[..., object]) -> dict[str, Mapping[str, Any]]:
-    """Return the declaration of each parameter of a function, or of each field of an options class.
+def _declarations(owner: Callable[..., object]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield (name, declaration) of a function's parameters, or of an options class's fields.
 
     A declaration, made in `cli.options`, is a mapping with one of two keys: "make_parameter" has a
     function from the parameter's name to a click argument or option, and "options_of" has an attrs
     class whose fields are declared in the same way.
     """
     if isinstance(owner, type):
-        return {field.name: field.metadata for field in attrs.fields(owner)}
-    return {p.name: p.default.metadata for p in inspect.signature(owner).parameters.values()}
+        for field in attrs.fields(owner):
+            yield field.name, field.metadata
+    else:
+        for parameter in inspect.signature(owner).parameters.values():
+            yield parameter.name, parameter.default.metadata
 
 
 def _make_parameters(owner: Callable[..., object]) -> list[click.Parameter]:
@@ -183,7 +188,7 @@ def _make_parameters(owner: Callable[..., object]) -> list[click.Parameter]:
     A parameter whose value is an options class stands for all parameters of that class.
     """
     parameters: list[click.Parameter] = []
-    for name, metadata in _declarations(owner).items():
+    for name, metadata in _declarations(owner):
         if "options_of" in metadata:
             parameters += _make_parameters(metadata["options_of"])
         else:
@@ -198,9 +203,9 @@ def _call(owner: Callable[..., object], /, **values: object) -> object:
     which is made by a recursive call with the class as `owner`.
     """
     arguments = {}
-    for name, metadata in _declarations(owner).items():
-        is_nested = "options_of" in metadata
-        arguments[name] = _call(metadata["options_of"], **values) if is_nested else values[name]
+    for name, metadata in _declarations(owner):
+        options = metadata.get("options_of")
+        arguments[name] = _call(options, **values) if options else values[name]
     return owner(**arguments)
 
 
@@ -545,8 +550,8 @@ def show_tables(
     elif output_format != "table":
         print(render(tables, output_format).rstrip("\n"))
     else:
-        print_tables([table for table in tables if not table.aside], sys.stdout)
-        if titles := [table.title for table in tables if table.aside]:
+        print_tables(list(filterfalse(attrgetter("aside"), tables)), sys.stdout)
+        if titles := list(map(attrgetter("title"), filter(attrgetter("aside"), tables))):
             print(f"\nIn a file (-o) and other formats also: {', '.join(titles)}")
 
 

@@ -20,8 +20,10 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
+from functools import partial
 from glob import glob
-from itertools import product
+from itertools import product, repeat
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 from unicodedata import normalize
@@ -44,6 +46,7 @@ _WORD_AND_NUMBER = re.compile(r"(?<=.)[_.-][A-Za-z]+[_.-]?\d+$")
 # only three digits or more if images share a folder, because _0 and _01 may be annotators there
 _FRAME_IN_FOLDER = re.compile(r"(?<!\d)0\d*$")
 _FRAME_BESIDE = re.compile(r"(?<!\d)0\d\d+$")
+_common_start = os.path.commonprefix  # of the characters of any texts
 
 
 class Arrangement(Enum):
@@ -99,9 +102,9 @@ class Layout:
         Images without files are ignored. `first` and `last` are the file names of the image with
         the most files.
         """
-        files = {image_id: paths for image_id, paths in files.items() if paths}
-        n_files = [*map(len, files.values())]
-        sequences = {i.rpartition("/")[0] for i in files if "/" in i}  # SEQUENCE/FRAME
+        files = dict(filter(itemgetter(1), files.items()))
+        n_files = list(map(len, files.values()))
+        sequences = set(map(os.path.dirname, files)) - {""}  # of ids SEQUENCE/FRAME
         if max(n_files, default=1) == 1:
             return cls(sequences=len(sequences))
         image_id = max(files, key=lambda i: len(files[i]))
@@ -194,30 +197,29 @@ def pair(
     wanted, pred, gt = group_files(pred_dir, gt_dir, split, **options)
     preds, gts = pred.files, gt.files
     shared = gts.keys() & preds.keys()
-    problems = list[Problem]()
-
-    def report(folder: PathLike | None, fault: str, ids: Collection[str], fix: str = "") -> None:
+    faults: list[tuple[PathLike | None, str, Collection[str], str]] = []
+    for folder, side in ((pred_dir, pred), (gt_dir, gt)):
+        if side.ambiguous:
+            first = min(side.ambiguous)
+            files = [show(os.path.relpath(path, folder)) for path in side.files.get(first, ())]
+            faults.append((folder, SEVERAL, side.ambiguous, f"{first}: {listed(files, 3)}"))
+    if pred_dir and (missing == "error" or not shared):
+        faults.append((pred_dir, "no prediction for: {}", gts.keys() - shared, ""))
+    others = wanted or preds.keys()
+    renaming = "" if shared else _suggest_renaming(others, gts.keys())
+    faults.append((gt_dir, f"no {gt_name} for: {{}}", others - gts.keys(), renaming))
+    problems = []
+    for folder, fault, ids, fix in faults:
         if ids:
             names = sorted(ids)
             has = f"{show(folder)}: {fault.format(f'{listed(names)} ({len(names)} in all)')}"
             problems.append(Problem(has=has, fix=(fix,) if fix else (), names=tuple(names)))
-
-    for folder, side in ((pred_dir, pred), (gt_dir, gt)):
-        first = min(side.ambiguous, default="")
-        files = [show(os.path.relpath(path, folder)) for path in side.files.get(first, ())]
-        report(folder, SEVERAL, side.ambiguous, f"{first}: {listed(files, 3)}")
-    if pred_dir and (missing == "error" or not shared):
-        report(pred_dir, "no prediction for: {}", gts.keys() - shared)
-    others = wanted or preds.keys()
-    renaming = "" if shared else _suggest_renaming(others, gts.keys())
-    report(gt_dir, f"no {gt_name} for: {{}}", others - gts.keys(), renaming)
     if problems:
         raise PairingError("", problems)
-    image_ids = [image_id for image_id in gts if missing == "zero" or image_id in shared]
-    return [Pair(i, tuple(preds.get(i, ())), tuple(gts[i])) for i in image_ids]
-
-
-_common_start = os.path.commonprefix  # of the characters of any texts
+    pairs = []
+    for image_id in gts if missing == "zero" else sorted(shared):
+        pairs.append(Pair(image_id, tuple(preds.get(image_id, ())), tuple(gts[image_id])))
+    return pairs
 
 
 def _suggest_renaming(preds: Collection[str], gts: Collection[str]) -> str:
@@ -279,8 +281,11 @@ def group_files(
         pred_files += _list_files(root)
     gt_files = _list_files(Path(gt_dir))
     if split is None and not sequences:  # the usual case: one file per image, with the same names
-        pred_by_name = {file.parts[-1]: [file.path] for file in pred_files}
-        gt_by_name = {file.parts[-1]: [file.path] for file in gt_files}
+        pred_by_name, gt_by_name = Files(), Files()
+        for file in pred_files:
+            pred_by_name[file.parts[-1]] = [file.path]
+        for file in gt_files:
+            gt_by_name[file.parts[-1]] = [file.path]
         are_alike = pred_by_name.keys() == gt_by_name.keys()
         if are_alike and len(pred_files) == len(gt_files) == len(gt_by_name):
             pred = FilesOfSide(dict(sorted(pred_by_name.items())), set())
@@ -349,7 +354,7 @@ def _list_files(root: Path) -> list[_File]:
     """Return the files of known formats at any depth below `root`; PairingError if none exists."""
     files = []
     for path in find_files(root, FORMATS):
-        folders = [normalize("NFC", show(name)) for name in path.parts[len(root.parts) : -1]]
+        folders = map(partial(normalize, "NFC"), map(show, path.parts[len(root.parts) : -1]))
         files.append(_File(path, root, (*folders, id_of(path))))
     if not files:
         is_file = os.path.isfile(root)  # False for a path that is too long, unlike Path.is_file
@@ -545,13 +550,18 @@ def find_files(folder: PathLike, suffixes: Collection[str]) -> list[Path]:
     `suffixes` are in lower case, such as ".png", but also match upper case. Hidden files are
     ignored, and links are followed. Returns [] if the folder does not exist.
     """
-    names = sorted(glob("**/*", root_dir=folder, recursive=True), key=natural_sort_key)
-    return [Path(folder, name) for name in names if os.path.splitext(name)[1].lower() in suffixes]
+    paths = []
+    for name in sorted(glob("**/*", root_dir=folder, recursive=True), key=natural_sort_key):
+        if os.path.splitext(name)[1].lower() in suffixes:
+            paths.append(Path(folder, name))
+    return paths
 
 
 def natural_sort_key(name: str) -> str:
     """Return a key that sorts names by the values of their numbers: ID_2 comes before ID_10."""
-    return re.sub(r"\d+", lambda number: number[0].zfill(20), name)
+    parts = re.split(r"(\d+)", name)  # texts, and numbers between them
+    parts[1::2] = map(str.zfill, parts[1::2], repeat(20))
+    return "".join(parts)
 
 
 def find_photos(folder: PathLike, ids: Collection[str] | None = None) -> dict[str, Path]:

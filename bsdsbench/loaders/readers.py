@@ -9,7 +9,8 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import reduce
-from operator import or_
+from itertools import compress, repeat
+from operator import is_not, or_
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -329,7 +330,7 @@ def read_truth(
             array: Map | None = pictures.find_crack_mask(arrays)
             if array is None:  # the file is not from a crack set
                 array = pictures.require_one_array(arrays, path)
-            parts = options.mask(array, file=path.name)._asdict()
+            parts = options.mask(pictures.to_plane(array, "mask"), file=path.name)._asdict()
         else:
             parts = class_files.parse_annotated_classes(arrays, path)
             instances_file = class_files.find_instances_file(path) if instances else None
@@ -441,7 +442,8 @@ def parse_annotation(
         has = f"the fields {listed(sorted(fields))}" if fields else kind_of_value(drawing)
         raise FaultError(f"{what}: {has}, expected Boundaries or Segmentation")
     if drawn is not None:
-        mask, valid, evidence = options.mask(drawn, what, file, is_logical)
+        plane = pictures.to_plane(drawn, what)
+        mask, valid, evidence = options.mask(plane, what, file, is_logical)
         drawn_regions = None if labels is None or np.size(labels) == 0 else _to_labels(labels)
         # MATLAB stores columns; counting is faster along rows
         return Annotation(np.ascontiguousarray(mask), drawn_regions, valid, evidence)
@@ -467,13 +469,14 @@ def join_annotations(
     boundaries, regions, valid_maps, evidence = zip(*annotations, strict=True)
     where = "" if path else f"{image_id}: "
     pictures.refuse_channels(boundaries, where, "the boundaries of annotators")
-    has_regions = all(labels is not None for labels in regions)
+    has_regions = all(map(is_not, regions, repeat(None)))
     parts: dict[str, Any] = {
         "boundaries": boundaries,
         "segmentations": regions if has_regions else (),
     }
-    if void_maps := [valid for valid in valid_maps if valid is not None]:
-        parts["valid"] = np.logical_and.reduce(void_maps)
+    has_void = list(map(is_not, valid_maps, repeat(None)))
+    if any(has_void):
+        parts["valid"] = np.logical_and.reduce(list(compress(valid_maps, has_void)))
     return GroundTruth.of_checked(image_id, path, reduce(or_, evidence), parts)
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from functools import reduce
-from operator import or_
+from operator import attrgetter, methodcaller, or_
 from typing import NamedTuple
 
 import numpy as np
@@ -21,14 +21,12 @@ from attrs import evolve, frozen
 
 from bsdsbench.arguments import Bool
 from bsdsbench.errors import DataError, Fix, InputWarning, InvertedWarning, Problem, Setting
-from bsdsbench.images import Map, binary_map, describe_values, is_binary, white_above
-from bsdsbench.loaders.formats.pictures import to_plane
+from bsdsbench.images import Map, describe_values, is_binary, white_above
 from bsdsbench.loaders.labels import VOID_EVIDENCE, WHITE_FOR_CLASSES, train_id_options
 from bsdsbench.loaders.pairing import Layout
 from bsdsbench.protocol.fields import tidy
-from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import LEVELS, Evidence, ImageRecord, Values
-from bsdsbench.text import counted, listed
+from bsdsbench.text import listed
 
 LOSSY = (".jpg", ".jpeg", ".webp")  # formats that change values
 FORM_WORDS = {  # `Prediction.form` -> description
@@ -84,25 +82,10 @@ class ReadOptions:
     allow_empty: bool = False  # True to accept images in which no annotator drew a boundary
     components: bool = False  # True if the objects are the connected components of the mask
 
-    @classmethod
-    def of_truth(cls, kind: Kind, protocol: Protocol) -> ReadOptions:
-        """Return the options that a protocol sets for ground truth of a kind.
-
-        Boundaries are read from region labels if `protocol.gt_kind` is "labels": the kind is then
-        REGIONS.
-        """
-        is_regions = kind is Kind.BOUNDARIES and protocol.gt_kind == "labels"
-        return cls(
-            Kind.REGIONS if is_regions else kind,
-            cut=protocol.gt_threshold,
-            inverted=protocol.gt_invert,
-            allow_empty=protocol.empty_gt != "error",
-        )
-
     def mask(
-        self, array: object, what: str = "mask", file: str = "", is_logical: bool = False
+        self, values: Map, what: str = "mask", file: str = "", is_logical: bool = False
     ) -> MaskRead:
-        """Binarise a map, (H, W) after axes of length 1 are dropped, according to these options.
+        """Binarise a map, (H, W), according to these options.
 
         1. Set void pixels to 0, unless a prediction is binary already.
         2. If `normalised`, divide by the maximum.
@@ -113,10 +96,9 @@ class ReadOptions:
         A map is binary if it holds 0 and one of 1, 255 and 65535. Boundaries (`kind` is BOUNDARIES
         or REGIONS) must be binary if `cut` is None. If `is_logical` is True, as for BSDS files, a
         binary map is True where nonzero, whatever the `cut`. `what` names the map in errors, and
-        `file` is its file name, or "". Raises FaultError if the array is not a map, and DataError
-        if its values are ambiguous, with the options that would resolve the ambiguity.
+        `file` is its file name, or "". Raises DataError if its values are ambiguous, with the
+        options that would resolve the ambiguity.
         """
-        values = to_plane(array, what)
         valid = None
         if self.void and values.dtype != bool and (self.truth or not is_binary(values)):
             dtype = values.dtype if values.dtype.kind == "f" else None  # 0.1 matches in float32
@@ -132,7 +114,8 @@ class ReadOptions:
                 expected = "expected boundaries of 0 and 1 or 0 and 255"
                 raise DataError(f"{what}: {has}, {describe_values(values)}, {expected}")
             if binary and is_logical:
-                mask, evidence = binary_map(values, what), Evidence(maps=1, file=file)
+                mask = values if values.dtype == bool else np.asarray(values != 0)
+                evidence = Evidence(maps=1, file=file)
             else:
                 mask = binarise(values, self.cut, what, inclusive=self.cut is not None)
                 evidence = self._evidence_of(values, binary, file)
@@ -217,11 +200,12 @@ class ReadOptions:
             yield Setting("gt_kind", "labels", "for region labels")
             yield "metric contour for classes"
 
-    def value_problems(self, images: Sequence[Evidence]) -> Iterator[Problem]:
-        """Yield one problem for each way in which the values of a set of masks are ambiguous.
+    def problems(self, images: Sequence[Evidence], others: Sequence[Evidence]) -> Iterator[Problem]:
+        """Yield one problem for each way in which the values of a set may be misinterpreted.
 
-        `images` has the `Evidence` of each image: the flags of its values before thresholding. The
-        file of a problem is an example.
+        `images` has the `Evidence` of each image of this side (ground truth if `truth` is True,
+        else predictions): the flags of its values before thresholding. `others` is that of the
+        other side. The file of a problem is an example. Of masks:
 
         - FEW without GRAY: a third value of a mask may mean void or gray, and no mask has so many
           values that the set is clearly gray.
@@ -229,6 +213,16 @@ class ReadOptions:
           to white, so their scales differ.
         - FAINT without STRONG, in ground truth: no value reaches the threshold (`cut`, or one half
           if that is None), so the set has no object.
+
+        Of label maps:
+
+        - WHITE_LABELS without LABELS: all maps hold only 0 and 255, as masks do, not class maps.
+        - VOID_ALONE, in several maps and without other flags: no map has an object, so the void
+          value may be the object.
+        - PIECES, and one number in the whole set: its pixels form several connected components in
+          some map, so the instances seem not to be numbered.
+        - TRAIN_IDS without LABEL_IDS: some labels can only be train ids of Cityscapes (0, 1, 2 ..),
+          and none can only be its label ids (7, 8, 11 ..).
         """
         side, values = SIDE_NAMES[self.truth], _combined_values(images)
         if values & Values.FEW and not values & Values.GRAY:
@@ -244,38 +238,20 @@ class ReadOptions:
             yield Problem(file, has, "one scale in a set", (fix,) if self.truth else ())
         if self.truth and values & Values.FAINT and not values & Values.STRONG:
             limit = "at most one half" if self.cut is None else f"below gt_threshold = {self.cut}"
-            others = "" if values & Values.WHITE else ", and of all others,"  # masks are white
-            has = f"all values of {side}{others} are {limit}"
+            and_all = "" if values & Values.WHITE else ", and of all others,"  # masks are white
+            has = f"all values of {side}{and_all} are {limit}"
             fix = Setting("gt_threshold", "none", "for masks of 0 and 1")
             file = _first_file_with(Values.FAINT, images).file
             yield Problem(file, has, "values up to white", () if self.cut is None else (fix,))
-
-    def label_problems(
-        self, images: Sequence[Evidence], others: Sequence[Evidence]
-    ) -> Iterator[Problem]:
-        """Yield one problem for each way in which a set of label maps may be misinterpreted.
-
-        `images` has the `Evidence` of each image of this side (ground truth if `truth` is True,
-        else predictions): the flags of its labels. `others` is that of the other side.
-
-        - WHITE_LABELS without LABELS: all maps hold only 0 and 255, as masks do, not class maps.
-        - VOID_ALONE, in several maps and without other flags: no map has an object, so the void
-          value may be the object.
-        - PIECES, and one number in the whole set: its pixels form several connected components in
-          some map, so the instances seem not to be numbered.
-        - TRAIN_IDS without LABEL_IDS: some labels can only be train ids of Cityscapes (0, 1, 2 ..),
-          and none can only be its label ids (7, 8, 11 ..).
-        """
-        side = f"{SIDE_NAMES[self.truth]}, as all others, has"
-        values, numbers = _combined_values(images), _object_numbers(images)
+        side = f"{side}, as all others, has"
         if values & Values.WHITE_LABELS and not values & Values.LABELS:
             file = _first_file_with(Values.WHITE_LABELS, images).file
             yield Problem(file, f"{side} {WHITE_FOR_CLASSES}")
-        if len(images) > 1 and values == Values.VOID_ALONE and not numbers:
+        if len(images) > 1 and values == Values.VOID_ALONE and not _object_numbers(images):
             fix = Setting(self.void_option, -1, "where that is the object")
             file = _first_file_with(values, images).file
             yield Problem(file, f"{side} nothing but void", "an object", (fix,))
-        if values & Values.PIECES and len(numbers) == 1:
+        if values & Values.PIECES and len(_object_numbers(images)) == 1:
             example = _first_file_with(Values.PIECES, images)
             has = f"{side} one number, {_listed(example.levels)}, and that in several pieces"
             option = f"{self.metric}.components"
@@ -304,7 +280,8 @@ class ReadOptions:
         """
         content = (Kind.REGIONS if self.reads_regions else self.kind).value
         if self.kind is Kind.SOFT:
-            content = " and ".join([FORM_WORDS.get(form, form) for form in sorted(set(forms))])
+            kinds = sorted(set(forms))
+            content = " and ".join(map(FORM_WORDS.get, kinds, kinds))
         elif self.kind is Kind.MASK:
             values = _combined_values(images)
             level = "white" if values & Values.WHITE else "1" if values & Values.UNIT else "not 0"
@@ -320,13 +297,14 @@ class ReadOptions:
             phrases.append(f"void {_listed(self.void)}")
         if self.normalised:
             phrases.append("divided by their maximum")
+        number, noun, tail = str(len(images)), "file", ""
         if self.kind is Kind.BOUNDARIES and self.truth:
-            n_annotators = [evidence.maps for evidence in images]
+            n_annotators = list(map(attrgetter("maps"), images))
             low, high = min(n_annotators), max(n_annotators)
-            span = f"{low}-{high}" if low < high else f"{high}"
-            phrases.append(f"{span} annotator{'' if span == '1' else 's'} an image")
-        else:
-            phrases.append(counted(len(images), "file"))
+            number, noun, tail = str(high), "annotator", " an image"
+            if low < high:
+                number = f"{low}-{high}"
+        phrases.append(f"{number} {noun}{'' if number == '1' else 's'}{tail}")
         if arrangement := layout.describe():
             phrases[-1] += f" ({arrangement})"
         return ", ".join(phrases)
@@ -334,7 +312,7 @@ class ReadOptions:
 
 def _combined_values(images: Sequence[Evidence]) -> Values:
     """Return the flags that any of the images has."""
-    return reduce(or_, {evidence.values for evidence in images}, Values.NOTHING)
+    return reduce(or_, set(map(attrgetter("values"), images)), Values.NOTHING)
 
 
 def _first_file_with(properties: Values, images: Sequence[Evidence]) -> Evidence:
@@ -371,14 +349,13 @@ class Readings(NamedTuple):
           faint as if saved with fewer bits
         - an InvertedWarning if some soft maps are darker on annotated boundaries than elsewhere
         """
-        sides = [record.evidence_for(self.gt.metric) for record in records]
-        preds, gts = [side.pred for side in sides], [side.gt for side in sides]
+        sides = list(map(methodcaller("evidence_for", self.gt.metric), records))
+        preds, gts = list(map(attrgetter("pred"), sides)), list(map(attrgetter("gt"), sides))
         values = _combined_values(preds)  # the flags that at least one prediction has
         if self.gt.kind is Kind.OBJECTS:
             yield from self._number_problems(preds, gts)
         for options, images, others in ((self.pred, preds, gts), (self.gt, gts, preds)):
-            yield from options.value_problems(images)
-            yield from options.label_problems(images, others)
+            yield from options.problems(images, others)
         if values & Values.FAINT and not values & Values.STRONG:
             if strongest := max(evidence.strongest for evidence in preds):
                 form = max(records, key=lambda record: record.pred.strongest).form
@@ -387,7 +364,9 @@ class Readings(NamedTuple):
                 is_mask = self.pred.kind is Kind.MASK  # an all-zero mask is not FAINT
                 has = "no value exceeds one half" if is_mask else "every map is zero everywhere"
                 yield InputWarning(f"{has}: nothing is predicted")
-        elif narrow := [record for record in records if record.pred.values & Values.NARROW]:
+        elif values & Values.NARROW and (
+            narrow := [record for record in records if record.pred.values & Values.NARROW]
+        ):
             white = max(record.pred.strongest for record in narrow)
             top = f"{len(narrow)} of {len(records)} maps have no value above {white:g}"
             ids = listed([record.image_id for record in narrow], 3)
@@ -427,14 +406,17 @@ class Readings(NamedTuple):
         against each other. Returns "" if there are no images, or if an image has no evidence, as
         in reference runs.
         """
-        gts = [record.evidence_for(self.gt.metric).gt for record in records]
-        if not gts or any(evidence.maps == 0 for evidence in gts):
+        preds, gts, forms = [], [], []
+        for record in records:
+            pred, gt = record.evidence_for(self.gt.metric)
+            gts.append(gt)
+            if record.form not in ("none", "humans"):
+                preds.append(pred)
+                forms.append(record.form)
+        if not gts or not all(map(attrgetter("maps"), gts)):
             return ""
         line = f"truth {self.gt.describe(gts, gt_layout)}"
-        predicted = [record for record in records if record.form not in ("none", "humans")]
-        if predicted:
-            preds = [record.evidence_for(self.gt.metric).pred for record in predicted]
-            forms = [record.form for record in predicted]
+        if preds:
             line = f"predictions {self.pred.describe(preds, pred_layout, forms)}; {line}"
         return f"Read as: {line}"
 

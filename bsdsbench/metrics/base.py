@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 import numpy as np
-from attrs import evolve, frozen
+from attrs import frozen
 from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.arguments import F8
@@ -393,10 +393,6 @@ class Metric(ABC, Generic[Opt]):
         """Return the keys of the columns that tables show by default, or None for all columns."""
         return None
 
-    def ap_rule(self, protocol: Protocol) -> str:
-        """Return the name of the rule for AP, by default the protocol's."""
-        return protocol.ap_rule
-
     def beta2(self, opt: Opt) -> float:
         """Return beta^2 of the F-measure of the metric's curve."""
         return 1.0
@@ -487,8 +483,18 @@ class Metric(ABC, Generic[Opt]):
         pred = ReadOptions(
             kind, inverted=protocol.invert, normalised=protocol.normalise, truth=False, **of_both
         )
-        gt = ReadOptions.of_truth(_KINDS.get(self.gt_kind, files.labels), protocol)
-        return Readings(pred, evolve(gt, reads_regions=self.segmentations, **of_both))
+        kind = _KINDS.get(self.gt_kind, files.labels)
+        if kind is Kind.BOUNDARIES and protocol.gt_kind == "labels":
+            kind = Kind.REGIONS
+        gt = ReadOptions(
+            kind,
+            cut=protocol.gt_threshold,
+            inverted=protocol.gt_invert,
+            allow_empty=protocol.empty_gt != "error",
+            reads_regions=self.segmentations,
+            **of_both,
+        )
+        return Readings(pred, gt)
 
     def options_of(self, protocol: Protocol) -> Opt:
         """Return the metric's options as set in a protocol, or None if the metric has no options.

@@ -175,9 +175,9 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
         `opt` is not used: void pixels were marked when the files were read.
         """
         if counter is None:
-            return boundary_counts(pred, gt, protocol)
+            return _count_boundaries(pred, gt, protocol)
         has_others = len(protocol.tolerances) > 1
-        at_others = boundary_counts(pred, gt, protocol) if has_others else {}
+        at_others = _count_boundaries(pred, gt, protocol) if has_others else {}
         return {**at_others, **counter(pred, gt, protocol)}
 
     def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: VoidOptions) -> Arrays:
@@ -380,9 +380,16 @@ def boundary_counts(
     >>> int(counts.matched_pred[0]), int(counts.total_pred[0])
     (30, 30)
     """
+    inputs = Prediction.of(pred), GroundTruth.of(gts), Protocol.load(protocol)
+    return _count_boundaries(*inputs, dropped)
+
+
+def _count_boundaries(
+    pred: Prediction, truth: GroundTruth, protocol: Protocol, dropped: Bool | None = None
+) -> MatchCounts:
+    """Return the `boundary_counts` of a prediction and a ground truth."""
     from bsdsbench.kernels.matching.matching import match_steps, prepare_truth
 
-    pred, truth, protocol = Prediction.of(pred), GroundTruth.of(gts), Protocol.load(protocol)
     gt_maps, valid = truth_maps(truth, protocol), truth.parts.get("valid")
     shape = gt_maps.shape[1:]
     radii = protocol.radii(shape)

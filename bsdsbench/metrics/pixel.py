@@ -103,10 +103,6 @@ class PixelMetric(_PixelCounts[PixelOptions]):
             return options
         return attrs.evolve(options, ap_rule=protocol.ap_rule)
 
-    def ap_rule(self, protocol: Protocol) -> str:
-        """Return the name of the metric's own rule for AP."""
-        return self.options_of(protocol).ap_rule
-
     def with_whole_image(self, curve: PRCurve, stack: Stack) -> PRCurve:
         """Return the curve with an additional point at which every pixel of the set is predicted.
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
-from itertools import product
+from itertools import filterfalse, product
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -127,7 +127,8 @@ def metric_hash(name: str) -> str:
 
 def source_hashes(metrics: Iterable[str]) -> dict[str, str]:
     """Return the `metric_hash` of each metric that is defined in another package, by name."""
-    return {name: metric_hash(name) for name in metrics if name not in BUILT_IN}
+    names_outside = list(filterfalse(BUILT_IN.__contains__, metrics))
+    return dict(zip(names_outside, map(metric_hash, names_outside), strict=True))
 
 
 def check_names(wanted: str | Iterable[str]) -> tuple[str, ...]:
@@ -153,8 +154,11 @@ def readers(metrics: Sequence[str]) -> list[Metric]:
     If any metric reads masks, only those that do, as the others can also count masks. Otherwise,
     all metrics.
     """
-    asked = [get(name) for name in metrics]
-    return [metric for metric in asked if metric.reads == "mask"] or asked
+    asked, of_masks = list(map(get, metrics)), []
+    for metric in asked:
+        if metric.reads == "mask":
+            of_masks.append(metric)
+    return of_masks or asked
 
 
 def with_curve(metrics: Sequence[str], protocol: Protocol) -> tuple[str, ...]:
@@ -291,13 +295,14 @@ def group_by_reading(
         files = metric.files_read(metric.options_of(protocol))
         content = metric.gt_kind, files.labels, files.pred_labels, files.void
         groups.setdefault(content, []).append(metric)
-    joining = [metric for metric in map(get, metrics) if metric not in deciding]
-    next(iter(groups.values())).extend(joining)
+    first_group = next(iter(groups.values()))
+    for metric in map(get, metrics):
+        if metric not in deciding:
+            first_group.append(metric)
     alike = []
-    for group in groups.values():
-        first = group[0]
-        files, readings = first.files_read(first.options_of(protocol)), first.readings
-        alike.append(ReadAlike(tuple(group), files, readings(protocol, pred_kind)))
+    for first, *others in groups.values():
+        files = first.files_read(first.options_of(protocol))
+        alike.append(ReadAlike((first, *others), files, first.readings(protocol, pred_kind)))
     return tuple(alike)
 
 

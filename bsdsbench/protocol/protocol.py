@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 from importlib import resources
@@ -41,7 +42,7 @@ from bsdsbench.protocol.fields import (
 from bsdsbench.protocol.nms_recipes import NMSParams, nms_params
 from bsdsbench.scores.curve import AP_RULES, ODS_RULES
 from bsdsbench.tables.read_only import ReadOnlyDict
-from bsdsbench.text import did_you_mean, is_path, listed
+from bsdsbench.text import did_you_mean, listed
 
 MAX_PX = 1_000
 UNSTATED = "unstated"  # name of a protocol if only the thresholds are known
@@ -338,7 +339,7 @@ class Protocol:
         """
         if isinstance(protocol, Protocol):
             return protocol
-        if protocol is not None and not is_path(protocol):
+        if protocol is not None and not isinstance(protocol, str | os.PathLike):
             expected = "a Protocol, the name of a preset or a .toml file"
             raise ProtocolError(f"protocol {kind_of_value(protocol)}: expected {expected}")
         path = Path("bsds500" if protocol is None else protocol)
@@ -451,7 +452,10 @@ class Protocol:
         if not self.stated:
             note = ", the first of them the whole image" if self.whole_image else ""
             return f"{caption_of['thresholds']}{note}; the rest of the protocol is not stated"
-        settings = [text for name, text in caption_of.items() if used is None or name in used]
+        settings = []
+        for name, text in caption_of.items():
+            if used is None or name in used:
+                settings.append(text)
         if used is None:
             for metric, table in self.options.items():
                 options = ", ".join(f"{key} {abbreviate(value)}" for key, value in table.items())
@@ -490,7 +494,7 @@ class Protocol:
         Tolerances are fractions of the image diagonal, unless max_dist_px is set.
         """
         scale = math.hypot(*shape) if self.max_dist_px is None else 1.0
-        return tuple(scale * tolerance for tolerance in self.tolerances)
+        return tuple(np.multiply(scale, self.tolerances).tolist())
 
     def radius(self, shape: tuple[int, ...]) -> float:
         """Return the first matching tolerance in pixels for an image of this shape."""

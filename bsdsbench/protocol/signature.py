@@ -116,7 +116,10 @@ class Signature:
         return f"<Signature {self}>"
 
     def __str__(self) -> str:
-        return "|".join(w.replace("%", "%25").replace("|", "%7C") for w in self.words())
+        words = []
+        for word in self.words():
+            words.append(word.replace("%", "%25").replace("|", "%7C"))
+        return "|".join(words)
 
     def words(self) -> list[str]:
         """Return the words of the signature line, which `str` joins with "|".

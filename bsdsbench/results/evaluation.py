@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
 from math import isnan
-from operator import attrgetter
+from operator import attrgetter, itemgetter, methodcaller
 from pathlib import Path
 from typing import Any
 
 import attrs
 
 from bsdsbench import __version__
-from bsdsbench.arguments import given_list, given_path, kind_of_value
+from bsdsbench.arguments import given_path, kind_of_value
 from bsdsbench.errors import DataError, FileFormatError, InputWarning, MergeError
 from bsdsbench.io import Progress
 from bsdsbench.loaders.pairing import Layout
@@ -99,8 +98,12 @@ class Evaluation(TabularResult):
         if not isinstance(self.protocol, Protocol) or not isinstance(self.name, str):
             wrong = self.name if isinstance(self.protocol, Protocol) else self.protocol
             raise DataError(f"Evaluation: {kind_of_value(wrong)}, expected a Protocol and a name")
-        records = given_list(self.records, "records", "ImageRecords")
-        for record in records:
+        try:
+            records = sorted(self.records, key=attrgetter("image_id"))
+        except (AttributeError, TypeError):
+            wrong = kind_of_value(self.records)
+            raise DataError(f"records: {wrong}, expected ImageRecords") from None
+        for k, record in enumerate(records):
             if not isinstance(record, ImageRecord):
                 raise DataError(f"records: {kind_of_value(record)}, expected ImageRecords")
             if record.counts.keys() != records[0].counts.keys():
@@ -110,9 +113,7 @@ class Evaluation(TabularResult):
                     f"{metrics or 'no metric'}, expected those of {records[0].image_id!r}: "
                     f"{expected or 'none'}"
                 )
-        records.sort(key=attrgetter("image_id"))
-        for record, next_record in pairwise(records):
-            if record.image_id == next_record.image_id:
+            if k and record.image_id == records[k - 1].image_id:
                 fault = f"image {record.image_id!r} is a duplicate id"
                 raise MergeError(f"{self.name}: {fault}, expected once")
         object.__setattr__(self, "records", tuple(records))  # the class is frozen
@@ -127,7 +128,7 @@ class Evaluation(TabularResult):
     @property
     def image_ids(self) -> list[str]:
         """The ids of the images, sorted."""
-        return [record.image_id for record in self.records]
+        return list(map(attrgetter("image_id"), self.records))
 
     @property
     def left_out(self) -> dict[str, str]:
@@ -201,7 +202,7 @@ class Evaluation(TabularResult):
     @cached_property
     def identity(self) -> Identity | None:
         """The identity of the ground-truth set; None if any image's fingerprint is unknown."""
-        truths = {record.image_id: record.truth for record in self.records}
+        truths = dict(map(attrgetter("image_id", "truth"), self.records))
         return identify(truths) if truths and all(truths.values()) else None
 
     @property
@@ -266,8 +267,8 @@ class Evaluation(TabularResult):
         if self.provenance.shard or not self.records:
             return []
         kind = self.provenance.pred_kind or ""
-        # How the metrics interpret the values in the files
-        readings = [m.readings(self.protocol, kind) for m in registry.readers(self.metrics)]
+        readings_of = methodcaller("readings", self.protocol, kind)
+        readings = list(map(readings_of, registry.readers(self.metrics)))
         warnings = check_all_values(readings, self.records)
         for metric in map(registry.get, self.metrics):
             if isinstance(metric, ChecksSet):
@@ -304,10 +305,10 @@ class Evaluation(TabularResult):
         n_images = len(self.records)
         set_name = f"set:{n_images}"
         if self.identity is not None and self.identity.name:
-            stored = self.identity.to_mapping()
-            set_name = f"{stored['set']}:{n_images}/{stored['of']}"
-        # A form is a storage format such as "soft8"; "none" is that of a missing prediction
-        forms = sorted({record.form or UNKNOWN for record in self.records} - {"none"})
+            set_name = f"{self.identity.name}:{n_images}/{self.identity.total}"
+        forms = set()  # storage formats such as "soft8"; "none" is that of a missing prediction
+        for record in self.records:
+            forms.add(record.form or UNKNOWN)
         metrics = self.metrics if n_images else ()
         unused = registry.unused_settings(metrics, self.protocol)
         if self.reference:  # its stored counts do not show how maps were thinned
@@ -320,7 +321,7 @@ class Evaluation(TabularResult):
             self.protocol,
             set_name,
             self.identity.fingerprint[:8] if self.identity else UNKNOWN,
-            pred="+".join(forms) or UNKNOWN,
+            pred="+".join(sorted(forms - {"none"})) or UNKNOWN,
             match="random" if self.reference else "1to1",
             maps=f"{n_taken_over} taken over" if has_taken_over else "",
             ms=scales if isinstance(scales, str) else "",
@@ -380,8 +381,13 @@ class Evaluation(TabularResult):
         if not self.records:
             return dict(self.reported[metric].get("images", ())) if metric in self.reported else {}
         values = self.image_values(metric).get("", {})  # "": the overall scores of each image
-        keys = [c.key for c in registry.get(metric).image_columns if c.key in values]
-        return {i: {key: values[key][k] for key in keys} for k, i in enumerate(self.image_ids)}
+        scores: dict[str, dict[str, float]] = {}
+        for k, image_id in enumerate(self.image_ids):
+            scores[image_id] = {}
+            for column in registry.get(metric).image_columns:
+                if column.key in values:
+                    scores[image_id][column.key] = values[column.key][k]
+        return scores
 
     def image_values(self, metric: str) -> dict[str, dict[str, list[Any]]]:
         """Return the scores of all images: {part: {key of a score: [one value per image]}}.
@@ -398,7 +404,7 @@ class Evaluation(TabularResult):
         of_run = self.score(metric)
         columns = [*definition.columns_of(of_run), *definition.image_columns]
         columns += definition.part_columns
-        keys = dict.fromkeys(column.key for column in columns)
+        keys = dict.fromkeys(map(attrgetter("key"), columns))
         values: dict[str, dict[str, list[Any]]] = {}
         # Each block has the scores of some images, as arrays with one value per image
         for block in definition.image_scores(self.stack(metric), self.protocol):
@@ -406,7 +412,7 @@ class Evaluation(TabularResult):
                 scores = dict(part_of(block, path) or {})
                 ods_threshold = value_at(part_of(of_run, path) or {}, "ods.threshold")
                 if ods_threshold is not None and isinstance(scores.get("curve"), PRCurve):
-                    scores[AT_ODS] = scores["curve"].at(ods_threshold).f
+                    scores[AT_ODS] = scores["curve"].at(ods_threshold)["f"]
                 for key in keys:
                     array = value_at(scores, key)
                     if array is not None:
@@ -433,7 +439,7 @@ class Evaluation(TabularResult):
             known = ", ".join(self.metrics if self.records else ()) or "none"
             raise DataError(f"{self.name}: no {metric} counts, expected a metric it has: {known}")
         if metric not in self._stacks:
-            counts = [record.counts[metric] for record in self.records]
+            counts = list(map(itemgetter(metric), map(attrgetter("counts"), self.records)))
             self._stacks[metric] = counts_of(registry.get(metric).stack(counts))
         return self._stacks[metric]
 
@@ -473,7 +479,6 @@ class Evaluation(TabularResult):
             self.require_records()
         out = given_path(folder, "folder")
         save_run(self, out, progress)
-        self._stacks.clear()  # as large as the records
         return out
 
     def share(self, path: str | Path, licence: str = "", citation: str = "") -> Path:
@@ -538,7 +543,9 @@ class Evaluation(TabularResult):
             scores[metric] = self.score(metric).to_mapping()
             rows = self.image_scores(metric).values() if self.records else ()
             for image, values in zip(images, rows, strict=True):
-                image[metric] = {k: None if isnan(v) else v for k, v in values.items()}
+                image[metric] = {}
+                for key, value in values.items():
+                    image[metric][key] = None if isnan(value) else value
         return {
             "schema": SCHEMA,
             "bsdsbench": __version__,
@@ -546,7 +553,7 @@ class Evaluation(TabularResult):
             "signature": str(self.signature),
             "set": self.identity.to_mapping() if self.identity else None,
             "read_as": self.read_as,
-            "tasks": [task.name for task in self.tasks],
+            "tasks": list(map(attrgetter("name"), self.tasks)),
             "protocol": self.protocol.to_mapping(),
             "metrics": list(self.metrics),
             "scores": scores,

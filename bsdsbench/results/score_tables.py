@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
+from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
@@ -141,7 +142,7 @@ def _differences_of(runs: Sequence[Evaluation]) -> list[str]:
 
 def reading_line(runs: Sequence[Evaluation]) -> str:
     """Describe how files were interpreted, separately for runs that differ in this."""
-    lines = [run.read_as for run in runs]
+    lines = list(map(attrgetter("read_as"), runs))
     if len({*lines}) == 1:
         return lines[0]
     names_by_line = _group_names([run.name for run in runs], lines)
@@ -200,11 +201,11 @@ def undefined_notes(columns: Mapping[str, Column], cells: Mapping[str, Any]) -> 
 
     columns : key in the table -> column of the metric. `cells` maps the same keys to the scores.
     """
-    return [
-        Note(f"{column.undefined}.", columns=(key,), names_columns=True)
-        for key, column in columns.items()
-        if column.score and cells[key] is None  # thresholds are not scores
-    ]
+    notes = []
+    for key, column in columns.items():
+        if column.score and cells[key] is None:  # thresholds are not scores
+            notes.append(Note(f"{column.undefined}.", columns=(key,), names_columns=True))
+    return notes
 
 
 def with_left_out(
@@ -239,8 +240,12 @@ def curves_of(run: Evaluation, metric: str) -> dict[str, PRCurve]:
     paths: dict[str, tuple[str, ...]] = {"": ()}  # part -> its keys in the tree of scores
     if run.records:
         paths |= definition.parts(run.protocol, definition.options_of(run.protocol))
-    curves = {part: (part_of(score, path) or {}).get("curve") for part, path in paths.items()}
-    return {part: curve for part, curve in curves.items() if isinstance(curve, PRCurve)}
+    curves = {}
+    for part, path in paths.items():
+        curve = part_of(score, (*path, "curve"))
+        if isinstance(curve, PRCurve):
+            curves[part] = curve
+    return curves
 
 
 def is_area(score: str) -> bool:
@@ -253,9 +258,10 @@ def late_starts_note(runs: Sequence[Evaluation], metric: str) -> str:
 
     Curves are named by class or other part. If there are several runs, the run is named first.
     """
-    ap_rules = {registry.get(metric).ap_rule(run.protocol) for run in runs}
-    curves = {}
+    ap_rules, curves = set(), {}
     for run in runs:
+        options = registry.get(metric).options_of(run.protocol)  # a metric may have its own rule
+        ap_rules.add(getattr(options, "ap_rule", run.protocol.ap_rule))
         for part, curve in curves_of(run, metric).items():
             run_name = run.name if len(runs) > 1 else ""
             curves[", ".join(filter(None, (run_name, part)))] = curve
@@ -268,13 +274,13 @@ def _add_times(table: Table, runs: Sequence[Evaluation]) -> Table:
     The first rows of the table must belong to `runs`. Times from different machines are not ranked.
     If no run has a time, the table is returned unchanged.
     """
-    rows = [[*row, None] for row in table.rows]
+    times: list[float | None] = [None] * len(table.rows)
     names_by_machine: dict[str, list[str]] = {}
-    for run, row in zip(runs, rows, strict=False):
+    for k, run in enumerate(runs):
         speed = run.provenance.detector or {}
         milliseconds = speed.get("ms_per_image")
         if isinstance(milliseconds, int | float) and 0 <= milliseconds < math.inf:
-            row[-1] = float(milliseconds)
+            times[k] = float(milliseconds)
             machine = str(speed.get("machine") or "machine not named")
             names_by_machine.setdefault(machine, []).append(run.name)
     if not names_by_machine:
@@ -288,6 +294,7 @@ def _add_times(table: Table, runs: Sequence[Evaluation]) -> Table:
     note = "ms per image: median time of the detector on one image, warm-up left out"
     column = Field("ms_per_image", "ms per image", "ms", ".1f", higher_is_better, paper=False)
     notes = [Note(f"{note}; {'; '.join(machines)}.", (column.key,)), *table.notes]
+    rows = [[*row, time] for row, time in zip(table.rows, times, strict=True)]
     return replace(table, columns=[*table.columns, column], rows=rows, notes=notes)
 
 
@@ -318,7 +325,7 @@ def score_tables(
     is_single, has_chosen = n_rows == 1, columns is not None
     contents = "scores" if is_single else f"{n_rows} methods"
     if runs[0].records:
-        sizes = [len(run.records) for run in runs]
+        sizes = list(map(len, map(attrgetter("records"), runs)))
         images = runs[0].set_line
         if min(sizes) < max(sizes):
             images = f"{min(sizes)} to {max(sizes)} images"
@@ -329,15 +336,26 @@ def score_tables(
     footer = table_footer(runs)
     common_notes = [*footer["notes"], *notes]
     tables = []
-    for name in dict.fromkeys(name for run in runs for name in run.metrics):
+    for name in dict.fromkeys(chain.from_iterable(map(attrgetter("metrics"), runs))):
         metric = registry.get(name)
-        its_runs = [run for run in runs if name in run.metrics]
-        rows = [_ScoreRow((run.name,), run.score(name).to_mapping(), {}) for run in its_runs]
+        its_runs, rows = [], []
+        for run in runs:
+            if name in run.metrics:
+                its_runs.append(run)
+                rows.append(_ScoreRow((run.name,), run.score(name).to_mapping(), {}))
         for label, by_metric, marks in extra:
             if name in by_metric:
                 rows.append(_ScoreRow((label,), by_metric[name], marks))
         table = _score_table(metric, its_runs, [METHOD], rows, is_single, has_chosen, intervals)
-        table.notes = [*table.notes, *_number_lines(metric, rows), *common_notes]
+        number_lines = []  # the numbers of objects of each row
+        for row in rows:
+            numbers = []
+            for column in metric.numbers:
+                if column.key in row.scores:
+                    numbers.append(f"{row.scores[column.key]:,.0f} {column.key}")
+            if numbers:
+                number_lines.append(f"{row.name}: {', '.join(numbers)}.")
+        table.notes = [*table.notes, *number_lines, *common_notes]
         of_metric = [_add_times(table, its_runs)]
         if parts := _part_rows(metric, its_runs, is_single):
             labels = [PART] if is_single else [PART, METHOD]
@@ -399,30 +417,39 @@ def _score_table(
     has_parts = PART in labels
     fields: list[Field] = []
     columns: dict[str, Column] = {}  # key of a field -> the column of the metric
+    area_keys: list[str] = []
     for column in metric.part_columns if has_parts else metric.columns_of(measured):
-        is_usual = usual_keys is None or column.key in usual_keys
-        is_shown = has_chosen or (is_usual and column.shown in shown_kinds)
-        if is_shown and column.key.partition(".")[0] in measured:
-            digits = column.digits if is_single else max(0, column.digits - 1)
-            fields.append(table_column(column, digits))
-            columns[fields[-1].key] = column
-    table_rows: list[list[Cell]] = []
-    row_notes = []
+        is_usual = column.shown in shown_kinds and column.key in (usual_keys or (column.key,))
+        if (has_chosen or is_usual) and column.key.partition(".")[0] in measured:
+            field = table_column(column, column.digits if is_single else max(0, column.digits - 1))
+            fields.append(field)
+            columns[field.key] = column
+            if is_area(column.key):
+                area_keys.append(field.key)
+    table_rows, row_notes = list[list[Cell]](), []
     for k, row in enumerate(rows):
-        cells = _fill_row(row, columns)
-        is_published = not has_parts and k >= len(runs)
-        notes_on_row = [] if is_published else undefined_notes(columns, cells)
-        row_notes.append(notes_on_row + _partial_mean_notes(row, columns))
         part = f"{row.labels[0]}." if has_parts else ""
         run_name = row.labels[-1] if METHOD in labels else runs[0].name
+        cells: list[Cell] = list(row.labels)
+        scores: dict[str, Cell] = {}
+        partial_means = []  # notes on means over only some images or classes
         for key, column in columns.items():
-            name = run_name, f"{metric.name}.{part}{column.key}"
-            cells[key] = intervals.get(name, cells[key])
-        table_rows.append([*row.labels, *cells.values()])
+            cell: Cell = value_at(row.scores, column.key)
+            scores[key] = cell
+            mark = row.marks.get(column.key)
+            if mark is not None and isinstance(cell, int | float):
+                cell = Estimate(cell, mark=f"[{mark}]" if mark else "", comparable=False)
+            cells.append(intervals.get((run_name, f"{metric.name}.{part}{column.key}"), cell))
+            for unit, (n, n_all) in row.scores.get("over", {}).get(column.key, {}).items():
+                line = f"means over {n:,} of {n_all:,} {unit} of {row.name}."
+                partial_means.append(Note(line, (key,), names_columns=True))
+        is_published = not has_parts and k >= len(runs)
+        notes_on_row = [] if is_published else undefined_notes(columns, scores)
+        row_notes.append(notes_on_row + partial_means)
+        table_rows.append(cells)
     notes = []
-    area_keys = tuple(key for key, column in columns.items() if is_area(column.key))
     if area_keys and (line := late_starts_note(runs, metric.name)):
-        notes.append(Note(f"{line}.", area_keys, names_columns=True))
+        notes.append(Note(f"{line}.", tuple(area_keys), names_columns=True))
     return Table(
         f"{metric.name}-parts" if has_parts else metric.name,
         f"{metric.title}, part by part" if has_parts else metric.title,
@@ -433,49 +460,6 @@ def _score_table(
         n_labels=len(labels),
         ranked_within=PART.key if has_parts else "",
     )
-
-
-def _fill_row(row: _ScoreRow, columns: Mapping[str, Column]) -> dict[str, Cell]:
-    """Return the cells of a row: key in the table -> score, or None if undefined or absent.
-
-    columns : key in the table, such as "ods_threshold" -> column of the metric.
-
-    A score with a mark (a word such as "grid end", or "") must not count as the best of its column,
-    and becomes an Estimate that does not. Its text ends in [MARK], except if the mark is "".
-    """
-    cells: dict[str, Cell] = {}
-    for key, column in columns.items():
-        cell: Cell = value_at(row.scores, column.key)
-        mark = row.marks.get(column.key)
-        if mark is not None and isinstance(cell, int | float):
-            cell = Estimate(cell, mark=f"[{mark}]" if mark else "", comparable=False)
-        cells[key] = cell
-    return cells
-
-
-def _number_lines(metric: Metric, rows: Sequence[_ScoreRow]) -> list[str]:
-    """Format the object counts (`metric.numbers`) of each row that has any as one line of text."""
-    lines = []
-    for row in rows:
-        present = [column.key for column in metric.numbers if column.key in row.scores]
-        numbers = [f"{row.scores[key]:,.0f} {key}" for key in present]
-        if numbers:
-            lines.append(f"{row.name}: {', '.join(numbers)}.")
-    return lines
-
-
-def _partial_mean_notes(row: _ScoreRow, columns: Mapping[str, Column]) -> list[Note]:
-    """Return notes on the scores of a row that are means over only some images or classes.
-
-    These are in row.scores["over"]: {score: {unit: (how many are in the mean, how many there are)}}
-    where the unit is, for example, "images". `columns`: key in the table -> column of the metric.
-    """
-    notes = []
-    for key, column in columns.items():
-        for unit, (n, n_all) in row.scores.get("over", {}).get(column.key, {}).items():
-            line = f"means over {n:,} of {n_all:,} {unit} of {row.name}."
-            notes.append(Note(line, (key,), names_columns=True))
-    return notes
 
 
 def _part_rows(metric: Metric, runs: Sequence[Evaluation], is_single: bool) -> list[_ScoreRow]:

@@ -35,7 +35,6 @@ from bsdsbench.io import (
     locked,
     parse_json,
     read_bytes,
-    remove_leftovers,
     too_much_json,
     write_atomic,
 )
@@ -237,7 +236,8 @@ def locked_records(out: Path, fresh: bool) -> Iterator[Records]:
     Raises RunLockedError if another run holds the lock, or OSError if the disk is full.
     """
     with locked(out):
-        remove_leftovers(out)
+        for part in out.glob(".*.part"):  # of interrupted calls of `write_atomic`
+            part.unlink(missing_ok=True)
         path = out / RECORDS
         if fresh:
             path.unlink(missing_ok=True)
@@ -286,6 +286,7 @@ def save_run(run: Evaluation, out: Path, progress: Progress | None = None) -> No
                     progress(min(n_written, len(run.records)), len(run.records), name)
         write_atomic(out / COUNTS, counts)
         os.replace(out / UNFINISHED, out / RESULT)
+    run._stacks.clear()  # as large as the records
 
 
 def _result_bytes(run: Evaluation, out: Path, counts: bytes) -> bytes:
@@ -306,7 +307,9 @@ def _result_bytes(run: Evaluation, out: Path, counts: bytes) -> bytes:
     content["files"] = {COUNTS: digest(counts)}
     images: Any = content.pop("images")
     encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
-    fields = [f"{encode(key)}: {as_json(value).rstrip()}" for key, value in content.items()]
+    fields = []
+    for key, value in content.items():
+        fields.append(f"{encode(key)}: {as_json(value).rstrip()}")
     start = "{\n " + ",\n ".join(fields) + ',\n "images": [\n  '
     data = (start + ",\n  ".join(map(encode, images)) + "\n ]\n}\n").encode()
     if too_much_json(data):
@@ -439,17 +442,21 @@ def arrays_of_run(run: Evaluation) -> dict[str, NDArray[Any]]:
     """
     arrays, records = {}, run.records
     for name, field in _FIELDS.items():
-        column = [getattr(record, field) for record in records]
+        column = list(map(attrgetter(field), records))
         arrays[name] = np.array(column, np.int64 if name == "sizes" else np.str_)
     arrays["sizes"] = arrays["sizes"].reshape(-1, 2)  # also without records
-    with_own_evidence = sorted({metric for record in records for metric in record.others})
+    with_own_evidence = sorted(set().union(*map(attrgetter("others"), records)))
     for metric in ("", *with_own_evidence) if records else ():
         for side in _SIDES:
             prefix = f"{metric}:{side}" if metric else side
-            evidence = [getattr(record.evidence_for(metric), side) for record in records]
-            arrays[f"{prefix}_values"] = np.array([e.row() for e in evidence], np.float64)
-            arrays[f"{prefix}_files"] = np.array([e.file for e in evidence], np.str_)
-    if any(record.groups for record in records):
+            rows, files = [], []
+            for record in records:
+                evidence = getattr(record.evidence_for(metric), side)
+                rows.append(evidence.row())
+                files.append(evidence.file)
+            arrays[f"{prefix}_values"] = np.array(rows, np.float64)
+            arrays[f"{prefix}_files"] = np.array(files, np.str_)
+    if any(map(attrgetter("groups"), records)):
         arrays[_GROUPS] = np.array([json.dumps(record.groups) for record in records])
     for metric in records[0].counts if records else ():
         for name, array in run.stack(metric).items():

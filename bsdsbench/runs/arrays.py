@@ -15,7 +15,7 @@ from bsdsbench.arguments import given_array, kind_of_value
 from bsdsbench.errors import DataError
 from bsdsbench.images import GroundTruth, Lines, Prediction, one_channel
 from bsdsbench.io import ReadBytes
-from bsdsbench.loaders.formats.pictures import refuse_last_axis
+from bsdsbench.loaders.formats.pictures import refuse_last_axis, to_plane
 from bsdsbench.loaders.readers import join_annotations, parse_annotation
 from bsdsbench.loaders.reading import Kind, Readings, ReadOptions
 from bsdsbench.metrics import registry
@@ -196,7 +196,8 @@ def _wrap_prediction(image_id: str, pred: object, kind: str, readings: Readings)
     is_from_file = pred.evidence.maps > 0  # arrays have no evidence yet
     if not takes_mask or not is_label_map or is_from_file:
         return pred
-    binarised = readings.pred.mask(pred.classes, f"{image_id}: prediction", image_id)
+    label = f"{image_id}: prediction"
+    binarised = readings.pred.mask(to_plane(pred.classes, label), label, image_id)
     return Prediction(image_id, pred.path, classes=binarised.mask, evidence=binarised.evidence)
 
 
@@ -216,7 +217,7 @@ def _wrap_truth(image_id: str, truth: object, kind: str, reading: ReadOptions) -
     if isinstance(truth, GroundTruth):
         if not compares_masks or "labels" not in truth.parts or "mask" in truth.parts:
             return truth
-        mask_parts = reading.mask(truth.labels, label, image_id)._asdict()
+        mask_parts = reading.mask(to_plane(truth.labels, label), label, image_id)._asdict()
         return truth.replace(labels=None, **mask_parts)
     if kind == "annotators":
         name = "Segmentation" if reading.kind is Kind.REGIONS else "Boundaries"
@@ -228,7 +229,8 @@ def _wrap_truth(image_id: str, truth: object, kind: str, reading: ReadOptions) -
     else:
         array = _as_plane(truth, "ground truth")
     if compares_masks and array.ndim == 2:
-        return GroundTruth(image_id, **reading.mask(array, label, image_id)._asdict())
+        mask_parts = reading.mask(to_plane(array, label), label, image_id)._asdict()
+        return GroundTruth(image_id, **mask_parts)
     if kind == "depth-map":
         return GroundTruth(image_id, depth=array)
     if array.ndim == 2:

@@ -24,6 +24,7 @@ from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice, repeat
+from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar, Unpack
 
 import attrs
@@ -38,7 +39,6 @@ from bsdsbench.errors import (
     describe_unexpected,
     warn,
 )
-from bsdsbench.images import without_void
 from bsdsbench.io import HeldFiles
 from bsdsbench.loaders.pairing import ground_truths
 from bsdsbench.loaders.readers import empty_truth_error
@@ -47,7 +47,7 @@ from bsdsbench.metrics.base import Counter
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.groups import group_rows
-from bsdsbench.results.storage import Records, locked_records, pack_record
+from bsdsbench.results.storage import Records, locked_records, pack_record, save_run
 from bsdsbench.runs.keywords import HumanOptions, Plan, RunOptions, StrPath, plan_call
 from bsdsbench.runs.sanity import LOOKS, Look, evidence_of, first_look, look_at
 from bsdsbench.runs.sources import (
@@ -200,16 +200,15 @@ def run_source(source: Iterable[Item], plan: Plan, run: Evaluation, total: int =
             absent_here = run.provenance.no_prediction[shard - 1 :: n_shards]
             run = run.with_provenance(shard=f"{shard}/{n_shards}", no_prediction=absent_here)
     with locked_records(plan.out, plan.fresh) if plan.out else nullcontext() as stored:
-        plugin_hashes = registry.source_hashes(plan.metrics)  # of metrics from other packages
-        if stored is not None and plugin_hashes:
-            for name in stored.changed_sources(plugin_hashes):
+        if stored is not None and plan.sources:
+            for name in stored.changed_sources(plan.sources):
                 change = f"the file of metric {name!r} was changed since its images were counted"
                 warn(InputWarning(f"{show(str(plan.out))}: {change}; they are counted again"))
         try:
             images = _count_all(source, plan, stored, total, batch)
             run = _complete_run(run, images, plan)
             if plan.out:
-                run.save(plan.out)
+                save_run(run, plan.out)
             return run
         except KeyboardInterrupt:
             raise KeyboardInterrupt(_describe_kept(stored, plan)) from None
@@ -308,11 +307,10 @@ def _list_calls(source: Iterable[Item], plan: Plan, stored: Records | None) -> I
 
 def _warn_of_first(looks: Sequence[Look], plan: Plan) -> bool:
     """Warn about mistakes in the first images. Returns True if their maps look inverted."""
-    unused = registry.unused_settings(plan.metrics, plan.protocol)
-    warnings = first_look(looks, plan.protocol, unused)
+    warnings = first_look(looks, plan.protocol, plan.unused)
     for warning in warnings:
         warn(warning)
-    return any(isinstance(warning, InvertedWarning) for warning in warnings)
+    return InvertedWarning in map(type, warnings)
 
 
 def _complete_run(run: Evaluation, images: _CountedImages, plan: Plan) -> Evaluation:
@@ -336,13 +334,15 @@ def _complete_run(run: Evaluation, images: _CountedImages, plan: Plan) -> Evalua
             if plan.on_dask and folder:  # Dask workers were given absolute paths
                 reason = reason.replace(os.path.abspath(folder), folder)
         failed[image_id] = reason
-    run = run.with_provenance(
+    origin = attrs.evolve(
+        run.provenance,
         date=datetime.now(UTC).isoformat(timespec="seconds"),
-        sources=registry.source_hashes(plan.metrics) or None,
+        sources=plan.sources or None,
         empty_gt=tuple(sorted(images.left_out)),
     )
-    run = replace(run, records=images.records, failed=failed, kept=images.n_kept)
-    run = run.with_groups(plan.groups, plan.group_by)
+    run = replace(run, provenance=origin, records=images.records, failed=failed, kept=images.n_kept)
+    if plan.groups is not None or plan.group_by is not None:
+        run = run.with_groups(plan.groups, plan.group_by)
     for warning in run.verdict():
         if not (images.looked_dark and isinstance(warning, InvertedWarning)):
             warn(warning)
@@ -387,7 +387,7 @@ def count(
             return Outcome(unchanged=True)
         started = time.perf_counter()
         # One pair for each group of metrics that interpret files in the same way
-        inputs = [item.load(alike, protocol, files) for alike in plan.by_reading]
+        inputs = list(map(item.load, plan.by_reading, repeat(protocol), repeat(files)))
         pred, gt = inputs[0]
         first_metrics = plan.by_reading[0].metrics
         del files  # free memory for counting
@@ -395,7 +395,7 @@ def count(
             look = look_at(pred, gt, protocol, first_metrics)
         has_boundary = True
         if first_metrics[0].gt_kind == "annotators":
-            counted = map(without_void, gt.boundaries, repeat(gt.parts.get("valid")))
+            counted = map(np.logical_and, gt.boundaries, repeat(gt.parts.get("valid", np.True_)))
             has_boundary = any(map(np.any, counted))
         if not has_boundary and protocol.empty_gt == "error":
             raise empty_truth_error(gt.where, len(gt.boundaries))
@@ -430,7 +430,7 @@ def _count_metrics(
 
         counter = boundary_errors
     metrics = list(map(registry.get, plan.metrics))
-    has_thresholds = any(metric.cuts_at_thresholds for metric in metrics)
+    has_thresholds = any(map(attrgetter("cuts_at_thresholds"), metrics))
     counts: dict[str, Any] = dict.fromkeys(plan.metrics)  # keeps the order of the metrics
     evidence_by_metric: dict[str, Sides] = {}
     for alike, (pred, gt) in zip(plan.by_reading, inputs, strict=True):
@@ -442,9 +442,12 @@ def _count_metrics(
                 evidence = evidence_of(file_pred, gt, metric, plan.protocol, has_thresholds)
             evidence_by_metric[metric.name] = evidence
     main = evidence_by_metric.pop(plan.metrics[0])
-    others = {name: sides for name, sides in evidence_by_metric.items() if sides != main}
+    others = {}  # the evidence that differs from that of the first metric
+    for name, sides in evidence_by_metric.items():
+        if sides != main:
+            others[name] = sides
     pred, gt = inputs[0]  # of the group of the first metric
-    truth = gt.fingerprints(any(metric.reads_whole_truth for metric in metrics))
+    truth = gt.fingerprints(any(map(attrgetter("reads_whole_truth"), metrics)))
     return ImageRecord(
         item.image_id,
         gt.shape,

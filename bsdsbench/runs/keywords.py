@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import partial
 from numbers import Integral
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Required, TypedDict, get_args
 
@@ -25,7 +26,7 @@ from bsdsbench.errors import DataError, Problem
 from bsdsbench.io import Progress
 from bsdsbench.kernels import KERNEL_VERSION
 from bsdsbench.metrics import registry
-from bsdsbench.text import did_you_mean, is_path, is_text, show
+from bsdsbench.text import did_you_mean, is_text, show
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -60,7 +61,12 @@ def _is_count(value: object, most: int) -> bool:
 TEXT_CHECK = _Check(
     lambda value: isinstance(value, str) and value != "" and is_text(value), "text in UTF-8"
 )
-PATH_CHECK = _Check(is_path, "a path")
+PATH_CHECK = _Check(
+    lambda value: (
+        isinstance(value, str | os.PathLike) and str(value) != "" and "\0" not in str(value)
+    ),
+    "a path",
+)
 NAMES_CHECK = _Check(
     lambda value: not isinstance(value, str) and isinstance(value, Iterable), "names in a list"
 )
@@ -76,7 +82,8 @@ _SHARD = _Check(
 _EXECUTOR = _Check(
     lambda value: (
         isinstance(value, Executor)
-        or any(hasattr(value, name) for name in ("get_executor", "scheduler_address"))
+        or hasattr(value, "get_executor")
+        or hasattr(value, "scheduler_address")
         or (isinstance(value, str) and _EXECUTORS.fullmatch(value) is not None)
     ),
     "thread, process, auto, dask://HOST:PORT, an Executor, or a Dask Client or cluster",
@@ -243,8 +250,7 @@ class RunKeywords:
         for field in attrs.fields(RunKeywords):
             check = field.metadata["check"]
             value = getattr(self, field.name)
-            is_given = value is not None or field.default is not None
-            if check and is_given and not check.accepts(value):
+            if check and value is not field.default and not check.accepts(value):
                 faults.append(f"{field.name} {kind_of_value(value)}: expected {check.expected}")
         if faults:
             raise DataError(problems=faults)
@@ -335,6 +341,10 @@ class Plan(RunKeywords):
     # Groups of metrics that read the files in the same way. Each image is read once per group.
     by_reading: tuple[ReadAlike, ...] = attrs.field(init=False)
     settings_hash: str = attrs.field(init=False)  # hash of all settings on which counts depend
+    # Metric of another package -> hash of its source files
+    sources: Mapping[str, str] = attrs.field(init=False)
+    # Fields of the protocol, and metrics with options in it, on which no score depends
+    unused: frozenset[str] = attrs.field(init=False)
     # True if `executor` is the address of a Dask cluster, a Client or a cluster
     on_dask: bool = attrs.field(init=False)
 
@@ -365,6 +375,9 @@ class Plan(RunKeywords):
         settings = self.metrics, self.protocol, self.pred_kind
         object.__setattr__(self, "by_reading", registry.group_by_reading(*settings))
         object.__setattr__(self, "settings_hash", hash_settings(*settings, self.errors))
+        object.__setattr__(self, "sources", registry.source_hashes(self.metrics))
+        unused = registry.unused_settings(self.metrics, self.protocol)
+        object.__setattr__(self, "unused", unused)
         is_local = self.executor in (None, "thread", "process", "auto")
         object.__setattr__(self, "on_dask", not (is_local or isinstance(self.executor, Executor)))
 
@@ -393,7 +406,7 @@ def hash_settings(
 
     errors: True if missed and false pixels are also counted by class.
     """
-    versions = [(metric.name, metric.version) for metric in map(registry.get, metrics)]
+    versions = list(map(attrgetter("name", "version"), map(registry.get, metrics)))
     settings = [KERNEL_VERSION, protocol.to_mapping(), versions, pred_kind]
     if errors:
         settings.append("errors")

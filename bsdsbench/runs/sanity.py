@@ -11,6 +11,7 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -103,7 +104,7 @@ def find_symptoms(
     "inverted" is a map that is darker on the ground-truth mask than elsewhere. Metrics add their
     own symptoms.
     """
-    if _is_dark_on_mask(pred, gt, protocol):
+    if "mask" in gt.parts and _is_dark_on_mask(pred, gt, protocol):
         problem = "the map is darker on the object than beside it"
         yield "inverted", problem, Setting("invert", not protocol.invert)
     for metric in metrics:
@@ -117,8 +118,6 @@ def _is_dark_on_mask(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> b
     A binary map must also be white on most of the background, because a thin line may miss the
     annotated one without being inverted.
     """
-    if "mask" not in gt.parts:
-        return False
     if pred.kind == "soft":
         values = 1 - unit(pred.soft) if protocol.invert else unit(pred.soft)
     elif pred.kind == "classes" and pred.classes.max(initial=0) <= 1:
@@ -151,9 +150,13 @@ def first_look(
     looks: the first images. Maps that cannot be compared with their ground truth are skipped.
     unused: the protocol fields that the metrics of the run do not use.
     """
-    comparable = [look for look in looks if look.measured]
-    dark = [look for look in comparable if has_dark_boundaries(look.soft, look.truth)]
-    covered = [look for look in comparable if look.truth.mean() > look.truth.max() / 2]
+    comparable = list(filter(attrgetter("measured"), looks))
+    dark, covered = [], []
+    for look in comparable:
+        if has_dark_boundaries(look.soft, look.truth):
+            dark.append(look)
+        if look.truth.mean() > look.truth.max() / 2:
+            covered.append(look)
     is_matched = not {"nms", "max_dist"} & set(unused)  # boundaries, within a tolerance
     ids_by_finding = _find_misplaced_maps(comparable)  # (mistake, suggested fix) -> image ids
     if is_matched and 2 * len(covered) > len(comparable):
@@ -207,13 +210,18 @@ def _find_thick_maps(looks: Sequence[Look]) -> dict[_Finding, list[str]]:
     A map counts as FILLED if its ground truth is thick too, as it marks areas instead of lines;
     otherwise as RAW. Only a mistake in more than half of the soft maps is returned.
     """
-    soft = [look for look in looks if look.pred.kind == "soft"]
+    n_soft = 0
     ids_by_reason: dict[_Finding, list[str]] = {FILLED: [], RAW: []}
-    for look in soft:
-        if thickness(look.soft) > _BROAD:
-            reason = FILLED if thickness(look.truth) > _BROAD else RAW
-            ids_by_reason[reason].append(look.pred.image_id)
-    return {reason: ids for reason, ids in ids_by_reason.items() if 2 * len(ids) > len(soft)}
+    for look in looks:
+        if look.pred.kind == "soft":
+            n_soft += 1
+            if thickness(look.soft) > _BROAD:
+                reason = FILLED if thickness(look.truth) > _BROAD else RAW
+                ids_by_reason[reason].append(look.pred.image_id)
+    for reason, ids in ids_by_reason.items():
+        if 2 * len(ids) > n_soft:
+            return {reason: ids}
+    return {}
 
 
 def _sample_lines(values: Map) -> Map:
@@ -269,7 +277,8 @@ def evidence_of(
     gt_evidence = gt.evidence
     pred_evidence = NO_EVIDENCE
     if not gt_evidence.maps:  # arrays, which are not ambiguous as files are
-        gt_evidence = Evidence(maps=max(1, len(gt.boundaries)), file=gt.file)
+        gt_file = gt.path.name if gt.path else gt.image_id
+        gt_evidence = Evidence(maps=max(1, len(gt.boundaries)), file=gt_file)
     if pred is not None:
         read = pred.evidence
         values, strongest = read.values, read.strongest
@@ -284,7 +293,8 @@ def evidence_of(
             else:
                 values |= Values.STRONG
             values |= _polarity(pred, gt, protocol)
-        pred_evidence = Evidence(values, read.levels, strongest, max(read.maps, 1), pred.file)
+        pred_file = pred.path.name if pred.path else pred.image_id
+        pred_evidence = Evidence(values, read.levels, strongest, max(read.maps, 1), pred_file)
     if metric.reads == "classes" and isinstance(metric, ShowsLabels):
         options = metric.options_of(protocol)
         if "labels" in gt.parts:
@@ -365,8 +375,10 @@ def _smoothed(values: F8, weights: Sequence[float]) -> F8:
     half = len(weights) // 2
     for _ in range(2):  # smooth along axis 0 and transpose; the second pass restores the shape
         padded = np.pad(values, ((half, half), (0, 0)), "edge")
-        terms = [weight * padded[k : k + len(values)] for k, weight in enumerate(weights)]
-        values = (np.sum(terms, axis=0) / sum(weights)).T
+        total = np.zeros_like(values)
+        for k, weight in enumerate(weights):
+            total += weight * padded[k : k + len(values)]
+        values = (total / sum(weights)).T
     return values
 
 
@@ -375,22 +387,15 @@ def best_orientation(pred: Thumbnail, truth: Thumbnail) -> str:
 
     Returns "" if no flip fits clearly better than the unflipped map. Both are thumbnails (h, w).
     """
-    flipped_maps = {name: flip(pred) for name, flip in FLIPS}
-    # Transposing changes the shape unless the map is square
-    same_shape = {name: k for name, k in flipped_maps.items() if k.shape == truth.shape}
-    fits = {name: float((flipped * truth).sum()) for name, flipped in same_shape.items()}
-    best = max(fits, key=fits.__getitem__)
-    least = _min_convincing_fit(pred.size, float((pred * truth).sum()))
-    return best if fits[best] > least else ""
-
-
-def _min_convincing_fit(n_pixels: int, own_fit: float) -> float:
-    """Return the correlation that a flip, or another image, must exceed to fit clearly better.
-
-    n_pixels: the size of the thumbnails. Smaller ones have larger correlations by chance.
-    own_fit: the correlation of the unflipped map with the ground truth of its own image.
-    """
-    return max(_ALIKE, _CHANCE / math.sqrt(n_pixels), BETTER * own_fit)
+    unflipped_fit = float((pred * truth).sum())
+    best, best_fit = "", max(_ALIKE, _CHANCE / math.sqrt(pred.size), BETTER * unflipped_fit)
+    for name, flip in FLIPS:
+        flipped = flip(pred)
+        if flipped.shape == truth.shape:  # transposing changes it, unless the map is square
+            fit = float((flipped * truth).sum())
+            if fit > best_fit:
+                best, best_fit = name, fit
+    return best
 
 
 def find_swaps(thumbnails: Iterable[_Thumbnails]) -> list[tuple[str, str]]:
@@ -413,7 +418,7 @@ def find_swaps(thumbnails: Iterable[_Thumbnails]) -> list[tuple[str, str]]:
         fits = np.tensordot(np.stack(preds), np.stack(truths), ((1, 2), (1, 2)))
         for k, best in enumerate(fits.argmax(axis=1).tolist()):
             is_mutual = fits[:, best].argmax() == k
-            least = _min_convincing_fit(preds[0].size, fits[k, k])
+            least = max(_ALIKE, _CHANCE / math.sqrt(preds[0].size), BETTER * fits[k, k])
             if best != k and is_mutual and fits[k, best] > least:
                 swapped.append((ids[k], ids[best]))
     return swapped

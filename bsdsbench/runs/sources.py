@@ -8,6 +8,7 @@ import os
 import typing
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -165,16 +166,23 @@ def list_items(
     images_dir = plan.images_dir
     if images_dir is not None and not os.path.isdir(images_dir):
         raise DataError(f"{show(images_dir)}: no folder, expected one of pictures (images_dir)")
-    if not any(metric.photo for metric in map(registry.get, plan.metrics)):
+    if not any(map(attrgetter("photo"), map(registry.get, plan.metrics))):
         images_dir = None
     elif images_dir is None:
         images_dir = pairing.find_photo_folder(gt_dir)
     if plan.on_dask:  # Dask workers have other working directories
         pred_dir, gt_dir = os.path.abspath(pred_dir), os.path.abspath(gt_dir)
         images_dir = images_dir and os.path.abspath(images_dir)
-    split = plan.split_file if ids is None else ids
-    missing = "error" if plan.missing == "error" else "zero"
-    pairs = _pair_files(pred_dir, gt_dir, split, missing, kind, alike)
+    pairs = pairing.pair(
+        pred_dir,
+        gt_dir,
+        plan.split_file if ids is None else ids,
+        "error" if plan.missing == "error" else "zero",
+        pred_kind=kind,
+        gt_kind=alike.metrics[0].gt_kind,
+        classes=alike.files.classes,
+        sequences=alike.files.sequences,
+    )
     absent: tuple[str, ...] = ()
     if plan.missing == "skip":
         absent = tuple(p.image_id for p in pairs if not p.pred_paths)
@@ -182,37 +190,10 @@ def list_items(
     photos = pairing.find_photos(images_dir, {p.image_id for p in pairs}) if images_dir else {}
     views = {} if plan.valid_dir is None else _fields_of_view(plan.valid_dir, pairs)
     n_maps = readers.count_placeholder_maps(pairs) if kind == "labels" else 1
-    items = [_item_of(image, kind, alike, photos, views, n_maps) for image in pairs]
+    items = []
+    for image in pairs:
+        items.append(_item_of(image, kind, alike, photos, views, n_maps))
     return PairedFolders(items, absent)
-
-
-def _pair_files(
-    pred_dir: StrPath,
-    gt_dir: StrPath,
-    split: pairing.Split,
-    missing: str,
-    kind: str,
-    alike: ReadAlike,
-) -> list[Pair]:
-    """Pair each prediction with its ground truth, and return the pairs sorted by image id.
-
-    split: the wanted image ids, a file that lists them, or None for all images.
-    missing: for images without a prediction, "error" raises PairingError, and "zero" returns a pair
-        without `pred_paths`. If no image has a prediction, both raise it.
-    kind: the kind of the predictions, such as "soft".
-    alike: a group of metrics that read files in the same way. It determines the kind of ground
-        truth, and whether predictions have one file per class and images are frames of sequences.
-    """
-    return pairing.pair(
-        pred_dir,
-        gt_dir,
-        split,
-        missing,
-        pred_kind=kind,
-        gt_kind=alike.metrics[0].gt_kind,
-        classes=alike.files.classes,
-        sequences=alike.files.sequences,
-    )
 
 
 def _item_of(
@@ -292,8 +273,10 @@ def run_of_folders(
             path = str(Path(folder).resolve())
             if show(path) == path:  # paths with unprintable characters are not stored
                 places[side] = path
-    pred_files = {item.image_id: item.pair.pred_paths for item in items}
-    gt_files = {item.image_id: item.pair.gt_paths for item in items}
+    pred_files, gt_files = {}, {}
+    for item in items:
+        pred_files[item.image_id] = item.pair.pred_paths
+        gt_files[item.image_id] = item.pair.gt_paths
     ids = "\0".join(gt_files).encode("utf-8", "surrogateescape")
     provenance = Provenance(
         **known,
@@ -439,7 +422,16 @@ def find_sources(
     kind = run.provenance.pred_kind or reader.pred_kinds[0]
     missing = "zero" if run.provenance.missing in (None, "zero") else "error"
     alike = registry.group_by_reading([reader.name], run.protocol, kind)[0]
-    pairs = _pair_files(pred, gt, run.image_ids, missing, kind, alike)
+    pairs = pairing.pair(
+        pred,
+        gt,
+        run.image_ids,
+        missing,
+        pred_kind=kind,
+        gt_kind=alike.metrics[0].gt_kind,
+        classes=alike.files.classes,
+        sequences=alike.files.sequences,
+    )
     photo_dir = images_dir or run.place("photos") or pairing.find_photo_folder(gt)
     photos = pairing.find_photos(photo_dir, {*run.image_ids}) if photo_dir else {}
     read_photos = photos if reader.photo else {}

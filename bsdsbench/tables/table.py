@@ -13,7 +13,7 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from bsdsbench.errors import DataError
@@ -238,7 +238,9 @@ class Table:
         the key of a column, each group of rows with equal cells in it has its own best. Equal best
         numbers are all marked, but not the only number of a group.
         """
-        printed = [list(map(_printed_cell, self.columns, row)) for row in self.rows]
+        printed: list[list[PrintedCell]] = []
+        for cells in self.rows:
+            printed.append(list(map(_printed_cell, self.columns, cells)))
         labels: list[Cell] = [None] * len(self.rows)  # rows with equal labels are one group
         for k, column in enumerate(self.columns):
             if column.key == self.ranked_within:
@@ -313,7 +315,12 @@ def _printed_cell(column: Field, cell: Cell) -> PrintedCell:
     if isinstance(cell, str):
         return PrintedCell(show(cell), show(cell), Estimate(None))
     given = cell if isinstance(cell, Estimate) else Estimate(cell)
-    value, low, high = map(_python_number, (given.value, given.low, given.high))
+    numbers: list[Any] = [given.value, given.low, given.high]
+    for k, number in enumerate(numbers):
+        numbers[k] = number.item() if hasattr(number, "item") else number  # of numpy
+        if number is not None and math.isnan(number):
+            numbers[k] = None
+    value, low, high = numbers
     text, span = column.text(value), ""
     if value is not None and given.spread is not None:
         text += f" ± {column.text(given.spread)} ({given.n})"
@@ -324,12 +331,6 @@ def _printed_cell(column: Field, cell: Cell) -> PrintedCell:
     mark = show(given.mark)
     line = " ".join(filter(None, (text, span, mark)))
     return PrintedCell(text, line, replace(given, value=value, low=low, high=high, mark=mark), span)
-
-
-def _python_number(value: Any) -> float | None:
-    """Convert a Python or numpy number to a Python number. None and NaN become None."""
-    number = value.item() if hasattr(value, "item") else value
-    return None if number is None or math.isnan(number) else number
 
 
 def lines_below_tables(tables: Sequence[Table]) -> list[list[str]]:
@@ -368,7 +369,7 @@ def print_tables(tables: Sequence[Table], file: IO[str], width: int | None = Non
     """
     from rich.console import Console
 
-    shown_tables = [table.for_people for table in tables]
+    shown_tables = list(map(attrgetter("for_people"), tables))
     settings: Any = {"highlight": False, "markup": False, "emoji": False, "soft_wrap": True}
     console = Console(file=file, **settings)
     if not width:
@@ -431,7 +432,10 @@ def _print_block(
             min_column_width = min(min_column_width, _MIN_TEXT_WIDTH + layout.gap)
         min_width += min_column_width
     for row in table.printed_cells:
-        rich_table.add_row(*[Text(row[c].line, "bold" if row[c].best else "") for c in block])
+        cells = []
+        for c in block:
+            cells.append(Text(row[c].line, "bold" if row[c].best else ""))
+        rich_table.add_row(*cells)
     console.width = max(width, min_width)
     with console.capture() as capture:
         console.print(rich_table)

@@ -42,7 +42,8 @@ def read_predicted_classes(
             return Prediction(image_id, paths[0], classes=np.stack(maps))
         if mask_options is None:
             return Prediction(image_id, paths[0], classes=maps[0])
-        mask, _, evidence = mask_options.mask(maps[0], file=paths[0].name)
+        plane = pictures.to_plane(maps[0], "mask")
+        mask, _, evidence = mask_options.mask(plane, file=paths[0].name)
         return Prediction(image_id, paths[0], classes=mask, evidence=evidence)
 
 

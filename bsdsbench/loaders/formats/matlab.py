@@ -250,8 +250,11 @@ class _Reader:
             raise FaultError(f"a damaged struct, {EXPECTED_INTACT}")
         length = int(name_length[0])
         self.budget.spend(len(text) // length * _ITEM_COST)
-        padded_names = [text[k : k + length] for k in range(0, len(text), length)]
-        names = [name.partition(b"\0")[0].decode("latin-1") for name in padded_names]
+        names = []
+        for start in range(0, len(text), length):
+            names.append(text[start : start + length].partition(b"\0")[0].decode("latin-1"))
         values = iter(self.read_items(count * len(names), depth))
-        structs = [{name: next(values) for name in names} for _ in range(count if names else 0)]
+        structs = []
+        for _ in range(count if names else 0):
+            structs.append(dict(zip(names, values, strict=False)))  # the next value of each name
         return structs[0] if count == len(structs) == 1 else structs

@@ -184,13 +184,13 @@ def _format_ev1(thresholds: F8, matches: I8) -> Iterator[str]:
         for counts in matches:
             yield format_rows(np.column_stack([thresholds, counts]))
         return
-    texts = [f" {number:10g}" for number in range(n_numbers)]
-    starts = [f"{threshold:10g}" for threshold in thresholds.tolist()]
+    texts = list(map(" {:10g}".format, range(n_numbers)))
+    starts = list(map("{:10g}".format, thresholds.tolist()))
     for counts in matches.tolist():
-        rows = zip(starts, counts, strict=True)
-        yield "".join(
-            f"{start}{texts[a]}{texts[b]}{texts[c]}{texts[d]}\n" for start, (a, b, c, d) in rows
-        )
+        lines = []
+        for start, (a, b, c, d) in zip(starts, counts, strict=True):
+            lines.append(f"{start}{texts[a]}{texts[b]}{texts[c]}{texts[d]}\n")
+        yield "".join(lines)
 
 
 def safe_name(image_id: str) -> str:

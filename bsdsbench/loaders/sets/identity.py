@@ -94,7 +94,12 @@ def folder_fingerprints(
     fingerprints = {}
     faults = []
     pairs = ground_truths(gt_dir, split_file)
-    options = ReadOptions.of_truth(Kind.BOUNDARIES, protocol)
+    options = ReadOptions(
+        Kind.REGIONS if protocol.gt_kind == "labels" else Kind.BOUNDARIES,
+        cut=protocol.gt_threshold,
+        inverted=protocol.gt_invert,
+        allow_empty=protocol.empty_gt != "error",
+    )
     for done, image in enumerate(pairs, 1):
         try:
             gt = read_truth(image, "annotators", options)
