@@ -154,12 +154,9 @@ class _KernelLower(Lower):
     """
 
     def create_cpython_wrapper(self, release_gil: bool = False) -> None:
-        """Write the function that Python calls, and add it to the kernel's library.
-
-        It is short (`_Wrapper`) unless the kernel may raise or allocate; then it is numba's.
-        """
+        """Write the function that Python calls around the kernel, and add it to the library."""
         context, kernel = self.context, self.fndesc
-        if context.enable_nrt or context.enable_boundscheck:
+        if context.enable_nrt or context.enable_boundscheck:  # the kernel may raise or allocate
             super().create_cpython_wrapper(release_gil)
             return
         module = context.create_module("wrapper")
@@ -169,11 +166,7 @@ class _KernelLower(Lower):
         self.library.add_ir_module(module)
 
     def lower_expr(self, resty: _Type, expr: Expr) -> _Value:
-        """Write LLVM code for an expression of a kernel, and return its value, of type `resty`.
-
-        The code is short for `array.shape`, `array.size` and loops over a range. All other
-        expressions are translated by numba.
-        """
+        """Write LLVM code for an expression of type `resty`, short for shapes and ranges."""
         if expr.op in ("getattr", "getiter", "iternext"):
             kind = self.typeof(expr.value.name)
             if isinstance(kind, types.Array) and expr.op == "getattr":

@@ -118,10 +118,7 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CalibrationOptions
     ) -> DrawnSteps:
-        """Classify each pixel as correct, false or missed, for an overlay.
-
-        The thresholds are the edges between the bins, or 0.5 if there is a single bin.
-        """
+        """Classify the pixels as correct, false or missed at each edge between bins, or at 0.5."""
         valid, bins = gt.parts.get("valid"), max(opt.bins, 2)
         soft = prepare(pred.soft, protocol, valid)
         # The index of a pixel's bin is also the number of edges that its value reaches

@@ -171,14 +171,12 @@ def _shares_at_ratios(counts: Stack, strict: bool) -> dict[str, F8]:
 
 
 def _dbe_errors(counts: Stack) -> dict[str, F8]:
-    """Compute both depth boundary errors of N images in pixels, (N,).
-
-    counts: `dbe_sum` (N, 2), the sums of distances for accuracy and completeness, and `dbe_n`
-        (N, 3), the numbers of distances in these sums and of ground-truth edge pixels.
+    """Compute both depth boundary errors of N images in pixels, (N,), from their `DbeParts`.
 
     Both errors are RADIUS if no predicted edge pixel is within RADIUS of a ground-truth edge, and
     NaN if there are no ground-truth edges.
     """
+    # Numbers of distances for accuracy and completeness, and of ground-truth edge pixels, (N,) each
     n_near, n_distances, n_true = counts["dbe_n"].T
     means = ratio(counts["dbe_sum"].T, np.stack([n_near, n_distances]))  # (2, N)
     means = np.where(n_near == 0, RADIUS, means)
@@ -312,11 +310,7 @@ class DepthMetric(ValuesMetric[DepthOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: DepthOptions
     ) -> ScoreTree:
-        """Compute the means and pooled scores of all measures for S data sets, as arrays (S,).
-
-        If edges are matched, the scores of their precision-recall curve ("ods" and so on) are
-        added.
-        """
+        """Compute the scores of all measures, (S,), and of the curve of edges if it is selected."""
         scores = dict(super().scores(stack, weights, protocol, opt))
         if opt.matches_edges:
             scores |= curve_scores(stack["thresholds"], stack["matches"], weights, protocol)

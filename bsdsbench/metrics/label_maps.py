@@ -99,10 +99,7 @@ def as_label_maps(pred: ArrayLike, gt: ArrayLike) -> MapPair:
 
 
 def box_around(mask: Bool, margin: int) -> tuple[slice, ...]:
-    """Return the rows and columns of the box around the pixels of a nonempty mask (H, W).
-
-    The box is `margin` pixels larger on each side, within the image.
-    """
+    """Return the rows and columns of the box around a nonempty mask, with a margin in pixels."""
     rows, cols = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
     top, left = max(rows[0] - margin, 0), max(cols[0] - margin, 0)
     return slice(top, rows[-1] + margin + 1), slice(left, cols[-1] + margin + 1)

@@ -113,11 +113,7 @@ _AT_HALF = ("iou", "dice", "ber")
 
 
 def _column(key: str, heading: str, measure: str, digits: int = 4, shown: str = "never") -> Column:
-    """Build the column of a score, with an abbreviated heading for narrow tables.
-
-    measure: a key of `_SHOWN`. It determines whether smaller is better, and with which other
-        scores `explain` compares the score.
-    """
+    """Build the column of a score of `measure` (a key of `_SHOWN`), with a short heading too."""
     return Column(
         key,
         heading,

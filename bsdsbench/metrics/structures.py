@@ -195,8 +195,7 @@ def _euler_characteristics(masks: NDArray[np.uint8], connectivity: int) -> I8:
     n_diagonal = np.count_nonzero(is_diagonal, axis=(1, 2))
     # Two diagonal pixels are one component with 8-connectivity, and two with 4-connectivity
     sign = 1 if connectivity == 4 else -1
-    euler: I8 = (n_one - n_three + 2 * sign * n_diagonal) // 4
-    return euler
+    return np.asarray((n_one - n_three + 2 * sign * n_diagonal) // 4)
 
 
 class TopologyMetric(_ThresholdedMetric[TopologyOptions]):

@@ -332,11 +332,7 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
         return [InputWarning(message, fix=fix)]
 
     def values(self, counts: Stack, opt: SuperpixelOptions) -> dict[str, F8]:
-        """Return the measures of N images by key, (N,) each.
-
-        The keys are those of the columns, such as "compactness" or, for measures that are computed
-        for each annotator, "ue.mean", "ue.min" and "ue.max".
-        """
+        """Return the measures of N images, (N,) each, by the columns' keys, such as "ue.min"."""
         single = ("compactness", "variation", "n_superpixels", "n_pieces")
         values = {name: counts[name] for name in single}
         for name in _MEASURES:

@@ -146,10 +146,7 @@ class ContourOptions(LabelOptions):
 
 
 def _columns() -> Iterator[Column]:
-    """Yield the columns of all measures at common sizes, such as "trimap@3".
-
-    Scores at other sizes have no column; they appear only in result.json.
-    """
+    """Yield the columns of all measures at common sizes; other sizes are only in result.json."""
     yield Column("dice", "Dice", quantity="iou")
     yield Column("iou", "IoU", quantity="iou")
     for size, text in ((0.02, "2%"), (0.005, "0.5%"), (0.01, "1%")):

@@ -141,8 +141,8 @@ def sequence_means(stack: Stack, weights: Weights, skip_ends: bool) -> dict[str,
     objects : (S,), the number of objects for which at least one mean is defined
     """
     tracks = stack["tracks"]
-    nothing = np.zeros((len(weights), 0, tracks.shape[2]))
-    means, recalls, decays = [nothing], [nothing], [nothing]  # (S, objects, M) of each sequence
+    # Mean, recall and decay of the objects of each sequence, (3, S, objects, M)
+    statistics = [np.zeros((3, len(weights), 0, tracks.shape[2]))]
     n_skipped = 1 if skip_ends else 0  # at either end
     for number in np.unique(stack["sequence"]):
         frames = np.flatnonzero(stack["sequence"] == number)
@@ -155,17 +155,13 @@ def sequence_means(stack: Stack, weights: Weights, skip_ends: bool) -> dict[str,
         times = weights[:, frames]
         n_objects = int(stack["n_objects"][frames[0]])
         values = tracks[frames, :n_objects]  # (frames, objects, M)
-        means.append(weighted_mean(times, values))
-        recalls.append(weighted_mean(times, values > _RECALLED))
-        decays.append(_decay(times, values, position, n_kept))
-    mean = np.concatenate(means, axis=1)
-    has_value = (~np.isnan(mean)).any(axis=2)  # (S, objects)
-    return {
-        "mean": defined_mean(mean, axis=1),
-        "recall": defined_mean(np.concatenate(recalls, axis=1), axis=1),
-        "decay": defined_mean(np.concatenate(decays, axis=1), axis=1),
-        "objects": has_value.sum(axis=1).astype(np.float64),
-    }
+        recall = weighted_mean(times, values > _RECALLED)
+        decay = _decay(times, values, position, n_kept)
+        statistics.append(np.stack([weighted_mean(times, values), recall, decay]))
+    of_objects = np.concatenate(statistics, axis=2)
+    mean, recall, decay = defined_mean(of_objects, axis=2)
+    n_defined = (~np.isnan(of_objects[0])).any(axis=2).sum(axis=1)  # objects with a mean
+    return {"mean": mean, "recall": recall, "decay": decay, "objects": n_defined.astype(np.float64)}
 
 
 def _decay(weights: Weights, values: F8, position: I8, n_frames: int) -> F8:

@@ -296,11 +296,7 @@ def _measure_official(table: OverlapTable) -> dict[str, float | F8]:
 
 
 def _measure_seism(table: OverlapTable) -> dict[str, float]:
-    """Compute the measures of the program SEISM for a segmentation, by key.
-
-    They are Hamming distances, pixel pairs, consistency errors, bipartite matching, and objects and
-    parts ("fop"), as defined in the module's docstring.
-    """
+    """Compute the measures of the program SEISM, which the module's docstring defines, by key."""
     gts, n_px, area = table.gts, table.n_pixels, table.row_area
     overlaps, all_px = table.overlaps, n_px * len(gts.labels)
     most_regions = np.maximum(np.diff(gts.col_start), area.size).tolist()  # of both maps, (A,)
