@@ -121,7 +121,7 @@ def iterate_other_columns(
         return
     keys_of_variant: dict[str, dict[str, str]] = {}  # such as "_sum" -> quantity -> key
     for key, column in columns.items():
-        variant = key.replace(column.quantity, "", 1)
+        variant = column.key.replace(column.quantity, "", 1)
         keys_of_variant.setdefault(variant, {}).setdefault(column.quantity, key)
     for key_of_quantity in keys_of_variant.values():
         key_of_target = {t: key_of_quantity.get(columns[t].quantity, "") for t in targets}

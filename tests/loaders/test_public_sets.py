@@ -73,6 +73,8 @@ class Handler(BaseHTTPRequestHandler):
         wanted = self.headers.get("Range")
         self.server.asked.append(wanted)
         start = int(wanted[6:-1]) if wanted and self.server.ranges else 0
+        if start >= len(self.server.content):
+            return self.send_error(416)
         rest = self.server.content[start:]
         self.send_response(206 if start else 200)
         self.send_header("Content-Length", str(len(rest)))
@@ -158,6 +160,17 @@ def test_broken_off_and_resumed(server, cache, ranges):
     assert left(cache) == ["made"]
     assert server.asked[0] is None
     assert 0 < int(server.asked[1][6:-1]) <= len(server.content) // 2
+
+
+def test_a_part_that_is_whole_is_taken(server, cache):
+    """As if the process had been killed between the last byte and the renaming of the part."""
+    server.content, server.breaks = tarred(FILES), 1
+    with pytest.raises(DataError, match="bytes are kept"):
+        download("made", url=server.url("a"))
+    (cache / left(cache)[0]).write_bytes(server.content)
+    download("made", url=server.url("a"))
+    assert left(cache) == ["made"]
+    assert server.asked[-1] == f"bytes={len(server.content)}-"
 
 
 def changed(files):

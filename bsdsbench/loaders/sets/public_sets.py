@@ -170,11 +170,15 @@ def _download(url: str, archive: Path, progress: Progress | None) -> None:
         headers = {"Range": f"bytes={done}-", "Accept-Encoding": "identity"} if done else {}
         try:
             with requests.get(url, headers=headers, stream=True, timeout=60) as response:
-                response.raise_for_status()
+                blocks = response.iter_content(1 << 18)
+                if response.status_code == 416:  # the part is the whole file already
+                    blocks = iter(())
+                else:
+                    response.raise_for_status()
                 if response.status_code == 200:  # the server sends the whole file, not the rest
                     done = file.truncate(0)
                 total = done + int(response.headers.get("Content-Length", 0))
-                for block in response.iter_content(1 << 18):
+                for block in blocks:
                     done += file.write(block)
                     if progress:
                         progress(done, max(done, total), url)
