@@ -267,11 +267,7 @@ def _evaluate(
 
 
 def _new_record(detector: Detector, function: Detector | str, plan: Plan) -> MapsRecord:
-    """Return the record of a detector that has no maps yet.
-
-    function: the argument of `run`. The detector's file is recorded only if this is a string
-        MODULE:FUNCTION.
-    """
+    """Return the record of a detector without maps, with its file if given as MODULE:FUNCTION."""
     # A callable object, such as a network, is named after its class
     named: Any = detector if hasattr(detector, "__qualname__") else type(detector)
     path = function if isinstance(function, str) else f"{named.__module__}:{named.__qualname__}"
@@ -443,10 +439,7 @@ def _load_function(spec: str) -> Detector:
 
 
 def _reason_of(error: BaseException) -> str:
-    """Return the reason for a failure: a DataError's message, otherwise "TYPE: MESSAGE".
-
-    The latter is one line of at most 300 characters.
-    """
+    """Return the message of a DataError, or "TYPE: MESSAGE" in a line of up to 300 characters."""
     if isinstance(error, DataError):
         return str(error)
     return visible(f"{type(error).__name__}: {error}")[:300]

@@ -147,11 +147,7 @@ def encode_map(answer: object, shape: tuple[int, ...]) -> MapFile:
 
 
 def _renumber(labels: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.uint16]:
-    """Renumber the n labels of a label map to 1 .. n, in ascending order.
-
-    Raises DataError if the map does not have this shape, does not have an integer or bool dtype, or
-    has more than 65535 labels.
-    """
+    """Return a map's labels renumbered to 1 .. n in order; DataError for other shapes or dtypes."""
     if labels.shape != shape:
         raise DataError(f"returned shape {labels.shape}, expected {shape}")
     if labels.dtype.kind not in "iub":

@@ -95,11 +95,7 @@ def _maps_by_id(folder: Path, errors: list[DataError]) -> dict[str, Path]:
 
 
 def _mean_map(paths: Sequence[Path]) -> Map:
-    """Read the maps of one image and return their mean, with values in [0, 1].
-
-    A single map is returned as stored. Raises DataError if the sizes differ or a file cannot be
-    read.
-    """
+    """Return the mean of an image's maps, in [0, 1]; a single map is returned as stored."""
     maps = [load_prediction(path).soft for path in paths]
     for path, soft in zip(paths, maps, strict=True):
         if soft.shape != maps[0].shape:

@@ -245,10 +245,7 @@ class CountingChange:
         return protocol
 
     def differs(self, protocol: Protocol, metric: Metric) -> bool:
-        """Return True if the change affects how `metric` counts images under `protocol`.
-
-        Returns False if the change conflicts with other fields of the protocol.
-        """
+        """Return True if the change is possible, and affects how `metric` counts images."""
         try:
             after = self.on(protocol)
             options_after = metric.options_of(after)
@@ -275,11 +272,7 @@ class CountingChange:
         return gt
 
     def with_other(self, other: CountingChange) -> CountingChange | None:
-        """Combine two changes into one with two causes.
-
-        Returns None if they exclude each other, because they are of the same kind or change the
-        same field of the protocol.
-        """
+        """Combine two changes; None if they are of one kind or change the same field."""
         fields = set().union(*self.changes)
         other_fields = set().union(*other.changes)
         changed_by_both = (fields & other_fields) - {"options"}  # whose mappings are merged
@@ -297,10 +290,7 @@ class CountingChange:
 
 
 def counting_changes(metric: Metric) -> Iterator[CountingChange]:
-    """Yield the ways of counting that programs or home-made scripts use for a metric.
-
-    A run may already use some of them; `CountingChange.differs` tells which are different.
-    """
+    """Yield the ways of counting in use for a metric, some of which a run may use already."""
     for name, value, who in in_use(metric.options, metric.name) if metric.options else ():
         text = ", ".join(map(str, value)) if isinstance(value, tuple) else value
         key = f"{metric.name}.{name}"

@@ -210,10 +210,7 @@ class Examination(ExaminedInputs):
         protocol: Protocol,
         change: Callable[[F8], F8] | None = None,
     ) -> float:
-        """Return the ODS F of images, counted at only TRIAL thresholds to save time.
-
-        change : a function applied to each soft map (H, W) before counting
-        """
+        """Return the ODS F of images at TRIAL thresholds, after a `change` of each map (H, W)."""
         metric, protocol = self.metric, protocol.replace(thresholds=TRIAL)
         counts = []
         for maps in measured:
@@ -292,10 +289,7 @@ def check_doubled_files(examination: Examination) -> None:
 
 
 def _find_affixes(missing: Sequence[str], extra: Sequence[str]) -> str:
-    """Return "PREFIX*SUFFIX" if `extra` contains PREFIX + id + SUFFIX for every missing id.
-
-    Returns "" if there is no such prefix and suffix.
-    """
+    """Return "PREFIX*SUFFIX" if `extra` has PREFIX + id + SUFFIX for all missing ids, else ""."""
     first_id = missing[0]
     for name in extra:
         prefix, separator, suffix = name.partition(first_id)

@@ -192,10 +192,7 @@ def _find_slow_problems(file: str, maps: sanity.Look, protocol: Protocol) -> set
 
 
 def _share_on_hundredths(soft: NDArray[Any]) -> float:
-    """Return the fraction of the values in (0, 1) that equal k/100 in the dtype of the map.
-
-    Returns 0 if no value is strictly between 0 and 1.
-    """
+    """Return the fraction of values in (0, 1) that are k/100 in their dtype; 0 without values."""
     values = soft[(soft > 0) & (soft < 1)]
     if not values.size:
         return 0.0

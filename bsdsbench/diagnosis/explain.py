@@ -315,10 +315,7 @@ class Search:
     def compute_scores(
         self, counts: Sequence[Mapping[str, Any]], protocol: Protocol
     ) -> dict[str, float]:
-        """Compute {column key: score} of a set of images from the counts of each image.
-
-        Undefined scores are left out.
-        """
+        """Compute {column key: score} of images from their counts, without undefined scores."""
         opt = self.metric.options_of(protocol)
         once = np.ones((1, len(counts)), np.int64)  # one sample, in which each image occurs once
         tree = self.metric.scores(self.metric.stack(counts), once, protocol, opt)

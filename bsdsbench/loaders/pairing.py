@@ -532,10 +532,7 @@ def read_split(path: PathLike) -> list[str]:
 
 
 def _read_lines(path: PathLike) -> list[str]:
-    """Return the stripped lines of a split file, without empty lines and # comments.
-
-    Raises PairingError if none are left.
-    """
+    """Return the lines of a split file without # comments and empty ones; PairingError if none."""
     with errors_naming(path, "one id per line"):
         lines = [line.strip() for line in read_bytes(path).decode("utf-8-sig").splitlines()]
     entries = [line for line in lines if line and line[0] != "#"]

@@ -156,10 +156,7 @@ def _choose_variable(arrays: dict[str, object]) -> object:
 
 
 def _given_paths(path_or_paths: PathLike | Sequence[PathLike], what: str) -> list[Path]:
-    """Convert a path, or a sequence of paths, to a list of at least one Path.
-
-    `what` names the image in the FileFormatError that an empty sequence raises.
-    """
+    """Return a path or several as a list; FileFormatError, which names `what`, if it is empty."""
     values = [path_or_paths] if isinstance(path_or_paths, str | os.PathLike) else path_or_paths
     paths = [given_path(path, "path") for path in given_list(values, "path", "a path or several")]
     if not paths:

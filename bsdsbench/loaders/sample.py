@@ -14,10 +14,7 @@ DETECTORS = ("canny", "sobel", "structure-tensor")
 
 
 def sample_root() -> Path:
-    """Return the folder of the sample data set, in the installed package or in a checkout.
-
-    Raises DataError if there is no such folder.
-    """
+    """Return the folder of the sample, in the package or a checkout; DataError if there is none."""
     package = Path(__file__).resolve().parents[1]
     for root in (package / "_sample", package.parent / "datasets" / "sample"):
         if (root / "groundTruth").is_dir():

@@ -62,10 +62,7 @@ def plots_beside(out: str | None) -> Iterator[Callable[[], None]]:
 
 
 def _draw_from_stdin() -> None:
-    """Draw the plots of a run whose folder is read from standard input, and exit.
-
-    This is the entry point of the child process of `plots_beside`.
-    """
+    """Draw the run whose folder is read from standard input, and exit: the child process."""
     gc.disable()  # imports allocate many long-lived objects
     for module in _MODULES:
         import_module(module)

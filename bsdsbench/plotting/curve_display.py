@@ -252,10 +252,7 @@ class CurveDisplay:
         return self
 
     def _draw_artists(self, ax: Axes, chance: bool, line: Mapping[str, Any]) -> None:
-        """Draw the chance line, the curve, its dots and the marked point; see `plot`.
-
-        Sets the attributes `chance_`, `line_` and `point_` to the artists, or None if not drawn.
-        """
+        """Draw the curve and its marks, and set `chance_`, `line_`, `point_`; None if not drawn."""
         line_style = {**style.next_style(ax), "label": self.label or None}
         if not self.joined:
             line_style |= {"linestyle": "none", "marker": ".", "markersize": 4}

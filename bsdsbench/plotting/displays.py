@@ -489,10 +489,7 @@ def _best_point(score: Score) -> OperatingPoint:
 
 
 def _beta2(run: Evaluation, metric: str | None) -> float:
-    """Return beta^2 of the F-measure of `metric`.
-
-    `metric` defaults to the run's first metric with a curve.
-    """
+    """Return beta^2 of the F-measure of `metric`, by default the first metric with a curve."""
     scorer = registry.get(metric_with_curve(run, metric))
     return scorer.beta2(scorer.options_of(run.protocol))
 

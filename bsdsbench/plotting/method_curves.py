@@ -163,10 +163,7 @@ def _advancing(curve: F8) -> F8:
 
 
 def spread_entries(curves: Sequence[MethodCurve], kind: str, spread: Spread) -> list[Artist]:
-    """Return the legend entry that explains bands or thin lines, or [] if there are none.
-
-    kind : the kind of plot, see `plot_runs`
-    """
+    """Return the legend entry for bands or thin lines in a `kind` of plot, or [] without them."""
     y, x = AVERAGED.get(kind, ("", ""))  # other kinds have no bands
     if any(curve.band for curve in curves):
         text = f"of several runs: mean {y} at equal {x}; band: {_BANDS[spread]} over runs"

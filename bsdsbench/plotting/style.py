@@ -131,10 +131,7 @@ figure_notes: WeakKeyDictionary[Figure, str] = WeakKeyDictionary()
 
 
 def curve_lines(n_curves: int, n_colors: int = len(PALETTE)) -> list[CurveLine]:
-    """Return the colour and the dashes of each of `n_curves` curves.
-
-    After `n_colors` curves, the colours of the palette repeat with the next dashes.
-    """
+    """Return the lines of `n_curves` curves. Colours repeat with new dashes after `n_colors`."""
     return [
         CurveLine(PALETTE[k % n_colors], DASHES[k // n_colors % len(DASHES)])
         for k in range(n_curves)
@@ -224,10 +221,7 @@ def new_row(n: int) -> list[Axes]:
 
 
 def new_figure(height: float) -> Figure:
-    """Make a figure without axes, with the width of the current look and this height in inches.
-
-    The look "slide" ignores the height, because its figures are always 16:9.
-    """
+    """Make an empty figure with the width of the look and this height in inches (slide: 16:9)."""
     width = figure_width()
     return _empty_figure((width, width * 9 / 16 if _STYLE.get().look == "slide" else height))
 
@@ -250,10 +244,7 @@ def _empty_figure(size: tuple[float, float]) -> Figure:
 
 
 def add_title(ax: Axes, name: str, title: str) -> None:
-    """Add the title of a curve to the title of `ax`, unless the user has set a title.
-
-    With several curves, the title has a line "NAME: TITLE" for each.
-    """
+    """Add a curve's title to that of `ax` (NAME: TITLE if several), unless the user has set one."""
     earlier_curves, own_title = _titles.get(ax, ([], ""))
     if ax.get_title() not in ("", own_title):  # the user's
         return
@@ -266,18 +257,12 @@ def add_title(ax: Axes, name: str, title: str) -> None:
 
 
 def letters_in(width: float, letter_width: float = MEAN_LETTER_WIDTH) -> int:
-    """Return how many letters of the current font size fit into a width in inches.
-
-    letter_width : the width of a letter in font sizes
-    """
+    """Return how many letters, each `letter_width` font sizes wide, fit into a width in inches."""
     return int(width * 72 / (letter_width * font_size()))
 
 
 def figure_width() -> float:
-    """Return the figure width of the current look in inches.
-
-    For the look "screen", which has no fixed width, this is the width of "page".
-    """
+    """Return the width of figures in inches; "screen", which fixes none, has that of "page"."""
     return _SIZES[_STYLE.get().look].width or 6.9
 
 
@@ -414,11 +399,7 @@ def _free_location(ax: Axes, legend: Legend) -> Any:
 
 
 def _points_on_lines(ax: Axes) -> F8:
-    """Return the vertices of all lines of `ax`, and 33 points on each segment, float64 (points, 2).
-
-    Coordinates are (x, y) in axes coordinates: (0, 0) is the lower left corner, (1, 1) the upper
-    right.
-    """
+    """Return the vertices of all lines, and 33 points per segment, as (x, y) in axes units."""
     points = [np.zeros((0, 2))]
     weights = np.linspace(0, 1, 33)[:, None, None]  # (33, 1, 1), of points along each segment
     for line in ax.lines:
@@ -448,10 +429,7 @@ def save(fig: Figure, path: str | Path | None) -> Figure:
 
 
 def drawn_bytes(fig: Figure, kind: str) -> bytes:
-    """Return a figure as the bytes of a file of type `kind`: "pdf", "svg" or "png".
-
-    If the figure has a text in `figure_notes`, it is written into the file's metadata.
-    """
+    """Return a figure as a "pdf", "svg" or "png" file, with its `figure_notes` in the metadata."""
     metadata, note_field = _FILES[kind]
     if figure_notes.get(fig):
         metadata = {**metadata, note_field: figure_notes[fig]}

@@ -160,10 +160,7 @@ class Painted(NamedTuple):
 
 
 def overlay_path(out: str | os.PathLike[str], image_id: str) -> Path | None:
-    """Return the path of an image's main overlay in the folder `out`, or None if there is none.
-
-    The main overlay is ID_best.png or, if the metric has no thresholds, ID_pixels.png.
-    """
+    """Return the main overlay of an image, ID_best.png or ID_pixels.png in `out`, or None."""
     for kind in (BEST, PIXELS):
         path = Path(out, f"{safe_name(image_id)}_{kind}.png")
         if path.is_file():

@@ -78,10 +78,7 @@ class ViewServer(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
     def pictures(self, number: int) -> bytes:
-        """Return the pictures of the image `ids[number]` as JSON, encoded in UTF-8.
-
-        These are `MadePictures.pictures` without "thumb" and "paper".
-        """
+        """Return the pictures of image `ids[number]` as JSON bytes, without "thumb" and "paper"."""
         pictures = self.maker(self.ids[number]).pictures
         kept = {key: value for key, value in pictures.items() if key not in ("thumb", "paper")}
         return json.dumps(kept, separators=(",", ":")).encode()

@@ -89,9 +89,6 @@ def add_interval_notes(tables: Sequence[Table], compared: dict[str, Table]) -> N
 
 
 def _add_notes(table: Table, notes: Sequence[str | Note]) -> None:
-    """Add notes to `table`, in place and without duplicates.
-
-    Notes on single columns (`Note` objects) are skipped, because `table` already has them.
-    """
+    """Add the notes that are texts in place, once each; `table` already has those on columns."""
     added = [note for note in notes if isinstance(note, str)]
     table.notes = list(dict.fromkeys([*table.notes, *added]))

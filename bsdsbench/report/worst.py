@@ -188,10 +188,7 @@ def worst_table(
 
 
 def _as_methods(runs: Sequence[Evaluation | Method]) -> list[Method]:
-    """Convert one or two runs or methods to methods. A run becomes a method with one run.
-
-    Raises DataError unless there are one or two, or if the runs of a method are not comparable.
-    """
+    """Convert one or two runs or methods to methods; DataError if more, or not comparable."""
     if not 1 <= len(runs) <= 2:
         raise DataError(f"worst: {len(runs)} runs, expected one, or two to compare")
     methods = [run if isinstance(run, Method) else Method(run.name, [run]) for run in runs]
@@ -226,10 +223,7 @@ def _group_columns(run: Evaluation, of_each: str | None, group_of: Mapping[str, 
 def _overlay_columns(
     folders_of_methods: Sequence[Sequence[Path]], image_ids: Sequence[str]
 ) -> _Columns:
-    """Return a table column for each method: {image id: path of its overlay, or ""}.
-
-    `folders_of_methods` are the folders of the runs of each method, of which the first one counts.
-    """
+    """Return a column per method: {image id: path of the overlay of its first run, or ""}."""
     columns: _Columns = {}
     for number, (folder, *_) in enumerate(folders_of_methods, 1):
         cells = {i: str(overlays.overlay_path(folder / "overlays", i) or "") for i in image_ids}
@@ -262,10 +256,7 @@ def _mean_columns(
 
 
 def _score_differences(columns: Sequence[Mapping[str, Estimate]]) -> dict[str, float]:
-    """Return {image id: score}, or {image id: first - second score} if there are two columns.
-
-    Images with an undefined score are left out.
-    """
+    """Return {image id: score, or difference of two columns}, without undefined scores."""
     differences = {}
     for image_id in columns[0]:
         values = [column[image_id].value for column in columns]
@@ -275,11 +266,7 @@ def _score_differences(columns: Sequence[Mapping[str, Estimate]]) -> dict[str, f
 
 
 def _first_of_each_group(ranked: Sequence[str], run: Evaluation, by: str, n: int) -> dict[str, str]:
-    """Return the first `n` images of each group, group by group, as {image id: group name}.
-
-    ranked : the image ids in order
-    by : a grouping column of `run`, optionally with bin limits, as in "size=0,1024"
-    """
+    """Return the first `n` of the `ranked` images in each group of column `by`: {id: group}."""
     division = partition(run.records, by)
     listed: dict[str, str] = {}
     for number, name in enumerate(division.names):

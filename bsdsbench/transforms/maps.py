@@ -74,10 +74,7 @@ def nms(
 
 
 def as_float32(soft: Map) -> NDArray[np.float32]:
-    """Convert a soft map to a C-contiguous float32 array in [0, 1]; always a copy.
-
-    Integers are divided by the maximum of their dtype, such as 255 for uint8.
-    """
+    """Return a new C-contiguous float32 map in [0, 1]: uint8 is divided by 255, uint16 by 65535."""
     values = unit(soft) if soft.dtype.kind == "u" else soft
     return np.array(values, np.float32, order="C")
 
@@ -160,10 +157,7 @@ def thin(bmap: Map) -> Bool:
 
 
 def clean(maps: Bool) -> Bool:
-    """Remove the isolated pixels of T bool maps (T, H, W), and return new maps.
-
-    A pixel is isolated if its eight neighbours in the same map are all off.
-    """
+    """Return T bool maps (T, H, W) without the pixels that have none of eight neighbours."""
     from scipy.ndimage import binary_dilation
 
     neighbours = np.ones((1, 3, 3), bool)

@@ -65,10 +65,7 @@ def _resize(
     scale: float | None = None,
     antialias: bool = True,
 ) -> F8:
-    """Resize a map (H, W) to `shape` by resampling its columns and then its rows.
-
-    The other parameters are those of `_resize_matrix`, for both axes.
-    """
+    """Resize a map (H, W) to `shape`; see `_resize_matrix` for the other parameters."""
     old_rows, old_cols = image.shape
     new_rows, new_cols = shape
     row_weights = _resize_matrix(old_rows, new_rows, kernel, support, scale, antialias)

@@ -58,10 +58,7 @@ def _parse_coordinates(arrays: Mapping[str, object], name: str, width: int) -> F
 
 
 def _parse_scores(arrays: Mapping[str, object], name: str, places: F8) -> F8:
-    """Return the array `name` as float64 scores (N,), or raise FaultError if it is not of length N.
-
-    N is the number of `places`, the coordinates of lines or junctions.
-    """
+    """Return the scores in the array `name`, float64 (N,); FaultError unless one per place."""
     scores = _find_numbers(arrays, name).ravel().astype(np.float64)
     if len(scores) != len(places):
         raise FaultError(f"{len(scores)} {name} for {len(places)} places, expected one each")
@@ -69,10 +66,7 @@ def _parse_scores(arrays: Mapping[str, object], name: str, places: F8) -> F8:
 
 
 def _parse_size(arrays: Mapping[str, object], name: str) -> _Size | None:
-    """Return (rows, columns) from the first two values of the array `name`; None if it is absent.
-
-    Raises FaultError unless both are positive integers.
-    """
+    """Return the array `name` as (rows, columns), positive integers; None if it is absent."""
     if name not in arrays:
         return None
     rows, columns = _find_numbers(arrays, name).ravel()[:2].tolist()
@@ -233,10 +227,7 @@ def _draw_fragments(edges: object, shape: tuple[int, ...]) -> Bool:
 
 
 def _to_angles(values: NDArray[Any]) -> F8:
-    """Convert angles (radians) to float64.
-
-    Raises FaultError if one is NaN or infinite, or exceeds two turns, as only degrees do.
-    """
+    """Return angles as float64; FaultError unless they are finite radians of up to two turns."""
     if not np.isfinite(values).all():
         raise FaultError("angles that are NaN or infinite, expected radians")
     largest = np.abs(values).max(initial=0)

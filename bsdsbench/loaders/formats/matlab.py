@@ -116,10 +116,7 @@ class _Reader:
         return _Element(kind, self.data[start : start + size])
 
     def read_numbers(self) -> NDArray[Any]:
-        """Read the next element, and return its numbers as a 1-D array in their stored dtype.
-
-        Raises FaultError if its type is not numeric, or its size not a multiple of the item size.
-        """
+        """Read the next element as a 1-D array in its stored dtype; FaultError unless numeric."""
         kind, body = self.read_element()
         code = STORAGE.get(kind)  # a letter and the item size, such as "f8"
         if code is None or len(body) % int(code[1]):

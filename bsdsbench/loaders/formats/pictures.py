@@ -315,10 +315,7 @@ def decode_pixels(data: bytes, header: ImageFile.ImageFile, mode: str | None) ->
 
 
 def _check_png(data: bytes) -> None:
-    """Raise FaultError unless all chunks of a PNG are complete and have the right checksums.
-
-    Pillow does not check the checksums of the pixels when it decodes them.
-    """
+    """Raise FaultError unless a PNG is whole and its checksums are right, which Pillow ignores."""
     start = 8  # of a chunk: its length in 4 bytes, its name in 4, its content, its checksum in 4
     while (name := data[start + 4 : start + 8]) != b"IEND":
         end = start + 8 + int.from_bytes(data[start : start + 4])
@@ -371,10 +368,7 @@ def to_plane(array: object, what: str) -> Map:
 
 
 def to_ucm2(array: object) -> F8:
-    """Check a contour map at double size (2H+1, 2W+1), and return it as float64.
-
-    Raises FaultError if a size is even or below 3, or if the map does not hold floats.
-    """
+    """Check that a contour map has floats and odd sizes (2H+1, 2W+1), and return it as float64."""
     array = to_plane(array, "ucm2")  # not made contiguous: often only a quarter of it is used
     rows, cols = array.shape
     if min(rows, cols) < 3 or rows % 2 == 0 or cols % 2 == 0:
@@ -391,10 +385,7 @@ def to_ucm2(array: object) -> F8:
 def require_one_array(
     arrays: dict[str, object], path: Path, expected: str = "one array (H, W)"
 ) -> Map:
-    """Return the only map among the variables of a file. A map (H, W, 1) is returned as (H, W).
-
-    Raises DataError if there is not exactly one map.
-    """
+    """Return the only map among a file's variables, (H, W, 1) as (H, W), or raise DataError."""
     maps = select_maps(arrays)
     array = next(iter(maps.values()), None)
     if len(maps) != 1 or not isinstance(array, np.ndarray):
