@@ -117,11 +117,7 @@ class Explanation:
 
     @property
     def not_counted_line(self) -> str:
-        """A line that lists the settings that were not evaluated and why, or "" if all were.
-
-        If the run's files are available, these are the settings for which time ran out. Otherwise
-        no setting can be evaluated, and the line lists the kinds of settings.
-        """
+        """A line of the settings not evaluated, for lack of time or files; "" if all were."""
         left_out = list(self.not_counted)
         if self.pairs_not_counted:
             left_out.append(f"{counted(self.pairs_not_counted, 'pair')} of settings")

@@ -172,11 +172,7 @@ def style(look: str | None = None, file: bool = False) -> Iterator[None]:
 
 
 def next_style(ax: Axes) -> dict[str, object]:
-    """Return the "color" and "linestyle" of the next curve on `ax`, as arguments of `Axes.plot`.
-
-    They depend on the number of curves on `ax`, not counting grey lines (chance lines), single
-    points, and dots without a line.
-    """
+    """Return the "color" and "linestyle" of the next curve, as arguments of `Axes.plot`."""
     from matplotlib.colors import to_hex
 
     n_drawn = 0

@@ -352,11 +352,7 @@ def _fill_template(**content: object) -> str:
 
 
 def _facts(runs: Sequence[Evaluation]) -> list[str]:
-    """Return three lines: the data sets of the runs, the date of the page, and the protocols.
-
-    The date (UTC) is today or, if the environment variable SOURCE_DATE_EPOCH (seconds) is set for
-    a reproducible build, the date given there.
-    """
+    """Return three lines: the data sets, the date (SOURCE_DATE_EPOCH if set) and the protocols."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
     seconds = int(epoch) if epoch.isdigit() else None  # None for now
     date = time.strftime("%Y-%m-%d", time.gmtime(seconds))
@@ -368,10 +364,6 @@ def _facts(runs: Sequence[Evaluation]) -> list[str]:
 
 
 def _script_json(data: object) -> str:
-    r"""Convert data to JSON that is safe inside an HTML script element.
-
-    Characters that could end the element or a script line are escaped as \uXXXX. Raises ValueError
-    if a number is NaN or infinite.
-    """
+    """Convert data to JSON that is safe in an HTML script element; ValueError for NaN or inf."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

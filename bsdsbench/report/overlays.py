@@ -81,11 +81,7 @@ def pixel_steps(
 
 
 def chosen_threshold(run: Evaluation) -> float | None:
-    """Return the ODS threshold of the metric whose pixels are drawn for a run.
-
-    Returns 0 if the threshold is unknown. Returns None if the metric has no ODS, or if no metric of
-    the run can be drawn.
-    """
+    """Return the ODS threshold of the drawn metric, 0 if unknown; None if it has no ODS."""
     metric = drawn_metric(run)
     if metric is None:
         return None

@@ -93,11 +93,7 @@ def annotated_shares(gt: GroundTruth) -> AnnotatedLines:
 
 
 def _jpeg_url(pixels: NDArray[np.uint8], side: int | None) -> str:
-    """Encode a picture, uint8 (H, W) or (H, W, 3), as JPEG, and return it as a data URL.
-
-    The longer side is reduced to `side` pixels. If `side` is None, the picture keeps its size and
-    is encoded at a higher quality.
-    """
+    """Encode a picture as a JPEG data URL, its longer side reduced to `side` pixels (None: not)."""
     from PIL import Image
 
     image = Image.fromarray(pixels)

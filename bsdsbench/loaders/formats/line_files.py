@@ -139,11 +139,7 @@ def parse_annotated_lines(arrays: Mapping[str, object], path: Path) -> dict[str,
 
 
 def _read_image_size(path: Path) -> _Size:
-    """Return the size (rows, columns) of the image that belongs to an annotation file.
-
-    The image of FOLDER/ID.mat is FOLDER/../images/ID.png, or has another of IMAGE_SUFFIXES. Raises
-    FaultError if there is none.
-    """
+    """Return (rows, columns) of FOLDER/../images/ID.png, .jpg .., the image of FOLDER/ID.mat."""
     from PIL import Image
 
     for suffix in IMAGE_SUFFIXES:

@@ -124,11 +124,7 @@ class _Reader:
         return np.frombuffer(body, self.order + code)
 
     def inflate(self, body: memoryview) -> _Element:
-        """Decompress a compressed element, and return the element inside.
-
-        No more is decompressed than the size stated in the inner tag. Raises FaultError if the data
-        do not have exactly this size.
-        """
+        """Decompress an element up to the size in its inner tag, and return the element inside."""
         try:
             from zlib_ng.zlib_ng import decompressobj  # five times as fast as zlib
         except ImportError:
@@ -178,10 +174,7 @@ class _Reader:
         return _Variable(name, value)
 
     def read_dense(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-        """Read the next element as a column-major array of `shape`, converted to `dtype`.
-
-        MATLAB stores numbers in the smallest type that holds them, so the stored type may differ.
-        """
+        """Read numbers of any stored type as a column-major array of this `shape` and `dtype`."""
         check_size(shape, dtype.itemsize)
         stored = self.read_numbers()
         if stored.size != math.prod(shape):
@@ -195,10 +188,7 @@ class _Reader:
         return stored.reshape(shape, order="F")
 
     def read_sparse(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-        """Read a sparse matrix of `shape` from the next three elements, and return it dense.
-
-        They are row indices, column pointers and values (CSC format). Raises FaultError if damaged.
-        """
+        """Read a CSC matrix (row indices, column pointers, values) as a dense array of `shape`."""
         from scipy.sparse import csc_array
 
         check_size(shape, 8)
@@ -216,10 +206,7 @@ class _Reader:
         return np.asarray(array.toarray())
 
     def read_items(self, count: int, depth: int) -> list[object]:
-        """Return the values of the next `count` elements, which are the items of a cell or struct.
-
-        `depth` is the nesting level of the cell or struct. An empty element gives an array (0, 0).
-        """
+        """Return the values of `count` items of a cell or struct; an empty one gives (0, 0)."""
         n_left = len(self.data) - self.position
         if count * TAG_BYTES > n_left:
             raise FaultError(f"{count} items in {n_left} bytes, {EXPECTED_INTACT}")

@@ -351,11 +351,7 @@ def is_numeric(value: object) -> TypeGuard[Map]:
 
 
 def to_plane(array: object, what: str) -> Map:
-    """Return an array as (H, W), dropping axes of length 1 if it has more than two axes.
-
-    `what` names the array in error messages. Raises FaultError if it is not numeric, is empty, or
-    does not have two axes.
-    """
+    """Return a numeric array as (H, W), without further axes of length 1; errors name `what`."""
     if not isinstance(array, np.ndarray) or array.dtype.kind not in NUMBERS:
         raise FaultError(f"{what} is not a numeric array, expected (H, W)")
     if array.ndim > 2:
