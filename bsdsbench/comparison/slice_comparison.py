@@ -22,6 +22,7 @@ from bsdsbench.comparison.methods import (
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.groups import frames_note, group_columns, partition
+from bsdsbench.results.score_tables import IMAGE_COUNT
 from bsdsbench.tables.table import Cell, Estimate, Field, Table
 
 
@@ -110,8 +111,7 @@ def means_by_slice(
         for method in with_runs(methods, slice_runs):
             means = mean_cells(method, scores, spread)
             rows.append([method.name, name, len(slice_runs[0].records), *means])
-    image_count = Field("images", "images", short="n", format="d")
-    fields = [table.columns[0], Field("slice", group_column), image_count, *table.columns[1:]]
+    fields = [table.columns[0], Field("slice", group_column), IMAGE_COUNT, *table.columns[1:]]
     return replace(
         table,
         key=f"methods-by-{group_column}",
@@ -132,7 +132,7 @@ def compared_table(comparisons: Mapping[str, ComparedScores], column: str) -> Ta
     one run, the table has its scores with intervals instead.
     """
     first = next(iter(comparisons.values()))
-    slice_fields = [Field("slice", column), Field("images", "images", "n", "d")]
+    slice_fields = [Field("slice", column), IMAGE_COUNT]
     names_by_note: dict[str, list[str]] = {}
     for name, compared in comparisons.items():
         for note in compared.notes:

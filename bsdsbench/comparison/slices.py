@@ -10,7 +10,7 @@ Source: Efron and Tibshirani, An Introduction to the Bootstrap (1993), 11.2.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -24,7 +24,7 @@ from bsdsbench.metrics.base import ERROR_COLUMNS, Column
 from bsdsbench.results import score_names
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.groups import Partition, image_clusters, partition
-from bsdsbench.results.score_tables import METHOD, PART, table_column, table_footer
+from bsdsbench.results.score_tables import IMAGE_COUNT, METHOD, PART, table_column, table_footer
 from bsdsbench.scores.counts import part_of, value_at
 from bsdsbench.scores.ratios import defined_mean
 from bsdsbench.tables.table import Cell, Estimate, Field, Table
@@ -274,30 +274,48 @@ def _slice_table(
 ) -> Table:
     """Build a table of scores by slice, each with its difference from the score on all images.
 
+    Each run has rows for all images, for each slice, and for the mean over slices; of these, each
+    part of the metric (such as a class) has a row. Undefined are the intervals and differences for
+    all images, and the scores that a part does not have.
+
     runs : all runs, which are listed in the footer
     metric : the metric of the scores
     slices : one for each run that has the metric
-    scores : the scores to show: either all are METRIC.SCORE, or all are METRIC.PART.SCORE. Each
-        part, such as a class, then has a row of its own
+    scores : the scores to show: either all are METRIC.SCORE, or all are METRIC.PART.SCORE. Only
+        the latter need a column of parts
     """
     columns: dict[str, Column] = {}  # key of a table column -> the metric's column
     scores_by_part: dict[str, dict[str, str]] = {}  # part, "" for overall scores -> key -> score
     for score in scores:
-        name = score_names.parse_score(score)
-        key = table_column(name.column, 3).key
-        columns[key] = name.column
-        scores_by_part.setdefault(name.part, {})[key] = score
+        parsed = score_names.parse_score(score)
+        key = table_column(parsed.column, 3).key
+        columns[key] = parsed.column
+        scores_by_part.setdefault(parsed.part, {})[key] = score
     has_parts = "" not in scores_by_part
-    group_column = slices[0].parts.column
-    labels = [METHOD, Field("slice", group_column), *([PART] if has_parts else [])]
-    fields = [*labels, Field("images", "images", short="n", format="d")]
+    group_column, unit = slices[0].parts.column, slices[0].unit
+    fields = [METHOD, Field("slice", group_column), PART, IMAGE_COUNT]
     for key, column in columns.items():
         difference = Field(f"{key}_difference", f"{column.heading} - all", "- all", "+.3f")
         fields += [table_column(column, 3), difference]
+    undefined = ValueInterval(np.nan, np.nan, np.nan)
     rows: list[list[Cell]] = []
-    for slices_of_run in slices:
-        rows += _slice_rows(slices_of_run, columns, scores_by_part)
-    unit = slices[0].unit
+    for of_run in slices:
+        n_images = len(of_run.parts.members)
+        names = [ALL, *of_run.parts.names, MACRO]
+        sizes = [n_images, *of_run.sizes, n_images]
+        numbers: dict[str, list[SliceScore]] = {}  # score -> its value for each of `names`
+        for score, on_slices in of_run.scores.items():
+            whole = SliceScore(ValueInterval(of_run.whole[score], np.nan, np.nan), undefined)
+            numbers[score] = [whole, *on_slices, of_run.macro[score]]
+        for k, (name, size) in enumerate(zip(names, sizes, strict=True)):
+            for part, score_by_key in scores_by_part.items():
+                row: list[Cell] = [of_run.name, name, part, size]
+                for key in columns:
+                    score = score_by_key.get(key, "")  # "": the part has no such score
+                    for number in numbers[score][k] if score in numbers else (undefined, undefined):
+                        # Slices do not compete with each other, so no cell is marked as best
+                        row.append(Estimate(*number, comparable=False))
+                rows.append(row)
     notes = [
         f"[95 % interval]: jackknife that leaves out one {unit} at a time, with Student's t; "
         f"none for a single {unit}. The macro mean weights every {group_column} equally."
@@ -310,48 +328,8 @@ def _slice_table(
     key += "".join(c if c.isalnum() else "_" for c in group_column)
     title = f"{registry.get(metric).title} by {group_column}"
     title += ", part by part" if has_parts else ""
-    return Table(key, title, fields, rows, n_labels=len(labels), **footer)
-
-
-def _slice_rows(
-    slices: Slices, keys: Iterable[str], scores_by_part: Mapping[str, Mapping[str, str]]
-) -> list[list[Cell]]:
-    """Return a run's rows of a slice table: all images, each slice, and the mean over slices.
-
-    Each of these image sets has one row per part of the metric, such as a class. A row starts with
-    the names of the run, the image set and the part, and the number of images. Two cells per key
-    follow: a score, and its difference from the score on all images, both with intervals. In the
-    rows for all images, the intervals and differences are undefined (NaN).
-
-    keys : the keys of the scores in the table, in the order of the columns
-    scores_by_part : part -> key -> name of the score in `slices`. A part may lack some keys; their
-        cells are undefined. Overall scores are under the part "", which has no cell in the row
-    """
-    undefined = ValueInterval(np.nan, np.nan, np.nan)
-    on_all = {
-        score: SliceScore(ValueInterval(value, np.nan, np.nan), undefined)
-        for score, value in slices.whole.items()
-    }
-    n_images = len(slices.parts.members)
-    image_sets: list[tuple[str, int, Mapping[str, SliceScore]]] = [(ALL, n_images, on_all)]
-    for k, name in enumerate(slices.parts.names):
-        on_slice = {score: values[k] for score, values in slices.scores.items()}
-        image_sets.append((name, slices.sizes[k], on_slice))
-    image_sets.append((MACRO, n_images, slices.macro))
-    rows: list[list[Cell]] = []
-    for name, size, scores in image_sets:
-        for part, score_by_key in scores_by_part.items():
-            part_cells = [part] if part else []
-            row: list[Cell] = [slices.name, name, *part_cells, size]
-            for key in keys:
-                score = score_by_key.get(key, "")  # "": the part has no such score
-                on_set = scores.get(score, SliceScore(undefined, undefined))
-                for number in (on_set.score, on_set.difference):
-                    # Slices do not compete with each other, so no cell is marked as best
-                    cell = Estimate(number.value, number.low, number.high, comparable=False)
-                    row.append(cell)
-            rows.append(row)
-    return rows
+    table = Table(key, title, fields, rows, n_labels=3, **footer)
+    return table if has_parts else table.without(PART)
 
 
 def group_table(run: Evaluation, metric: str, by: str) -> Table:
@@ -367,19 +345,14 @@ def group_table(run: Evaluation, metric: str, by: str) -> Table:
     image_values = run.image_values(metric)  # part -> key -> values of all images
     tree = scorer.all_scores(run.stack(metric), groups.weights(), run.protocol)
     paths = {"": (), **scorer.parts(run.protocol, scorer.options_of(run.protocol))}
-    scores_of_parts = {part: part_of(tree, path) for part, path in paths.items()}
     # part ("" for overall scores) -> its scores, whose arrays have one value per group
-    pooled = {part: scores for part, scores in scores_of_parts.items() if scores}
+    pooled = {part: scores for part, path in paths.items() if (scores := part_of(tree, path))}
     columns: dict[str, Column] = {}  # key -> column that has a value in some part
     for c in (*scorer.columns, *scorer.image_columns, *scorer.part_columns):
         has_value = any(value_at(scores, c.key) is not None for scores in pooled.values())
         if has_value and c.key != "n_images" and c not in ERROR_COLUMNS:
             columns.setdefault(c.key, c)
-    labels = [Field("group", groups.column)]
-    has_part_column = len(pooled) > 1
-    if has_part_column:
-        labels.append(Field("part", "Part"))
-    fields = [*labels, Field("images", "images", short="n", format="d")]
+    fields = [Field("group", groups.column), PART, IMAGE_COUNT]
     for c in columns.values():
         field = table_column(c, c.digits)
         fields.append(field)
@@ -390,8 +363,7 @@ def group_table(run: Evaluation, metric: str, by: str) -> Table:
     for number, name in enumerate(groups.names):
         images = groups.images_of(number)
         for part, scores in pooled.items():
-            part_cells = [part or None] if has_part_column else []
-            row: list[Cell] = [name, *part_cells, images.size]
+            row: list[Cell] = [name, part or None, images.size]
             for key, c in columns.items():
                 of_groups, of_images = value_at(scores, key), image_values.get(part, {}).get(key)
                 row.append(None if of_groups is None else float(of_groups[number]))
@@ -400,7 +372,8 @@ def group_table(run: Evaluation, metric: str, by: str) -> Table:
                     row.append(None if values is None else float(defined_mean(values)))
             rows.append(row)
     title = f"{scorer.title}, {groups.column} by {groups.column}"
-    return Table(metric, title, fields, rows, n_labels=len(labels), **table_footer([run]))
+    table = Table(metric, title, fields, rows, n_labels=2, **table_footer([run]))
+    return table if len(pooled) > 1 else table.without(PART)
 
 
 def score_drawn(

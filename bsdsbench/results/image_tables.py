@@ -107,7 +107,7 @@ def per_image(run: Evaluation, metric: str) -> Table:
     for column in (*possible, *definition.part_columns):
         if column.key in measured:
             columns.setdefault(column.key, column)
-    labels = [Field("image", "Image"), Field("part", "Part")][: 2 if len(values) > 1 else 1]
+    labels = [Field("image", "Image"), *[PART] * (len(values) > 1)]
     score_fields = []
     for key, column in columns.items():
         if key in _BEST_OF_IMAGE:
@@ -243,9 +243,7 @@ def _summary_table(
     footer["notes"] = [note, *footer["notes"]]
     title = f"{registry.get(metric).title}, values of the images"
     table = Table(f"{metric}-images", title, fields, [rows[k] for k in order], n_labels=3, **footer)
-    first_label = [0] if any(parts) else []
-    run_label = [1] if len(runs) > 1 else []
-    return table.only([*first_label, *run_label, *range(2, len(fields))])
+    return table.without(*[PART] * (not any(parts)), *[METHOD] * (len(runs) == 1))
 
 
 _FIELDS = (

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from bsdsbench.results.evaluation import Evaluation
 
 METHOD, PART = Field("method", "Method"), Field("part", "Part")
+IMAGE_COUNT = Field("images", "images", short="n", format="d")
 MOST_NAMED = 20  # the maximum number of left-out images, and of reasons, that a note lists
 _LONG_REASON = 50  # characters; longer reasons are cut before ", expected ..."
 GRID_END = "grid end"  # the mark of an ODS at the first or last threshold

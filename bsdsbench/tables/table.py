@@ -198,6 +198,10 @@ class Table:
         n_labels = sum(k < self.n_labels for k in numbers)
         return replace(self, columns=columns, rows=rows, notes=notes, n_labels=n_labels)
 
+    def without(self, *fields: Field) -> Table:
+        """Return a copy without these columns, and without notes on them alone."""
+        return self.only([k for k, field in enumerate(self.columns) if field not in fields])
+
     @property
     def for_people(self) -> Table:
         """Return a copy for printing that omits number columns without any defined value.
