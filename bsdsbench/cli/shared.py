@@ -219,7 +219,7 @@ def split_words(
     for text in texts:
         if not text.replace(",", " ").strip():
             raise click.UsageError(f"{param.opts[0]} {text!r}: expected words between commas")
-    return [w.strip() for w in ",".join(texts).split(",") if w.strip()] or None
+    return list(filter(None, map(str.strip, ",".join(texts).split(",")))) or None
 
 
 class Shard(NamedTuple):

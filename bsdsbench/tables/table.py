@@ -215,7 +215,8 @@ class Table:
         for k, column in enumerate(self.columns):
             is_measured = column.format not in ("", "p")  # neither text nor a p-value
             n_measured += is_measured
-            if is_measured and all(row[k].numbers.value is None for row in self.printed_cells):
+            cells = map(itemgetter(k), self.printed_cells)
+            if is_measured and set(map(attrgetter("numbers.value"), cells)) <= {None}:
                 heading_of_empty[column.key] = column.heading
             else:
                 shown.append(k)
@@ -351,9 +352,11 @@ def lines_below_tables(tables: Sequence[Table]) -> list[list[str]]:
             last[table.aside, line] = i
     lines_by_table = []
     for i, table in enumerate(tables):
-        lines = [line for line in table.lines_below if last[table.aside, line] == i]
-        # A stable sort: the lines of only this table come first, then those of earlier ones too
-        lines_by_table.append(sorted(lines, key=lambda line: first[table.aside, line] < i))
+        of_this, shared = list[str](), list[str]()
+        for line in table.lines_below:
+            if last[table.aside, line] == i:
+                (shared if first[table.aside, line] < i else of_this).append(line)
+        lines_by_table.append(of_this + shared)
     return lines_by_table
 
 

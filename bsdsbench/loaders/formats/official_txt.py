@@ -156,7 +156,8 @@ def format_boundary_tables(
     """
     curve: PRCurve = score["curve"]
     n_images = len(matches)
-    blocks = [slice(first, first + BLOCK) for first in range(0, n_images, BLOCK)]  # limit memory
+    ends = range(BLOCK, n_images + BLOCK, BLOCK)  # of blocks of images, which limit the memory
+    blocks = list(map(slice, range(0, n_images, BLOCK), ends))
     image_rows = np.zeros((n_images, 5))  # index bestT bestR bestP bestF
     image_rows[:, 0] = np.arange(1, n_images + 1)
     for block in blocks:
