@@ -1,9 +1,9 @@
-"""Helpers for one-line messages: escape, shorten and join names, and format numbers."""
+"""Helpers for names and one-line messages: escape, shorten and join text, format numbers."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 LINE = 600  # the largest number of characters of a message
 NUMBER = r"[0-9]*\.?[0-9]+(?:e-?[0-9]+)?"  # the pattern of `number_text`
@@ -48,6 +48,12 @@ def listed(names: Sequence[str], limit: int = 10) -> str:
     """
     text = ", ".join(clip(show(name), 80) for name in names[:limit])
     return text + (f" and {len(names) - limit} more" if len(names) > limit else "")
+
+
+def shared_names(collections: Iterable[Collection[str]]) -> list[str]:
+    """Return the names that are in every one of the collections, in the order of the first."""
+    first, *others = collections
+    return [name for name in first if all(name in names for names in others)]
 
 
 def counted(n: int, noun: str) -> str:

@@ -158,15 +158,14 @@ def scores_of(
 
     Returns, for each run, a dict from score name to an array (B,).
     """
-    block_scores_of_runs: list[list[dict[str, F8]]] = [[] for _ in runs]
+    # For each run: score -> an array (S,) for each array of weights
+    parts_of_runs: list[dict[str, list[F8]]] = [{} for _ in runs]
     for block in weights:
-        for run, block_scores in zip(runs, block_scores_of_runs, strict=True):
-            block_scores.append(run.scores(block))
+        for run, parts in zip(runs, parts_of_runs, strict=True):
+            for score, values in run.scores(block).items():
+                parts.setdefault(score, []).append(values)
             report(len(block))
-    return [
-        {score: np.concatenate([scores[score] for scores in parts]) for score in parts[0]}
-        for parts in block_scores_of_runs
-    ]
+    return [{k: np.concatenate(arrays) for k, arrays in parts.items()} for parts in parts_of_runs]
 
 
 class Sampling(NamedTuple):
@@ -316,15 +315,6 @@ def sample_runs(
     scores_on_all = [weighted.overall_scores() for weighted in weighted_runs]
     scores_in_samples = scores_of(weighted_runs, weights, report)
     return list(map(SampledRun, runs, weighted_runs, scores_on_all, scores_in_samples))
-
-
-def shared_scores(runs: Sequence[SampledRun]) -> tuple[str, ...]:
-    """Return the names of the scores that all runs have, in the order of the first run.
-
-    Runs of the same metrics can have different scores: those of error classes, for example, exist
-    only in runs that counted these classes.
-    """
-    return tuple(score for score in runs[0].values if all(score in run.values for run in runs))
 
 
 def jackknife_weights(units: I8) -> Iterator[Weights]:

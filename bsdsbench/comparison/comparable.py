@@ -12,7 +12,7 @@ from bsdsbench.protocol.signature import Severity
 from bsdsbench.results.comparability import pair_differences
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.score_tables import reference_notes, summarize_reasons
-from bsdsbench.text import counted
+from bsdsbench.text import counted, shared_names
 
 
 def refuse_equal_names(what: str, names: Sequence[str]) -> None:
@@ -133,7 +133,7 @@ def _restrict_to_shared_images(
 
 def shared_metrics(runs: Sequence[Evaluation]) -> list[str]:
     """Return the metrics that every run has. Raises DataError if there are none."""
-    metrics = [metric for metric in runs[0].metrics if all(metric in r.metrics for r in runs)]
+    metrics = shared_names(run.metrics for run in runs)
     if not metrics:
         names = ", ".join(run.name for run in runs)
         raise DataError(f"{names}: expected a metric that every run has")

@@ -37,6 +37,7 @@ from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.references import PAIRS_LOST, SOLVER_MOVES
 from bsdsbench.results.score_names import lower_is_better, usual_scores
 from bsdsbench.results.score_tables import is_area, late_starts_note
+from bsdsbench.text import shared_names
 
 
 def compare(
@@ -120,7 +121,8 @@ def compare(
     n_passes = len(evaluations) + 2 * len(permuted_pairs)
     report_samples = bootstrap.sample_counter(progress, n_passes * sampling.n_boot)
     sampled = bootstrap.sample_runs(evaluations, metrics, sampling, report_samples)
-    scores = bootstrap.shared_scores(sampled)
+    # Error classes, for example, have scores only in runs that counted them
+    scores = tuple(shared_names(run.values for run in sampled))
     methods = sample_methods(sampled, dict.fromkeys(run_names, 1), sampling)
     by_score = {score: compare_score(score, methods, sampling) for score in scores}
     permutation_p = {

@@ -26,7 +26,7 @@ from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.score_names import flat_scores, usual_scores
 from bsdsbench.results.storage import Provenance
 from bsdsbench.tables.table import Cell, Estimate, Field, Table
-from bsdsbench.text import counted
+from bsdsbench.text import counted, shared_names
 
 
 @frozen(eq=False, init=False)
@@ -261,8 +261,8 @@ def splits(runs: Sequence[Evaluation], name: str = "") -> Splits:
     first = runs[0]
     scores_of_splits = [flat_scores(run) for run in runs]
     pooled_scores = flat_scores(pooled)
-    shared = [s for s in scores_of_splits[0] if all(s in scores for scores in scores_of_splits)]
-    shown = [score for score in usual_scores(first, shared) if score in pooled_scores]
+    shared = shared_names([*scores_of_splits, pooled_scores])
+    shown = usual_scores(first, shared)
     means: list[Cell] = [f"mean over {counted(len(runs), 'split')}"]
     for score in shown:
         values = ScoresOfRuns(tuple(scores[score] for scores in scores_of_splits))

@@ -48,7 +48,7 @@ from bsdsbench.results.score_names import chosen_scores, flat_scores, usual_scor
 from bsdsbench.results.score_tables import METHOD, Row, table_footer
 from bsdsbench.scores.counts import value_at
 from bsdsbench.tables.table import Cell, Estimate, Note, Table
-from bsdsbench.text import counted
+from bsdsbench.text import counted, shared_names
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False, kw_only=True)
@@ -223,7 +223,7 @@ def compare_methods(
     metrics = shared_metrics(runs)
     report_samples = bootstrap.sample_counter(progress, len(runs) * sampling.n_boot)
     sampled_runs = bootstrap.sample_runs(runs, metrics, sampling, report_samples)
-    scores = bootstrap.shared_scores(sampled_runs)
+    scores = tuple(shared_names(run.values for run in sampled_runs))
     sampled = sample_methods(sampled_runs, {m.name: m.n_runs for m in methods}, sampling)
     # Two methods are paired if they have the same seeds, all distinct, and more than one run
     alike = [(a, b) for a, b in combinations(methods, 2) if a.seeds == b.seeds]
@@ -313,8 +313,7 @@ def scores_to_show(methods: Sequence[Method], columns: Sequence[str] | None) -> 
     `columns` has names such as "ods", or "all"; None chooses the default scores. Raises DataError
     if a score is unknown.
     """
-    scores_of_runs = [flat_scores(run) for method in methods for run in method.runs]
-    known = [s for s in scores_of_runs[0] if all(s in scores for scores in scores_of_runs)]
+    known = shared_names(flat_scores(run) for method in methods for run in method.runs)
     return chosen_scores(columns, known) if columns else usual_scores(methods[0].runs[0], known)
 
 
@@ -324,10 +323,11 @@ def mean_cells(method: Method, scores: Sequence[str], spread: Spread) -> list[Ce
     The mean is NaN if the score is undefined for a run.
     """
     of_runs = [flat_scores(run) for run in method.runs]
-    return [
-        ScoresOfRuns(tuple(values.get(score, nan) for values in of_runs)).cell(spread)
-        for score in scores
-    ]
+    cells: list[Cell] = []
+    for score in scores:
+        values = tuple(scores_of_run.get(score, nan) for scores_of_run in of_runs)
+        cells.append(ScoresOfRuns(values).cell(spread))
+    return cells
 
 
 def _published_row(published: Row, scores: Sequence[str]) -> list[Cell]:

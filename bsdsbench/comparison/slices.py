@@ -28,7 +28,7 @@ from bsdsbench.results.score_tables import IMAGE_COUNT, METHOD, PART, table_colu
 from bsdsbench.scores.counts import part_of, value_at
 from bsdsbench.scores.ratios import defined_mean
 from bsdsbench.tables.table import Cell, Estimate, Field, Table
-from bsdsbench.text import listed
+from bsdsbench.text import listed, shared_names
 
 LEVEL = 0.95  # confidence level of the intervals
 ALL, MACRO = "all images (pooled)", "mean of the slices (macro)"
@@ -385,7 +385,7 @@ def score_drawn(
     `slices` has the slices of each run. If `metric`, such as "boundary", is given, only its scores
     are considered. Raises DataError if there is no such score.
     """
-    shared = [name for name in slices[0].scores if all(name in s.scores for s in slices)]
+    shared = shared_names(s.scores for s in slices)
     for name in score_names.usual_scores(runs[0], shared):
         if metric in (None, name.partition(".")[0]):
             return name
