@@ -344,7 +344,8 @@ def _curve_of_sample(name: str, sample: LabelsAndScores, args: _CurvesArguments)
     points = points_of(by_axes[all_axes[0]])
     if args.between:
         points = points.with_between()
-    return NamedCurve(name, by_axes, points, False, None if args.quantiles else sample)
+    kept_sample = None if args.quantiles else sample
+    return NamedCurve(name, by_axes, points, is_given=False, sample=kept_sample)
 
 
 def _quantile_curve(sample: LabelsAndScores, args: _CurvesArguments) -> CurvePoints:

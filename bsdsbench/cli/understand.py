@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -301,16 +302,16 @@ def worst_command(
     from bsdsbench.results.groups import column_of, group_columns
 
     require_runs_or_methods(runs, methods.method)
-    specs = folders_of(methods.method)
-    folders = [*runs, *(folder for spec in specs for folder in spec[1])]
-    loaded_methods = [Method(*spec) for spec in specs]
+    method_folders = folders_of(methods.method)
+    folders = [*runs, *chain(*method_folders.values())]
+    loaded_methods = [Method(name, seeds) for name, seeds in method_folders.items()]
     loaded = as_runs(runs_of(loaded_methods) or runs, None, **keywords_of(grouping))
     loaded = labelled_runs(folders, loaded, labels)
-    # --by is either a grouping column, optionally with limits, or a score
-    records = loaded[0].records
-    of_each = by if by and column_of(by, records) in group_columns(records) else None
-    columns = tables.columns if of_each or not by else [by, *(tables.columns or [])]
-    if by and not of_each:
+    columns, group_column, records = tables.columns, None, loaded[0].records
+    if by and column_of(by, records) in group_columns(records):
+        group_column = by  # with limits, if any
+    elif by:  # a score
+        columns = [by, *(columns or [])]
         loaded = _with_error_class(loaded, by)
     tabulate = partial(
         worst_table,
@@ -321,7 +322,7 @@ def worst_command(
         spread=Spread(methods.spread),
     )
     with progress("overlays") as report:
-        table = tabulate(n=number, draw=overlays, progress=report, of_each=of_each)
+        table = tabulate(n=number, draw=overlays, progress=report, of_each=group_column)
     if figure:
         ids = [str(row[0]) for row in tabulate(n=rows).rows]
         worst_figure(loaded, ids, Path(figure), look)

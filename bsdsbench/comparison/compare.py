@@ -245,7 +245,7 @@ def _assign_letters(
     letters = {}
     for score in scores:
         tested = [d for d in differences if d.score == score and not np.isnan(d.p)]
-        tested_names = {name for d in tested for name in (d.a, d.b)}
+        tested_names = {d.a for d in tested} | {d.b for d in tested}
         value_of = {run.name: run.values[score] for run in runs if run.name in tested_names}
         best_first = sorted(value_of, key=value_of.__getitem__, reverse=not lower_is_better(score))
         different = {frozenset((d.a, d.b)) for d in tested if d.significant(level)}

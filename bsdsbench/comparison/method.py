@@ -196,26 +196,26 @@ def runs_of(methods: Sequence[Method]) -> list[Evaluation]:
 
 def methods_of(specs: Sequence[str]) -> list[Method]:
     """Load methods given as strings NAME=RUNS,RUNS; see `folders_of`."""
-    return [Method(name, folders) for name, folders in folders_of(specs)]
+    return [Method(name, folders) for name, folders in folders_of(specs).items()]
 
 
-def folders_of(specs: Sequence[str]) -> list[tuple[str, list[str]]]:
-    """Parse strings NAME=RUNS,RUNS, and return (method name, list of runs) for each.
+def folders_of(specs: Sequence[str]) -> dict[str, list[str]]:
+    """Parse strings NAME=RUNS,RUNS to a dict from the name of a method to its runs.
 
     RUNS is a folder, a wildcard pattern of folders (out/ours/seed*), a file written by `share`, a
     URL, or ref:NAME for a reference run. Patterns are expanded. Raises DataError if a string does
     not have this form, if a pattern matches nothing, or if two methods have the same name.
     """
-    methods = []
+    folders: dict[str, list[str]] = {}
     for spec in specs:
         name, equals, patterns = spec.partition("=")
         if not (name and equals and patterns):
             raise DataError(
                 f"--method {spec!r}: expected NAME=OUT, NAME='out/seed*', NAME=ref:NAME"
             )
-        methods.append((name, matching_folders(patterns.split(","), f"--method {name}")))
-    refuse_equal_names("methods", [name for name, _ in methods])
-    return methods
+        folders[name] = matching_folders(patterns.split(","), f"--method {name}")
+    refuse_equal_names("methods", [spec.partition("=")[0] for spec in specs])
+    return folders
 
 
 def matching_folders(patterns: Sequence[str], option: str) -> list[str]:
