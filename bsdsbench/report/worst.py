@@ -25,7 +25,6 @@ from bsdsbench.results.score_names import select
 from bsdsbench.results.score_tables import metric_with_errors, table_footer
 from bsdsbench.runs.sources import find_sources
 from bsdsbench.tables.table import Estimate, Field, Table
-from bsdsbench.text import shared_names
 
 _T = TypeVar("_T")
 
@@ -146,7 +145,7 @@ def worst_table(
     first_run = shared_runs[0]
     shown_metric = shared_metric(shared_runs, metric)
     values_of_runs = [_values_of_images(run, shown_metric, columns) for run in shared_runs]
-    fields = shared_names(values_of_runs)
+    fields = [f for f in values_of_runs[0] if all(f in values for values in values_of_runs)]
     # By method: the mean scores of its runs, whose first column ranks the images
     scores = [
         _mean_columns(values_of_method, fields, first_run.image_ids, spread)

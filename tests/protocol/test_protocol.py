@@ -180,7 +180,7 @@ def test_describe_says_what_moves_a_score():
         ({"ods_rule": "best"}, "ods_rule 'best': expected 'interpolated' or 'maximum'"),
         ({"nms_params": {"radius": 0}}, "nms radius 0"),
         ({"options": 3}, "options 3"),
-        ({"options": OPTIONS["semantic"]()}, "options .*a table for each metric"),
+        ({"options": OPTIONS["depth"]()}, "options .*a table for each metric"),
         ({"options": {"semantic": 3}}, "options .*semantic"),
         ({"version": True}, "version True"),
     ],
