@@ -21,16 +21,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
 from functools import partial
-from glob import glob
-from itertools import product, repeat
+from itertools import product
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 from unicodedata import normalize
 
-from bsdsbench.errors import PairingError, Problem
+from bsdsbench.errors import InputWarning, PairingError, Problem, warn
 from bsdsbench.io import PathLike, errors_naming, read_bytes
-from bsdsbench.loaders.formats.pictures import FORMATS, IMAGE_SUFFIXES, id_of
+from bsdsbench.loaders.folders import find_files
+from bsdsbench.loaders.formats.pictures import FORMATS, id_of
 from bsdsbench.text import counted, listed, show
 
 Files = dict[str, list[Path]]
@@ -206,8 +206,9 @@ def pair(
     if pred_dir and (missing == "error" or not shared):
         faults.append((pred_dir, "no prediction for: {}", gts.keys() - shared, ""))
     others = wanted or preds.keys()
-    renaming = "" if shared else _suggest_renaming(others, gts.keys())
-    faults.append((gt_dir, f"no {gt_name} for: {{}}", others - gts.keys(), renaming))
+    absent = others - gts.keys()
+    renaming = _suggest_renaming(others, gts.keys()) if absent else ""
+    faults.append((gt_dir, f"no {gt_name} for: {{}}", absent, renaming))
     problems = []
     for folder, fault, ids, fix in faults:
         if ids:
@@ -223,24 +224,60 @@ def pair(
 
 
 def _suggest_renaming(preds: Collection[str], gts: Collection[str]) -> str:
-    """Suggest to rename files if the ids differ only in a prefix and suffix that a side shares.
+    """Suggest to rename files if the ids of both sides differ only in how they are written.
 
-    The prefix does not end, and the suffix does not begin, with a digit. If the ids differ in more,
-    or if a side has fewer than two, the result is "".
+    That is in the start or end that all ids of a side share, up to digits; in capitals, separators
+    or zeros before numbers; or in that numbers start at 0 on one side and at 1 on the other. The
+    result is "" if they differ otherwise, or if there are fewer than two ids.
 
     >>> _suggest_renaming({"1_test", "2_test"}, {"img_1", "img_2"})
     'they differ in what all names share, as 1_test and img_1: rename one side'
+    >>> _suggest_renaming({"a_1", "a_2"}, {"A-01", "A-02"})
+    'they differ in zeros, capitals or separators, as a_1 and A-01: rename one side'
+    >>> _suggest_renaming({"f0", "f1"}, {"f1", "f2"})
+    'they are numbered from 0 and from 1, as f0 and f1: rename one side'
     """
-    sides = []  # for each side, what distinguishes an id -> the id
-    for ids in (sorted(preds), sorted(gts)):
-        prefix = _common_start(ids).rstrip("0123456789")
-        suffix = _common_start([i[::-1] for i in ids])[::-1].lstrip("0123456789")
-        sides.append({i[len(prefix) : len(i) - len(suffix)]: i for i in ids})
-    first = min(sides[0], default="")
-    if sides[0].keys() != sides[1].keys() or not len(preds) == len(gts) == len(sides[0]) > 1:
-        return ""
-    example = f"{sides[0][first]} and {sides[1][first]}"
-    return f"they differ in what all names share, as {example}: rename one side"
+    ways = {
+        "differ in what all names share": _without_common_ends,
+        "differ in zeros, capitals or separators": _as_words_and_numbers,
+        "are numbered from 0 and from 1": _count_from_lowest,
+    }
+    for difference, write in ways.items():
+        pred_ids, gt_ids = write(sorted(preds)), write(sorted(gts))
+        if pred_ids.keys() == gt_ids.keys() and len(preds) == len(gts) == len(pred_ids) > 1:
+            key = next(iter(pred_ids))
+            example = f"{pred_ids[key]} and {gt_ids[key]}"
+            return f"they {difference}, as {example}: rename one side"
+    return ""
+
+
+def _without_common_ends(ids: Sequence[str]) -> dict[object, str]:
+    """Map each id, without the start and the end that all ids share up to digits, to the id."""
+    start = _common_start(ids).rstrip("0123456789")
+    end = _common_start([i[::-1] for i in ids])[::-1].lstrip("0123456789")
+    return {i[len(start) : len(i) - len(end)]: i for i in ids}
+
+
+def _as_words_and_numbers(ids: Sequence[str]) -> dict[object, str]:
+    """Map the words (in lower case) and numbers of each id, as a tuple, to the id."""
+    parts_of = {i: re.findall(r"\d+|[^\W\d_]+", i) for i in ids}
+    return {
+        tuple(int(part) if part.isdecimal() else part.casefold() for part in parts): i
+        for i, parts in parts_of.items()
+    }
+
+
+def _count_from_lowest(ids: Sequence[str]) -> dict[object, str]:
+    """Like `_as_words_and_numbers`, but the last number of each id counts from the lowest.
+
+    Returns {} if an id has no number, or if the lowest of these numbers is neither 0 nor 1.
+    """
+    matches = [re.fullmatch(r"(.*?)(\d+)(\D*)", i, re.S) for i in ids]
+    split_ids = [match.groups() for match in matches if match]
+    lowest = min((int(number) for _, number, _ in split_ids), default=-1)
+    if len(split_ids) < len(ids) or lowest not in (0, 1):
+        return {}
+    return {(start, int(n) - lowest, end): start + n + end for start, n, end in split_ids}
 
 
 def ground_truths(gt_dir: PathLike, split: Split = None) -> list[Pair]:
@@ -305,6 +342,10 @@ def group_files(
         wanted = _resolve_split(lines, pred_names | gt_names)
     elif lines is not None:
         wanted = {id_of(line) if is_path else line for line in lines}
+
+    may_differ = wanted is not None and pred_names != gt_names
+    if may_differ and (difference := _suggest_renaming(pred_names, gt_names)):
+        warn(InputWarning(f"{show(pred_dir)} and {show(gt_dir)}: {difference}"))
 
     def count_known_ids(rules: tuple[Arrangement, Arrangement]) -> int:
         pred, gt = preds[rules[0]].keys(), gts[rules[1]].keys()
@@ -539,52 +580,3 @@ def _read_lines(path: PathLike) -> list[str]:
     if not entries:
         raise PairingError(f"{show(path)}: lists no image, expected one id per line")
     return entries
-
-
-def find_files(folder: PathLike, suffixes: Collection[str]) -> list[Path]:
-    """List the files at any depth below `folder` that have one of the suffixes, in natural order.
-
-    `suffixes` are in lower case, such as ".png", but also match upper case. Hidden files are
-    ignored, and links are followed. Returns [] if the folder does not exist.
-    """
-    paths = []
-    for name in sorted(glob("**/*", root_dir=folder, recursive=True), key=natural_sort_key):
-        if os.path.splitext(name)[1].lower() in suffixes:
-            paths.append(Path(folder, name))
-    return paths
-
-
-def natural_sort_key(name: str) -> str:
-    """Return a key that sorts names by the values of their numbers: ID_2 comes before ID_10."""
-    parts = re.split(r"(\d+)", name)  # texts, and numbers between them
-    parts[1::2] = map(str.zfill, parts[1::2], repeat(20))
-    return "".join(parts)
-
-
-def find_photos(folder: PathLike, ids: Collection[str] | None = None) -> dict[str, Path]:
-    """Return the photos at any depth below a folder, as a dict from image id to path.
-
-    `ids` are the images to look for (None: all); those without a photo are left out. Raises
-    PairingError if an image has two photos.
-    """
-    photos: dict[str, Path] = {}
-    for path in find_files(folder, IMAGE_SUFFIXES):
-        name = id_of(path)
-        if ids is None or name in ids:
-            if name in photos:
-                both = f"{show(photos[name])} and {show(path)}"
-                raise PairingError(f"{show(name)}: two pictures, {both}, expected one")
-            photos[name] = path
-    return photos
-
-
-def find_photo_folder(gt_dir: PathLike) -> Path | None:
-    """Return the photo folder that belongs to a ground-truth folder in the BSDS layout.
-
-    The photos of .../groundTruth/test (or ground_truth/test) are in .../images/test. Returns None
-    if the path has no such part, or if the photo folder does not exist.
-    """
-    gt_path = Path(gt_dir).absolute()
-    parts = [re.sub(r"(?i)^ground_?truth$", "images", part) for part in gt_path.parts]
-    folder = Path(*parts)
-    return folder if folder.is_dir() and folder != gt_path else None

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from bsdsbench.arguments import F8
 from bsdsbench.errors import DataError, Fix, InputWarning, InvertedWarning, Setting
 from bsdsbench.images import GroundTruth, Map, Prediction, unit
+from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.loaders.reading import DARKER
 from bsdsbench.metrics.base import Metric
 from bsdsbench.metrics.optional import Diagnosed, ShowsLabels, Symptom
@@ -33,6 +34,8 @@ _Thumbnails = tuple[str, Thumbnail, Thumbnail]  # image id, thumbnails of the ma
 _Finding = tuple[str, Fix | None]  # a mistake, which completes "N maps ...", and its suggested fix
 COVERED = "have a ground truth of which most pixels are boundary: dark lines on white ground?"
 FILLED: _Finding = ("have filled areas as ground truth, not lines", "metric contour for masks")
+SWAPPED: _Finding = ("fit the ground truth of another image", None)
+SAME: _Finding = ("are one and the same map", "save each image's own")
 RAW: _Finding = ("have broad edges, whose precision is low without NMS", Setting("nms"))
 # A map is inverted if 1 - value is more than this many times larger on the ground truth than off it
 MUCH_DARKER = 1.3
@@ -55,11 +58,16 @@ _BROAD = 0.95
 # 8-bit values saved as 16 bit. One may be an image without boundaries. If all maps are faint, they
 # were saved wrongly, because every detector finds stronger boundaries somewhere in a set.
 _MAX_FAINT = {1: 9, 2: 255}
+# Cameras and instruments have 10 or 12 bits: no value of theirs exceeds this when saved as 16 bits
+_TWELVE_BITS = 4095
 FLIPS = (
     ("mirrored left to right", np.fliplr),
     ("upside down", np.flipud),
     ("turned by 180 degrees", partial(np.rot90, k=2)),
     ("transposed", np.transpose),
+    ("turned to the left", np.rot90),
+    ("turned to the right", partial(np.rot90, k=3)),
+    ("transposed and turned by 180 degrees", lambda a: np.rot90(a, 2).T),
 )
 
 
@@ -101,15 +109,42 @@ def find_symptoms(
 ) -> Iterator[Symptom]:
     """Yield a `Symptom` for each sign of a wrong setting or convention in one image.
 
-    "inverted" is a map that is darker on the ground-truth mask than elsewhere. Metrics add their
-    own symptoms.
+    "inverted" is a map that is darker on the ground-truth mask than elsewhere, and "turned" a map
+    that fits the ground-truth mask or labels only mirrored, rotated or transposed.
+    Metrics add their own symptoms.
     """
+    thumbnails = _label_thumbnails(pred, gt, protocol)
+    if thumbnails and (orientation := best_orientation(*thumbnails[1:])):
+        yield "turned", f"maps fit the ground truth only {orientation}", "turn them back"
     if "mask" in gt.parts and _is_dark_on_mask(pred, gt, protocol):
         problem = "the map is darker on the object than beside it"
         yield "inverted", problem, Setting("invert", not protocol.invert)
     for metric in metrics:
         if isinstance(metric, Diagnosed):
             yield from metric.symptoms(pred, gt, protocol, metric.options_of(protocol))
+
+
+def _label_thumbnails(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> _Thumbnails | None:
+    """Return thumbnails of a soft map, mask or label map, and of the mask or labels of the truth.
+
+    Of label maps, the outlines of their regions are compared. Returns None for other predictions,
+    and if the sizes differ.
+    """
+    truth = gt.parts.get("mask", gt.parts.get("labels"))
+    if truth is None or pred.kind not in ("soft", "classes") or pred.shape != truth.shape:
+        return None
+    if pred.kind == "soft":
+        soft = 1 - unit(pred.soft) if protocol.invert else unit(pred.soft)
+        return pred.image_id, thumbnail(soft), thumbnail((truth != 0).astype(np.float64))
+    if pred.classes.ndim > 2:
+        return None
+    return pred.image_id, thumbnail(_outlines(pred.classes)), thumbnail(_outlines(truth))
+
+
+def _outlines(labels: Map) -> F8:
+    """Return the pixels on both sides of every outline of a label map, 0 and 1 in (H, W)."""
+    turned = np.s_[::-1, ::-1]  # seg2bdry marks the upper left side
+    return (seg2bdry(labels) | seg2bdry(labels[turned])[turned]).astype(np.float64)
 
 
 def _is_dark_on_mask(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> bool:
@@ -147,6 +182,9 @@ def first_look(
     4. Swapped maps: a map fits the ground truth of another image clearly better than its own.
     5. Thick maps: most maps have broad edges (only if boundaries are matched, thinned without NMS).
 
+    Two mistakes of all maps are also reported: that they are the same although their ground truth
+    differs, and that they have values of 12 bits at most, saved as 16 bits.
+
     looks: the first images. Maps that cannot be compared with their ground truth are skipped.
     unused: the protocol fields that the metrics of the run do not use.
     """
@@ -167,7 +205,18 @@ def first_look(
         ids_by_finding = {inverted_maps: [look.pred.image_id for look in dark]}
     if not ids_by_finding and is_matched and protocol.thin and not protocol.nms:
         ids_by_finding = _find_thick_maps(comparable)
+    n_compared = len(comparable)
+    if exchanged := _find_exchanged_labels(looks, protocol):
+        ids_by_finding, n_compared = {SWAPPED: exchanged}, len(looks)
+    if _are_one_map(looks):
+        ids_by_finding, n_compared = {SAME: [look.pred.image_id for look in looks]}, len(looks)
     warnings = list[InputWarning]()
+    softs = [look.pred.parts.get("soft", np.zeros(0)) for look in looks]
+    top = max((int(soft.max(initial=0)) for soft in softs if soft.dtype == np.uint16), default=-1)
+    if _MAX_FAINT[2] < top <= _TWELVE_BITS and not protocol.normalise:
+        normalise = Setting("normalise", True, "takes each map's largest value as 1")
+        line = f"no value above {top} of 65535 in the maps looked at (10 or 12 bit saved as 16?)"
+        warnings.append(InputWarning(line, fix=normalise))
     ids_by_symptom: dict[Symptom, list[str]] = {}
     for look in looks:
         for symptom in look.symptoms:
@@ -177,10 +226,29 @@ def first_look(
             line = f"{problem} in {len(ids)} of {len(looks)} images looked at [{listed(ids, 3)}]"
             warnings.append(InputWarning(line, fix=fix))
     for (description, remedy), ids in ids_by_finding.items():
-        line = f"{len(ids)} of {len(comparable)} maps looked at {description} [{listed(ids, 3)}]"
+        line = f"{len(ids)} of {n_compared} maps looked at {description} [{listed(ids, 3)}]"
         kind = InvertedWarning if description is DARKER else InputWarning
         warnings.append(kind(line, fix=remedy or ()))
     return warnings
+
+
+def _find_exchanged_labels(looks: Sequence[Look], protocol: Protocol) -> list[str]:
+    """Return "ID looks like OTHER_ID" for masks and labels that fit another image (`find_swaps`).
+
+    The result is empty unless they are more than half of the images.
+    """
+    thumbnails = [_label_thumbnails(look.pred, look.gt, protocol) for look in looks]
+    swaps = find_swaps(filter(None, thumbnails))
+    return [f"{a} looks like {b}" for a, b in swaps if 2 * len(swaps) > len(looks)]
+
+
+def _are_one_map(looks: Sequence[Look]) -> bool:
+    """Return True if three or more images have one prediction, not constant, but other truths."""
+    maps: list[Any] = [look.pred.parts.get(look.pred.kind) for look in looks]
+    is_one = len(maps) > 2 and all(np.array_equal(maps[0], other) for other in maps[1:])
+    if not is_one or np.min(maps[0]) == np.max(maps[0]):
+        return False
+    return len({look.gt.fingerprint for look in looks}) > 1
 
 
 def _find_misplaced_maps(looks: Sequence[Look]) -> dict[_Finding, list[str]]:
@@ -198,9 +266,8 @@ def _find_misplaced_maps(looks: Sequence[Look]) -> dict[_Finding, list[str]]:
             flipped = (f"fit their ground truth only {orientation}", None)
             ids_by_finding.setdefault(flipped, []).append(image_id)
     if not ids_by_finding:
-        swapped = ("fit the ground truth of another image", None)
         for image_id, other_id in find_swaps(thumbnails):
-            ids_by_finding.setdefault(swapped, []).append(f"{image_id} looks like {other_id}")
+            ids_by_finding.setdefault(SWAPPED, []).append(f"{image_id} looks like {other_id}")
     return ids_by_finding
 
 
@@ -330,19 +397,22 @@ def _polarity(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Values:
 
 
 def has_dark_boundaries(soft: F8, truth: F8) -> bool:
-    """Return True if a map (H, W) in [0, 1] is bright, but much darker on annotated boundaries.
+    """Return True if a map (H, W) in [0, 1] is much darker on annotated boundaries than elsewhere.
 
-    The mean must exceed 0.5. The mean of 1 - value must be more than MUCH_DARKER times larger over
-    blocks with annotated pixels than over the other blocks. Both kinds of blocks must occur.
+    Means are compared over blocks with annotated pixels and over the others; both must occur. In a
+    map with a mean above 0.5, that of 1 - value must be more than MUCH_DARKER times larger on the
+    boundaries. In any map, as of distances to the boundaries, that of the values may instead be
+    less than half as large there.
 
     truth: (H, W), the number of annotators that marked each pixel.
     """
-    if not soft.mean() > 0.5:
-        return False
-    darkness = 1 - _block_means(soft)
+    brightness = _block_means(soft)
     is_marked = _block_means(truth) > 0
-    has_both = is_marked.any() and not is_marked.all()
-    return bool(has_both and darkness[is_marked].mean() > MUCH_DARKER * darkness[~is_marked].mean())
+    if is_marked.all() or not is_marked.any():
+        return False
+    on, off = brightness[is_marked].mean(), brightness[~is_marked].mean()
+    is_much_darker = soft.mean() > 0.5 and 1 - on > MUCH_DARKER * (1 - off)
+    return bool(is_much_darker or on < off / 2)
 
 
 def _block_means(values: F8) -> F8:

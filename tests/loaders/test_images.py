@@ -79,6 +79,17 @@ def test_a_jpeg_holds_no_labels(tmp_path):
     assert read_image(path, Palette.MASK).shape == GRAY.shape
 
 
+@pytest.mark.parametrize(("bits", "row"), [(2, 0b00011011), (4, 0x0123)])
+def test_gray_of_few_bits_holds_no_labels(tmp_path, bits, row):
+    """Masks and soft maps are stretched to 0 .. 255; labels could be meant so or as 0, 1, 2, 3."""
+    path = tmp_path / "a.png"
+    path.write_bytes(png_by_hand(b"\0" + row.to_bytes(bits // 2), 4, 1, bits))
+    step = 255 // (2**bits - 1)
+    assert read_image(path).tolist() == [[0, step, 2 * step, 3 * step]]
+    words = rf"has gray of {bits} bits, whose labels may be 0, 1 .. or 0, {step} .., expected 8"
+    refused(words, read_image, path, Palette.INDICES)
+
+
 @pytest.mark.parametrize(
     ("mode", "channel", "words"),
     [(mode, k, "colour") for mode in ("RGB", "RGBA") for k in range(3)]
@@ -106,8 +117,13 @@ def test_colours_of_whatever_kind(tmp_path, mode):
 
 def deep_colour():
     """A PNG of three channels of 16 bits, which Pillow would halve."""
-    rows = zlib.compress(b"".join(b"\0" + bytes(range(12)) for _ in range(2)))
-    parts = [(b"IHDR", struct.pack(">IIBBBBB", 2, 2, 16, 2, 0, 0, 0)), (b"IDAT", rows)]
+    return png_by_hand(b"".join(b"\0" + bytes(range(12)) for _ in range(2)), 2, 2, 16, 2)
+
+
+def png_by_hand(rows, width, height, bits, colours=0):
+    """A PNG of rows that begin with a zero byte: gray, or RGB if `colours` is 2."""
+    header = struct.pack(">IIBBBBB", width, height, bits, colours, 0, 0, 0)
+    parts = [(b"IHDR", header), (b"IDAT", zlib.compress(rows))]
     return b"\x89PNG\r\n\x1a\n" + b"".join(
         struct.pack(">I", len(b)) + n + b + struct.pack(">I", zlib.crc32(n + b))
         for n, b in [*parts, (b"IEND", b"")]

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bsdsbench.errors import PairingError
-from bsdsbench.loaders.pairing import Layout, group_files, natural_sort_key, pair
+from bsdsbench.loaders.folders import natural_sort_key
+from bsdsbench.loaders.pairing import Layout, group_files, pair
 
 
 def made(root, *names):

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from bsdsbench.errors import DataError, PairingError
-from bsdsbench.loaders.pairing import Pair, find_files, find_photos, ground_truths, pair, read_split
+from bsdsbench.errors import DataError, InputWarning, PairingError
+from bsdsbench.loaders.folders import find_files, find_photos
+from bsdsbench.loaders.pairing import Pair, ground_truths, pair, read_split
 from bsdsbench.loaders.readers import read_truth
 from bsdsbench.loaders.reading import Kind, ReadOptions
 from tests.helpers.runs import refused
@@ -220,21 +221,34 @@ def test_every_fault_at_once(tree):
     assert last == "gt: no ground truth for: x (1 in all)"
 
 
+COMMON, WRITTEN, FIRST = (
+    "they differ in what all names share",
+    "they differ in zeros, capitals or separators",
+    "they are numbered from 0 and from 1",
+)
+
+
 @pytest.mark.parametrize(
-    ("preds", "gts", "example"),
+    ("preds", "gts", "difference", "example"),
     [
-        (["01_test", "02_test"], ["01_manual1", "02_manual1"], "01_test and 01_manual1"),
-        (["5001", "5002"], ["img_5001", "img_5002"], "5001 and img_5001"),
-        (["1", "11"], ["1-gt", "11-gt"], "1 and 1-gt"),
-        (["a_pred"], ["a_true"], ""),
-        (["101", "102"], ["201", "202"], ""),
-        (["x1", "x2", "x3"], ["1y", "2y"], ""),
+        (["01_test", "02_test"], ["01_manual1", "02_manual1"], COMMON, "01_test and 01_manual1"),
+        (["5001", "5002"], ["img_5001", "img_5002"], COMMON, "5001 and img_5001"),
+        (["1", "11"], ["1-gt", "11-gt"], COMMON, "1 and 1-gt"),
+        (["a_9", "a_10"], ["a_009", "a_010"], WRITTEN, "a_10 and a_010"),
+        (["IMG1 a", "IMG2 a"], ["img-1_a", "img-2_A"], WRITTEN, "IMG1 a and img-1_a"),
+        (["f_0", "f_1", "f_2"], ["f_1", "f_2", "f_3"], FIRST, "f_0 and f_1"),
+        (["0001x", "0002x"], ["0000x", "0001x"], FIRST, "0001x and 0000x"),
+        (["f_0", "f_1"], ["f_1", "f_2", "f_3"], "", ""),
+        (["f_2", "f_3"], ["f_1", "f_2"], "", ""),
+        (["a_pred"], ["a_true"], "", ""),
+        (["101", "102"], ["201", "202"], "", ""),
+        (["x1", "x2", "x3"], ["1y", "2y"], "", ""),
     ],
 )
-def test_names_that_differ_alike_are_told_apart(tree, preds, gts, example):
+def test_names_that_differ_alike_are_told_apart(tree, preds, gts, difference, example):
     tree.preds(*(f"{name}.png" for name in preds)).gts(*(f"{name}.mat" for name in gts))
-    last = tree.problems(gt_kind="mask")[-1]
-    words = f"(they differ in what all names share, as {example}: rename one side)"
+    last = tree.problems(gt_kind="mask", missing="skip")[-1]
+    words = f"({difference}, as {example}: rename one side)"
     assert last.endswith(words if example else "in all)")
 
 
@@ -261,6 +275,15 @@ def test_the_last_line_says_what_may_be_wrong(tree, preds, gts, split, options, 
     assert last in found[-1]
 
 
+def test_a_split_does_not_hide_that_frames_are_numbered_otherwise(tree):
+    tree.preds("f_0.png", "f_1.png", "f_2.png").gts("f_1.mat", "f_2.mat", "f_3.mat")
+    words = r"pred and .*gt: they are numbered from 0 and from 1, as f_0 and f_1: rename one side"
+    with pytest.warns(InputWarning, match=words):
+        assert list(tree.pairs(split=["f_1", "f_2"], gt_kind="mask")) == ["f_1", "f_2"]
+    tree.preds("f_3.png")
+    tree.pairs(split=["f_1", "f_2"], gt_kind="mask")  # warnings are errors
+
+
 def test_a_split_file_chooses_and_keeps_its_order(tree):
     tree.preds("a.png", "b.png", "extra.png", "extra.mat").gts("a.mat", "b.mat", "c.mat", "d.mat")
     split = tree.split(b"\xef\xbb\xbf# wanted\r\n\r\nb\r\n images/test/a.jpg \r\nb\r\n")
@@ -280,8 +303,24 @@ def test_linked_folders_are_followed(tree):
     tree.make(tree.root / "elsewhere", "a.png", "sub/b.png").gts("a.mat", "b.mat")
     tree.pred.symlink_to(tree.root / "elsewhere")
     (tree.pred / "self").symlink_to(tree.pred / "self")
+    for name in ("here", "sub/up"):  # loops, of which two multiply
+        (tree.pred / name).symlink_to(tree.pred)
     (tree.pred / "dangling").symlink_to(tree.root / "nothing")
     assert list(tree.pairs()) == ["a", "b"]
+
+
+def test_a_folder_that_cannot_be_read_is_not_left_out(tree, monkeypatch):
+    """A missing prediction may be counted as empty; one that was not seen must not."""
+    tree.preds("a.png", "sub/b.png").gts("a.mat", "b.mat")
+
+    def scandir(path, real=os.scandir):
+        if os.path.basename(path) == "sub":
+            raise PermissionError(13, "Permission denied")
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    said = "pred/sub: cannot be read (Permission denied), expected a folder that can"
+    assert tree.problems(missing="zero") == [said]
 
 
 @pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="names that only Linux has")

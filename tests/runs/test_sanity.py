@@ -6,6 +6,7 @@ import warnings
 import imageio.v3 as iio
 import numpy as np
 import pytest
+from scipy import ndimage
 
 import bsdsbench as bb
 from bsdsbench.errors import InputWarning
@@ -67,6 +68,17 @@ def test_one_map_of_another_scale_is_named(tmp_path, scale, dtype, top):
         counted(pred, gt, TEN)
 
 
+def test_values_of_twelve_bits_in_sixteen_are_said(tmp_path):
+    pred, gt = make_set(tmp_path)
+    fine = TEN.replace(thresholds=99)
+    changed(pred, lambda a: a.astype(np.uint16) * 16 + 15)
+    with pytest.warns(InputWarning, match=r"no value above 3\d+ of 65535 .*12 bit saved as 16"):
+        counted(pred, gt, fine)
+    counted(pred, gt, fine.replace(normalise=True))
+    changed(pred, lambda a: a * np.uint16(17))
+    counted(pred, gt, fine)
+
+
 def test_one_map_that_is_inverted_is_named(tmp_path):
     pred, gt = make_set(tmp_path)
     changed(pred, lambda a: 255 - a, "im005*")
@@ -100,6 +112,56 @@ def test_inverted_masks_are_said_until_they_are_inverted(metric, tmp_path, recwa
     (line,) = warnings_of(recwarn, dark, gt, metric)
     words = "the map is darker on the object than beside it in 3 of 3 images looked at [a, b, c]"
     assert line == f"{words} (invert=True)"
+
+
+HOOK = np.zeros((64, 64), int)  # two labels, without any symmetry
+HOOK[10:52, 8:16], HOOK[44:52, 16:50] = 1, 2
+TURNS = {
+    "contour": ("transposed", np.transpose),
+    "segmentation": ("turned to the left", lambda a: np.rot90(a, 3)),
+    "instances": ("turned by 180 degrees", lambda a: np.rot90(a, 2)),
+    "saliency": ("mirrored left to right", np.fliplr),
+    "topology": ("transposed and turned by 180 degrees", lambda a: np.rot90(a, 2).T),
+}
+
+
+@pytest.mark.parametrize("metric", TURNS)
+def test_masks_in_a_wrong_place_are_said_and_sound_ones_are_not(metric, tmp_path, recwarn):
+    orientation, turn = TURNS[metric]
+    labels = HOOK if metric == "instances" else HOOK > 0
+    shifted = {
+        name: np.roll(labels, shift, 0) for name, shift in zip("abc", (0, 5, -6), strict=True)
+    }
+    gt = write_maps(tmp_path / "gt", shifted)
+    sound = write_maps(tmp_path / "sound", {n: np.roll(a, 2, 1) for n, a in shifted.items()})
+    turned = write_maps(tmp_path / "turned", {n: turn(a) for n, a in shifted.items()})
+    assert warnings_of(recwarn, sound, gt, metric) == []
+    said = warnings_of(recwarn, turned, gt, metric)
+    assert any(line.startswith(f"maps fit the ground truth only {orientation} in") for line in said)
+    if metric != "saliency":  # those that the doctor knows no more of than what the run says
+        protocol = registry.get(metric).default_protocol
+        assert "turned" in {f.code for f in bb.doctor(turned, gt, protocol, metrics=metric)}
+    other = {"a": shifted["b"], "b": shifted["c"], "c": shifted["a"]}
+    said = warnings_of(recwarn, write_maps(tmp_path / "other", other), gt, metric)
+    words = "3 of 3 maps looked at fit the ground truth of another image [a looks like b"
+    assert any(line.startswith(words) for line in said)
+
+
+def test_one_map_under_every_name_is_said(tmp_path):
+    """Equal maps of equal ground truth, as of two frames, are none, nor are empty masks."""
+    pred, gt = make_set(tmp_path, annotators=1)
+    maps = sorted(pred.glob("*.png"))
+    for path in maps[1:]:
+        path.write_bytes(maps[0].read_bytes())
+    (note,) = looked_at(pred, gt)
+    assert note.startswith("4 of 4 maps looked at are one and the same map [im000, im001, im002")
+    for path in gt.rglob("*.png"):
+        path.write_bytes((gt / "im000" / "1.png").read_bytes())
+    assert not any("same map" in note for note in looked_at(pred, gt))
+    drawn = {"a": BLOCK > 0, "b": BLOCK[::-1] > 0}
+    masks = write_maps(tmp_path / "masks", drawn)
+    empty = write_maps(tmp_path / "empty", {name: drawn[name] * 0 for name in drawn})
+    counted(empty, masks, metrics="contour")  # warnings are errors
 
 
 def test_a_line_beside_the_annotated_one_is_no_inversion():
@@ -220,6 +282,16 @@ def test_maps_in_a_wrong_place_are_one_line_each_and_sound_ones_none(method, tmp
     for kind, (_, words) in PLACES.items():
         (note,) = looked_at(planted(kind, method, tmp_path / kind))
         assert re.search(words, note), kind
+
+
+@pytest.mark.parametrize("offset", [0, 20])
+def test_distances_to_the_boundaries_are_dark_on_them(offset, tmp_path):
+    pred, gt = make_set(tmp_path, annotators=1)
+    for path in gt.rglob("*.png"):
+        distance = ndimage.distance_transform_edt(iio.imread(path) == 0)
+        iio.imwrite(pred / f"{path.parent.name}.png", (8 * distance + offset).astype(np.uint8))
+    (note,) = looked_at(pred, gt)
+    assert re.search(r"4 of 4 maps looked at are darker .*invert=True", note)
 
 
 def test_truth_that_is_inverted_is_said_where_boundaries_are_matched(tmp_path):

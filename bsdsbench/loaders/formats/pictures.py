@@ -218,13 +218,18 @@ def _decode_image(data: bytes, palette: Palette) -> Map:
     - RGB, and images with alpha: the gray channel as uint8
 
     Raises FaultError if any pixel is coloured or not opaque and, if indices are wanted, for a
-    JPEG, which changes labels.
+    JPEG, which changes labels, and for gray of 2 or 4 bits, which Pillow stretches to 8 bits.
     """
     header = open_image(data)
     _check_mode(header)
     mode = header.mode
     if palette is Palette.INDICES and header.format == "JPEG":
         raise FaultError("is a JPEG, which changes labels, expected another format, such as PNG")
+    few_bits = re.search(r"'L;([24])", str(header.tile[:1]))  # Pillow's name of the stored mode
+    if palette is Palette.INDICES and few_bits:
+        step = {"2": 85, "4": 17}[few_bits[1]]
+        has = f"has gray of {few_bits[1]} bits, whose labels may be 0, 1 .. or 0, {step} .."
+        raise FaultError(f"{has}, expected 8 or 16 bits")
     target = mode if mode in ("P", "I") else None
     if mode == "P" and palette is Palette.COLOURS:
         target = "RGBA" if "transparency" in header.info else "RGB"
