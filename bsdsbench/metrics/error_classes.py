@@ -79,14 +79,15 @@ def pixel_classes(
     # pixel differ, the first code that applies is shown: matched, false, or one of the missed
     layers = [(int(PixelClass.MATCHED), steps.matched_pixel, steps.matched)]
     for code in np.unique(false_codes).tolist():
-        has_code = false_codes == code
-        layers.append((code, pred_pixel[has_code], false_bits[has_code]))
+        is_of_code = false_codes == code
+        layers.append((code, pred_pixel[is_of_code], false_bits[is_of_code]))
     for code, missed in _missed_steps(steps, errors).items():
         layers.append((code, target.vertices.pixel, missed))
     classes = np.zeros((pixel.size, n_steps), np.uint8)  # a row for each pixel that is drawn
     for code, pixels, bits in reversed(layers):  # so that an earlier code replaces later ones
-        place, step = np.nonzero(unpack(bits, n_steps))
-        classes[np.searchsorted(pixel, pixels)[place], step] = code
+        has_code = np.zeros((pixel.size, bits.shape[1]), np.uint64)  # a bit for each step
+        np.bitwise_or.at(has_code, np.searchsorted(pixel, pixels), bits)
+        classes[unpack(has_code, n_steps)] = code
 
     # A backwards matching starts at the lowest threshold, `events` at the highest
     ascending = slice(None, None, 1 if steps.backwards else -1)
