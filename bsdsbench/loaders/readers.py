@@ -138,11 +138,7 @@ def _read_map(
 
 
 def _choose_variable(arrays: dict[str, object]) -> object:
-    """Return the variable of a file that holds the prediction: an array, or a list (MATLAB cell).
-
-    It is `segs` if present, otherwise the only map of the file, otherwise the first of SOFT_NAMES
-    that is present. Raises FaultError if there is none.
-    """
+    """Return the prediction in a file: `segs`, its only map, or the first of SOFT_NAMES."""
     if "segs" in arrays:
         return arrays["segs"]
     maps = pictures.select_maps(arrays)
@@ -338,10 +334,7 @@ def read_truth(
 
 
 def read_field_of_view(path: Path, shape: tuple[int, int], read: ReadBytes) -> Bool:
-    """Read an image's field of view: an (H, W) bool map, False where pixels are not scored.
-
-    The file must hold one map of the given `shape` with the values 0 and one of 1, 255 and 65535.
-    """
+    """Read a binary field of view of this `shape` as a bool map, False where not scored."""
     arrays = pictures.read_arrays(path, what="a field of view", read=read)
     array = pictures.require_one_array(arrays, path)
     with errors_naming(path, "a field of view"):

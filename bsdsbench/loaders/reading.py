@@ -322,10 +322,7 @@ def _first_file_with(properties: Values, images: Sequence[Evidence]) -> Evidence
 
 
 def _object_numbers(images: Sequence[Evidence]) -> set[float]:
-    """Return the distinct object numbers in a set of images, if each image has just one number.
-
-    Images without objects are ignored. If any image has several numbers, the result is empty.
-    """
+    """Return the object numbers of a set if each image has one at most; otherwise an empty set."""
     if _combined_values(images) & Values.NUMBERS:
         return set()
     return {evidence.levels[0] for evidence in images if evidence.levels}

@@ -107,10 +107,7 @@ def add_instances(parts: dict[str, Any], file: Path, read: ReadBytes) -> None:
 
 
 def find_instances_file(path: Path) -> Path | None:
-    """Return the instance file that belongs to the class file `path`, or None if there is none.
-
-    For FOLDER/NAME, it is FOLDER/../inst/NAME (as in SBD) or FOLDER/../instances/NAME.
-    """
+    """Return the file inst/NAME or instances/NAME beside the folder of `path`, or None."""
     for folder in ("inst", "instances"):
         file = path.parents[1] / folder / path.name
         if file.is_file():

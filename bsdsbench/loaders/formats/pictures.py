@@ -398,10 +398,10 @@ def require_one_array(
 def find_crack_mask(variables: Mapping[str, object]) -> Bool | None:
     """Return the (H, W) bool crack mask of a crack-set file (such as CFD), or None for other files.
 
-    In such a file, groundTruth is a single struct (in BSDS it is a cell of structs). Segmentation
-    is 2 on the crack and 1 elsewhere, or 1 and 0; Boundaries are the outline of the crack. A cell
-    of one such struct counts only if the outline lies inside the crack, because it may also be a
-    BSDS segmentation with two regions.
+    The variable groundTruth of such a file is a struct. Its Segmentation is 2 on the crack and 1
+    elsewhere, or 1 and 0; its Boundaries are the outline of the crack. In BSDS, groundTruth is a
+    cell of structs. A cell of one such struct is a crack only if the outline lies inside it, or
+    else an annotation with two regions.
     """
     struct: Any = variables.get("groundTruth")
     is_cell = isinstance(struct, list)
