@@ -73,6 +73,8 @@ def plot_ranks(
     ['1  ref:hed 0.780', '2  ref:se 0.740']
     """
     by_slice = dict(compared) if isinstance(compared, Mapping) else {"": compared}
+    if not by_slice:
+        raise DataError("no comparisons given, expected at least one to plot")
     main = next(iter(by_slice.values()))
     ranked_score = _score_to_rank_by(main, score)
     if len(main.names) < 2:

@@ -73,5 +73,7 @@ def test_slices_have_a_picture_each(runs):
 def test_what_has_no_ranks_is_refused(runs, compared):
     with pytest.raises(bb.DataError, match="'odds': expected some of boundary"):
         plot_ranks(compared, "odds")
+    with pytest.raises(bb.DataError, match="no comparisons given"):
+        plot_ranks({})
     with pytest.raises(bb.DataError, match="m0: one run alone has no rank"):
         plot_ranks(bb.compare(runs[:1], n_boot=5))
