@@ -282,7 +282,7 @@ def _detectable_note(
     """Return a note on how small a difference in the first score the comparison can detect.
 
     The note gives the range over all pairs of runs. Returns [] if it is undefined for every pair.
-    `in_title` is that of `score_field`.
+    If `in_title` is True, a title names the metric, so that the note need not.
     """
     score = differences[0].score
     detectable = [d.least for d in differences if d.score == score and not math.isnan(d.least)]
@@ -355,7 +355,11 @@ def _image_table(compared: Comparison) -> Table:
 
 
 def heading(score: str, in_title: bool = False) -> str:
-    """Return the column heading of a score: "ODS" or "Regions: PRI ODS"; see `score_field`."""
+    """Return the column heading of a score: "ODS" or, to name the metric, "Regions: PRI ODS".
+
+    The metric is not named if it is one of the defaults, or if the title of the table names it
+    (`in_title`).
+    """
     return score_field(score, in_title).heading
 
 

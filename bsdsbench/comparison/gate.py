@@ -60,7 +60,7 @@ class Baseline:
     run: Evaluation
     scores: Mapping[str, float]
     tolerances: Mapping[str, Tolerance]  # by score, for scores with a tolerance of their own
-    gated: Sequence[str] = ()  # the scores to check; if empty, see `_scores_to_check`
+    gated: Sequence[str] = ()  # the scores to check; if empty, `check` chooses them
 
     @classmethod
     def of(
@@ -76,7 +76,7 @@ class Baseline:
         earlier : file of an earlier baseline, if it exists. It supplies the tolerances that are not
             given here and, if `gated` is empty, the scores to check. Scores that the run lacks are
             dropped.
-        gated : the scores to check; if empty and the earlier file has none, see `_scores_to_check`
+        gated : the scores to check. If empty here and in the earlier file, `check` chooses them.
 
         Raises DataError if a tolerance is invalid, if a score is unknown, or if the earlier file is
         damaged.

@@ -195,7 +195,7 @@ def runs_of(methods: Sequence[Method]) -> list[Evaluation]:
 
 
 def methods_of(specs: Sequence[str]) -> list[Method]:
-    """Load methods given as strings NAME=RUNS,RUNS; see `folders_of`."""
+    """Load methods given as strings NAME=RUNS,RUNS, such as "ours=out/seed*"; see `folders_of`."""
     return [Method(name, folders) for name, folders in folders_of(specs).items()]
 
 

@@ -136,7 +136,7 @@ class CurvePoints(TabularCurve):
     def auc(self) -> float:
         """Area under the ROC points by the trapezoidal rule, with (0, 0) and (1, 1) added.
 
-        It is NaN if the points do not form a curve, see `is_curve`.
+        It is NaN if a rate decreases from point to point, so that no line joins the points.
         """
         if not self.is_curve:
             return float("nan")
@@ -146,8 +146,8 @@ class CurvePoints(TabularCurve):
     def area(self) -> float:
         """Area under the PR curve by `davis_goadrich_area`.
 
-        It is NaN if there are no points, if a class total is unknown, or if the points do not form
-        a curve, see `is_curve`.
+        It is NaN if there are no points, if a class total is unknown, or if a rate decreases from
+        point to point, so that no line joins the points.
         """
         if not self.is_curve or np.isnan(self.tp + self.fp).any() or not self.tpr.size:
             return float("nan")
