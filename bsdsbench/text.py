@@ -67,6 +67,15 @@ def number_text(value: float) -> str:
     return text[1:] if text.startswith("0.") else text
 
 
+def rounding_error(number: float | str) -> float:
+    """Return the largest rounding error of a published number: half a unit in its last decimal.
+
+    The string "0.760" has three decimals, but the float 0.760 has two. The result is at least 1e-6.
+    """
+    text = number if isinstance(number, str) else f"{number:.10f}".rstrip("0")
+    return max(0.5 * 10.0 ** -len(text.partition(".")[2]), 1e-6)
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return "; did you mean 'X'?", where X is the `known` word most similar to `word`.
 

@@ -26,6 +26,7 @@ from bsdsbench.results.comparability import comparability
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.score_tables import Row
 from bsdsbench.scores.counts import OperatingPoint
+from bsdsbench.text import rounding_error
 
 # Human agreement on the BSDS500 test split, as drawn in plots: recall, precision (F = 0.803).
 HUMAN_POINT = (0.7235, 0.9014)
@@ -128,11 +129,8 @@ def published_with(metric: str, targets: Mapping[str, float | str]) -> tuple[str
 
 def _agrees(value: object, target: float | str) -> bool:
     """Return True if a score equals the target after rounding to its digits. None never agrees."""
-    if not isinstance(value, int | float):
-        return False
-    n_decimals = len(str(target).partition(".")[2])
-    half_unit = max(0.5 * 10.0**-n_decimals, 1e-6)  # of the last decimal, or six decimals
-    return abs(value - float(target)) <= half_unit * (1 + 1e-9)  # allows for rounding errors
+    most = rounding_error(target) * (1 + 1e-9)  # accepts half a unit despite rounding errors
+    return isinstance(value, int | float) and abs(value - float(target)) <= most
 
 
 def _read_shipped(name: str) -> dict[str, Any]:

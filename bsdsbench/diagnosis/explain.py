@@ -25,7 +25,7 @@ import numpy as np
 from bsdsbench.arguments import given_number, kind_of_value
 from bsdsbench.diagnosis import causes
 from bsdsbench.diagnosis.causes import CountingChange, OtherScores
-from bsdsbench.diagnosis.explanation import Explanation, Number, Trial, rank_trials, resolution
+from bsdsbench.diagnosis.explanation import Explanation, Number, Trial, rank_trials
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.optional import whole_curve
@@ -38,6 +38,7 @@ from bsdsbench.results.storage import is_run
 from bsdsbench.runs.engine import available_cores, evaluate
 from bsdsbench.runs.sources import Sources, find_sources
 from bsdsbench.scores.counts import counts_by_image, sample_scores
+from bsdsbench.text import rounding_error
 
 METRIC = registry.DEFAULT_METRICS[0]
 SUBSET_SIZES = (2, 6, 25)  # numbers of images on which a setting is tried before all images
@@ -406,7 +407,7 @@ class Search:
         time ran out are added to `not_tried`.
         """
         sizes = [n for n in SUBSET_SIZES if n < len(self.ids)] + [len(self.ids)]
-        half_unit = max(resolution(target) for target in self.targets.values())
+        half_unit = max(rounding_error(target) for target in self.targets.values())
         places = count()
         queue = [_Waiting(-inf, next(places), 0, setting) for setting in settings]  # a heap
         gaps = {}

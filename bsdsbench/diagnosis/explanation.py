@@ -8,9 +8,8 @@ from dataclasses import InitVar, dataclass
 import numpy as np
 
 from bsdsbench.protocol.fields import HOME_MADE
-from bsdsbench.text import counted
+from bsdsbench.text import counted, rounding_error
 
-FINEST = 1e-6  # smallest rounding error that is assumed for a target
 FINE = 5e-5  # rounding error of a target with four decimals
 # Kinds of trials: no change, another rule or column, a subset of the images, another setting
 LIKELY_FIRST = ("as it is", "reading", "images", "setting")
@@ -49,7 +48,7 @@ class Trial:
         """
         self.scores = {t: self.scores[t] for t in targets}
         gaps = np.array([abs(self.scores[t] - float(value)) for t, value in targets.items()])
-        half_units = np.array([resolution(value) for value in targets.values()])
+        half_units = np.array([rounding_error(value) for value in targets.values()])
         self.gap = float(gaps.max())
         # The tolerance accepts a gap of exactly half a unit despite floating-point error
         agrees = self.exact and bool((gaps <= half_units * (1 + 1e-9)).all())
@@ -60,16 +59,6 @@ class Trial:
     def in_use(self) -> bool:
         """False if only home-made scripts are known to make this change."""
         return HOME_MADE not in self.who
-
-
-def resolution(value: Number) -> float:
-    """Return the largest rounding error of a published number: half a unit in its last decimal.
-
-    The string "0.760" has three decimals, but the float 0.760 has two. The result is at least
-    FINEST.
-    """
-    text = value if isinstance(value, str) else f"{value:.10f}".rstrip("0")
-    return max(0.5 * 10.0 ** -len(text.partition(".")[2]), FINEST)
 
 
 def rank_trials(trials: Iterable[Trial]) -> tuple[Trial, ...]:
