@@ -53,6 +53,9 @@ def given_array(value: object, what: str) -> NDArray[Any]:
         limit = f"at most {MAX_GIVEN} " if array.size > MAX_GIVEN else ""
         has = kind_of_value(array if array.ndim else value)  # a list is described by its elements
         raise DataError(f"{what}: {has}, expected an array of {limit}numbers")
+    # The kernels expect True to be the byte 1; in Pillow's images of one bit it is 255
+    if array.dtype == bool and array.size and array.view(np.uint8).max() > 1:
+        array = array.view(np.uint8) != 0
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 

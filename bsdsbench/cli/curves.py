@@ -265,6 +265,9 @@ def _check_options(args: _CurvesArguments) -> None:
     n_curves = len(args.files) + len(args.points) + len(args.counts)
     if not n_curves:
         raise click.UsageError("give SCORES.csv, --points or --counts")
+    read = {Path(file).resolve() for file in args.files}
+    if overwritten := [target for target in args.out if Path(target).resolve() in read]:
+        raise click.UsageError(f"-o {overwritten[0]}: is one of the inputs, expected another file")
     if n_curves > 1 and any(target.endswith(".csv") for target in args.out):
         raise click.UsageError(f"-o FILE.csv: points of {n_curves} files, expected one file")
     if args.quantiles:

@@ -25,7 +25,7 @@ from bsdsbench.comparison.comparison import ScoreDifference, correct_p
 from bsdsbench.comparison.comparison_tables import coverage_lines
 from bsdsbench.comparison.significance import least_p
 from bsdsbench.comparison.slice_comparison import runs_by_slice
-from bsdsbench.errors import FileFormatError
+from bsdsbench.errors import DataError, FileFormatError
 from bsdsbench.io import (
     FaultError,
     PathLike,
@@ -44,7 +44,7 @@ from bsdsbench.results.score_tables import left_out_notes
 from bsdsbench.results.storage import arrays_of_run, npz_bytes, unpack_records
 from bsdsbench.tables.forms import to_markdown
 from bsdsbench.tables.table import Field, Table
-from bsdsbench.text import clip, show
+from bsdsbench.text import clip, listed, show
 
 _V = TypeVar("_V")
 _SCHEMA = "bsdsbench.baseline/4"
@@ -254,7 +254,7 @@ def check(
 
     A score fails if the run lacks it, or if it is worse than the baseline by more than its
     tolerance. If `statistical` is True, the drop must also be significant, unless no drop could be
-    significant (too few images) or the score cannot be resampled.
+    significant (too few images) or the score has no p-value (undefined in some samples).
 
     tolerance : a number in units of the score, or a percentage of the baseline's value ("5%").
         Either one tolerance for all scores, or a mapping from scores to tolerances. A tolerance in
@@ -267,8 +267,8 @@ def check(
     by : a group column. The scores of each group of images are checked too.
     level, n_boot, seed, progress : as in `compare`
 
-    Raises DataError if protocols, images or ground truth differ, if a score is unknown, or if the
-    baseline is damaged.
+    Raises DataError if protocols, images or ground truth differ, if a score is unknown, if there is
+    no score to check, or if the baseline is damaged.
     """
     sampling = check_sampling(n_boot, seed, level)
     stored = baseline if isinstance(baseline, Baseline) else Baseline.load(baseline)
@@ -282,6 +282,8 @@ def check(
         if undefined := [score for score in gated if score not in scores_before]:
             notes.append(f"not checked, because undefined on these images: {', '.join(undefined)}")
         gated = [score for score in gated if score in scores_before]
+    if not gated:
+        raise DataError(f"baseline of {run.name}: no score to check, expected one or more")
     tolerances = _tolerances_of(gated, stored, tolerance)
     used_sampling = sampling if statistical else None
     on_all = _check_images(run, baseline_run, scores_before, tolerances, used_sampling, progress)
@@ -365,8 +367,10 @@ def _check_images(
         )
         # Holm's method corrects the p-values over all scores to check together
         differences = correct_p(d for d in compared.differences if d.score in tolerances)
-        tests = {difference.score: difference for difference in differences}
-        n_tests = sum(not math.isnan(test.p) for test in tests.values())
+        tests = {test.score: test for test in differences if not math.isnan(test.p)}
+        n_tests = len(tests)
+        if untested := [test.score for test in differences if math.isnan(test.p)]:
+            notes.append(f"no p-value, only the tolerance decides: {listed(untested, 5)}")
         least = least_p(len(run.records), sampling.n_boot, n_tests)
         if n_tests and least >= alpha:  # otherwise every score would pass
             tests = {}

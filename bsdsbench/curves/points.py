@@ -36,7 +36,7 @@ from bsdsbench.curves.samples import (
     read_only,
     whole_number,
 )
-from bsdsbench.errors import DataError, Setting, ShapeError
+from bsdsbench.errors import DataError, InputWarning, Setting, ShapeError, warn
 from bsdsbench.scores.curve import PRCurve
 from bsdsbench.scores.ratios import defined_ratio
 from bsdsbench.tables.result_object import TabularCurve
@@ -379,6 +379,9 @@ def threshold_curve(
     positive_instances, s = check_columns("number", targets=targets, scores=scores)
     if instance_count is None:
         instances = np.ones(s.size)
+        if (n_above := np.count_nonzero(positive_instances > 1)) and positive_instances.min() > 0:
+            has = f"targets: {n_above} above 1, which count as 1, and none at 0"
+            warn(InputWarning(f"{has}: labels of 1 and 2?"))
         positive_instances = np.clip(positive_instances, 0, 1)
     else:
         (instances,) = check_columns("number", instance_count=instance_count)

@@ -225,12 +225,71 @@ class LabelMetric(Metric[MapOptions]):
                 yield "background", "the largest predicted object is the truth's background", fix
             if _numbers_background(gt_numbers, pred_numbers, pixels):
                 yield "background", "the largest object is the prediction's background", fix
+        if opt.classes:
+            yield from _class_symptoms(pred_map, gt_map, opt)
         if opt.unit != "instance" and np.intersect1d(overlaps.pred, overlaps.gt).size == 0:
             fix = "check the order of the classes and `first`"
             yield "classes", "no label is in both maps", fix
         for label in opt.ignored:
             if label in overlaps.pred and label not in overlaps.gt:
                 yield "ignored", f"the label to ignore ({label}) is predicted", "set `ignore`"
+
+
+def _class_symptoms(pred: Map, gt: Map, opt: MapContents) -> Symptoms:
+    """Yield a symptom for labels (H, W) that were interpolated, and for exchanged classes."""
+    known = ~np.isin(gt, (VOID, *opt.ignored))
+    if opt.unit == "class" and _is_interpolated(pred, gt):
+        problem = "most narrow stripes of labels lie between two labels, also by value"
+        yield "resized", f"{problem}: interpolated?", "resize labels to the nearest"
+    pred_class, gt_class = (labels[known] // max(opt.divisor, 1) for labels in (pred, gt))
+    if moved := _find_exchanged(pred_class, gt_class):
+        names = ", ".join(f"{k} is {j} of the truth" for k, j in moved)
+        yield "classes", f"classes are exchanged (label {names})", "renumber one side"
+
+
+def _find_exchanged(pred: Map, gt: Map) -> list[tuple[int, int]]:
+    """Find labels that are probably those of other classes in the truth: [(pred, gt), ...].
+
+    pred, gt (N,): class labels of the same N pixels in two maps. A label is returned if it covers
+    another label of the other map with an IoU above 0.5. A single one is no sign, because a
+    classifier may take one class for another. Two or more are, if one follows another: a label
+    that covers another class, and is itself covered.
+    """
+    overlaps = find_overlaps(pred[None], gt[None])
+    moved = []
+    for k in np.unique(overlaps.pred):
+        of_label = overlaps.pred == k
+        best = overlaps.gt[of_label][overlaps.pixels[of_label].argmax()]
+        either = of_label | (overlaps.gt == best)
+        shared = overlaps.pixels[of_label & (overlaps.gt == best)].sum()
+        if k != best and 2 * shared > overlaps.pixels[either].sum():
+            moved.append((int(k), int(best)))
+    sources, targets = {k for k, _ in moved}, {j for _, j in moved}
+    return moved if len(moved) > 1 and sources & targets else []
+
+
+def _is_interpolated(pred: Map, gt: Map) -> bool:
+    """Return True if the labels of a prediction (H, W) were probably interpolated by a resize.
+
+    Interpolation draws stripes of in-between labels along the borders of classes. Counted are runs
+    of one pixel, between two other labels along a row or column. In interpolated maps nearly all of
+    their values lie between those of their neighbours, and the truth has few such runs.
+    """
+
+    n_stripes, n_between = _count_stripes(pred)
+    is_systematic = n_between > 50 and n_between > 0.9 * n_stripes
+    return bool(is_systematic and 4 * _count_stripes(gt)[1] < n_between)
+
+
+def _count_stripes(labels: Map) -> I8:
+    """Count runs of one pixel between two other labels, and those with a value between, (2,)."""
+    counts = np.zeros(2, np.int64)
+    for lines in (labels.astype(np.int64), labels.T.astype(np.int64)):
+        before, after = np.diff(lines, axis=1)[:, :-1], np.diff(lines, axis=1)[:, 1:]
+        is_stripe = (before != 0) & (after != 0) & (before + after != 0)
+        is_between = is_stripe & ((before > 0) == (after > 0))
+        counts += np.count_nonzero(is_stripe), np.count_nonzero(is_between)
+    return counts
 
 
 def _numbers_background(numbers: I8, other: I8, pixels: I8) -> bool:

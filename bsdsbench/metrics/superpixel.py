@@ -303,6 +303,9 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
         """
         if len(pred.segs) != 1:
             raise DataError(f"{pred.where}: {len(pred.segs)} label maps, expected one")
+        if not gt.segmentations:
+            fix = Setting("gt_kind", "labels", "for region labels")
+            raise DataError(f"{gt.where}: boundaries, expected label maps of regions", fix=fix)
         with name_file_in_errors(pred, gt):
             labels, n_pieces = superpixels(pred.segs[0], opt)
         per_annotator = [measures(labels, regions) for regions in gt.segmentations]

@@ -207,9 +207,9 @@ def _match_junctions(junctions: F8, grid: tuple[int, int], annotated: F8) -> F8:
 def _check_coordinates(lines: Lines, grid: tuple[int, int], where: str) -> None:
     """Raise DataError if coordinates of lines or junctions are implausible for `grid`.
 
-    If no coordinate exceeds 1, and some end of a line is not at 0, they are probably fractions of
-    the image size. If a coordinate exceeds the grid (rows, columns) by more than SLACK cells, the
-    grid is probably larger. `where` names the file in the message.
+    If no coordinate exceeds 1, and some end of a line is not at 0, they
+    are probably fractions of the image size. If a coordinate exceeds the grid (rows, columns) by
+    more than SLACK cells, the grid is probably larger. `where` names the file in the message.
     """
     junctions = np.zeros((0, 3)) if lines.junctions is None else lines.junctions
     points = np.concatenate([lines.ends.reshape(-1, 2), junctions[:, :2]])
@@ -217,8 +217,9 @@ def _check_coordinates(lines: Lines, grid: tuple[int, int], where: str) -> None:
         return
     row, column = points.max(axis=0)
     if max(row, column) <= 1 and lines.ends.any():
+        span = f"{min(0, points.min()):.4g} .. {max(row, column):.4g}"
         raise DataError(
-            f"{where}: all coordinates lie within 0 .. {max(row, column):.4g}, expected those of "
+            f"{where}: all coordinates lie within {span}, expected those of "
             f"a grid of {grid[0]} x {grid[1]} (image fractions? multiply by rows and columns)"
         )
     if row > grid[0] + SLACK or column > grid[1] + SLACK:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence, Sized
+from copy import deepcopy
 from itertools import chain
-from typing import Any, Unpack
+from typing import Any, TypeVar, Unpack
 
 import attrs
 import numpy as np
@@ -26,6 +27,8 @@ from bsdsbench.results.storage import Provenance
 from bsdsbench.runs.engine import run_source
 from bsdsbench.runs.keywords import TEXT_CHECK, ItemOptions, Plan, plan_call
 from bsdsbench.runs.sources import Inputs
+
+Parts = TypeVar("Parts", Prediction, GroundTruth)
 
 
 def evaluate_items(
@@ -163,7 +166,7 @@ def array_items(items: Iterable[object], plan: Plan) -> Iterator[ArrayItem]:
                 metric, readings = alike.metrics[0], alike.readings
                 wrapped_pred = _wrap_prediction(image_id, pred, plan.pred_kind, readings)
                 wrapped_truth = _wrap_truth(image_id, truth, metric.gt_kind, readings.gt)
-                inputs[metric.name] = Inputs(wrapped_pred, wrapped_truth)
+                inputs[metric.name] = Inputs(_copied(wrapped_pred), _copied(wrapped_truth))
             yield ArrayItem(image_id, inputs)
         except DataError as error:
             problems = []  # they name the image as their file, instead of in the text
@@ -171,6 +174,12 @@ def array_items(items: Iterable[object], plan: Plan) -> Iterator[ArrayItem]:
                 has = problem.has.removeprefix(f"{image_id}: ")
                 problems.append(attrs.evolve(problem, file=image_id, has=has))
             yield ArrayItem(image_id, type(error)("", problems))
+
+
+def _copied(image: Parts) -> Parts:
+    """Copy the arrays of an image, as a generator may write the next image into the same ones."""
+    parts = deepcopy(dict(image.parts))
+    return image.of_checked(image.image_id, image.path, image.evidence, parts)
 
 
 def _wrap_prediction(image_id: str, pred: object, kind: str, readings: Readings) -> Prediction:

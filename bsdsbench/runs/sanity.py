@@ -309,7 +309,8 @@ def _is_faint(soft: Map, protocol: Protocol, has_thresholds: bool = True) -> boo
     max_faint, white = -1, 1  # -1: no limit
     if soft.dtype.kind == "u":
         max_faint, white = _MAX_FAINT[soft.dtype.itemsize], np.iinfo(soft.dtype).max
-    smallest_threshold = min(filter(None, protocol.thresholds)) if has_thresholds else 0
+    # Without thresholds, only floats that are all 0 are faint
+    smallest_threshold = min(filter(None, protocol.thresholds)) if has_thresholds else 5e-324
     # Test a sample of rows first, and the whole map only if the sample looks faint
     for lines in (_sample_lines(soft), soft):
         largest = lines.max(initial=0)

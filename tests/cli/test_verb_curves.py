@@ -324,3 +324,10 @@ def test_areas_that_count_other_rows_than_the_curve_say_so(run, tmp_path, option
     path.write_text("label,score\n1,3\n0,2\n1,1\n0,-inf\n1,-inf\n", "utf-8")
     shown = " ".join(map(str, run(path, "--kind", "roc", *options)))
     assert ("Of all rows, -inf as the smallest score" in shown) == noted
+
+
+def test_an_input_is_not_overwritten(run, scores):
+    before = scores.read_bytes()
+    code, _, err = run(scores, "-o", scores.parent / "." / scores.name)
+    assert (code, scores.read_bytes()) == (2, before)
+    assert "scores.csv: is one of the inputs, expected another file" in err

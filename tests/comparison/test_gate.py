@@ -107,6 +107,27 @@ def test_the_least_p_is_that_of_a_run_better_on_every_image(n):
     assert any("nothing can be significant" in note for note in found.notes) == (least >= 0.05)
 
 
+def test_a_score_that_samples_leave_undefined_is_decided_by_its_tolerance():
+    """Half of few images have no object, so that some samples of images have none either."""
+    square, empty = np.zeros((2, 20, 30), bool)
+    square[5:15, 5:20] = True
+    truth = {"a": square, "b": square, "c": square, "d": empty, "e": empty, "f": empty}
+    good, bad = (
+        bb.evaluate_items(
+            [(k, np.roll(t, by, 1), t) for k, t in truth.items()], metrics="contour", workers=1
+        )
+        for by in (0, 5)
+    )
+    checked = check(bad, Baseline.of(good, gated=["contour.iou"]), statistical=True, n_boot=500)
+    assert not checked.passed
+    assert "only the tolerance decides: contour.iou" in checked.notes[0]
+    assert check(good, Baseline.of(good), statistical=True, n_boot=500).passed
+
+
+def test_a_gate_without_a_score_is_refused(run):
+    refused("no score to check", check, run, replace(Baseline.of(run), scores={}))
+
+
 @pytest.mark.parametrize("level", [0, 1, float("nan"), "0.95"])
 def test_no_level_switches_the_gate_off(run, level):
     with pytest.raises(bb.DataError, match="level"):

@@ -7,6 +7,7 @@ import pytest
 
 from bsdsbench import curves
 from bsdsbench.curves.points import _hazen_quantiles
+from bsdsbench.errors import InputWarning
 from tests.reference import curves as slow
 
 
@@ -92,3 +93,8 @@ def test_the_chance_of_rows_without_instances_is_undefined():
     for counts in (None, 0):
         rows = [] if counts is None else [0, 1]
         assert np.isnan(curves.threshold_curve(rows, rows, instance_count=counts).chance)
+
+
+def test_labels_of_one_and_two_are_said():
+    with pytest.warns(InputWarning, match="2 above 1, which count as 1, and none at 0"):
+        curves.threshold_curve([1, 2, 2], [0.1, 0.9, 0.4])

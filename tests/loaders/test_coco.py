@@ -9,6 +9,7 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.errors import FileFormatError
+from bsdsbench.loaders.formats import coco
 from bsdsbench.loaders.formats.coco import DIVISOR, CocoItems
 from tests.helpers.runs import call, refused
 
@@ -245,9 +246,12 @@ def test_the_protocol_of_coco_s_maps(small):
 @pytest.mark.parametrize(
     ("truth", "results", "words"),
     [
-        ([], [3], "pred.json: is damaged"),
+        ([], [3], "pred.json: an entry 3, expected one with 'image_id'"),
         ([], [{"image_id": 6}], "pred.json: .*image_id 6, expected one of the listed images"),
-        ([], [patch(3, 0, 0, 1, 1)], "pred.json: category_id 3"),
+        ([], [patch(3, 0, 0, 1, 1)], r"pred.json: category_id 3, expected .*\(2, 4, 9\)"),
+        ([], [patch("2", 0, 0, 1, 1)], "pred.json: category_id '2', expected"),
+        ([], [patch([2], 0, 0, 1, 1)], r"pred.json: category_id \[2\], expected"),
+        ([patch(2, 0, 0, 1, 1, iscrowd="no")], [], "gt.json: iscrowd 'no', expected 0 or 1"),
         ([], [patch(2, 0, 0, 1, 1) | {"score": None}], "pred.json: score None, expected a number"),
         ([{"image_id": 5, "category_id": 2}], [], "gt.json: .*'segmentation'"),
         ([], [{"category_id": 2}], "pred.json: an entry has category_id, expected also 'image_id'"),
@@ -264,7 +268,16 @@ def test_the_protocol_of_coco_s_maps(small):
         *(
             ([patch(2, 0, 0, 1, 1) | {"segmentation": given}], [], f"gt.json: .*{words}")
             for given, words in (
-                ({"counts": 3}, "cannot be read"),
+                ({"counts": 3}, "image 5: a segmentation {'counts': 3}, expected polygons, or"),
+                (None, "image 5: a segmentation None, expected"),
+                ({"size": [4, 6], "counts": 3}, "counts 3, expected run lengths of 4 x 6"),
+                ({"size": [4, 6], "counts": [4, 2]}, "counts of 6 pixels, expected"),
+                ({"size": [4, 6], "counts": [25, -1]}, "counts of 24 pixels, expected"),
+                ({"size": [4, 6], "counts": [23.5, 0.5]}, r"counts \[23.5, 0.5\], expected"),
+                ({"size": [4, 6], "counts": "f1b"}, "counts of -1 pixels, expected"),
+                ([[0, 0, 2, 2]], "a polygon of 4 numbers"),
+                ([[[0, 0], [2, 0], [2, 2]]], r"a polygon \[\[0, 0\], "),
+                ([[0, 0, 1e9, 0, 1e9, 2]], r"a polygon up to 1e\+09, expected it in 4 rows"),
                 (box(0, 0, 2, 2), "image 5: a polygon 0.0, expected lists"),
                 ([box(0, 0, 2, 2)[:7]], "a polygon of 7 numbers"),
                 ([box(0, 0, 0.5, 0.75)], "within 0 .. 0.75, expected pixels"),
@@ -273,12 +286,60 @@ def test_the_protocol_of_coco_s_maps(small):
                 ({"size": [6, 4], "counts": "f1b0"}, r"\(6, 4\), expected \(4, 6\)"),
             )
         ),
-        ([{"image_id": 5, "file_name": "x.png", "segments_info": 3}], [], r"x\.png: "),
+        (
+            [{"image_id": 5, "file_name": "x.png", "segments_info": 3}],
+            [],
+            "segments_info 3, expected",
+        ),
     ],
 )
 def test_annotations_that_are_none(small, truth, results, words):
     files = small(truth, results)
     refused(words, lambda: list(CocoItems(*files)), error=FileFormatError)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_run_lengths_are_those_of_pycocotools(packed):
+    rng = np.random.default_rng(5)
+    for _ in range(300):
+        drawn = rng.random(rng.integers(1, 70, 2)) < rng.choice([0, 0.02, 0.5, 1])
+        drawn = np.pad(drawn, ((0, rng.integers(0, 500)), (0, rng.integers(0, 3))))
+        counts = run_lengths(drawn, packed)["counts"]
+        np.testing.assert_array_equal(coco._decode_runs(counts, drawn.shape, ""), drawn)
+
+
+def test_masks_that_are_not_in_their_boxes_are_said(small, recwarn):
+    """Run lengths along the rows, which have the area of the mask, lie elsewhere."""
+    bbox, counts = [1, 1, 2, 3], [7, 2, 4, 2, 4, 2, 3]  # of the columns 1 and 2 of rows 1 to 3
+    along_rows = patch(2, 1, 1, 3, 2, bbox=bbox)
+    sound = patch(2, 1, 1, 3, 2, bbox=[*bbox])
+    along_rows["segmentation"]["counts"] = counts
+    for truth, n_said in (
+        ([sound], 0),
+        ([sound | {"bbox": [1, 1, 3, 4]}], 0),  # x and y of two corners
+        ([sound | {"bbox": [0, 0, 1, 1]}], 0),  # not the box of a mask
+        ([along_rows], 1),
+        ([along_rows, sound], 0),
+    ):
+        recwarn.clear()
+        list(CocoItems(*small(truth)))
+        assert len(recwarn) == n_said
+    list(CocoItems(*small([along_rows])))
+    assert "gt.json: 1 of 1 masks are not in their boxes" in str(recwarn.pop().message)
+
+
+def test_categories_of_one_name_are_told_apart_and_of_one_id_are_refused(small):
+    pred, gt = small()
+    content = json.loads(gt.read_text())
+    content["categories"] = [{"id": k, "name": name} for k, name in ((3, "a"), (1, "a"), (2, ""))]
+    gt.write_text(json.dumps(content))
+    assert CocoItems(pred, gt).categories == {1: "a (1)", 2: "2", 3: "a (3)"}
+    for wrong, words in (
+        ({"id": 3, "name": "b"}, "category 3 is listed twice"),
+        ({"id": None}, "category id None, expected"),
+    ):
+        gt.write_text(json.dumps(content | {"categories": [*content["categories"], wrong]}))
+        refused(f"gt.json: {words}", CocoItems, pred, gt, error=FileFormatError)
 
 
 def test_an_image_without_a_file_s_name_is_called_by_its_number(small):

@@ -160,3 +160,8 @@ def test_the_pieces_of_labels_are_counted():
     run = bb.evaluate_items([("a", SEG, truth)], metrics="superpixel", workers=1)
     assert run.scores()["superpixel"]["n_pieces"] == 3
     assert run.verdict() == []
+
+
+def test_boundaries_are_no_regions():
+    items = [("a", SEG, GT == 2)]
+    refused("boundaries, expected label maps", bb.evaluate_items, items, metrics="superpixel")

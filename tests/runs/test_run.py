@@ -17,6 +17,7 @@ import attrs
 import imageio.v3 as iio
 import numpy as np
 import pytest
+from PIL import Image
 
 import bsdsbench as bb
 from bsdsbench.errors import DataError, InputWarning, MergeError, PairingError
@@ -260,6 +261,31 @@ def test_a_few_images_at_a_time(workers):
     )
     assert max(most) <= (engine.AHEAD * workers if workers > 1 else 1)
     assert len(log) == len(NAMES)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_generator_may_write_each_image_into_the_same_arrays(workers):
+    maps = np.random.default_rng(3).random((9, 20, 30))
+    soft, gt = np.zeros((20, 30)), np.zeros((20, 30), bool)
+
+    def images():
+        for k, values in enumerate(maps):
+            soft[:], gt[:] = values, values > 0.9
+            yield k, soft, gt
+
+    expected = [(str(k), values, values > 0.9) for k, values in enumerate(maps)]
+    found, wanted = (
+        bb.evaluate_items(items, workers=workers, executor="thread")
+        for items in (images(), expected)
+    )
+    assert found.equals(wanted)
+
+
+def test_an_image_of_one_bit_is_taken_as_an_array():
+    """numpy shows Pillow's white pixels as True of the byte 255."""
+    edges = np.eye(20, 30, dtype=bool)
+    run = bb.evaluate_items([("a", Image.fromarray(edges), edges)], workers=1)
+    assert run.boundary_score().ods.f == 1
 
 
 def test_it_goes_on_where_it_stopped(tmp_path):

@@ -6,6 +6,7 @@ import warnings
 import imageio.v3 as iio
 import numpy as np
 import pytest
+from PIL import Image
 from scipy import ndimage
 
 import bsdsbench as bb
@@ -49,6 +50,12 @@ def test_maps_of_zeros_are_a_warning(tmp_path):
     assert run.boundary_score().ods.f == 0
     assert run.score("pixel").auc_roc == 0.5  # so the warning says nothing of all scores
     assert not any("scores are 0" in str(warning.message) for warning in said)
+    # Floats, in metrics without thresholds
+    masks = write_maps(tmp_path / "masks", {path.stem: BLOCK > 0 for path in pred.iterdir()})
+    zeros = write_maps(tmp_path / "zeros", {path.stem: 0.0 * BLOCK for path in pred.iterdir()})
+    for metric in ("saliency", "topology", "ccq", "calibration"):
+        with pytest.warns(InputWarning, match="every map is zero everywhere"):
+            counted(zeros, masks, metrics=metric)
 
 
 def test_the_scale_that_is_said_is_that_of_the_maps_that_are_named(tmp_path):
@@ -198,6 +205,48 @@ def test_lines_as_column_and_row_are_said(tmp_path, recwarn):
         "lines fit the truth only with rows and columns exchanged in 1 of 1 images looked at [a]"
     )
     assert f"{words} (write row, column of both ends)" in said
+
+
+CLASSES = {"classes": list("abcdef")}
+
+
+@pytest.mark.parametrize("metric", ["contour", "segmentation"])
+def test_classes_that_are_exchanged_are_said(metric, tmp_path, recwarn):
+    labels = np.kron([[0, 1, 2], [3, 0, 4]], np.ones((10, 12), np.uint8))
+    gt = write_maps(tmp_path / "gt", {"a": labels})
+    swapped = write_maps(tmp_path / "swapped", {"a": np.array([0, 1, 4, 3, 2])[labels]})
+    confused = write_maps(tmp_path / "confused", {"a": np.array([0, 1, 5, 1, 4])[labels]})
+    options = {"options": {metric: CLASSES}}
+    assert warnings_of(recwarn, confused, gt, metric, **options) == []
+    (line,) = warnings_of(recwarn, swapped, gt, metric, **options)
+    words = "classes are exchanged (label 2 is 4 of the truth, 4 is 2 of the truth) in 1 of 1"
+    assert line.startswith(words)
+    numbers = {"options": {metric: CLASSES | {"unit": "instance", "divisor": 10}}}
+    for folder in (gt, swapped):
+        changed(folder, lambda maps: maps.astype(np.uint8) * 10)
+    warnings.simplefilter("always")  # the same line again
+    assert warnings_of(recwarn, swapped, gt, metric, **numbers) == [line]
+
+
+@pytest.mark.parametrize("times", [2, 4])
+def test_labels_that_are_interpolated_are_said(times, tmp_path, recwarn):
+    labels = np.zeros((96, 120), np.uint8)
+    labels[8:40, 8:60], labels[56:88, 16:48], labels[20:80, 70:110] = 4, 2, 5
+    rows, cols = np.mgrid[:96, :120]
+    rims = np.clip(25 - np.hypot(rows - 48, cols - 60), 0, 5).astype(np.uint8)  # 0, 1 .. 5
+    options = {"options": {"segmentation": CLASSES}}
+    for name, maps, order, n_said in (
+        ("nearest", labels, Image.Resampling.NEAREST, 0),
+        ("bilinear", labels, Image.Resampling.BILINEAR, 1),
+        ("rims", rims, Image.Resampling.BILINEAR, 0),
+    ):
+        small = Image.fromarray(maps).resize((120 // times, 96 // times), order)
+        resized = np.asarray(small.resize((120, 96), order))
+        gt = write_maps(tmp_path / f"{name}_gt", {"a": maps})
+        pred = write_maps(tmp_path / name, {"a": resized})
+        said = warnings_of(recwarn, pred, gt, "segmentation", **options)
+        assert len(said) == n_said
+        assert all("interpolated? in 1 of 1 images" in line for line in said)
 
 
 def test_probabilities_below_one_half_are_said(tmp_path, recwarn):

@@ -11,21 +11,22 @@ pycocotools (extra `coco`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.arguments import Bool
-from bsdsbench.errors import DataError
+from bsdsbench.arguments import I8, Bool
+from bsdsbench.errors import DataError, InputWarning, warn
 from bsdsbench.io import MAX_PIXELS, FaultError, errors_naming, parse_json, read_bytes
 from bsdsbench.loaders.formats.pictures import decode_pixels, open_image
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.text import show
+from bsdsbench.text import listed, show
 
 DIVISOR = 10_000
 LabelMap = NDArray[np.int32]
@@ -58,7 +59,7 @@ class CocoItems:
         """Read the annotations of both files, and store them, by image id, as `gt` and `pred`."""
         self.pred_path, self.gt_path = Path(pred), Path(gt)
         self.images: dict[int, tuple[str, _Size]] = {}
-        self.categories: dict[int, str] = {}
+        self.categories: dict[int | float | str, str] = {}
         self.gt = self._read_side(self.gt_path, is_truth=True)
         self.pred = self._read_side(self.pred_path, is_truth=False)
 
@@ -79,14 +80,10 @@ class CocoItems:
                     expected = "expected images, annotations and categories"
                     raise FaultError(f"is a list of results, {expected}", fix="exchange the files")
                 self.images = _read_images(_get_field(content, "images"))
-                categories = sorted(_get_field(content, "categories"), key=itemgetter("id"))
-                self.categories = {c["id"]: str(c.get("name", c["id"])) for c in categories}
+                self.categories = _read_categories(_get_field(content, "categories"))
             entries = content if is_list else _get_field(content, "annotations")
             for entry in entries:
-                image_id = _get_field(entry, "image_id")
-                if image_id not in self.images:
-                    has = f"an annotation of image_id {image_id!r}"
-                    raise FaultError(f"{has}, expected one of the listed images")
+                image_id = _get_id(entry, "image_id", self.images, "listed images")
                 by_image.setdefault(image_id, []).append(entry)
             if not (entries or is_list or is_truth):  # panoptic if the ground truth is
                 entries = chain.from_iterable(self.gt.values())
@@ -101,17 +98,23 @@ class CocoItems:
             if len(entries) != 1:
                 fault = f"image {image_id} ({show(name)}) has {len(entries)} entries"
                 raise FaultError(f"{fault}, expected one per image in a panoptic file")
-            _get_field(entries[0], "segments_info")
+            if not isinstance(segments := _get_field(entries[0], "segments_info"), list):
+                raise FaultError(f"segments_info {segments!r:.40}, expected a list of segments")
 
     def __len__(self) -> int:
         return len(self.images)
 
     def __iter__(self) -> Iterator[tuple[str, LabelMap, LabelMap]]:
         """Yield (image name, predicted label map, annotated label map) for each image."""
+        self.n_boxes = self.n_elsewhere = 0
         for image_id, (name, _) in self.images.items():
             gt = self._draw(image_id, is_truth=True, annotated=[])
             pred = self._draw(image_id, is_truth=False, annotated=gt.segments)
             yield name, pred.label_map, gt.label_map
+        if 2 * self.n_elsewhere > self.n_boxes:
+            has = f"{self.n_elsewhere} of {self.n_boxes} masks are not in their boxes (bbox)"
+            fix = "run lengths go down the columns; polygons are x, y"
+            warn(InputWarning(f"{show(self.gt_path)}: {has}", fix=fix))
 
     def _draw(self, image_id: int, is_truth: bool, annotated: list[_Segment]) -> _Drawing:
         """Draw the label map of an image: the annotated one if `is_truth`, else the predicted one.
@@ -162,8 +165,11 @@ class CocoItems:
             score = 1.0 if is_truth else annotation.get("score", 1.0)
             if not isinstance(score, int | float):
                 raise FaultError(f"score {score!r:.40}, expected a number")
-            is_crowd = bool(annotation.get("iscrowd", 0))
-            drawing_key = (not is_crowd, score, -int(mask.sum()), int(mask.argmax()))
+            box: Sequence[float] = annotation.get("bbox") or []
+            if is_truth and mask.any() and len(box) == 4 and box[2] * box[3] >= mask.sum():
+                self.n_boxes += 1  # those too small for their mask are not its box
+                self.n_elsewhere += not _fits_box(mask, box)
+            drawing_key = (not _is_crowd(annotation), score, -int(mask.sum()), int(mask.argmax()))
             value = self._value_in_map(annotation, number, is_truth)
             segments.append(_Segment(drawing_key, annotation["category_id"], value, mask))
         return sorted(segments, key=attrgetter("drawing_key"))
@@ -177,7 +183,7 @@ class CocoItems:
         ignored class in ground truth, and background (0) in predictions. If a category has several
         crowds, only the last one remains a crowd, as in panopticapi; the others are ignored too.
         """
-        png = path.with_suffix("") / Path(entry["file_name"]).name
+        png = path.with_suffix("") / Path(_get_field(entry, "file_name")).name
         data = read_bytes(png)
         with errors_naming(png, "a panoptic PNG"):
             header = open_image(data)
@@ -209,13 +215,11 @@ class CocoItems:
         for the k-th of n categories. A ground-truth crowd is instance DIVISOR - k of the ignored
         class n + 1. Raises FaultError for an unknown category, or if `number` is not below DIVISOR.
         """
-        category = _get_field(annotation, "category_id")
-        if category not in self.categories:
-            raise FaultError(f"category_id {category}, expected one of the categories")
+        category = _get_id(annotation, "category_id", self.categories, "categories")
         if number >= DIVISOR:
             raise FaultError(f"{number} instances in an image, expected fewer than {DIVISOR}")
         k = list(self.categories).index(category) + 1
-        if is_truth and annotation.get("iscrowd", 0):
+        if is_truth and _is_crowd(annotation):
             return (len(self.categories) + 1) * DIVISOR + DIVISOR - k
         return k * DIVISOR + number
 
@@ -268,9 +272,30 @@ def _read_images(images: list[Entry]) -> dict[int, tuple[str, _Size]]:
     return by_id
 
 
+def _read_categories(categories: list[Entry]) -> dict[int | float | str, str]:
+    """Return the name of each category by its id, in ascending order of the ids.
+
+    The id is added to a name that several categories have. A category without a name is called by
+    its id. Raises FaultError if an id is listed twice.
+    """
+    names: dict[int | float | str, str] = {}
+    for category in categories:
+        category_id = _get_field(category, "id")
+        if not isinstance(category_id, int | float | str):
+            raise FaultError(f"category id {category_id!r:.40}, expected a number")
+        if category_id in names:
+            raise FaultError(f"category {category_id!r} is listed twice, expected once")
+        names[category_id] = str(category.get("name") or category_id)
+    n_with_name = Counter(names.values())
+    return {
+        key: names[key] if n_with_name[names[key]] == 1 else f"{names[key]} ({key})"
+        for key in sorted(names, key=lambda key: (isinstance(key, str), key))
+    }
+
+
 def _are_panoptic(entries: Iterable[Entry]) -> bool:
     """Return True if any entry has segments_info, which only panoptic files contain."""
-    return any("segments_info" in entry for entry in entries)
+    return any(isinstance(entry, dict) and "segments_info" in entry for entry in entries)
 
 
 def _reorder_exact(annotated: list[_Segment], predicted: list[_Segment]) -> list[_Segment]:
@@ -302,62 +327,139 @@ def _check_segments(drawn_ids: list[int], listed_ids: list[int], path: Path) -> 
         if not is_drawn or n_listed != 1:
             presence = "is" if is_drawn else "is not"
             listing = f"{n_listed} times" if n_listed else "not"
-            fault = f"segment {segment_id} {presence} in the picture and {listing} in {show(path)}"
+            fault = (
+                f"segment {segment_id!r} {presence} in the picture and {listing} in {show(path)}"
+            )
             raise FaultError(f"{fault}, expected it once in both")
 
 
 def _get_field(entry: Entry, name: str) -> Any:
     """Return a field of an entry in the JSON file, or raise FaultError if it is missing."""
-    if isinstance(entry, dict) and name not in entry:
+    if not isinstance(entry, dict):
+        raise FaultError(f"an entry {entry!r:.40}, expected one with {name!r}")
+    if name not in entry:
         known = ", ".join(sorted(map(str, entry)))
         raise FaultError(f"an entry has {known or 'nothing'}, expected also {name!r}")
     return entry[name]
 
 
-def _check_polygon(polygon: object, image_id: object, shape: _Size) -> None:
-    """Raise FaultError unless a polygon is a list x, y, x, y ... in pixels of an image (H, W).
+def _get_id(entry: Entry, name: str, known: Collection[object], what: str) -> Any:
+    """Return the id in the field `name` of an entry; raise FaultError if it is not a known one."""
+    value = _get_field(entry, name)
+    if not isinstance(value, int | float | str) or value not in known:
+        examples = listed([repr(key) for key in known], 5)
+        raise FaultError(f"{name} {value!r:.40}, expected one of the {what} ({examples})")
+    return value
 
-    Coordinates that are all at most 1 are rejected as fractions of the image, which would be drawn
-    into one corner. So is a polygon that begins to the right of or below the image.
+
+def _is_crowd(annotation: Entry) -> bool:
+    """Return True for a crowd; raise FaultError unless `iscrowd` is missing, None, 0 or 1."""
+    value = annotation.get("iscrowd") or 0
+    if value not in (0, 1):
+        raise FaultError(f"iscrowd {value!r:.40}, expected 0 or 1")
+    return bool(value)
+
+
+def _fits_box(mask: Bool, box: Sequence[float]) -> bool:
+    """Return True if a mask's own box has an IoU of one half or more with its annotated box.
+
+    The annotated box is x, y, width, height, as in COCO, or x and y of two corners.
+    """
+    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+    start, end = np.array([columns[0], rows[0]]), np.array([columns[-1] + 1, rows[-1] + 1])
+    low, size = np.array(box, np.float64).reshape(2, 2)
+    for high in (low + size, size):
+        shared = np.maximum(np.minimum(end, high) - np.maximum(start, low), 0).prod()
+        if 3 * shared >= (end - start).prod() + np.maximum(high - low, 0).prod():
+            return True
+    return False
+
+
+def _check_polygon(polygon: list[float], image_id: object, shape: _Size) -> None:
+    """Raise FaultError if a polygon is malformed, or has no point in an image of `shape` (H, W).
+
+    It is a list x, y, x, y ... in pixels, of three points or more. Fractions of the image, all of
+    them at most 1, are rejected, because they would be drawn into one corner, and so are points
+    more than ten times beyond it, because pycocotools needs memory for the whole of their outline.
     """
     where = f"image {image_id}: a polygon"
-    if not isinstance(polygon, list) or not polygon or len(polygon) % 2:
-        has = f"of {len(polygon)} numbers" if isinstance(polygon, list) else f"{polygon!r:.40}"
-        raise FaultError(f"{where} {has}, expected lists x, y, x, y .. in a list")
+    is_list = isinstance(polygon, list) and all(isinstance(n, int | float) for n in polygon)
+    if not is_list or len(polygon) % 2 or len(polygon) < 6:
+        has = f"of {len(polygon)} numbers" if is_list else f"{polygon!r:.40}"
+        raise FaultError(f"{where} {has}, expected lists x, y, x, y, x, y .. in a list")
     points = np.array(polygon, np.float64).reshape(-1, 2)
     low, high = points.min(axis=0, initial=np.inf), points.max(axis=0, initial=0)
     if (high <= 1).all() and (high > 0).any():
         fix = "multiply fractions of an image by its columns and rows"
         raise FaultError(f"{where} within 0 .. {high.max():g}, expected pixels", fix=fix)
+    if max(high.max(), -low.min()) > 10 * max(shape):
+        size = f"{shape[0]} rows and {shape[1]} columns"
+        raise FaultError(f"{where} up to {max(high.max(), -low.min()):g}, expected it in {size}")
     if (low >= shape[::-1]).any():
         has = f"from x {low[0]:g}, y {low[1]:g} on"
         raise FaultError(f"{where} {has}, expected it in {shape[1]} columns and {shape[0]} rows")
 
 
 def _decode_mask(annotation: Entry, shape: _Size) -> Bool:
-    """Decode an annotation's list of polygons, RLE or compressed RLE to a bool mask of `shape`."""
-    try:
-        from pycocotools import mask as coder
-    except ImportError:
-        raise DataError("COCO files: need pycocotools: install the extra bsdsbench[coco]") from None
+    """Decode the segmentation of an annotation to a bool mask of the given `shape`.
+
+    It is a list of polygons, uncompressed RLE, or COCO's compressed RLE. An empty list gives an
+    empty mask. Polygons need pycocotools.
+    """
     if "segmentation" not in annotation and "bbox" in annotation:
         has = f"an annotation of image {annotation['image_id']} has only a box"
         raise FaultError(f"{has}, expected a mask")
     outline = _get_field(annotation, "segmentation")
     if outline == []:
         return np.zeros(shape, bool)
-    if isinstance(outline, list):
-        for polygon in outline:
-            _check_polygon(polygon, annotation["image_id"], shape)
+    where = f"image {annotation['image_id']}: a segmentation"
+    if isinstance(outline, dict) and {"size", "counts"} <= outline.keys():
+        if tuple(outline["size"]) != shape:
+            size = tuple(outline["size"])
+            raise FaultError(f"{where} of {size}, expected {shape} as its image has")
+        return _decode_runs(outline["counts"], shape, where)
+    if not isinstance(outline, list):
+        raise FaultError(f"{where} {outline!r:.40}, expected polygons, or size and counts")
     try:
-        if isinstance(outline, list):  # polygons
-            code = coder.merge(coder.frPyObjects(outline, *shape))
-        elif isinstance(outline["counts"], list):
-            code = coder.frPyObjects(outline, *shape)
-        else:
-            code = {**outline, "counts": outline["counts"].encode("ascii")}
-        if tuple(code["size"]) == shape:
-            return np.asarray(coder.decode(code)) > 0
-    except Exception as error:  # pycocotools raises bare exceptions
-        raise FaultError(f"a segmentation that cannot be read ({error})") from None
-    raise FaultError(f"a mask of {tuple(code['size'])}, expected {shape} as its image has")
+        from pycocotools import mask as coder
+    except ImportError:
+        raise DataError("COCO files: need pycocotools: install the extra bsdsbench[coco]") from None
+    for polygon in outline:
+        _check_polygon(polygon, annotation["image_id"], shape)
+    return np.asarray(coder.decode(coder.merge(coder.frPyObjects(outline, *shape)))) > 0
+
+
+def _decode_runs(counts: object, shape: _Size, where: str) -> Bool:
+    """Draw run lengths, which alternate from 0 down the columns, as a bool mask of this `shape`.
+
+    They are a list of numbers, or COCO's compressed text. pycocotools would leave pixels undefined
+    if they add up to fewer than there are; here FaultError, beginning with `where`, is raised.
+    """
+    runs = np.array(_parse_runs(counts) if isinstance(counts, str) else counts)
+    is_whole = runs.ndim == 1 and runs.dtype.kind in "iuf" and not (runs % 1).any()
+    if not is_whole or runs.min(initial=0) < 0 or runs.sum() != shape[0] * shape[1]:
+        total = f"of {runs.sum():g} pixels" if is_whole else f"{counts!r:.40}"
+        expected = f"expected run lengths of {shape[0]} x {shape[1]} pixels"
+        raise FaultError(f"{where} with counts {total}, {expected}")
+    is_inside = np.arange(runs.size) % 2 == 1
+    return np.repeat(is_inside, runs.astype(np.int64)).reshape(shape, order="F")
+
+
+def _parse_runs(text: str) -> I8:
+    """Decode COCO's compressed run lengths; text that is cut short gives a run of -1 at its end.
+
+    A character holds five bits of a number, the lowest first, and whether more follow. From the
+    fourth number on, the number before the previous one has been subtracted.
+    """
+    bits = np.frombuffer(text.encode("ascii", "replace"), np.uint8).astype(np.int64) - 48
+    is_last = (bits & 32) == 0
+    if not bits.size or not is_last[-1] or bits.min() < 0 or bits.max() > 63:
+        return np.array([-1])
+    ends = np.flatnonzero(is_last)
+    starts = np.concatenate([[0], ends[:-1] + 1])
+    place = np.arange(bits.size) - np.repeat(starts, ends - starts + 1)
+    runs = np.add.reduceat((bits & 31) << 5 * place, starts)
+    runs -= np.where(bits[ends] & 16, 32 << 5 * place[ends], 0)  # the sign of the last five bits
+    for first in (1, 2):
+        runs[first::2] = np.cumsum(runs[first::2])
+    return runs

@@ -250,7 +250,9 @@ def _decode_image(data: bytes, palette: Palette) -> Map:
     if n_channels in (2, 4) and (array[:, :, -1] != 255).any():
         raise FaultError("has transparent pixels, expected an opaque gray picture")
     if n_channels > 2 and (array[:, :, :3] != array[:, :, :1]).any():
-        raise FaultError("is a colour picture (its RGB channels differ), expected gray")
+        labels = "save the number of its class in place of each colour"
+        fix = labels if palette is Palette.INDICES else ()
+        raise FaultError("is a colour picture (its RGB channels differ), expected gray", fix=fix)
     return np.ascontiguousarray(array[:, :, 0])
 
 

@@ -131,8 +131,8 @@ def _choose_columns(names: Sequence[str], count: str | None, cluster: str | None
         elif len(names) != 2 or label_columns or score_columns:
             expected = "expected one called label and one called score"
             raise FaultError(f"columns {listed(names)}, {expected}")
-    for name in filter(None, (count, cluster)):
-        if name not in names:
+    for name in (count, cluster):
+        if name is not None and name not in names:
             raise FaultError(f"columns {listed(names)}, expected one called {name!r}")
     return columns if count is None else [*columns, names.index(count)]
 

@@ -405,7 +405,9 @@ def _is_no_region(values: I8, void: Bool, opt: MapContents, what: str) -> Bool:
     is_wrong = ~is_none & ((classes < opt.first) | (classes > last))
     if is_wrong.any():
         value = int(values[is_wrong][0])
-        has = f"value {value} is class {value // opt.divisor}"
+        has = f"class {value // opt.divisor}"
+        if not opt.things:  # otherwise, a class alone has been multiplied by the divisor
+            has = f"value {value} is {has}"
         raise DataError(f"{what}: {has}, expected {opt.first} .. {last}")
     return is_none
 
