@@ -6,7 +6,7 @@ import pytest
 from scipy.io import savemat
 
 import bsdsbench as bb
-from bsdsbench.errors import DataError
+from bsdsbench.errors import DataError, InputWarning
 from bsdsbench.metrics import registry
 from tests.helpers.runs import refused
 
@@ -71,12 +71,14 @@ def test_labels_that_begin_elsewhere_are_refused(metric, step, words, dtype):
 
 @pytest.mark.parametrize("metric", ["segmentation", "contour"])
 def test_wrong_predictions_are_not_taken_for_another_numbering(metric):
-    """All of one class, exchanged classes, noise: counted, whatever the score."""
+    """All of one class, noise: counted, whatever the score; exchanged classes with a warning."""
     rng, labels = np.random.default_rng(0), regions(2)
-    for pred in (labels * 0, labels * 0 + 1, 1 - labels, rng.integers(0, 5, labels.shape)):
+    for pred in (labels * 0, labels * 0 + 1, rng.integers(0, 5, labels.shape)):
         evaluate(metric, pred, labels, {"classes": NAMES})
     shuffled = np.array([2, 3, 4, 0, 1])[regions(5)]
-    evaluate(metric, shuffled, regions(5), {"classes": NAMES})
+    for pred, truth in ((1 - labels, labels), (shuffled, regions(5))):
+        with pytest.warns(InputWarning, match="classes are exchanged"):
+            evaluate(metric, pred, truth, {"classes": NAMES})
 
 
 def cells(count, columns=20):
