@@ -6,6 +6,7 @@ which the user knows the argument.
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections.abc import Collection, Mapping
@@ -20,7 +21,7 @@ from bsdsbench.errors import DataError
 from bsdsbench.kernels.arrays import F8 as F8
 from bsdsbench.kernels.arrays import I8 as I8
 from bsdsbench.kernels.arrays import Bool as Bool
-from bsdsbench.text import clip, visible
+from bsdsbench.text import clip, did_you_mean, visible
 
 MAX_GIVEN = 10**9  # numbers in an array; np.broadcast_to makes huge arrays of few bytes
 
@@ -96,7 +97,8 @@ def given_number(value: object, what: str, low: float, high: float, whole: bool 
     kinds = int | np.integer if whole else int | float | np.integer | np.floating
     if not isinstance(value, kinds) or isinstance(value, bool) or not low <= value <= high:
         noun = "whole number" if whole else "number"
-        expected = f"a {noun} from {low:g} to {high:g}"
+        limits = f"from {low:g} to {high:g}" if high < math.inf else f"of {low:g} or more"
+        expected = f"a {noun} {limits}"
         raise DataError(f"{what}: {kind_of_value(value)}, expected {expected}")
     return int(value) if whole else float(value)
 
@@ -115,7 +117,9 @@ def given_path(value: object, what: str) -> Path:
 def given_word(value: object, what: str, words: Collection[str]) -> str:
     """Return `value` if it is one of the allowed `words`; otherwise raise DataError."""
     if not isinstance(value, str) or value not in words:
-        raise DataError(f"{what} {kind_of_value(value)}: expected one of {', '.join(words)}")
+        hint = did_you_mean(value, words) if isinstance(value, str) else ""
+        known = ", ".join(words)
+        raise DataError(f"{what} {kind_of_value(value)}: expected one of {known}{hint}")
     return value
 
 

@@ -299,10 +299,10 @@ def locked(out: Path, wait: float = 0.0) -> Iterator[None]:
         lock.acquire(timeout=wait)
     except Timeout:
         raise RunLockedError(
-            f"{show(out)}: another run is writing there, expected another folder, or to wait"
+            f"{show(out)}: another run is writing to this folder, wait or use another"
         ) from None
     except NotImplementedError:
-        raise DataError(f"{show(path)}: this file system has no locks, expected another") from None
+        raise DataError(f"{show(path)}: its file system has no locks, expected another") from None
     except OSError as error:
         raise OSError(error.errno, error.strerror or str(error), str(path)) from None
     try:

@@ -86,7 +86,7 @@ def main() -> None:
             say(problem.line(write_setting))
         if any(len(problem.names) > MANY_FILES for problem in shown):
             with suppress(OSError):  # there may be no folder for temporary files
-                say(f"every one is listed in {_write_all(error.problems, write_setting)}")
+                say(f"all are listed in {_write_all(error.problems, write_setting)}")
     except (KeyboardInterrupt, click.Abort) as error:
         advice = next(iter(error.args), "")  # which files are kept, and how to resume
         if isinstance(advice, Problem):
@@ -99,9 +99,9 @@ def main() -> None:
     except OSError as error:
         reason = error.strerror or str(error)
         place = os.fsdecode(error.filename) if error.filename else "standard output"
-        say(visible(f"{place}: cannot be written ({reason}), expected a place where files can be"))
+        say(visible(f"{place}: cannot be written ({reason}), expected a writable path"))
     except MemoryError:
-        say("not enough memory on this machine; what was done is kept")
+        say("not enough memory (fewer --workers need less); finished images in OUT are kept")
     except Exception as error:
         _report_bug(error)
     gc.freeze()  # spares a last garbage collection of all imported modules, 0.15 s

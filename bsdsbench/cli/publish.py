@@ -105,7 +105,7 @@ def report_command(args: _ReportArguments = opt.options_of(_ReportArguments)) ->
     elif args.tables.output_format != "html":
         _show_run_tables(loaded, args)
     elif not args.tables.out:
-        raise DataError("--format html: expected -o FILE.html")
+        raise DataError("--format html needs -o FILE.html")
     else:
         _write_page(loaded, args.tables.out, args)
 
@@ -125,7 +125,7 @@ def _show_run_tables(runs: Sequence[Evaluation], args: _ReportArguments) -> None
 
     slicing, columns = args.slicing, args.tables.columns
     if slicing.cluster and not slicing.by:
-        raise click.UsageError("--cluster: expected --by, or a page (-o FILE.html)")
+        raise click.UsageError("--cluster needs --by COLUMN or -o FILE.html")
     refuse_given((*_PAGE_OPTIONS, "gt_dir"), "tables, only with a page (-o FILE.html)")
     extra, notes = published_beside(args.published, runs, args.force, args.labels)
     tables = score_tables(runs, extra=extra, notes=notes, columns=columns)
@@ -281,4 +281,4 @@ def share_command(
     print(f"{out}: {evaluation.name}, {len(evaluation.records)} images, {len(data)} bytes")
     print(f"sha256   {hashlib.sha256(data).hexdigest()}")
     if not licence:
-        say("no --licence is given: others are not told what they may do with the counts")
+        say("no --licence, such as CC-BY-4.0, is given: nobody may use the counts without one")

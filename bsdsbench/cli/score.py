@@ -148,7 +148,7 @@ def evaluate_command(args: _EvaluateArguments = opt.options_of(_EvaluateArgument
     regions_from_soft=true.
     """
     if args.per and not args.per_image:
-        raise click.UsageError("--per: expected --per-image FILE, where its rows go")
+        raise click.UsageError("--per needs --per-image FILE")
     _check_slicing(args.slicing, args.evaluation.grouping, args.per)
     with plots_beside(args.out) as begin_plots:  # before the imports, so that both run at once
         import bsdsbench as bb
@@ -185,7 +185,7 @@ def _evaluate(args: _EvaluateArguments) -> Evaluation:
     from bsdsbench.runs.keywords import HumanOptions, ItemOptions, RunOptions
 
     if args.humans == (args.pred_dir is not None):
-        raise click.UsageError("give PRED_DIR, or --humans without one")
+        raise click.UsageError("give either PRED_DIR or --humans")
     pred = str(args.pred_dir)
     is_coco = pred.endswith(".json") and str(args.evaluation.gt).endswith(".json")
     folder_options = RunOptions.__annotations__
@@ -279,9 +279,9 @@ def _check_slicing(
     --by and --per need --groups or --group-by. --cluster needs --by.
     """
     if (slicing.by or per) and not (grouping.groups or grouping.group_by):
-        raise click.UsageError("--by, --per: expected --groups or --group-by, which give columns")
+        raise click.UsageError("--by and --per need --groups FILE.csv or --group-by REGEX")
     if slicing.cluster and not slicing.by:
-        raise click.UsageError("--cluster: expected --by, whose intervals it is for")
+        raise click.UsageError("--cluster needs --by COLUMN")
 
 
 @attrs.frozen(eq=False, repr=False, slots=False)
@@ -348,10 +348,10 @@ def _detector_inputs(args: _RunArguments) -> RunInputs:
     options = args.evaluation
     _check_slicing(args.slicing, options.grouping)
     if args.slicing.by and not (options.gt or options.task):
-        raise click.UsageError("--by: expected --gt, without which nothing is scored")
+        raise click.UsageError("--by needs --gt FOLDER: without it nothing is scored")
     inputs = resolve_inputs(options, args.valid_dir, args.images, takes_images=True)
     if inputs.images is None or (inputs.task and inputs.task.ids):
-        raise click.UsageError("give IMAGES, or a --task that is a whole set")
+        raise click.UsageError("give IMAGES, or a --task of a whole set")
     if inputs.task and inputs.gt:
         check_truth(inputs.task, inputs.gt, inputs.protocol)
     if inputs.gt:
@@ -383,7 +383,7 @@ def _print_detector_run(run: DetectorRun, args: _RunArguments) -> None:
         print(f"maps     {run.maps}")
     if run.kept:
         n_maps = len(run.milliseconds) or run.kept  # if no map was timed, all maps were kept
-        say(f"{run.kept} of {n_maps} maps are of an earlier call")
+        say(f"{run.kept} of {n_maps} maps were kept from an earlier call")
 
 
 @command
@@ -416,9 +416,9 @@ def merge_command(
     from bsdsbench.runs import merge as merging
 
     if Path(out).resolve() in [Path(shard).resolve() for shard in outs]:
-        raise click.UsageError(f"-o {out}: is one of the runs, expected another folder")
+        raise click.UsageError(f"-o {out}is one of the runs; give another folder")
     if best_of and splits:
-        raise click.UsageError("--best-of and --splits: expected one of them")
+        raise click.UsageError("give --best-of or --splits, not both")
     split_scores = None
     if splits:
         split_scores = pool_splits(as_runs(outs), name or "")
@@ -476,7 +476,7 @@ def nms_command(
     target = out or folders[-1]
     if not sources or (len(sources) > 1) != average:
         expected = "two or more folders of maps" if average else "one folder of maps"
-        raise click.UsageError(f"expected {expected}, and OUT")
+        raise click.UsageError(f"give {expected}, and OUT")
     if average and not out:
         refuse_maps_in(target)  # the last argument is a folder of inputs if OUT was forgotten
     options = opt.ProtocolOptions(protocol=protocol, nms=nms or USUAL, invert=invert, set=set)

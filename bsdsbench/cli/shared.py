@@ -84,7 +84,7 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
         """Import a command by its name. Raises UsageError, with a suggestion, if there is none."""
         if cmd_name not in COMMANDS:
-            ctx.fail(f"no verb {cmd_name!r}{did_you_mean(cmd_name, COMMANDS)}")
+            ctx.fail(f"no command {cmd_name!r}{did_you_mean(cmd_name, COMMANDS)}")
         return getattr(import_module(f"bsdsbench.cli.{COMMANDS[cmd_name]}"), f"{cmd_name}_command")
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -268,15 +268,15 @@ def refuse_given(parameters: Collection[str], conflict: str) -> None:
     refused = [p for p in params if p.name in parameters and is_given(str(p.name))]
     if refused:
         flags = ", ".join(max(param.opts, key=len) for param in refused)
-        raise click.UsageError(f"{flags}: not with {conflict}")
+        raise click.UsageError(f"{flags}: cannot be combined with {conflict}")
 
 
 def require_runs_or_methods(runs: Sequence[str], methods: Sequence[str]) -> None:
     """Raise UsageError unless the user gave exactly one of runs and --method."""
     if runs and methods:
-        raise click.UsageError("runs and --method: expected one of them")
+        raise click.UsageError("give runs or --method, not both")
     if not runs and not methods:
-        raise click.UsageError("Missing argument '[OUT|FILE|ref:NAME]...'.")
+        raise click.UsageError("give the folder of a run (OUT), or --method NAME=OUT")
 
 
 # From options to inputs --------------------------------------------------------------------------
@@ -302,10 +302,10 @@ def protocol_from(
     name: Protocol | str | None = options.protocol
     if options.signature:
         if options.protocol:
-            raise click.UsageError("--signature, --protocol: expected one of them")
+            raise click.UsageError("give --signature or --protocol, not both")
         signature = Signature.parse(options.signature)
         if signature.valid and not valid_dir:
-            raise click.UsageError("--signature: its pixels have a field of view, expected --valid")
+            raise click.UsageError("--signature: has a field of view, which needs --valid FOLDER")
         name = signature.protocol
     elif name is None and metrics:
         name = registry.get(metrics[0]).default_protocol
@@ -313,7 +313,7 @@ def protocol_from(
     overrides = list(options.set or ())
     if options.max_dist:
         if options.max_dist_px:
-            raise click.UsageError("--max-dist, --max-dist-px: expected one of them")
+            raise click.UsageError("give --max-dist or --max-dist-px, not both")
         overrides.append("max_dist_px=none")  # the preset may give its tolerance in pixels
     for field in ("thresholds", "max_dist", "max_dist_px", "no_thin", "invert"):
         if value := getattr(options, field):
@@ -393,7 +393,7 @@ def resolve_inputs(
             image_folder = images or set_folder(task.set, "images")
     elif not gt and not takes_images:
         raise click.UsageError(
-            "give --gt FOLDER, or a --task whose set `bsdsbench data get` brings"
+            "give --gt FOLDER, or a --task whose set `bsdsbench data get` has downloaded"
         )
     names = registry.check_names(metrics)
     protocol = protocol_from(protocol_options, names, valid_dir)

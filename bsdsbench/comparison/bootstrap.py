@@ -226,8 +226,8 @@ def check_sampling(n_boot: int, seed: int, level: float) -> Sampling:
 
     Raises DataError if a setting is out of range.
     """
-    if not 0 < given_number(level, "level", 0, 1) < 1:
-        raise DataError(f"level {level}: expected a share in (0, 1)")
+    if not 0 < given_number(level, "level", 0, math.inf) < 1:
+        raise DataError(f"level {level:g}: expected a number between 0 and 1, such as 0.95")
     n_samples = int(given_number(n_boot, "n_boot", 1, 10_000_000, whole=True))
     return Sampling(n_samples, int(given_number(seed, "seed", 0, math.inf, whole=True)), level)
 

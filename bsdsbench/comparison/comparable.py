@@ -19,7 +19,8 @@ def refuse_equal_names(what: str, names: Sequence[str]) -> None:
     """Raise DataError if two names are equal. `what` is the plural noun for the error ("runs")."""
     repeated = [name for name in names if names.count(name) > 1]
     if repeated:
-        raise DataError(f"two {what} are named {repeated[0]!r}, expected different names")
+        fault = f"two {what} are named {repeated[0]!r} (or one is given twice)"
+        raise DataError(f"{fault}, expected different names")
 
 
 class ComparableRuns(NamedTuple):

@@ -465,7 +465,7 @@ def _in_units_of_score(tolerance: Tolerance, before: float, score: str) -> float
 
     Raises DataError if the tolerance is neither, or if it is negative.
     """
-    name_in_errors = f"tolerance of {score!r}"
+    name_in_errors = f"tolerance of {score} (0.01, or 5%)"
     if isinstance(tolerance, str) and tolerance.endswith("%"):
         with contextlib.suppress(ValueError):  # the whole text is then refused below
             percentage = given_number(float(tolerance[:-1]), name_in_errors, 0, math.inf)

@@ -178,7 +178,10 @@ def find_published(
             chosen.append(replace(known[key], shown_as=labels.get(key, "")))
         else:
             similar = get_close_matches(key, known, n=5, cutoff=0.5) or list(known)[:10]
-            problems.append(f"published method {key!r}: expected such as {', '.join(similar)}")
+            problems.append(
+                f"published result {key!r}: unknown key, expected one such as {', '.join(similar)} "
+                "(all keys: `bsdsbench report --published list`)"
+            )
     if problems:
         raise DataError(problems=problems)
     return chosen

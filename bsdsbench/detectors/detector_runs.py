@@ -175,9 +175,9 @@ def run(
     """
     plan = plan_call("run", DetectorOptions, options, protocol, metrics, on_error="skip")
     if plan.out is None:
-        raise DataError("out: None, expected a folder for the maps")
+        raise DataError("no folder for the maps is given", fix=Setting("out", "OUT"))
     if plan.fresh and plan.resume:
-        raise DataError("fresh, resume: expected one of them")
+        raise DataError("fresh and resume: expected only one of them")
     plan.refuse_out_in(images=images, **({} if gt is None else {"gt": gt}))
     out = plan.out.resolve()
     plan = attrs.evolve(plan, out=out, missing="skip")
@@ -232,8 +232,8 @@ def _photos_of_split(images: StrPath, split_file: StrPath | None) -> dict[str, P
         has = f"no picture for: {listed(missing_ids)}"
         raise DataError(Problem(show(images), has, names=tuple(missing_ids)))
     if not photos:
-        has = "no pictures" if os.path.isdir(images) else "no such folder"
-        raise DataError(f"{show(images)}: {has}, expected at least one picture")
+        has = "has no pictures" if os.path.isdir(images) else "does not exist"
+        raise DataError(f"{show(images)}: {has}, expected a folder of pictures")
     return photos
 
 

@@ -70,7 +70,7 @@ def open_maps(maps: Path, record: MapsRecord, *, resume: bool, fresh: bool) -> s
         return set()
     holds = f"{show(maps)}: holds {len(present)} maps"
     if not (maps / RUN_FILE).is_file():
-        raise DataError(f"{holds} that bsdsbench did not write, expected a folder of its own")
+        raise DataError(f"{holds} that bsdsbench did not write, expected a new folder")
     if fresh:
         for path in present:
             path.unlink()
@@ -80,14 +80,14 @@ def open_maps(maps: Path, record: MapsRecord, *, resume: bool, fresh: bool) -> s
     details = [f"{key} {earlier[key]}" for key in identifying if earlier.get(key)]
     holds += f" of {earlier.get('name')} ({', '.join(details)}; {earlier.get('made')})"
     if not resume:
-        fix = Setting("resume", True, "keeps them"), Setting("fresh", True, "makes them again")
+        fix = Setting("resume", True, "keeps them"), Setting("fresh", True, "replaces them")
         raise DataError(holds, fix=fix)
     different = [key for key in identifying if earlier.get(key) != getattr(record, key)]
     if different:
-        raise DataError(f"{holds}, expected maps of this {' and '.join(different)} to go on with")
+        raise DataError(f"{holds}, expected maps of the same {' and '.join(different)} to resume")
     if record.file and earlier.get("file") not in (None, record.file):
-        edited = f"{holds}, made by another {record.file['name']} than this one"
-        warn(InputWarning(edited, fix=Setting("fresh", True, "makes them again")))
+        edited = f"{holds}; {record.file['name']} has changed since"
+        warn(InputWarning(edited, fix=Setting("fresh", True, "replaces them")))
     kept_ids = {path.stem for path in present}
     record.made, record.kind = earlier.get("made", record.made), earlier.get("kind")
     times = earlier.get("milliseconds", {})

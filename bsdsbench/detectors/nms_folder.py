@@ -44,8 +44,8 @@ def nms_files(
     files_of_folders = [_maps_by_id(folder, errors) for folder in sources]
     for folder in sources:
         if folder.resolve() in (target.resolve(), *target.resolve().parents):
-            has = f"lies in the input {show(folder)}"
-            raise DataError(f"{show(target)}: {has}, expected a folder elsewhere")
+            has = f"is inside the input {show(folder)}"
+            raise DataError(f"{show(target)}: {has}, expected a folder outside it")
     ids = files_of_folders[0].keys()
     for folder, files in zip(sources, files_of_folders, strict=True):
         unpaired = sorted(files.keys() ^ ids)
@@ -84,7 +84,7 @@ def _maps_by_id(folder: Path, errors: list[DataError]) -> dict[str, Path]:
     """
     files = [path for path in find_files(folder, FORMATS) if path.parent == folder]
     if not files:
-        has = "no soft maps" if folder.is_dir() else "no such folder"
+        has = "has no soft maps" if folder.is_dir() else "does not exist"
         raise DataError(f"{show(folder)}: {has}, expected a folder of soft maps")
     path_of = dict[str, Path]()
     for path in files:

@@ -26,7 +26,7 @@ from bsdsbench.arguments import given_number, kind_of_value
 from bsdsbench.diagnosis import causes
 from bsdsbench.diagnosis.causes import CountingChange, OtherScores
 from bsdsbench.diagnosis.explanation import Explanation, Number, Trial, rank_trials
-from bsdsbench.errors import DataError
+from bsdsbench.errors import DataError, Setting
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.optional import whole_curve
 from bsdsbench.protocol.protocol import Protocol
@@ -71,8 +71,8 @@ def parse_targets(items: Sequence[str]) -> dict[str, str]:
         is_in_range = number and ("." in name or float(value) <= 1)
         if not name or not is_in_range or name in targets:
             raise DataError(
-                f"target {item!r}: expected ods=, ois= or ap= and a number in [0, 1], or "
-                "METRIC.SCORE= and a number of another metric, each once"
+                f"target {item!r}: expected ods=VALUE, ois=VALUE or ap=VALUE from 0 to 1, such as "
+                "ods=0.788, or METRIC.SCORE=VALUE for another metric, each once"
             )
         targets[name] = value
     return targets
@@ -147,8 +147,8 @@ def load_run_with_files(
         loaded = Evaluation.load(folder)
     elif gt_dir is None:
         raise DataError(
-            f"{run}: no saved run (result.json), expected one",
-            fix="give the ground truth as well where it holds maps",
+            f"{run}: has no result.json, expected the folder of a run",
+            fix=Setting("gt", "GT", "if it is a folder of maps"),
         )
     else:
         loaded = evaluate(folder, gt_dir, protocol, metrics=metric, executor="thread", **options)

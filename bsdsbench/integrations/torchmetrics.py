@@ -119,7 +119,7 @@ class BenchmarkMetric(Metric):
         # After a reduction over ranks, torchmetrics holds one tensor instead of a list
         states = self.counts if isinstance(self.counts, list) else [self.counts]
         if not states:
-            raise DataError("no images yet, expected an update before compute")
+            raise DataError("no images yet: call update before compute")
         records: dict[str, ImageRecord] = {}
         for record in _unpack_all(torch.cat(list(states)).cpu().numpy().tobytes()):
             if not record.image_id:

@@ -78,7 +78,7 @@ def plot_ranks(
     main = next(iter(by_slice.values()))
     ranked_score = _score_to_rank_by(main, score)
     if len(main.names) < 2:
-        raise DataError(f"{main.names[0]}: one run alone has no rank, expected several to rank")
+        raise DataError(f"{main.names[0]}: is the only run, expected two or more to rank")
     # Leave out comparisons in which the score is undefined for all methods
     comparisons = {k: v for k, v in by_slice.items() if v.ranks[ranked_score].names}
     if not comparisons:

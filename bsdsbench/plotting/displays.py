@@ -425,8 +425,8 @@ class ToleranceDisplay(CurveDisplay):
                 f = [score[key].f for key in keys]
                 return cls(run.protocol.tolerances, f, name=name or run.name, unit=unit)
         tolerances = ", ".join(run.protocol.tolerance_names)
-        expected = "expected several, such as max_dist = .0075,.00375"
-        raise DataError(f"{run.name}: counted at the tolerance {tolerances} alone, {expected}")
+        expected = "expected several: evaluate with --max-dist 0.0075,0.00375"
+        raise DataError(f"{run.name}: was counted at the tolerance {tolerances} only, {expected}")
 
     def _drawing(self) -> Drawing:
         """Return the curve alone."""

@@ -136,7 +136,7 @@ def write_report(
         given = f"{len(folders)} prediction folders for {len(runs)} runs"
         raise DataError(f"{given}, expected one each")
     if images_dir and not Path(images_dir).is_dir():
-        raise DataError(f"{images_dir}: no folder, expected one of pictures")
+        raise DataError(f"{images_dir}: is not a folder, expected one of pictures")
     # Compare the runs while the pictures are drawn. If drawing fails, the comparison is abandoned.
     with ThreadPool(1) as pool:
         sampling = {"n_boot": n_boot, "seed": seed, "cluster": cluster}

@@ -597,4 +597,4 @@ class Evaluation(TabularResult):
         if path.is_dir():
             return cls(**official_run(path))
         expected = "expected the folder of a finished run, or a file of `bsdsbench share`"
-        raise FileFormatError(f"{show(path)}: not there, {expected}")
+        raise FileFormatError(f"{show(path)}: does not exist, {expected}")

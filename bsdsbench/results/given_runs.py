@@ -12,6 +12,7 @@ from bsdsbench.errors import DataError
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.references import with_common_rules
 from bsdsbench.results.sharing import is_address
+from bsdsbench.text import counted
 
 
 def as_runs(
@@ -52,7 +53,8 @@ def as_runs(
             if not isinstance(name, str) or not name:
                 raise DataError(f"names: {kind_of_value(name)}, expected text")
     if len(new_names) != len(given):
-        raise DataError(f"{len(new_names)} names for {len(given)} runs, expected one each")
+        names_and_runs = f"{counted(len(new_names), 'name')} for {counted(len(given), 'run')}"
+        raise DataError(f"{names_and_runs}, expected one name per run")
     loaded: list[Evaluation] = []
     errors: list[DataError] = []
     places: dict[int, str] = {}  # index of a loaded run -> its URL or absolute path

@@ -143,7 +143,7 @@ def read_shared_run(path: Path) -> RunArguments:
         if not mark:
             raise FaultError("no shared run, expected a file of `bsdsbench share`, or a folder")
         if stored_hash != digest(body).encode():
-            raise FaultError("is altered or cut short: its hash is another than the one in it")
+            raise FaultError("is altered or cut short: its content does not match the hash in it")
         arrays = unpack_npz(data, text=True, limit=_MAX_BYTES)
         content = parse_json(arrays.pop("about", np.zeros(0, np.uint8)).tobytes())
         check_schema(content, _SCHEMA)

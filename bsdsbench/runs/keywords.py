@@ -393,8 +393,8 @@ class Plan(RunKeywords):
             if not PATH_CHECK.accepts(folder):
                 faults.append(f"{side} {kind_of_value(folder)}: expected {PATH_CHECK.expected}")
             elif self.out and self.out.resolve().is_relative_to(Path(folder).resolve()):
-                where = f"{show(self.out)}: lies in {side} ({show(folder)})"
-                faults.append(f"{where}, expected a folder elsewhere for the results")
+                where = f"{show(self.out)}: is inside {side} ({show(folder)})"
+                faults.append(f"{where}, expected a folder for the results outside it")
         if faults:
             raise DataError(problems=faults)
 

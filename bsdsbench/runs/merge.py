@@ -30,7 +30,7 @@ from bsdsbench.tables.read_only import ReadOnlyDict
 from bsdsbench.text import clip, listed
 
 _COUNTS, _COLUMNS = "set of metrics or classes of errors", "columns of groups"
-_SOURCES = "source of its plug-in metrics"
+_SOURCES = "source of plug-in metrics"
 # Properties of a run that can be unknown, if it has no records or was constructed in Python
 _OPTIONAL = (_COUNTS, _COLUMNS, _SOURCES)
 _METRIC = registry.DEFAULT_METRICS[0]
@@ -78,8 +78,11 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
     n_shards = int(written[1]) if written else 0  # 0: the first run is not a shard
     all_shards = [f"{i}/{n_shards}" for i in range(1, n_shards + 1)]
     if sorted(shards) != sorted(all_shards):
-        expected = listed(all_shards) or "those of a run made with shard=(I, N)"
-        problems.append(f"merge: shards {listed(shards)}, expected {expected}")
+        if not n_shards:  # other differences do not matter
+            expected = "runs made by `evaluate --shard I/N`, in Python shard=(I, N)"
+            fault = f"merge: {runs[0].name} is not a shard, expected {expected}"
+            raise MergeError(fault, fix="for complete runs: --best-of or --splits")
+        problems.append(f"merge: shards {listed(shards)}, expected {listed(all_shards)}")
     if problems:
         raise MergeError("\n".join(problems), problems)
     failed = {image_id: reason for run in runs for image_id, reason in run.failed.items()}
@@ -134,7 +137,7 @@ def _shard_problems(runs: Sequence[Evaluation]) -> list[str]:
             elif name == _SOURCES:
                 details = f" ({', '.join(changed_sources(runs[0], run))} was changed)"
             problems.append(
-                f"run {number} ({run.name}): another {name} than run 1{details}, expected the same"
+                f"run {number} ({run.name}): its {name} differs from that of run 1{details}"
             )
     return problems
 

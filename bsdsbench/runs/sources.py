@@ -165,7 +165,7 @@ def list_items(
         warn(InputWarning(f"{show(pred_dir)}: the predictions are the ground truth itself"))
     images_dir = plan.images_dir
     if images_dir is not None and not os.path.isdir(images_dir):
-        raise DataError(f"{show(images_dir)}: no folder, expected one of pictures (images_dir)")
+        raise DataError(f"{show(images_dir)}: is not a folder, expected one of pictures")
     if not any(map(attrgetter("photo"), map(registry.get, plan.metrics))):
         images_dir = None
     elif images_dir is None:

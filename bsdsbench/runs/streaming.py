@@ -130,7 +130,7 @@ class StreamingEvaluator:
         Raises DataError if there are no images, or if their values have no consistent meaning.
         """
         if not self._records:
-            raise DataError("no images yet, expected an update before compute")
+            raise DataError("no images yet: call update before compute")
         sources = registry.source_hashes(self.metrics) or None
         provenance = Provenance(pred_kind=self._plan.pred_kind, missing="error", sources=sources)
         run = Evaluation(self.protocol, self.name, list(self._records.values()), provenance)

@@ -60,7 +60,7 @@ def test_every_bad_file_of_many_is_listed_in_a_file(tmp_path, monkeypatch, capsy
         status, shown = call(monkeypatch, capsys, *map(str, words))
         first, last = shown.err.splitlines()
         assert (status, ids[9] in first, ids[10] in first) == (2, True, False)
-        path = re.fullmatch("bsdsbench: every one is listed in (.*)", last)[1]
+        path = re.fullmatch("bsdsbench: all are listed in (.*)", last)[1]
         listed = Path(path).read_text("utf-8")
         assert [line for line in expected if line not in listed] == []
         for name in ids:

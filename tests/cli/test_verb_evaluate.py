@@ -105,7 +105,7 @@ def test_shards_on_the_command_line_merge_to_the_whole(tiny, tmp_path):
     assert merged.returncode == 0, merged.stderr
     assert bits(tmp_path / "merged") == bits(tmp_path / "whole")
     own = command("merge", *parts, "-o", parts[0])
-    assert (own.returncode, "is one of the runs, expected another" in own.stderr) == (2, True)
+    assert (own.returncode, "is one of the runs; give another folder" in own.stderr) == (2, True)
 
 
 @pytest.mark.slow
@@ -142,9 +142,12 @@ HUMANS = ["--humans", "--gt", "{gt}"]
         (["{pred}"], "--gt"),
         (["--gt", "{gt}"], "PRED_DIR"),
         (["{pred}", *HUMANS], "PRED_DIR"),
-        ([*HUMANS, "--shard", "1/3", "--name", "foo"], "--name, --shard: not with --humans"),
-        ([*HUMANS, "--missing", "error"], "--missing: not with --humans"),
-        ([*HUMANS, "--nms", "--invert"], "--nms, --invert: not with --humans"),
+        (
+            [*HUMANS, "--shard", "1/3", "--name", "foo"],
+            "--name, --shard: cannot be combined with --humans",
+        ),
+        ([*HUMANS, "--missing", "error"], "--missing: cannot be combined with --humans"),
+        ([*HUMANS, "--nms", "--invert"], "--nms, --invert: cannot be combined with --humans"),
     ],
 )
 @pytest.mark.slow

@@ -66,7 +66,7 @@ def test_sections_of_the_help_list_options_alone(command):
     ],
 )
 def test_a_field_that_is_given_twice_is_refused(words, tmp_path):
-    expected = "given more than once|given by --set and by an option|expected one of them"
+    expected = "given more than once|given by --set and by an option|not both"
     with pytest.raises((click.UsageError, bb.DataError), match=expected):
         call("evaluate", tmp_path, "--gt", tmp_path, *words)
 
@@ -109,5 +109,5 @@ def test_a_wrong_call_is_one_line_that_says_where_help_is(monkeypatch, capsys):
 
     monkeypatch.setattr(sys, "argv", ["bsdsbench", "compare"])
     refused("2", main, error=SystemExit)
-    line = "bsdsbench: Missing argument '[OUT|FILE|ref:NAME]...'. (bsdsbench compare --help)\n"
+    line = "bsdsbench: give the folder of a run (OUT), or --method NAME=OUT (bsdsbench compare --help)\n"
     assert capsys.readouterr() == ("", line)

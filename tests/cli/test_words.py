@@ -21,7 +21,7 @@ from tests.helpers.simulated import simulated_run
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["evalute", "x"], "no verb 'evalute'; did you mean 'evaluate'"),
+        (["evalute", "x"], "no command 'evalute'; did you mean 'evaluate'"),
         (["evaluate", ".", "--gt", ".", "--protocol", "bsd500"], "'bsd500': .* mean 'bsds500'"),
         (["check", "{out}", "--baseline", "none.json"], r"no such file, .* --update` makes one"),
         (

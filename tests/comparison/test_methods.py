@@ -225,7 +225,14 @@ def test_methods_of_one_run_each_are_compared_as_runs(tmp_path):
     words += ["--n-boot", 20, "--test", "permutation", "--format", "json"]
     plain = json.loads(command("compare", *words).stdout)
     assert [plain["differences"][0][key] for key in ("a", "b")] == ["A", "B"]
-    refused("--names: not with --method", call, "compare", *words, "--names=a,b", error=UsageError)
+    refused(
+        "--names: cannot be combined with --method",
+        call,
+        "compare",
+        *words,
+        "--names=a,b",
+        error=UsageError,
+    )
 
 
 @pytest.mark.parametrize(

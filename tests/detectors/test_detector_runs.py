@@ -107,7 +107,7 @@ def test_some_pictures_and_arguments_that_are_wrong(three, tmp_path):
     (gt / "fruit1.png").unlink()
     for words, wrong in (("no picture for: nowhere", {"split_file": ids}), ("fruit1", {})):
         refused(words, bb.run, called.append, images, **{**how, "out": tmp_path / "no"}, **wrong)
-    refused("nowhere: no such folder", bb.run, called.append, tmp_path / "nowhere", **how)
+    refused("nowhere: does not exist", bb.run, called.append, tmp_path / "nowhere", **how)
     assert called == []  # the detector
 
 
@@ -117,7 +117,7 @@ def test_results_in_the_folder_of_pictures_are_refused(three, place):
     images, gt = three
     before = sorted(images.rglob("*"))
     for truth in (None, gt):
-        words = r"lies in images \(.*, expected a folder elsewhere"
+        words = r"is inside images \(.*, expected a folder for the results outside it"
         refused(words, bb.run, "sobel", images, gt=truth, out=images.joinpath(*place))
     assert sorted(images.rglob("*")) == before
 
@@ -223,7 +223,7 @@ def test_shards_of_a_detector_join_to_the_undivided_run(three, tmp_path):
     refused("shards 1/2, expected 1/2, 2/2", bb.merge, parts[:1])
     call("run", "canny", *words[2:], "-o", tmp_path / "other", "--shard", "2/2", "--name", "sobel")
     other = bb.Evaluation.load(tmp_path / "other")
-    refused("another detector", bb.merge, [parts[0], other])
+    refused("its detector differs", bb.merge, [parts[0], other])
 
 
 # ---- whose maps are in the folder ----------------------------------------------------------------
@@ -269,8 +269,8 @@ def test_resume_keeps_maps_and_fresh_makes_them_again(three, tmp_path):
     bb.run(detect, images, **how, fresh=True)
     assert len(called) == 6
     refused("one of them", bb.run, detect, images, **how, fresh=True, resume=True)
-    refused("this function", bb.run, dim, images, **how, resume=True)
-    refused("this tag", bb.run, detect, images, **how, resume=True, tag="v2")
+    refused("same function to resume", bb.run, dim, images, **how, resume=True)
+    refused("same tag to resume", bb.run, detect, images, **how, resume=True, tag="v2")
 
 
 def test_an_interrupted_run_says_what_is_kept_and_goes_on(three, tmp_path):
@@ -361,7 +361,9 @@ def test_what_was_imported_before_stays_and_run_json_tells_files_apart(
     assert strongest(run) == 0.2
     assert sys.modules.pop("my_detector") is my_detector
     (tmp_path / "my_detector.py").write_text("def f(image): return image[..., 0] > 9\n")
-    with pytest.warns(InputWarning, match=r"another my_detector.py .*fresh=True") as caught:
+    with pytest.warns(
+        InputWarning, match=r"my_detector.py has changed since .*fresh=True"
+    ) as caught:
         assert bb.run("my_detector:f", images, out="out", resume=True).kept == 3
     assert caught[0].filename == __file__
 

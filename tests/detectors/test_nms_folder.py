@@ -46,11 +46,11 @@ def test_faults_are_said_together_and_the_rest_is_written(raw, tmp_path):
     assert sorted(p.name for p in (tmp_path / "thin").iterdir()) == ["fruit1.png", "herd2.png"]
     for target in (raw[0], raw[0] / "deep" / "out"):
         refused(
-            "lies in the input .*, expected a folder elsewhere",
+            "is inside the input .*, expected a folder outside it",
             nms_files,
             raw[0],
             target,
             Protocol(),
         )
-    for folder, words in ((".", "no soft maps"), ("nowhere", "nowhere: no such folder")):
+    for folder, words in ((".", "no soft maps"), ("nowhere", "nowhere: does not exist")):
         refused(words, nms_files, tmp_path / folder, tmp_path / "thin", Protocol())

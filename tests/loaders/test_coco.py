@@ -102,7 +102,7 @@ def test_the_command_line(files, tmp_path):
     told = call(*words, "-o", tmp_path / "out", "--workers", 1)
     assert "PQ" in told
     assert bb.Evaluation.load(tmp_path / "out").image_ids == ["im1", "im2"]
-    with pytest.raises(Exception, match="--missing: not with COCO's JSON"):
+    with pytest.raises(Exception, match="--missing: cannot be combined with COCO's JSON"):
         call(*words, "--missing", "zero")
 
 

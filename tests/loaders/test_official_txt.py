@@ -93,7 +93,9 @@ def test_run_folder_of_another_program(tmp_path):
 
 
 def test_run_folder_without_results(tmp_path):
-    with pytest.raises(FileFormatError, match=r"no official result file, expected eval_bdry\.txt"):
+    with pytest.raises(
+        FileFormatError, match=r"not the folder of a run, expected .*eval_bdry\.txt"
+    ):
         read_run_folder(tmp_path)
 
 

@@ -149,7 +149,7 @@ def test_the_command_line_has_a_column_for_each(images, option, tmp_path):
     assert f"ods@{keys[option][1]}" in some
     assert f"ods@{keys[option][2]}" not in some
     both = ["--max-dist", "0.01", "--max-dist-px", "2"]
-    with pytest.raises(Exception, match="--max-dist, --max-dist-px: expected one of them"):
+    with pytest.raises(Exception, match="give --max-dist or --max-dist-px, not both"):
         call("evaluate", pred, *words, *both)
     call("evaluate", pred, *words, "--protocol", "crack-px", "--max-dist", "0.01")
 

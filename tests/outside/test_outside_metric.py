@@ -241,7 +241,10 @@ def test_runs_of_two_sources_of_a_metric_are_not_merged_and_compared_with_a_word
         forget()
         call(*evaluate(data, "good"), "-o", parts[1], "--shard", "2/2")
         merged = call("merge", *parts, "-o", tmp_path / "whole", status=2)
-        assert "another source of its plug-in metrics than run 1 (davis-f was changed)" in merged
+        assert (
+            "its source of plug-in metrics differs from that of run 1 (davis-f was changed)"
+            in merged
+        )
         call(*evaluate(data, "poor"), "-o", tmp_path / "later")
         compared = call("compare", runs / "good", tmp_path / "later", "--n-boot", 20)
         assert "source of metric davis-f:" in compared

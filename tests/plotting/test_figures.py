@@ -83,7 +83,7 @@ def test_refusals(runs, nyu, draw, words):
 
 @pytest.mark.parametrize("options", [["--published", "nope", "--ap"], ["--no-human"]])
 def test_options_of_pr_curves_are_refused_for_other_kinds(options):
-    with pytest.raises(click.UsageError, match="not with --kind f"):
+    with pytest.raises(click.UsageError, match="cannot be combined with --kind f"):
         cli.main(["plot", "a", "b", "--kind", "f", "-o", "x.png", *options], standalone_mode=False)
 
 

@@ -75,5 +75,5 @@ def test_what_has_no_ranks_is_refused(runs, compared):
         plot_ranks(compared, "odds")
     with pytest.raises(bb.DataError, match="no comparisons given"):
         plot_ranks({})
-    with pytest.raises(bb.DataError, match="m0: one run alone has no rank"):
+    with pytest.raises(bb.DataError, match="m0: is the only run"):
         plot_ranks(bb.compare(runs[:1], n_boot=5))

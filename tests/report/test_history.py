@@ -98,5 +98,5 @@ def test_what_has_no_history_is_refused(folder, tmp_path):
         history_of([f"{folder}/v1"]),
         ["odds"],
     )
-    with pytest.raises(UsageError, match="--published: not with --history"):
+    with pytest.raises(UsageError, match="--published: cannot be combined with --history"):
         call("report", "--history", f"{folder}/v*", "--published", "hed")

@@ -265,4 +265,4 @@ def test_what_is_no_shared_run_is_not_kept(file, web):
     assert bb.Evaluation.load(url).name
     refused("expected the address of a file", bb.Evaluation.load, "http://example.org/a.npz")
     refused("expected the address of a file", bb.Evaluation.load, "https://example.org/")
-    refused("not there, expected the folder", bb.Evaluation.load, "none.bsds.npz")
+    refused("does not exist, expected the folder", bb.Evaluation.load, "none.bsds.npz")

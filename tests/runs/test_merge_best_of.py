@@ -53,7 +53,7 @@ def test_runs_that_do_not_belong_together(three):
 def test_tables_of_other_programs_without_images_are_no_shards(three):
     tables = Evaluation(three[0].protocol, "m", (), reported={"boundary": {"ods": {"f": 0.7}}})
     for runs in ([tables, three[0]], [three[0], tables]):
-        refused("shards None, None, expected those of a run", bb.merge, runs, error=MergeError)
+        refused("is not a shard, expected runs made by", bb.merge, runs, error=MergeError)
 
 
 def rules_of(folder):

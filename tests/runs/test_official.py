@@ -125,7 +125,7 @@ def test_runs_of_one_name_are_told_apart_and_faults_come_together(folder, tmp_pa
     with pytest.raises(bb.DataError) as caught:
         as_runs([tmp_path / "empty", tmp_path / "gone"])
     assert len(caught.value.problems) == 2
-    refused("1 names for 2 runs", as_runs, [path, again], ["a"])
+    refused("1 name for 2 runs, expected one name per run", as_runs, [path, again], ["a"])
 
 
 @pytest.mark.parametrize(

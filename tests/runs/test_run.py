@@ -170,7 +170,9 @@ def test_a_path_is_text_that_may_name_a_file(tiny, path):
 
 def test_a_folder_of_pictures_that_is_not_there_is_refused(tiny, tmp_path):
     for folder in (tmp_path / "none", tiny[0] / "im000.png"):
-        refused("no folder, expected one of pictures", counted, *tiny, TEN, images_dir=folder)
+        refused(
+            "does not exist, expected a folder of pictures", counted, *tiny, TEN, images_dir=folder
+        )
 
 
 def test_names_of_metrics_may_come_from_an_iterator(tiny):

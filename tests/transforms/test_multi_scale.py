@@ -147,7 +147,7 @@ def test_run_json_signature_and_tables_say_it(pictures, tmp_path):
     assert not {"scales"} & json.loads((tmp_path / "plain/maps/run.json").read_text()).keys()
     (difference,) = bb.comparability(run, plain)
     assert (difference.field, difference.severity.value) == ("ms", "said")
-    words = "expected maps of this scales to go on with"
+    words = "expected maps of the same scales to resume"
     refused(words, bb.run, gray, images, out=out, resume=True, scales="uaed")
     kept = bb.run(gray, images, out=out, resume=True, scales="rcf")
     assert kept.kept == 2
@@ -202,7 +202,7 @@ def test_maps_on_disk_are_averaged_before_nms(tmp_path):
     write_maps(tmp_path / "small", {"a": maps[0][:9]})
     words = "expected maps of one size to average"
     refused(words, call, "nms", "--average", folders[0], tmp_path / "small", tmp_path / "x")
-    with pytest.raises(Exception, match="expected two or more folders of maps, and OUT"):
+    with pytest.raises(Exception, match="give two or more folders of maps, and OUT"):
         call("nms", "--average", folders[0], tmp_path / "x")
     with pytest.raises(Exception, match="expected one folder of maps, and OUT"):
         call("nms", *folders)

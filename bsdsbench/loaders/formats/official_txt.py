@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from bsdsbench.arguments import F8, I8
-from bsdsbench.errors import FileFormatError
+from bsdsbench.errors import FileFormatError, Problem
 from bsdsbench.io import FaultError, PathLike, errors_naming, read_bytes
 from bsdsbench.loaders.formats.pictures import id_of
 from bsdsbench.scores.counts import MatchCounts
@@ -136,8 +136,9 @@ def read_run_folder(folder: PathLike) -> dict[str, Any]:
         for path in sorted(root.glob(f"{place}*{EV1}")):
             ev1[id_of(path.name[: -len(EV1)])] = _read_ev1(path)
     if not tables and not ev1:
-        expected = f"{next(iter(COLUMNS))} or ID{EV1}"
-        raise FileFormatError(f"{show(root)}: no official result file, expected {expected}")
+        expected = f"a run (result.json), or official files ({next(iter(COLUMNS))} or ID{EV1})"
+        fix = "to score a folder of maps: bsdsbench evaluate MAPS --gt GT -o OUT"
+        raise FileFormatError(Problem(show(root), "is not the folder of a run", expected, (fix,)))
     return {**tables, "ev1": ev1}
 
 
