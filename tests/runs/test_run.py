@@ -100,14 +100,15 @@ def test_shards_that_do_not_belong_together_are_refused(tiny, tmp_path, change):
 
 def test_shards_lack_or_come_twice_and_options_do_not_go_together(tiny):
     one, whole = counted(*tiny, TEN, shard=(1, 2)), counted(*tiny, TEN)
-    for words, parts in {"1/2, 1/2, exp": [one, one], "1/2, exp": [one], "None": [whole]}.items():
-        refused(f"shards {words}", bb.merge, parts, error=MergeError)
+    for words, parts in {"1/2, 1/2": [one, one], "1/2": [one], "1/2, None": [one, whole]}.items():
+        refused(f"shards {words}, expected 1/2, 2/2", bb.merge, parts, error=MergeError)
+    refused("is not a shard, expected runs made by", bb.merge, [whole], error=MergeError)
     refused("merge: 'out', expected the shards of a run", bb.merge, ["out"], error=MergeError)
     refused("merge: no runs, expected the shards", bb.merge, [], error=MergeError)
     refused("saliency", counted, *tiny, metrics="saliency", pred_kind="labels")
     refused("saliency, boundary: read", counted, *tiny, metrics=("boundary", "saliency"))
     for folder in tiny:
-        refused("lies in", counted, *tiny, TEN, out=folder / "deep" / "out")
+        refused("is inside", counted, *tiny, TEN, out=folder / "deep" / "out")
         assert not (folder / "deep").exists()
 
 
@@ -170,9 +171,7 @@ def test_a_path_is_text_that_may_name_a_file(tiny, path):
 
 def test_a_folder_of_pictures_that_is_not_there_is_refused(tiny, tmp_path):
     for folder in (tmp_path / "none", tiny[0] / "im000.png"):
-        refused(
-            "does not exist, expected a folder of pictures", counted, *tiny, TEN, images_dir=folder
-        )
+        refused("is not a folder, expected one of pictures", counted, *tiny, TEN, images_dir=folder)
 
 
 def test_names_of_metrics_may_come_from_an_iterator(tiny):

@@ -204,5 +204,5 @@ def test_maps_on_disk_are_averaged_before_nms(tmp_path):
     refused(words, call, "nms", "--average", folders[0], tmp_path / "small", tmp_path / "x")
     with pytest.raises(Exception, match="give two or more folders of maps, and OUT"):
         call("nms", "--average", folders[0], tmp_path / "x")
-    with pytest.raises(Exception, match="expected one folder of maps, and OUT"):
+    with pytest.raises(Exception, match="give one folder of maps, and OUT"):
         call("nms", *folders)
