@@ -15,8 +15,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from importlib import import_module
-from itertools import filterfalse
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import attrs
@@ -550,8 +548,8 @@ def show_tables(
     elif output_format != "table":
         print(render(tables, output_format).rstrip("\n"))
     else:
-        print_tables(list(filterfalse(attrgetter("aside"), tables)), sys.stdout)
-        if titles := list(map(attrgetter("title"), filter(attrgetter("aside"), tables))):
+        print_tables([table for table in tables if not table.aside], sys.stdout)
+        if titles := [table.title for table in tables if table.aside]:
             print(f"\nIn a file (-o) and other formats also: {', '.join(titles)}")
 
 

@@ -20,9 +20,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
-from functools import partial
 from itertools import product
-from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 from unicodedata import normalize
@@ -102,9 +100,9 @@ class Layout:
         Images without files are ignored. `first` and `last` are the file names of the image with
         the most files.
         """
-        files = dict(filter(itemgetter(1), files.items()))
+        files = {image_id: paths for image_id, paths in files.items() if paths}
         n_files = list(map(len, files.values()))
-        sequences = set(map(os.path.dirname, files)) - {""}  # of ids SEQUENCE/FRAME
+        sequences = {i.rpartition("/")[0] for i in files if "/" in i}  # SEQUENCE/FRAME
         if max(n_files, default=1) == 1:
             return cls(sequences=len(sequences))
         image_id = max(files, key=lambda i: len(files[i]))
@@ -395,7 +393,7 @@ def _list_files(root: Path) -> list[_File]:
     """Return the files of known formats at any depth below `root`; PairingError if none exists."""
     files = []
     for path in find_files(root, FORMATS):
-        folders = map(partial(normalize, "NFC"), map(show, path.parts[len(root.parts) : -1]))
+        folders = [normalize("NFC", show(part)) for part in path.parts[len(root.parts) : -1]]
         files.append(_File(path, root, (*folders, id_of(path))))
     if not files:
         is_file = os.path.isfile(root)  # False for a path that is too long, unlike Path.is_file

@@ -9,8 +9,7 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import reduce
-from itertools import compress, repeat
-from operator import is_not, or_
+from operator import or_
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -459,14 +458,11 @@ def join_annotations(
     boundaries, regions, valid_maps, evidence = zip(*annotations, strict=True)
     where = "" if path else f"{image_id}: "
     pictures.refuse_channels(boundaries, where, "the boundaries of annotators")
-    has_regions = all(map(is_not, regions, repeat(None)))
-    parts: dict[str, Any] = {
-        "boundaries": boundaries,
-        "segmentations": regions if has_regions else (),
-    }
-    has_void = list(map(is_not, valid_maps, repeat(None)))
-    if any(has_void):
-        parts["valid"] = np.logical_and.reduce(list(compress(valid_maps, has_void)))
+    parts: dict[str, Any] = {"boundaries": boundaries, "segmentations": regions}
+    if any(labels is None for labels in regions):
+        parts["segmentations"] = ()
+    if maps_with_void := [valid for valid in valid_maps if valid is not None]:
+        parts["valid"] = np.logical_and.reduce(maps_with_void)
     return GroundTruth.of_checked(image_id, path, reduce(or_, evidence), parts)
 
 

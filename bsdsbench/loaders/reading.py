@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from functools import reduce
-from operator import attrgetter, methodcaller, or_
+from operator import or_
 from typing import NamedTuple
 
 import numpy as np
@@ -299,7 +299,7 @@ class ReadOptions:
             phrases.append("divided by their maximum")
         number, noun, tail = str(len(images)), "file", ""
         if self.kind is Kind.BOUNDARIES and self.truth:
-            n_annotators = list(map(attrgetter("maps"), images))
+            n_annotators = [evidence.maps for evidence in images]
             low, high = min(n_annotators), max(n_annotators)
             number, noun, tail = str(high), "annotator", " an image"
             if low < high:
@@ -312,7 +312,7 @@ class ReadOptions:
 
 def _combined_values(images: Sequence[Evidence]) -> Values:
     """Return the flags that any of the images has."""
-    return reduce(or_, set(map(attrgetter("values"), images)), Values.NOTHING)
+    return reduce(or_, {evidence.values for evidence in images}, Values.NOTHING)
 
 
 def _first_file_with(properties: Values, images: Sequence[Evidence]) -> Evidence:
@@ -346,8 +346,11 @@ class Readings(NamedTuple):
           faint as if saved with fewer bits
         - an InvertedWarning if some soft maps are darker on annotated boundaries than elsewhere
         """
-        sides = list(map(methodcaller("evidence_for", self.gt.metric), records))
-        preds, gts = list(map(attrgetter("pred"), sides)), list(map(attrgetter("gt"), sides))
+        preds, gts = [], []
+        for record in records:
+            pred, gt = record.evidence_for(self.gt.metric)
+            preds.append(pred)
+            gts.append(gt)
         values = _combined_values(preds)  # the flags that at least one prediction has
         if self.gt.kind is Kind.OBJECTS:
             yield from self._number_problems(preds, gts)
@@ -410,7 +413,7 @@ class Readings(NamedTuple):
             if record.form not in ("none", "humans"):
                 preds.append(pred)
                 forms.append(record.form)
-        if not gts or not all(map(attrgetter("maps"), gts)):
+        if not gts or not all(evidence.maps for evidence in gts):
             return ""
         line = f"truth {self.gt.describe(gts, gt_layout)}"
         if preds:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
-from itertools import filterfalse, product
+from itertools import product
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -127,8 +127,7 @@ def metric_hash(name: str) -> str:
 
 def source_hashes(metrics: Iterable[str]) -> dict[str, str]:
     """Return the `metric_hash` of each metric that is defined in another package, by name."""
-    names_outside = list(filterfalse(BUILT_IN.__contains__, metrics))
-    return dict(zip(names_outside, map(metric_hash, names_outside), strict=True))
+    return {name: metric_hash(name) for name in metrics if name not in BUILT_IN}
 
 
 def check_names(wanted: str | Iterable[str]) -> tuple[str, ...]:

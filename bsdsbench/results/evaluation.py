@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import isnan
-from operator import attrgetter, itemgetter, methodcaller
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -128,7 +128,7 @@ class Evaluation(TabularResult):
     @property
     def image_ids(self) -> list[str]:
         """The ids of the images, sorted."""
-        return list(map(attrgetter("image_id"), self.records))
+        return [record.image_id for record in self.records]
 
     @property
     def left_out(self) -> dict[str, str]:
@@ -202,7 +202,7 @@ class Evaluation(TabularResult):
     @cached_property
     def identity(self) -> Identity | None:
         """The identity of the ground-truth set; None if any image's fingerprint is unknown."""
-        truths = dict(map(attrgetter("image_id", "truth"), self.records))
+        truths = {record.image_id: record.truth for record in self.records}
         return identify(truths) if truths and all(truths.values()) else None
 
     @property
@@ -267,8 +267,8 @@ class Evaluation(TabularResult):
         if self.provenance.shard or not self.records:
             return []
         kind = self.provenance.pred_kind or ""
-        readings_of = methodcaller("readings", self.protocol, kind)
-        readings = list(map(readings_of, registry.readers(self.metrics)))
+        readers = registry.readers(self.metrics)
+        readings = [metric.readings(self.protocol, kind) for metric in readers]
         warnings = check_all_values(readings, self.records)
         for metric in map(registry.get, self.metrics):
             if isinstance(metric, ChecksSet):
@@ -404,7 +404,7 @@ class Evaluation(TabularResult):
         of_run = self.score(metric)
         columns = [*definition.columns_of(of_run), *definition.image_columns]
         columns += definition.part_columns
-        keys = dict.fromkeys(map(attrgetter("key"), columns))
+        keys = dict.fromkeys(column.key for column in columns)
         values: dict[str, dict[str, list[Any]]] = {}
         # Each block has the scores of some images, as arrays with one value per image
         for block in definition.image_scores(self.stack(metric), self.protocol):
@@ -439,7 +439,7 @@ class Evaluation(TabularResult):
             known = ", ".join(self.metrics if self.records else ()) or "none"
             raise DataError(f"{self.name}: no {metric} counts, expected a metric it has: {known}")
         if metric not in self._stacks:
-            counts = list(map(itemgetter(metric), map(attrgetter("counts"), self.records)))
+            counts = [record.counts[metric] for record in self.records]
             self._stacks[metric] = counts_of(registry.get(metric).stack(counts))
         return self._stacks[metric]
 
@@ -553,7 +553,7 @@ class Evaluation(TabularResult):
             "signature": str(self.signature),
             "set": self.identity.to_mapping() if self.identity else None,
             "read_as": self.read_as,
-            "tasks": list(map(attrgetter("name"), self.tasks)),
+            "tasks": [task.name for task in self.tasks],
             "protocol": self.protocol.to_mapping(),
             "metrics": list(self.metrics),
             "scores": scores,

@@ -9,7 +9,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
@@ -143,7 +142,7 @@ def _differences_of(runs: Sequence[Evaluation]) -> list[str]:
 
 def reading_line(runs: Sequence[Evaluation]) -> str:
     """Describe how files were interpreted, separately for runs that differ in this."""
-    lines = list(map(attrgetter("read_as"), runs))
+    lines = [run.read_as for run in runs]
     if len({*lines}) == 1:
         return lines[0]
     names_by_line = _group_names([run.name for run in runs], lines)
@@ -326,7 +325,7 @@ def score_tables(
     is_single, has_chosen = n_rows == 1, columns is not None
     contents = "scores" if is_single else f"{n_rows} methods"
     if runs[0].records:
-        sizes = list(map(len, map(attrgetter("records"), runs)))
+        sizes = [len(run.records) for run in runs]
         images = runs[0].set_line
         if min(sizes) < max(sizes):
             images = f"{min(sizes)} to {max(sizes)} images"
@@ -337,7 +336,7 @@ def score_tables(
     footer = table_footer(runs)
     common_notes = [*footer["notes"], *notes]
     tables = []
-    for name in dict.fromkeys(chain.from_iterable(map(attrgetter("metrics"), runs))):
+    for name in dict.fromkeys(name for run in runs for name in run.metrics):
         metric = registry.get(name)
         its_runs, rows = [], []
         for run in runs:

@@ -442,10 +442,10 @@ def arrays_of_run(run: Evaluation) -> dict[str, NDArray[Any]]:
     """
     arrays, records = {}, run.records
     for name, field in _FIELDS.items():
-        column = list(map(attrgetter(field), records))
+        column = [getattr(record, field) for record in records]
         arrays[name] = np.array(column, np.int64 if name == "sizes" else np.str_)
     arrays["sizes"] = arrays["sizes"].reshape(-1, 2)  # also without records
-    with_own_evidence = sorted(set().union(*map(attrgetter("others"), records)))
+    with_own_evidence = sorted({metric for record in records for metric in record.others})
     for metric in ("", *with_own_evidence) if records else ():
         for side in _SIDES:
             prefix = f"{metric}:{side}" if metric else side
@@ -456,7 +456,7 @@ def arrays_of_run(run: Evaluation) -> dict[str, NDArray[Any]]:
                 files.append(evidence.file)
             arrays[f"{prefix}_values"] = np.array(rows, np.float64)
             arrays[f"{prefix}_files"] = np.array(files, np.str_)
-    if any(map(attrgetter("groups"), records)):
+    if any(record.groups for record in records):
         arrays[_GROUPS] = np.array([json.dumps(record.groups) for record in records])
     for metric in records[0].counts if records else ():
         for name, array in run.stack(metric).items():

@@ -23,12 +23,10 @@ from concurrent.futures import (
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import islice, repeat
-from operator import attrgetter
+from itertools import islice
 from typing import Any, NamedTuple, TypeVar, Unpack
 
 import attrs
-import numpy as np
 
 from bsdsbench.errors import (
     DataError,
@@ -387,7 +385,7 @@ def count(
             return Outcome(unchanged=True)
         started = time.perf_counter()
         # One pair for each group of metrics that interpret files in the same way
-        inputs = list(map(item.load, plan.by_reading, repeat(protocol), repeat(files)))
+        inputs = [item.load(alike, protocol, files) for alike in plan.by_reading]
         pred, gt = inputs[0]
         first_metrics = plan.by_reading[0].metrics
         del files  # free memory for counting
@@ -395,8 +393,8 @@ def count(
             look = look_at(pred, gt, protocol, first_metrics)
         has_boundary = True
         if first_metrics[0].gt_kind == "annotators":
-            counted = map(np.logical_and, gt.boundaries, repeat(gt.parts.get("valid", np.True_)))
-            has_boundary = any(map(np.any, counted))
+            valid = gt.parts.get("valid", True)
+            has_boundary = any((boundary & valid).any() for boundary in gt.boundaries)
         if not has_boundary and protocol.empty_gt == "error":
             raise empty_truth_error(gt.where, len(gt.boundaries))
         if unchanged or (not has_boundary and protocol.empty_gt != "count"):
@@ -430,7 +428,7 @@ def _count_metrics(
 
         counter = boundary_errors
     metrics = list(map(registry.get, plan.metrics))
-    has_thresholds = any(map(attrgetter("cuts_at_thresholds"), metrics))
+    has_thresholds = any(metric.cuts_at_thresholds for metric in metrics)
     counts: dict[str, Any] = dict.fromkeys(plan.metrics)  # keeps the order of the metrics
     evidence_by_metric: dict[str, Sides] = {}
     for alike, (pred, gt) in zip(plan.by_reading, inputs, strict=True):
@@ -447,7 +445,7 @@ def _count_metrics(
         if sides != main:
             others[name] = sides
     pred, gt = inputs[0]  # of the group of the first metric
-    truth = gt.fingerprints(any(map(attrgetter("reads_whole_truth"), metrics)))
+    truth = gt.fingerprints(any(metric.reads_whole_truth for metric in metrics))
     return ImageRecord(
         item.image_id,
         gt.shape,

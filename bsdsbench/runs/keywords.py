@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import partial
 from numbers import Integral
-from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Required, TypedDict, get_args
 
@@ -406,7 +405,7 @@ def hash_settings(
 
     errors: True if missed and false pixels are also counted by class.
     """
-    versions = list(map(attrgetter("name", "version"), map(registry.get, metrics)))
+    versions = [(name, registry.get(name).version) for name in metrics]
     settings = [KERNEL_VERSION, protocol.to_mapping(), versions, pred_kind]
     if errors:
         settings.append("errors")

@@ -11,7 +11,6 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -188,7 +187,7 @@ def first_look(
     looks: the first images. Maps that cannot be compared with their ground truth are skipped.
     unused: the protocol fields that the metrics of the run do not use.
     """
-    comparable = list(filter(attrgetter("measured"), looks))
+    comparable = [look for look in looks if look.measured]
     dark, covered = [], []
     for look in comparable:
         if has_dark_boundaries(look.soft, look.truth):

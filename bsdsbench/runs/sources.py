@@ -8,7 +8,6 @@ import os
 import typing
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -166,7 +165,7 @@ def list_items(
     images_dir = plan.images_dir
     if images_dir is not None and not os.path.isdir(images_dir):
         raise DataError(f"{show(images_dir)}: is not a folder, expected one of pictures")
-    if not any(map(attrgetter("photo"), map(registry.get, plan.metrics))):
+    if not any(registry.get(name).photo for name in plan.metrics):
         images_dir = None
     elif images_dir is None:
         images_dir = folders.find_photo_folder(gt_dir)

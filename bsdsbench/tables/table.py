@@ -13,7 +13,7 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from bsdsbench.errors import DataError
@@ -215,8 +215,8 @@ class Table:
         for k, column in enumerate(self.columns):
             is_measured = column.format not in ("", "p")  # neither text nor a p-value
             n_measured += is_measured
-            cells = map(itemgetter(k), self.printed_cells)
-            if is_measured and set(map(attrgetter("numbers.value"), cells)) <= {None}:
+            values = {row[k].numbers.value for row in self.printed_cells}
+            if is_measured and values <= {None}:
                 heading_of_empty[column.key] = column.heading
             else:
                 shown.append(k)
@@ -376,7 +376,7 @@ def print_tables(tables: Sequence[Table], file: IO[str], width: int | None = Non
     """
     from rich.console import Console
 
-    shown_tables = list(map(attrgetter("for_people"), tables))
+    shown_tables = [table.for_people for table in tables]
     settings: Any = {"highlight": False, "markup": False, "emoji": False, "soft_wrap": True}
     console = Console(file=file, **settings)
     if not width:

@@ -186,8 +186,8 @@ def _format_ev1(thresholds: F8, matches: I8) -> Iterator[str]:
         for counts in matches:
             yield format_rows(np.column_stack([thresholds, counts]))
         return
-    texts = list(map(" {:10g}".format, range(n_numbers)))
-    starts = list(map("{:10g}".format, thresholds.tolist()))
+    texts = [f" {number:10g}" for number in range(n_numbers)]
+    starts = [f"{threshold:10g}" for threshold in thresholds.tolist()]
     for counts in matches.tolist():
         lines = []
         for start, (a, b, c, d) in zip(starts, counts, strict=True):

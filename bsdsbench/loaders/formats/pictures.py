@@ -16,7 +16,6 @@ import zlib
 from collections.abc import Mapping, Sequence
 from enum import Enum, auto
 from importlib import import_module
-from operator import itemgetter
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeGuard
 from unicodedata import normalize
@@ -448,9 +447,9 @@ def refuse_channels(maps: Sequence[Map], what: str, expected: str) -> None:
     was `expected`.
     """
     n = len(maps)
-    if n < 2 or len(set(map(np.shape, maps))) > 1:
+    if n < 2 or any(channel.shape != maps[0].shape for channel in maps):
         return
-    if not any(map(itemgetter((0, 0)), maps)):  # as in most maps of annotators
+    if not any(channel[0, 0] for channel in maps):  # as in most maps of annotators
         return
     white: float = 1
     rounding = 0.02  # by how much a sum may differ from white
