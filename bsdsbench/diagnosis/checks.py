@@ -12,22 +12,29 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import attrs
 import numpy as np
 
 from bsdsbench.arguments import F8
-from bsdsbench.diagnosis import examined_images
-from bsdsbench.diagnosis.examined_images import FEW_VALUES, ExaminedImage, ExaminedInputs
-from bsdsbench.errors import Fix, Problem, Setting, group_similar_problems
-from bsdsbench.images import Prediction
+from bsdsbench.diagnosis import measured_maps
+from bsdsbench.errors import DataError, Fix, Problem, Setting, group_similar_problems
+from bsdsbench.images import GroundTruth, Prediction
+from bsdsbench.loaders.pairing import Grouping, Pair
+from bsdsbench.loaders.reading import Readings
+from bsdsbench.metrics import registry
+from bsdsbench.metrics.base import Metric
+from bsdsbench.metrics.optional import Symptom
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.runs.sanity import Look, find_swaps, has_dark_boundaries
+from bsdsbench.runs import sanity
+from bsdsbench.runs.sources import FileItem
+from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.text import counted, listed
 
 ERROR, WARNING = "error", "warning"
 GAIN = 0.003  # a remedy is reported if it raises F by at least this much
+FEW_VALUES = 10  # a map with fewer distinct values gives a curve with few points
 SCALED = 1.5  # pixels; maps are "scaled" if the displacements of two quarters differ by more
 TRIAL = 5  # number of thresholds at which a remedy is tried
 AS_EXPECTED = "write the files again as expected"
@@ -153,45 +160,153 @@ CHECKS = {
 # fmt: on
 
 
+@dataclass(slots=True, eq=False)
+class ExaminedImage:
+    """What the doctor knows about one image."""
+
+    image_id: str
+    file: str  # the name of its first prediction file
+    sizes: str  # the sizes of prediction and image, in words
+    codes: set[str]  # the problems of this image, keys of CHECKS
+    annotators: int = 0  # the number of annotators of boundaries
+    # The flip or rotation with which the map fits the ground truth far better, in words, or ""
+    orientation: str = ""
+    # Of the map and of the ground truth, float32; None if one of them is constant
+    thumbnails: tuple[sanity.Thumbnail, sanity.Thumbnail] | None = None
+    maps: sanity.Look | None = None  # None unless the slow measurements were made
+
+
 @dataclass(slots=True)
-class Examination(ExaminedInputs):
-    """What was read and measured, and the findings so far.
+class Examination:
+    """The files of predictions and ground truth, what was read and measured, and the findings."""
 
-    Checks of single images take a list of sound images (images without an error so far), and return
-    the images that are still sound.
-    """
-
+    metric: Metric
+    protocol: Protocol
+    kind: str  # kind of predictions, such as "soft"
+    grouping: Grouping  # the files of each image
+    # Images whose sizes fit, with hints on how to interpret their values; they have no counts
+    records: list[ImageRecord] = field(default_factory=list)
+    # Images with slow measurements, with their counts
+    measured: list[ImageRecord] = field(default_factory=list)
+    images: list[ExaminedImage] = field(default_factory=list)  # images that could be read
+    # Those without an error so far. Only problems of these are reported
+    sound: list[ExaminedImage] = field(default_factory=list)
+    unread: list[Problem] = field(default_factory=list)  # errors of images that could not be read
+    refused: list[str] = field(default_factory=list)  # reasons why the metric cannot count an image
+    symptoms: dict[Symptom, list[str]] = field(default_factory=dict)  # -> files that show it
     findings: Findings = field(default_factory=Findings)
 
-    def report_code(self, code: str, sound: list[ExaminedImage]) -> list[ExaminedImage]:
-        """Report the sound images that have the problem `code`, and return those still sound."""
-        return self.report_images(code, [i for i in sound if code in i.codes], sound)
+    @property
+    def readings(self) -> Readings:
+        """The `Readings`: how the metric interprets the prediction and ground-truth files."""
+        return self.metric.readings(self.protocol, self.kind)
+
+    def read_image(self, image_id: str, measure: bool) -> None:
+        """Read an image as `evaluate` does, and store what the checks need in the fields.
+
+        If it cannot be read, only its error is added to `unread`. If `measure` is True, and the
+        prediction has the size of the image, it is counted too; boundary maps are also measured.
+        """
+        protocol, metric = self.protocol, self.metric
+        paths = tuple(self.grouping.pred.files[image_id])
+        gt_paths = tuple(self.grouping.gt.files[image_id])
+        if self.kind not in ("labels", "classes"):  # only these may have several files per image
+            paths = paths[:1]
+        item = FileItem(image_id, Pair(image_id, paths, gt_paths), self.kind)
+        try:
+            (same_reading,) = registry.group_by_reading([metric.name], protocol, self.kind)
+            prediction, gt = item.load(same_reading, protocol)
+        except DataError as error:
+            self.unread.append(error.problems[0])
+            return
+        pred = cast(Prediction, prediction)
+        fits = metric.fits(pred, gt, metric.options_of(protocol))
+        code_of_size = "transposed" if pred.shape == gt.shape[::-1] else "resized"
+        codes = set[str]() if fits else {code_of_size}
+        pred_size, gt_size = " x ".join(map(str, pred.shape)), " x ".join(map(str, gt.shape))
+        sizes = f"{pred_size} for an image of {gt_size}"
+        image = ExaminedImage(image_id, paths[0].name, sizes, codes)
+        self.images.append(image)
+        self.sound.append(image)
+        if fits:
+            sides = sanity.evidence_of(pred, gt, metric, protocol, metric.cuts_at_thresholds)
+            record = ImageRecord(image_id, gt.shape, form=pred.form, pred=sides.pred, gt=sides.gt)
+            self.records.append(record)
+        if metric.name in registry.DEFAULT_METRICS:
+            measure &= self._measure_boundaries(image, pred, gt, measure)
+        if measure and fits:
+            self._count(image, pred, gt)
+
+    def _count(self, image: ExaminedImage, pred: Prediction, gt: GroundTruth) -> None:
+        """Count an image for `measured`, and list its file under its symptoms in `symptoms`.
+
+        Symptoms are signs of a wrong option. If the metric cannot count the image, only the reason
+        is stored, in `refused`.
+        """
+        metric, opt = self.metric, self.metric.options_of(self.protocol)
+        try:
+            counts = {metric.name: metric.count(pred, gt, self.protocol, opt)}
+        except DataError as error:
+            self.refused.append(str(error.problems[0]))
+            return
+        self.measured.append(ImageRecord(gt.image_id, gt.shape, counts))
+        for symptom in sanity.find_symptoms(pred, gt, self.protocol, [metric]):
+            self.symptoms.setdefault(symptom, []).append(image.file)
+
+    def _measure_boundaries(
+        self, image: ExaminedImage, pred: Prediction, gt: GroundTruth, measure: bool
+    ) -> bool:
+        """Find the problems of a boundary map, and add their codes to `image.codes`.
+
+        Returns True if the map and the ground truth can be compared. That needs a soft map of the
+        size of the ground truth, and that neither is constant; otherwise, only each of them is
+        checked. If `measure` is True, the slow measurements are made too.
+        """
+        image.annotators = len(gt.boundaries)
+        maps = sanity.look_at(pred, gt, self.protocol)
+        if not maps.soft.size:
+            return False
+        shares_of_boundary = [boundary_map.mean() for boundary_map in gt.boundaries]
+        if all(shares_of_boundary) and np.mean(shares_of_boundary) > 0.5:
+            image.codes.add("gt-polarity")
+        if not maps.soft.any():
+            image.codes.add("zero")
+        if maps.soft.max() == maps.soft.min() > 0:
+            image.codes.add("saturated")
+        if pred.kind == "soft" and len(np.unique(pred.soft)) < FEW_VALUES:
+            image.codes.add("few-values")
+        if not maps.measured:
+            return False
+        small_pred, small_truth = sanity.thumbnail(maps.soft), sanity.thumbnail(maps.truth)
+        image.orientation = sanity.best_orientation(small_pred, small_truth)
+        image.thumbnails = small_pred.astype(np.float32), small_truth.astype(np.float32)
+        if measure:
+            image.maps = maps
+            image.codes |= measured_maps.find_slow_problems(image.file, maps, self.protocol)
+        return True
 
     def report_images(
-        self,
-        code: str,
-        images: Sequence[ExaminedImage],
-        sound: list[ExaminedImage],
-        **details: object,
-    ) -> list[ExaminedImage]:
-        """Report a problem of the `images` among the sound ones, and return those still sound.
+        self, code: str, images: Sequence[ExaminedImage] | None = None, **details: object
+    ) -> None:
+        """Report a problem of some sound images. After an error, they are no longer sound.
 
-        code : the kind of problem, a key of CHECKS. If it is an error, `images` are no longer sound
-        images : the images that have the problem. If there are none, nothing is reported
+        code : the kind of problem, a key of CHECKS
+        images : the images that have the problem, by default those with `code` among their codes.
+            If there are none, nothing is reported
         details : values for the placeholders of the message, in addition to {first} (the first
             image), {maps} (such as "2 maps"), {measured} (the number of sound images that were
             measured), and those of `report`
         """
+        if images is None:
+            images = [image for image in self.sound if code in image.codes]
         if not images:
-            return sound
-        measured = sum(image.maps is not None for image in sound)
+            return
+        measured = sum(image.maps is not None for image in self.sound)
         maps = counted(len(images), "map")
         details = {"first": images[0], "maps": maps, "measured": measured, **details}
         self.report(code, [image.file for image in images], **details)
-        if CHECKS[code][0] != ERROR:
-            return sound
-        faulty = {image.image_id for image in images}
-        return [image for image in sound if image.image_id not in faulty]
+        if CHECKS[code][0] == ERROR:
+            self.sound = [image for image in self.sound if image not in images]
 
     def report(self, code: str, files: Sequence[str] = (), **details: Any) -> None:
         """Add a finding about some files, or about the whole set if `files` is empty.
@@ -206,7 +321,7 @@ class Examination(ExaminedInputs):
 
     def best_f(
         self,
-        measured: Sequence[Look],
+        measured: Sequence[sanity.Look],
         protocol: Protocol,
         change: Callable[[F8], F8] | None = None,
     ) -> float:
@@ -224,29 +339,27 @@ class Examination(ExaminedInputs):
         self,
         code: str,
         images: Sequence[ExaminedImage],
-        sound: list[ExaminedImage],
         protocol: Protocol | None = None,
         change: Callable[[F8], F8] | None = None,
         **details: object,
-    ) -> list[ExaminedImage]:
+    ) -> None:
         """Report a problem of `images` only if its remedy raises their ODS F by GAIN or more.
 
-        F is that of the images that were measured. If there are none, nothing is reported. The
-        parameters and the result are those of `report_images`, with the remedy and the placeholder
-        {tried} (F before and after) in addition.
+        F is that of the images that were measured. If there are none, nothing is reported.
 
+        code, images, details : as in `report_images`; the placeholder {tried} is F before and after
         protocol : the protocol of the remedy, or None for the present one
         change : the remedy's change of each soft map, a function of an array (H, W), or None
         """
         measured = [image.maps for image in images if image.maps]
         if not measured:
-            return sound
+            return
         before = self.best_f(measured, self.protocol)
         after = self.best_f(measured, protocol or self.protocol, change)
         if after < before + GAIN:
-            return sound
+            return
         tried = f"F rises from {before:.3f} to {after:.3f}"
-        return self.report_images(code, images, sound, tried=tried, **details)
+        self.report_images(code, images, tried=tried, **details)
 
 
 def check_image_names(examination: Examination) -> None:
@@ -318,36 +431,33 @@ def check_files(examination: Examination) -> None:
             examination.findings.append(Finding(code, WARNING, message, tuple(having), (remedy,)))
 
 
-def check_values(examination: Examination) -> list[ExaminedImage]:
+def check_values(examination: Examination) -> None:
     """Report problems with the sizes of maps, the annotations, and the values of maps.
 
     Problems of single images were found when the images were read; `codes` of an image lists them.
-    Once an image has an error, its other problems are not reported. Returns the images without an
-    error, which include those with a warning.
+    Once an image has an error, its other problems are not reported.
 
     Two problems concern the whole set: "one-annotator" (every image has a single annotator although
     the data set, one of MANY_ANNOTATORS, has several) and "values" (the files' values cannot be
     interpreted in one way).
     """
-    sound = examination.images
     for code in ("transposed", "resized"):
-        sound = examination.report_code(code, sound)
+        examination.report_images(code)
     name = examination.protocol.name
     numbers_of_annotators = {image.annotators for image in examination.images}
     if name.rstrip("*") in MANY_ANNOTATORS and numbers_of_annotators == {1}:
         examination.report("one-annotator", name=name)
-    sound = examination.report_code("gt-polarity", sound)
+    examination.report_images("gt-polarity")
     for problem in examination.readings.check_values(examination.records):
         # An InputWarning is not reported, because later checks measure the same better
         if isinstance(problem, Problem):
             fix = problem.fix or (AS_EXPECTED,)
             examination.report("values", words=attrs.evolve(problem, fix=()), fix=fix)
     for code in ("zero", "saturated", "few-values"):
-        sound = examination.report_code(code, sound)
-    return sound
+        examination.report_images(code)
 
 
-def check_fit(examination: Examination, sound: list[ExaminedImage]) -> list[ExaminedImage]:
+def check_fit(examination: Examination) -> None:
     """Report sound maps that are inverted, mirrored, or swapped with the map of another image.
 
     - "inverted": the map is much darker on the ground truth than off it, and inversion raises F
@@ -356,50 +466,53 @@ def check_fit(examination: Examination, sound: list[ExaminedImage]) -> list[Exam
     - "exchanged": the maps of two images each fit the other's ground truth better; the finding
       names one such pair
 
-    A map with one of these problems is not tested for the later ones. Returns the images that are
-    still sound.
+    A map with one of these problems is not tested for the later ones.
     """
-    dark = [i for i in sound if i.maps and has_dark_boundaries(i.maps.soft, i.maps.truth)]
+    dark = [
+        i
+        for i in examination.sound
+        if i.maps and sanity.has_dark_boundaries(i.maps.soft, i.maps.truth)
+    ]
     fix = Setting("invert", not examination.protocol.invert)
     inverted = examination.protocol.replace(invert=fix.value)
-    sound = examination.report_remedy("inverted", dark, sound, inverted, fix=(fix,))
-    for orientation in sorted({image.orientation for image in sound} - {""}):
-        turned = [image for image in sound if image.orientation == orientation]
-        sound = examination.report_images("mirrored", turned, sound, way=orientation)
-    thumbnails = [(image.image_id, *image.thumbnails) for image in sound if image.thumbnails]
-    other_of_image = dict(find_swaps(thumbnails))
+    examination.report_remedy("inverted", dark, inverted, fix=(fix,))
+    for orientation in sorted({image.orientation for image in examination.sound} - {""}):
+        turned = [image for image in examination.sound if image.orientation == orientation]
+        examination.report_images("mirrored", turned, way=orientation)
+    thumbnails = [(i.image_id, *i.thumbnails) for i in examination.sound if i.thumbnails]
+    other_of_image = dict(sanity.find_swaps(thumbnails))
     a, b = next(iter(other_of_image.items()), ("", ""))
-    exchanged = [image for image in sound if image.image_id in other_of_image]
-    return examination.report_images("exchanged", exchanged, sound, a=a, b=b)
+    exchanged = [image for image in examination.sound if image.image_id in other_of_image]
+    examination.report_images("exchanged", exchanged, a=a, b=b)
 
 
-def check_lines(examination: Examination, sound: list[ExaminedImage]) -> None:
+def check_lines(examination: Examination) -> None:
     """Report sound maps with raw or thinned lines, values k/100, JPEG artefacts or displacement."""
-    raw = [image for image in sound if "raw" in image.codes]
-    examination.report_remedy("raw", raw, sound, examination.protocol.replace(nms=True))
+    raw = [image for image in examination.sound if "raw" in image.codes]
+    examination.report_remedy("raw", raw, examination.protocol.replace(nms=True))
     for code in ("thinned", "grid-values", "jpeg"):
-        examination.report_code(code, sound)
-    _check_displacement(examination, sound)
+        examination.report_images(code)
+    _check_displacement(examination)
 
 
-def _check_displacement(examination: Examination, sound: list[ExaminedImage]) -> None:
+def _check_displacement(examination: Examination) -> None:
     """Report maps that share a displacement from the ground truth of a pixel or more (rounded).
 
     If the displacements of the maps' quarters differ by more than SCALED pixels, it is reported as
     "scaled"; otherwise as "shift" if moving the maps back raises F.
     """
-    images = [image for image in sound if image.maps]
+    images = [image for image in examination.sound if image.maps]
     maps = [(image.maps.soft, image.maps.truth) for image in images if image.maps]
-    moved = examined_images.find_displacement(maps) if maps else None
+    moved = measured_maps.find_displacement(maps) if maps else None
     if not moved or (round(moved.rows), round(moved.columns)) == (0, 0):
         return
-    quarters = examined_images.find_quarter_displacements(maps)
+    quarters = measured_maps.find_quarter_displacements(maps)
     # Quarters that do not fit the ground truth are missing; the comparison needs all four
     if len(quarters) == 4 and np.ptp(quarters, axis=0).max() > SCALED:
         first, last = quarters[0], quarters[-1]
         ends = {"dy": first.rows, "dx": first.columns, "dy2": last.rows, "dx2": last.columns}
-        examination.report_images("scaled", images, sound, **ends)
+        examination.report_images("scaled", images, **ends)
         return
     rows, columns = moved
     move_back = partial(np.roll, shift=(-round(rows), -round(columns)), axis=(0, 1))
-    examination.report_remedy("shift", images, sound, change=move_back, dy=rows, dx=columns)
+    examination.report_remedy("shift", images, change=move_back, dy=rows, dx=columns)

@@ -283,18 +283,18 @@ def select(tables: Sequence[Table], wanted: Sequence[str]) -> list[Table]:
     """
     selected: list[Table] = []
     all_known: dict[str, ScoreName] = {}
-    matched = set[str]()
+    unmatched = dict.fromkeys(wanted)
     for table in tables:
         known = _scores_in(table)
         all_known |= known
-        chosen = dict[str, None]()
+        chosen: list[str] = []
         for word in wanted:
             # Keys in tables have "_" instead of "."; a word may have either, or be PART.KEY
             spellings = (word, word.replace(".", "_"), "_".join(word.rsplit(".", 1)))
             meant = (_scores_meant(spelling, known) for spelling in spellings)
             if names := next(filter(None, meant), []):
-                matched.add(word)
-                chosen |= dict.fromkeys(names)
+                unmatched.pop(word, None)
+                chosen += names
         if not chosen:
             continue
         chosen_parts = {known[name].part for name in chosen}
@@ -306,9 +306,8 @@ def select(tables: Sequence[Table], wanted: Sequence[str]) -> list[Table]:
         numbers = dict.fromkeys(keys.index(known[name].column.key) for name in chosen)
         restricted = replace(table, rows=rows, row_notes=row_notes, asked=True)
         selected.append(restricted.only([*texts, *numbers]))
-    for word in wanted:
-        if word not in matched:
-            raise unknown_score(word, all_known)
+    if unmatched:
+        raise unknown_score(next(iter(unmatched)), all_known)
     return selected
 
 

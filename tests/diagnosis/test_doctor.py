@@ -13,7 +13,7 @@ from scipy.io import loadmat, savemat
 import bsdsbench as bb
 from bsdsbench.diagnosis.checks import GAIN
 from bsdsbench.diagnosis.doctor import doctor
-from bsdsbench.diagnosis.examined_images import JPEG, _jpeg_ratio
+from bsdsbench.diagnosis.measured_maps import JPEG, _jpeg_ratio
 from bsdsbench.loaders.sample import DETECTORS, sample_ground_truth, sample_results
 from bsdsbench.protocol.protocol import Protocol
 from tests.helpers.runs import changed, refused

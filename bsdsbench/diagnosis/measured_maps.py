@@ -1,34 +1,23 @@
-"""The images that `doctor` examines: reading them, and measuring their values.
+"""What `doctor` measures of boundary maps, to find their problems. Maps are (H, W) in [0, 1].
 
-Each image gets the codes of its problems. The limits are far from the values of sound maps:
-`thickness` is 0.00 to 0.56 for thinned maps and 0.99 for raw maps; `_jpeg_ratio` is below 1.13 for
-sound maps and above 1.29 for JPEG at quality 92. No sample map has a value of exactly k/100.
+The limits are far from the values of sound maps: `thickness` is 0.00 to 0.56 for thinned maps and
+0.99 for raw maps; `_jpeg_ratio` is below 1.13 for sound maps and above 1.29 for JPEG at quality 92.
+No sample map has a value of exactly k/100.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from itertools import product
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.arguments import F8
-from bsdsbench.errors import DataError, Problem
-from bsdsbench.images import GroundTruth, Prediction
-from bsdsbench.loaders.pairing import Grouping, Pair
-from bsdsbench.loaders.reading import Readings
-from bsdsbench.metrics import registry
-from bsdsbench.metrics.base import Metric
-from bsdsbench.metrics.optional import Symptom
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs import sanity
-from bsdsbench.runs.sources import FileItem
-from bsdsbench.scores.counts import ImageRecord
 
-FEW_VALUES = 10  # a map with fewer distinct values gives a curve with few points
 THICK, THIN = 0.8, 0.6  # `thickness` is above THICK for raw maps and below THIN for thinned maps
 JPEG = 1.2  # a larger `_jpeg_ratio` means JPEG compression
 HUNDREDTHS = 0.01  # a larger `_share_on_hundredths` means rounded values
@@ -41,132 +30,7 @@ HIGH_FREQUENCY = 5  # a DCT coefficient (u, v) is of high frequency if u + v is 
 VANISHING = 0.6  # a DCT coefficient vanishes if its absolute value is below this
 
 
-@dataclass(slots=True)
-class ExaminedImage:
-    """What the doctor knows about one image."""
-
-    image_id: str
-    file: str  # the name of its first prediction file
-    sizes: str  # the sizes of prediction and image, in words
-    codes: set[str]  # the problems of this image, keys of CHECKS
-    annotators: int = 0  # the number of annotators of boundaries
-    # The flip or rotation with which the map fits the ground truth far better, in words, or ""
-    orientation: str = ""
-    # Of the map and of the ground truth, float32; None if one of them is constant
-    thumbnails: tuple[sanity.Thumbnail, sanity.Thumbnail] | None = None
-    maps: sanity.Look | None = None  # None unless the slow measurements were made
-
-
-@dataclass(slots=True)
-class ExaminedInputs:
-    """The prediction and ground-truth files, the images read, and the problems found in reading."""
-
-    metric: Metric
-    protocol: Protocol
-    kind: str  # kind of predictions, such as "soft"
-    grouping: Grouping  # the files of each image
-    # Images whose sizes fit, with hints on how to interpret their values; they have no counts
-    records: list[ImageRecord] = field(default_factory=list)
-    # Images with slow measurements, with their counts
-    measured: list[ImageRecord] = field(default_factory=list)
-    images: list[ExaminedImage] = field(default_factory=list)  # images that could be read
-    unread: list[Problem] = field(default_factory=list)  # errors of images that could not be read
-    refused: list[str] = field(default_factory=list)  # reasons why the metric cannot count an image
-    symptoms: dict[Symptom, list[str]] = field(default_factory=dict)  # -> files that show it
-
-    @property
-    def readings(self) -> Readings:
-        """The `Readings`: how the metric interprets the prediction and ground-truth files."""
-        return self.metric.readings(self.protocol, self.kind)
-
-    def read_image(self, image_id: str, measure: bool) -> None:
-        """Read an image as `evaluate` does, and store what the checks need in the fields.
-
-        If it cannot be read, only its error is added to `unread`. If `measure` is True, and the
-        prediction has the size of the image, it is counted too; boundary maps are also measured.
-        """
-        protocol, metric = self.protocol, self.metric
-        paths = tuple(self.grouping.pred.files[image_id])
-        gt_paths = tuple(self.grouping.gt.files[image_id])
-        if self.kind not in ("labels", "classes"):  # only these may have several files per image
-            paths = paths[:1]
-        item = FileItem(image_id, Pair(image_id, paths, gt_paths), self.kind)
-        try:
-            (same_reading,) = registry.group_by_reading([metric.name], protocol, self.kind)
-            prediction, gt = item.load(same_reading, protocol)
-        except DataError as error:
-            self.unread.append(error.problems[0])
-            return
-        pred = cast(Prediction, prediction)
-        fits = metric.fits(pred, gt, metric.options_of(protocol))
-        code_of_size = "transposed" if pred.shape == gt.shape[::-1] else "resized"
-        codes = set[str]() if fits else {code_of_size}
-        pred_size, gt_size = " x ".join(map(str, pred.shape)), " x ".join(map(str, gt.shape))
-        sizes = f"{pred_size} for an image of {gt_size}"
-        image = ExaminedImage(image_id, paths[0].name, sizes, codes)
-        self.images.append(image)
-        if fits:
-            sides = sanity.evidence_of(pred, gt, metric, protocol, metric.cuts_at_thresholds)
-            record = ImageRecord(image_id, gt.shape, form=pred.form, pred=sides.pred, gt=sides.gt)
-            self.records.append(record)
-        if metric.name in registry.DEFAULT_METRICS:
-            measure &= self._measure_boundaries(image, pred, gt, measure)
-        if measure and fits:
-            self._count(image, pred, gt)
-
-    def _count(self, image: ExaminedImage, pred: Prediction, gt: GroundTruth) -> None:
-        """Count an image for `measured`, and list its file under its symptoms in `symptoms`.
-
-        Symptoms are signs of a wrong option. If the metric cannot count the image, only the reason
-        is stored, in `refused`.
-        """
-        metric, opt = self.metric, self.metric.options_of(self.protocol)
-        try:
-            counts = {metric.name: metric.count(pred, gt, self.protocol, opt)}
-        except DataError as error:
-            self.refused.append(str(error.problems[0]))
-            return
-        self.measured.append(ImageRecord(gt.image_id, gt.shape, counts))
-        for symptom in sanity.find_symptoms(pred, gt, self.protocol, [metric]):
-            self.symptoms.setdefault(symptom, []).append(image.file)
-
-    def _measure_boundaries(
-        self, image: ExaminedImage, pred: Prediction, gt: GroundTruth, measure: bool
-    ) -> bool:
-        """Find the problems of a boundary map, and add their codes to `image.codes`.
-
-        Returns True if the map and the ground truth can be compared. That needs a soft map of the
-        size of the ground truth, and that neither is constant; otherwise, only each of them is
-        checked. If `measure` is True, the slow measurements are made too.
-        """
-        image.annotators = len(gt.boundaries)
-        maps = sanity.look_at(pred, gt, self.protocol)
-        if not maps.soft.size:
-            return False
-        shares_of_boundary = [boundary_map.mean() for boundary_map in gt.boundaries]
-        if all(shares_of_boundary) and np.mean(shares_of_boundary) > 0.5:
-            image.codes.add("gt-polarity")
-        if not maps.soft.any():
-            image.codes.add("zero")
-        if maps.soft.max() == maps.soft.min() > 0:
-            image.codes.add("saturated")
-        if pred.kind == "soft" and len(np.unique(pred.soft)) < FEW_VALUES:
-            image.codes.add("few-values")
-        if not maps.measured:
-            return False
-        small_pred, small_truth = sanity.thumbnail(maps.soft), sanity.thumbnail(maps.truth)
-        image.orientation = sanity.best_orientation(small_pred, small_truth)
-        image.thumbnails = small_pred.astype(np.float32), small_truth.astype(np.float32)
-        if measure:
-            image.maps = maps
-            image.codes |= _find_slow_problems(image.file, maps, self.protocol)
-        return True
-
-
-# ---- measurements of maps, float64 (H, W) in [0, 1] ----------------------------------------------
-
-
-def _find_slow_problems(file: str, maps: sanity.Look, protocol: Protocol) -> set[str]:
+def find_slow_problems(file: str, maps: sanity.Look, protocol: Protocol) -> set[str]:
     """Return the codes of the problems of a boundary map that are slow to find.
 
     If the prediction is not a soft map but, for example, a ucm2, only the file suffix is checked.
