@@ -39,27 +39,16 @@ _FEW_IMAGES = 20  # with fewer, a note warns that intervals are rough
 
 
 class WeightedRun:
-    """The counts of a run's N images, stacked so that any weighting of the images can be scored.
-
-    Parameters
-    ----------
-    run : Evaluation
-        The run to score.
-    metrics : sequence of str
-        Names of the metrics to score with.
-    *beside : Evaluation
-        Runs with the same protocol. Their images are appended to those of `run`.
-    more_pairs : int
-        Number of pixel pairs to add to the matched ones of each edge map (see `_add_pairs`), to
-        estimate the effect of a matching that misses pairs.
-    """
+    """The counts of a run's N images, stacked so that any weighting of the images can be scored."""
 
     def __init__(
         self, run: Evaluation, metrics: Sequence[str], *beside: Evaluation, more_pairs: int = 0
     ) -> None:
-        """Stack the counts of the images of `run`, followed by those of the runs `beside`.
+        """Stack the counts that the named metrics made of the images of `run`.
 
-        Before that, up to `more_pairs` unmatched pixel pairs per edge map become matched pairs.
+        The images of further runs with the same protocol, `beside`, follow. To estimate the effect
+        of a matching that misses pairs, up to `more_pairs` unmatched pixel pairs of each edge map
+        are counted as matched.
         """
         records = [record for other in (run, *beside) for record in other.records]
         self._protocol = run.protocol

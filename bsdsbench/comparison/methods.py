@@ -143,40 +143,25 @@ class MethodComparison(ComparedScores):
     def to_mapping(self) -> dict[str, object]:
         """Return the comparison as a dict for JSON. Undefined and infinite numbers become None."""
         scores = []
-        for interval in self.intervals:
-            of_runs = self.of_runs[interval.run, interval.score]
-            row = {
-                "method": interval.run,
-                "score": interval.score,
-                "mean": interval.value,
-                "sd": of_runs.sd,
-                "runs": of_runs.values,
-                "low": interval.low,
-                "high": interval.high,
-            }
-            scores.append(row)
+        for i in self.intervals:
+            of_runs = self.of_runs[i.run, i.score]
+            row = {"method": i.run, "score": i.score, "mean": i.value, "sd": of_runs.sd}
+            scores.append(row | {"runs": of_runs.values, "low": i.low, "high": i.high})
         differences = []
         for d in self.differences:
             pair = {"a": d.a, "b": d.b, "score": d.score, "paired": (d.a, d.b) in self.paired}
             numbers = {"value": d.value, "low": d.low, "high": d.high, "p": d.p, "p_holm": d.p_holm}
             differences.append(pair | numbers)
-        mapping = {
+        mapping: dict[str, object] = {
             "schema": "bsdsbench.methods/1",
             "methods": {m.name: [run.name for run in m.runs] for m in self.methods},
             "scores": scores,
             "differences": differences,
             "ranks": {score: asdict(ranks) for score, ranks in self.ranks.items()},
-            "n_images": self.n_images,
-            "cluster": self.cluster,
-            "n_clusters": self.n_clusters,
-            "n_boot": self.n_boot,
-            "seed": self.seed,
-            "level": self.level,
-            "protocol": self.protocol,
-            "reading": self.reading,
-            "notes": self.notes,
-            "left_out": self.left_out,
         }
+        settings = "n_images", "cluster", "n_clusters", "n_boot", "seed", "level", "protocol"
+        for name in (*settings, "reading", "notes", "left_out"):
+            mapping[name] = getattr(self, name)
         return without_nan(mapping)
 
 
