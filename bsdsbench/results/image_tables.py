@@ -21,7 +21,7 @@ from bsdsbench.results.groups import group_columns, text_of
 from bsdsbench.results.score_names import chosen_scores
 from bsdsbench.results.score_tables import METHOD, PART, table_column, table_footer
 from bsdsbench.scores.counts import ImageRecord
-from bsdsbench.scores.ratios import ratio
+from bsdsbench.scores.ratios import quantile
 from bsdsbench.tables.table import Cell, Field, Table
 
 if TYPE_CHECKING:
@@ -154,25 +154,12 @@ def _compute_spread(values: F8) -> SpreadOfImages:
     deviation of a single value is NaN. If there are no values, all statistics are NaN.
     """
     known = np.sort(values[~np.isnan(values)])
-    n = known.size
-    undefined = int(np.isnan(values).sum())
+    n, undefined = known.size, values.size - known.size
     if not n:
         return SpreadOfImages(0, undefined, *[np.nan] * 5)
-    median, q1, q3 = (_interpolate_quantile(known, share) for share in (0.5, 0.25, 0.75))
-    is_finite = bool(np.isfinite(known).all())
-    mean = float(ratio(known.sum(), n)) if is_finite else np.inf
-    sd = float(known.std(ddof=1)) if is_finite and n > 1 else np.nan
-    return SpreadOfImages(n, undefined, mean, sd, median, q1, q3)
-
-
-def _interpolate_quantile(ascending: F8, share: float) -> float:
-    """Return the quantile `share` (0 to 1) of sorted values, by linear interpolation (type 7)."""
-    position, fraction = divmod(share * (ascending.size - 1), 1)
-    low = ascending[int(position)]
-    high = ascending[min(int(position) + 1, ascending.size - 1)]
-    if not fraction or low == high:  # avoids inf - inf, which is NaN
-        return float(low)
-    return float(low + fraction * (high - low))
+    sd = float(known.std(ddof=1)) if n > 1 and np.isfinite(known).all() else np.nan
+    quartiles = [quantile(known, share) for share in (0.5, 0.25, 0.75)]
+    return SpreadOfImages(n, undefined, float(known.mean()), sd, *quartiles)
 
 
 def summary_tables(

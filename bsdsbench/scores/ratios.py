@@ -7,6 +7,7 @@ data set itself, random draws for a bootstrap, or ones with a single zero for a 
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,19 @@ def defined_mean(values: F8, axis: int = -1) -> F8:
     is_defined = ~np.isnan(values)
     total = np.where(is_defined, values, 0.0).sum(axis=axis)
     return defined_ratio(total, is_defined.sum(axis=axis))
+
+
+def quantile(values: F8, q: float) -> float:
+    """Return the quantile `q` (in [0, 1]) of values (n,), interpolated linearly between ranks.
+
+    numpy.quantile is not used because its result can differ in the last bit, and is NaN between two
+    infinite values.
+    """
+    rank = q * (values.size - 1)
+    first, last = math.floor(rank), math.ceil(rank)
+    ranked = np.partition(values, (first, last))  # in the right order at these two ranks
+    low, high = ranked[first], ranked[last]
+    return float(low if low == high else low + (rank - first) * (high - low))
 
 
 def f_beta(precision: F8, recall: F8, beta2: float = 0.3) -> F8:

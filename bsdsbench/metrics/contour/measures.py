@@ -20,7 +20,7 @@ from bsdsbench.metrics.contour.outlines import PIXELS, BothOutlines, Compared
 from bsdsbench.metrics.contour.pairs import CONVENTIONS, as_pair
 from bsdsbench.metrics.label_maps import Spacing
 from bsdsbench.protocol.fields import listed_values
-from bsdsbench.scores.ratios import defined_f, defined_ratio, f_measure, ratio
+from bsdsbench.scores.ratios import defined_f, defined_ratio, f_measure, quantile, ratio
 
 
 def davis_radius(shape: tuple[int, ...], bound: float) -> float:
@@ -86,26 +86,15 @@ def _hausdorff(
         in_pred, in_gt = (slice(*outline.start[label : label + 2]) for outline in outlines)
         distance = pred.distance[in_pred], gt.distance[in_gt]
         if definition == "pooled":
-            percentiles[label] = _quantile(np.concatenate(distance), share)
+            percentiles[label] = quantile(np.concatenate(distance), share)
         elif definition == "directed":
-            percentiles[label] = max(_quantile(values, share) for values in distance)
+            percentiles[label] = max(quantile(values, share) for values in distance)
         else:
             percentiles[label] = max(
                 _length_quantile(pred.distance[in_pred], pred.length[in_pred], share),
                 _length_quantile(gt.distance[in_gt], gt.length[in_gt], share),
             )
     return percentiles
-
-
-def _quantile(values: F8, q: float) -> float:
-    """Return the quantile `q` (in [0, 1]) of values (n,), interpolated linearly between ranks.
-
-    numpy.quantile is not used because its result can differ in the last bit.
-    """
-    rank = q * (values.size - 1)
-    low, high = math.floor(rank), math.ceil(rank)
-    ranked = np.partition(values, (low, high))  # in the right order at these two ranks
-    return float(ranked[low] + (rank - low) * (ranked[high] - ranked[low]))
 
 
 def _length_quantile(distance: F8, length: F8, q: float) -> float:
