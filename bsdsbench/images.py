@@ -478,7 +478,8 @@ def check_soft_map(soft: Map, what: str = "prediction") -> Map:
     if low >= 0 and high <= 1:  # the bits of -0.0 exceed those of 1.0
         return soft
     has = f"values from {low:.6g} to {high:.6g}"
-    fix: tuple[Fix, ...] = ("divide by 255, if it is 0..255 as float",)
+    percent = " (or by 100, if it is in percent)" if 2 < high <= 100 else ""
+    fix: tuple[Fix, ...] = (f"divide by 255, if it is 0..255 as float{percent}",)
     if not math.isfinite(high - low):
         has, fix = f"{np.count_nonzero(~np.isfinite(soft))} values are NaN or infinite", ()
     elif low >= -0.05 and high <= 1.05:  # all digits, because it may be a rounding error

@@ -287,6 +287,9 @@ def _roc_tables(samples: dict[str, LabelsAndScores], reading: LabelReading) -> l
             low = max(roc.auc - half_width, 0.0)
             high = min(roc.auc + half_width, 1.0)
             area_rows.append([name, Estimate(roc.auc, low, high)])
+            if high < 0.5:
+                fix = "negate the scores (distances?), or exchange the labels"
+                say(f"{name}: most negatives have a higher score than positives: {fix}")
         for (name_a, a), (name_b, b) in combinations(samples.items(), 2):
             if a.labels.tolist() == b.labels.tolist() and a.clusters == b.clusters:
                 test = delong(a.labels, a.scores, b.scores, reading=reading, clusters=a.clusters)

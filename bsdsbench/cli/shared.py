@@ -117,6 +117,7 @@ class Command(click.Command):
                     words_after_nms += args[k + 1 : k + 2]
             recipes = ", ".join(RECIPES)
         try:
+            self._check_values(ctx, args)
             remaining = super().parse_args(ctx, args)
         except click.UsageError as error:
             if any(f"({word}" in error.message for word in words_after_nms):  # an extra argument
@@ -125,6 +126,25 @@ class Command(click.Command):
             raise
         ctx.meta["quiet"] = ctx.params.pop("quiet")
         return remaining
+
+    def _check_values(self, ctx: click.Context, args: list[str]) -> None:
+        """Raise UsageError for an empty value, and for an option of one value that is given twice.
+
+        Click would take an empty value, such as that of a variable of the shell that is not set,
+        for the default in many options, and of two values the last.
+        """
+        values, _, order = self.make_parser(ctx).parse_args(list(args))
+        for param in order:
+            if not isinstance(param, click.Option) or param.is_flag or param.multiple:
+                continue
+            flag = max(param.opts, key=len)
+            if order.count(param) > 1:
+                raise click.UsageError(
+                    f"{flag} is given {order.count(param)} times, expected once", ctx
+                )
+            is_empty = not str(values[param.name]).strip()
+            if is_empty and param.default != "" and not param.callback:  # callbacks check
+                raise click.UsageError(f"{flag} {values[param.name]!r}: expected a value", ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the help of the options in the sections Options, Protocol and Running.
@@ -309,10 +329,6 @@ def protocol_from(
         name = registry.get(metrics[0]).default_protocol
     protocol = Protocol.load(name)
     overrides = list(options.set or ())
-    if options.max_dist:
-        if options.max_dist_px:
-            raise click.UsageError("give --max-dist or --max-dist-px, not both")
-        overrides.append("max_dist_px=none")  # the preset may give its tolerance in pixels
     for field in ("thresholds", "max_dist", "max_dist_px", "no_thin", "invert"):
         if value := getattr(options, field):
             # --no-thin has the value "false", so it becomes thin=false
@@ -323,6 +339,8 @@ def protocol_from(
             protocol = protocol.replace(nms_params=options.nms)
     if overrides:
         changes = parse_overrides(overrides)
+        if "max_dist" in changes and changes.get("max_dist_px") is not None:
+            raise click.UsageError("give --max-dist or --max-dist-px, not both")
         if options.thresholds:  # the raw text: the field accepts more than --set can express
             changes["thresholds"] = options.thresholds
         protocol = protocol.replace(**changes)
@@ -339,8 +357,6 @@ def _warn_of_unused(given: set[str], metrics: Sequence[str], protocol: Protocol)
     """
     silent = {"name", "version", "options"}  # they only describe the protocol
     unused = given & registry.unused_settings(metrics, protocol) - silent
-    if protocol.max_dist_px is None:
-        unused -= {"max_dist_px"}  # --max-dist resets it
     if unused:
         warn(InputWarning(f"{listed(sorted(unused))}: not used by {listed(metrics)}"))
 

@@ -56,6 +56,8 @@ def doctor_command(
     """
     import bsdsbench as bb
 
+    if pred_dir.lower().endswith(".json"):
+        raise click.UsageError(f"{pred_dir}: expected a folder (`evaluate` checks COCO's JSON)")
     inputs = resolve_inputs(
         opt.EvaluationOptions(gt=gt, task=task, metrics=metrics, protocol=protocol_options)
     )

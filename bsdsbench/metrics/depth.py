@@ -324,6 +324,8 @@ class DepthMetric(ValuesMetric[DepthOptions]):
         - "unknown": over 1 % of the image's pixels are evaluated but have no predicted depth
         - "inverse": the log depths of the two maps have a correlation below -0.3
         - "scale": the median ratio of predicted to ground-truth depth is above 20 or below 1/20
+        - "stretched": the prediction begins at 0 and ends at 1 or at white, so that it was probably
+          stretched to its own range, which changes the ratios of depths
 
         "inverse" and "scale" are checked only if the ground truth has a depth map. "scale" is not
         checked if "inverse" is reported.
@@ -335,6 +337,12 @@ class DepthMetric(ValuesMetric[DepthOptions]):
                 "over 1 % of the prediction is not above 0 or not finite where the truth is known"
             )
             yield "unknown", problem, Setting("depth.invalid", "both", "leaves it out")
+        values = pred.depth
+        if values.size and values.min() == 0 and values.max() in (1, 255, 65535):
+            problem = f"the prediction goes from 0 to {values.max():g}: stretched to its range?"
+            if not opt.align.endswith("shift"):
+                fix = Setting("depth.align", "scale-shift", "estimates the scale and the shift")
+                yield "stretched", problem, fix
         is_known = maps.valid & ~is_unknown
         if maps.gt is None or not is_known.any():
             return

@@ -110,7 +110,16 @@ class _ThresholdedMetric(ValuesMetric[StructureOptions]):
     def symptoms(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: StructureOptions
     ) -> Symptoms:
-        """Yield a symptom if the soft map has positive values, but none is foreground."""
+        """Yield a symptom if no positive value reaches the threshold, or if one may mark a void.
+
+        A map of exactly three values may have one for void pixels, such as 255 beside 0 and 1, or
+        128 beside 0 and 255.
+        """
+        levels = np.unique(pred.soft)
+        if levels.size == 3 and pred.soft.dtype.kind == "u" and gt.mask.any():
+            listing = ", ".join(map(str, levels))
+            problem = f"the map has the values {listing}: is one a void?"
+            yield "void", problem, "write masks of two values, as a void is annotated in the truth"
         strongest = unit(prepare(pred.soft, protocol, gt.parts.get("valid"))).max(initial=0)
         if 0 < strongest < opt.threshold and gt.mask.any():
             fix = Setting("normalise", True, "takes each map's largest value as 1")

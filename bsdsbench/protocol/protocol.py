@@ -383,7 +383,8 @@ class Protocol:
         """Return a copy of the protocol with the given fields changed.
 
         A mapping for nms_params, or for a metric in options, changes only the entries that it has.
-        The value None resets an option to its default.
+        The value None resets an option to its default. A new max_dist resets max_dist_px, which
+        would override it, unless that is given too.
 
         A star is added to the name, unless `changes` has a name, nothing changes, or the copy
         differs from the preset with this name only in NOT_OF_PRESETS. Raises ProtocolError if a
@@ -393,6 +394,8 @@ class Protocol:
             return self
         changes = {k: v.item() if isinstance(v, np.generic) else v for k, v in changes.items()}
         check_field_names(type(self), changes, "protocol")
+        if "max_dist" in changes:
+            changes.setdefault("max_dist_px", None)
         if isinstance(entries := changes.get("nms_params"), Mapping):
             changes["nms_params"] = asdict(self.nms_params) | dict(entries)
         if isinstance(tables := changes.get("options"), Mapping):

@@ -334,3 +334,13 @@ def test_an_input_is_not_overwritten(run, scores):
     code, _, err = run(scores, "-o", scores.parent / "." / scores.name)
     assert (code, scores.read_bytes()) == (2, before)
     assert "scores.csv: is one of the inputs, expected another file" in err
+
+
+def test_negated_scores_are_said(run, tmp_path):
+    path = tmp_path / "distances.csv"
+    path.write_text("label,score\n" + "".join(f"{k % 2},{-(k % 2) - k / 90}\n" for k in range(40)))
+    code, _, err = run(path, "--kind", "roc")
+    assert code == 0
+    assert "distances: most negatives have a higher score than positives: negate" in err
+    path.write_text(path.read_text().replace("-", ""))
+    assert run(path, "--kind", "roc")[2] == ""

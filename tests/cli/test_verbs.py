@@ -111,3 +111,18 @@ def test_a_wrong_call_is_one_line_that_says_where_help_is(monkeypatch, capsys):
     refused("2", main, error=SystemExit)
     line = "bsdsbench: give the folder of a run (OUT), or --method NAME=OUT"
     assert capsys.readouterr() == ("", f"{line} (bsdsbench compare --help)\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("--max-dist", ""), "--max-dist '': expected a value"),  # of a variable that is not set
+        (("--thresholds", " "), "--thresholds ' ': expected a value"),
+        (("--max-dist", ".01", "--max-dist=.02"), "--max-dist is given 2 times, expected once"),
+        (("-o", "a", "--out", "b"), "--out is given 2 times"),
+        (("--set", "max_dist=.01", "--set", "max_dist_px=2"), "--max-dist-px, not both"),
+    ],
+)
+def test_values_that_are_empty_or_given_twice_are_refused(words, expected, tmp_path):
+    with pytest.raises(click.UsageError, match=re.escape(expected)):
+        call("evaluate", tmp_path, "--gt", tmp_path, *words)

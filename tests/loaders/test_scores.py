@@ -84,3 +84,11 @@ def test_standard_input_is_bounded(monkeypatch, tmp_path, binary):
             labels, values = read_scores(source)[:2]
             assert (labels.tolist(), values.tolist()) == ([1, 0], [0.5, 0.25])
             assert labels.dtype == values.dtype == np.float64
+
+
+def test_words_as_labels_name_those_that_are_read(tmp_path):
+    path = tmp_path / "words.csv"
+    path.write_text("label,score\nyes,0.5\n")
+    refused("line 2: 'yes' .*true and false", read_scores, path)
+    path.write_text("label,score\n1,0.5\n")
+    refused("columns label, score, expected one called ''", read_scores, path, cluster="")

@@ -261,3 +261,11 @@ def test_a_presets_name_is_not_put_on_other_constants():
         changed = Protocol.preset(name).replace(version=9)
         assert Protocol.from_mapping(changed.to_mapping()).name == f"{name}*"
         assert Protocol("mine").name == "mine"
+
+
+def test_a_fraction_of_the_diagonal_replaces_pixels():
+    """In silence, the tolerance of the preset would stay."""
+    pixels = Protocol.preset("crack-px")
+    changed = pixels.replace(max_dist=0.01)
+    assert (changed.tolerances, changed.max_dist_px) == ((0.01,), None)
+    assert pixels.replace(max_dist=0.01, max_dist_px=3).tolerances == (3,)

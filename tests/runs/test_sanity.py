@@ -194,6 +194,28 @@ def test_inverse_depth_is_said_and_another_scale_is_not(tmp_path, recwarn):
     assert not recwarn
 
 
+def test_depth_that_is_stretched_to_its_range_is_said(tmp_path, recwarn):
+    gt = write_maps(tmp_path / "gt", {"a": STEP + 0.5})
+    stretched = (STEP - STEP.min()) / np.ptp(STEP)
+    for top in (1, 255, 65535):
+        pred = write_maps(tmp_path / str(top), {"a": stretched * top})
+        lines = warnings_of(recwarn, pred, gt, "depth")
+        assert any(f"goes from 0 to {top}: stretched to its range?" in line for line in lines)
+    fitted = {"options": {"depth": {"align": "scale-shift"}}}
+    assert not any(
+        "stretched" in line for line in warnings_of(recwarn, pred, gt, "depth", **fitted)
+    )
+
+
+@pytest.mark.parametrize("metric", ["topology", "ccq"])
+def test_a_mask_of_three_values_is_said(metric, tmp_path, recwarn):
+    gt = write_maps(tmp_path / "gt", {"a": BLOCK > 0})
+    void = np.where(np.arange(BLOCK.shape[1]) < 4, 128, 255 * BLOCK).astype(np.uint8)
+    pred = write_maps(tmp_path / "pred", {"a": void})
+    (line,) = warnings_of(recwarn, pred, gt, metric)
+    assert line.startswith("the map has the values 0, 128, 255: is one a void? in 1 of 1")
+
+
 def test_lines_as_column_and_row_are_said(tmp_path, recwarn):
     for name, ends in (("gt", ENDS + 1), ("rows", ENDS[:, [1, 0, 3, 2]]), ("columns", ENDS)):
         (tmp_path / name).mkdir()

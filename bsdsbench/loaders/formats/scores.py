@@ -95,7 +95,10 @@ def _parse_table(data: bytes, count: str | None, cluster: str | None) -> LabelsA
             values.extend([float(row[k]) for k in columns])
         except ValueError:
             cell = next(row[k].strip()[:40] for k in columns if not _is_number(row[k]))
-            fault = f"line {lines.line_num}: {cell!r} is not a number, {_EXPECTED}"
+            is_label = not _is_number(row[columns[0]])
+            expected = "expected labels 0 and 1, -1 and 1, or true and false"
+            expected = expected if is_label else _EXPECTED
+            fault = f"line {lines.line_num}: {cell!r} is not a number, {expected}"
             raise FaultError(fault) from None
     table = np.array(values).reshape(-1, len(columns))
     if not len(table):
