@@ -30,8 +30,9 @@ OWN_OF_REFERENCES = {"thresholds", "match", "nms", "operator", "ods_rule", "thin
 def comparability(a: Evaluation, b: Evaluation | Task) -> list[Difference]:
     """List the differences between two runs, with the effect of each on a comparison of scores.
 
-    The effect is the severity of the difference. The runs are comparable if none has the severity
-    `Severity.FORBIDS`. Settings that no common metric uses are not compared.
+    Each difference has a severity: `Severity.FORBIDS` if scores must not be compared because of it,
+    `SAID` if they may be compared with a note, and `IGNORED` if no common score depends on it. The
+    runs are comparable if no difference has the severity `FORBIDS`.
 
     Parameters
     ----------
@@ -48,9 +49,9 @@ def comparability(a: Evaluation, b: Evaluation | Task) -> list[Difference]:
         - "metrics": the runs have no metric in common. Then no other difference is listed.
         - "images": the runs have different images.
         - "truth": an image has different annotations.
-        - "segmentations": the fingerprint of all annotations is known in one run only.
         - "reading": the predicted masks are binary in one run and gray in the other.
         - "pred": the predictions have different storage formats.
+        - "valid", "ann", "ms", "match": another setting of the run, under its key in the signature.
         - "source of metric NAME": the source file of a plug-in metric was changed.
 
     Examples
@@ -105,8 +106,9 @@ def changed_sources(a: Evaluation, b: Evaluation) -> list[str]:
 def _task_differences(run: Evaluation, task: Task) -> list[Difference]:
     """List the differences between a run and a task: protocol, ground truth, number of images.
 
-    A run that completes the task has none. Protocols of reference runs and unknown protocols are
-    not compared. The number of images is compared only if the ground truth has no fingerprint.
+    There are none if the run completes the task (`Evaluation.tasks`). The protocol is not compared
+    if it is unknown or if the run is a reference run. The number of images is compared only if the
+    fingerprint of the run's ground truth is unknown.
     """
     if any(task.name == known.name for known in run.tasks):
         return []
@@ -131,7 +133,7 @@ def _reading_differences(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
     moves their outlines. Nothing is yielded unless both runs predict masks and the pixel values of
     all predictions are known.
     """
-    contents = []
+    contents = []  # of the masks of both runs, in words
     for run in (a, b):
         reader = registry.readers(run.metrics)[0]  # the metric that decides what the files mean
         kind = reader.readings(run.protocol, run.provenance.pred_kind or "").pred.kind
@@ -148,8 +150,9 @@ def _reading_differences(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
 def _image_differences(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
     """Yield a Difference if the runs have different images; none if either run has no records.
 
-    It forbids the comparison unless the runs share an image and every missing image is excused. An
-    image is excused if it failed, has empty ground truth, or if the run skips missing predictions.
+    The difference forbids a comparison, unless the runs share an image and there is a reason for
+    each image that one of them lacks: the image failed or has empty ground truth in the run that
+    lacks it, or this run skips images without a prediction.
     """
     ids_a, ids_b = frozenset(a.image_ids), frozenset(b.image_ids)
     if not ids_a or not ids_b or ids_a == ids_b:
@@ -169,9 +172,11 @@ def _truth_differences(
 ) -> Iterator[Difference]:
     """Yield a Difference for the first common image whose annotations differ, if there is one.
 
-    The first of these that is known for both runs is compared: the fingerprint of everything
-    annotated (only if one of `metrics` uses more than boundaries); the fingerprint of the
-    boundaries; the numbers of ground-truth pixels.
+    Of the following, the first that is known for both runs is compared:
+
+    1. The fingerprint of all annotations, only if one of the `metrics` uses more than boundaries.
+    2. The fingerprint of the boundaries.
+    3. The number of ground-truth pixels in the counts of each common metric (`total_gt`).
     """
     records_b = {record.image_id: record for record in b.records}
     reads_all = any(registry.get(name).reads_whole_truth for name in metrics)
@@ -210,8 +215,12 @@ class PairDifference(NamedTuple):
 
 
 def pair_differences(runs: Sequence[Evaluation]) -> list[PairDifference]:
-    """Compare each run with all earlier ones, and list its first difference in each field."""
-    listed = dict[tuple[int, str], PairDifference]()  # (number of the run, field) -> difference
+    """Compare each run with all earlier ones, and list the differences.
+
+    If a run differs from several earlier runs in the same field, such as "max_dist", only the
+    difference from the first of them is listed.
+    """
+    listed = dict[tuple[int, str], PairDifference]()  # (index of the run, field) -> difference
     for k, run in enumerate(runs):
         for earlier in runs[:k]:
             for difference in comparability(earlier, run):

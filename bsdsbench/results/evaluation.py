@@ -194,7 +194,7 @@ class Evaluation(TabularResult):
     def place(self, what: str) -> str | None:
         """Return the path of an input folder ("pred", "gt", "photos" or "valid"), or None.
 
-        If the absolute path in `places` no longer exists, this is the path given by the user.
+        This is the absolute path in `places` if it exists, otherwise the path as the user gave it.
         """
         folder = self.places.get(what)
         return folder if folder and Path(folder).is_dir() else getattr(self.provenance, what)
@@ -243,8 +243,8 @@ class Evaluation(TabularResult):
     def read_as(self) -> str:
         """The interpretation of the values in the files: "Read as: predictions ...; truth ...".
 
-        It is "" if this is unknown. Metrics that interpret the files in another way than the first
-        metric are listed at the end: "; by METRIC, METRIC predictions ...; truth ...".
+        For example, "truth boundaries, 3-5 annotators an image". It is "" if unknown. Metrics that
+        read the files in another way follow as "; by METRIC, METRIC predictions ...; truth ...".
         """
         origin = self.provenance
         layouts = origin.pred_layout or Layout(), origin.gt_layout or Layout()
@@ -261,8 +261,8 @@ class Evaluation(TabularResult):
     def verdict(self) -> list[InputWarning]:
         """Check the values of all files of the run together, and return warnings.
 
-        A shard has only some of the files and is not checked. Raises DataError if the values
-        have no consistent interpretation, or if a metric cannot score this set of images.
+        A shard has only some of the files and is not checked. Raises DataError if the values have
+        no consistent meaning, as when only some maps are inverted, or if a metric refuses the set.
         """
         if self.provenance.shard or not self.records:
             return []
@@ -298,9 +298,9 @@ class Evaluation(TabularResult):
 
     @cached_property
     def signature(self) -> Signature:
-        """The signature: a line with every setting on which the scores depend.
+        """The signature, whose text has every setting on which scores depend, as "ods:maximum".
 
-        The set is SET:N/M for N images of the M in a known public set, otherwise set:N.
+        Its `set` is "SET:N/M" for N images of a public set of M images, otherwise "set:N".
         """
         n_images = len(self.records)
         set_name = f"set:{n_images}"
@@ -421,7 +421,7 @@ class Evaluation(TabularResult):
         return values
 
     def per_image(self, metric: str) -> Table:
-        """Return a table of all scores with a row per image and class, or other part of the metric.
+        """Return a table of all scores of a metric, with a row per image and class or other part.
 
         Undefined values are None. Raises DataError if the run does not have the metric.
         """
@@ -576,7 +576,7 @@ class Evaluation(TabularResult):
             - a folder written by `save`
             - a file written by `share`, or its https URL
             - the name of a reference run, `ref:NAME`
-            - a folder of official files: ID_ev1.txt (counts), or only eval_*.txt (`reported`)
+            - a folder of official result files: ID_ev1.txt with counts, or eval_*.txt with scores
 
         Raises
         ------

@@ -103,7 +103,8 @@ def group_rows(
 def _resolve_id(name: str, known: Collection[str]) -> str:
     """Return the known image id that a name in a table (an id or a path) stands for.
 
-    A path may have backslashes, a suffix and folders. If no id matches, `name` is returned.
+    For example, "a/b.png" stands for the first of the ids "a/b.png", "a/b" and "b" that is known.
+    A path may also have backslashes. If no id is known, `name` is returned unchanged.
     """
     path = name.replace("\\", "/")
     file_id = id_of(path)  # without folder and suffix
@@ -115,10 +116,11 @@ def _resolve_id(name: str, known: Collection[str]) -> str:
 def _find_rows(
     table: _GroupTable, images: Collection[str], others: Collection[str] | None
 ) -> dict[str, int]:
-    """Find the row of each image in a table: {image id: index of the row}.
+    """Find the row of each of the `images` in a table: {image id: index of the row}.
 
-    Rows of images in `others` are ignored (None: rows of any other image). Raises one DataError
-    that lists images with no row or several rows, and rows whose image is unknown.
+    The table may also have rows for the ids in `others`, or for any id if `others` is None. These
+    rows are ignored. Raises one DataError that lists images with no row or with several rows, and
+    rows whose id is neither in `images` nor in `others`.
     """
     known = None if others is None else {*images, *others}
     ids = [_resolve_id(name, images if known is None else known) for name in table.ids]
@@ -163,11 +165,11 @@ def _match_pattern(pattern: str, ids: Sequence[str]) -> _GroupTable:
 
 
 def _read_groups(groups: Any) -> _GroupTable:
-    """Convert the `groups` of `group_rows` to a table.
+    """Convert the argument `groups` of `group_rows` to a table with one row per image.
 
-    These are the path of a CSV file, a data frame, or a mapping {id: group}, {id: {column: value}}
-    or {column: [value, ...]}. Groups without a column get the column "group". Raises DataError for
-    any other type.
+    It is the path of a CSV file, a data frame (with a column of image ids, or with the ids as its
+    index), or a mapping {id: group}, {id: {column: value}} or {column: [value, ...]}. A mapping
+    {id: group} becomes a single column with the name "group". Raises DataError for any other type.
     """
     if isinstance(groups, str | os.PathLike):
         return _read_csv(groups)
@@ -194,7 +196,9 @@ def _read_groups(groups: Any) -> _GroupTable:
 
 
 def _split_off_ids(source: str, names: Sequence[str], columns: Sequence[list[Any]]) -> _GroupTable:
-    """Build a table from columns, one of which has the image ids: its name is in ID_COLUMNS.
+    """Build a table from columns, of which the one with the image ids becomes `_GroupTable.ids`.
+
+    This is the column with the first name of ID_COLUMNS that occurs; the others have the groups.
 
     `source` names the input in error messages. Raises DataError if there is no id column, if a name
     occurs twice, or if the columns differ in length.
@@ -245,10 +249,11 @@ def _read_csv(path: str | os.PathLike[str]) -> _GroupTable:
 
 
 def group_value(raw_value: object, what: str) -> Value:
-    """Convert a raw value in a table of groups.
+    """Convert a raw value in a table of groups to a float, a string, or None if it is missing.
 
-    Numbers become floats. None, NaN and blank text become None (a missing value). Anything else,
-    including bools, becomes a string. Raises DataError for infinity; `what` starts the message.
+    Numbers become floats. None, NaN and blank text become None. Anything else, including bools and
+    numbers written as text, becomes a string without surrounding blanks. Raises DataError for an
+    infinite number; `what` starts the message, and names the table and the column.
     """
     if isinstance(raw_value, Real) and not isinstance(raw_value, bool):
         number = float(raw_value)
@@ -307,9 +312,10 @@ def group_columns(records: Sequence[ImageRecord]) -> list[str]:
 
 
 def column_of(by: str, records: Sequence[ImageRecord]) -> str:
-    """Return the column name in a text COLUMN or COLUMN=LIMITS. The name may contain "=".
+    """Return the name of the column in `by`, which is COLUMN or COLUMN=LIMITS as in `partition`.
 
-    Raises DataError if `by` is not text.
+    Since names may contain "=", this is the longest column of the records that `by` starts with. If
+    there is none, it is the text before the first "=". Raises DataError if `by` is not text.
     """
     if not isinstance(by, str):
         raise DataError(f"column {kind_of_value(by)}: expected its name")

@@ -63,10 +63,11 @@ def image_table(run: Evaluation) -> Table:
 def _group_columns(
     records: Sequence[ImageRecord], others: Sequence[Field]
 ) -> list[tuple[Field, list[Cell]]]:
-    """Return a column for each attribute by which the images are grouped, such as "scene".
+    """Return a table column for each attribute by which the images are grouped, such as "scene".
 
-    A column is its table field and its values for all records, as strings in a text field. The key
-    of the field is the name of the attribute; if a field in `others` has this key, "group_NAME".
+    Each column is a pair of its field and a list with one cell per record. The cells are numbers if
+    all values of the attribute are numbers, otherwise strings; None is a missing value. The key of
+    the field is the name of the attribute, or "group_NAME" if a field in `others` has this key.
     """
     taken = {field.key for field in others}
     columns = []
@@ -173,10 +174,11 @@ def summary_tables(
     A part is a class, or whatever else the metric reports separately. Runs without counts per image
     and metrics without a score to show are left out.
 
-    summary: the last statistic to show, in the order of `SpreadOfImages`.
+    summary: the last statistics to show. MEAN shows the mean and the standard deviation, MEDIAN
+        also the median, and IQR also the two quartiles.
     columns: the scores to show, by key, heading, METRIC.SCORE or PART.SCORE, or ["all"] for every
-        score. By default the usual scores of an image are shown.
-    aside: True to leave the tables out of `TabularResult.summary`.
+        score. By default, the main scores of the metric are shown.
+    aside: True to leave the tables out when a result is printed as text (`TabularResult.summary`).
 
     Raises DataError if `columns` names a score that no image has.
     """
@@ -205,9 +207,10 @@ def _summary_table(
 ) -> Table:
     """Build the table of a metric's statistics over images, such as mean and median.
 
-    A row has the part such as a class (None: overall), the name of the run, the heading of the
-    score, and its statistics up to `summary`. Rows are sorted by part, then by score, then by run.
-    The column of parts is left out if all rows are overall, and that of runs if there is only one.
+    Each row has the part, such as a class (None for overall scores), the name of the run, the
+    heading of the score, and its statistics up to `summary`. Rows are sorted by part, then by
+    score, then by run. The column of parts is left out if there are only overall scores, and the
+    column of runs if there is only one run.
 
     asked: full names of the scores to show. If it is None, these are the default scores, without
         those that are undefined in all images.
@@ -251,11 +254,13 @@ def _values_to_show(
     """Yield (part, column, values of all images) for each score of a metric to show.
 
     A part is a class, or whatever else the metric reports separately; "" is the overall score.
+    Scores that the run does not have, and columns that are not scores, are skipped.
 
     asked : names METRIC.SCORE or METRIC.PART.SCORE, or None for the scores shown by default
     """
     definition = registry.get(metric)
-    usual = definition.usual(definition.options_of(run.protocol))  # keys; None: no restriction
+    # Keys of the scores shown by default; None: all columns of an image or a part
+    usual = definition.usual(definition.options_of(run.protocol))
     for part, values_by_key in run.image_values(metric).items():
         of_run, of_image = definition.columns_of(values_by_key), definition.image_columns
         columns = of_image if usual is None else of_run

@@ -75,10 +75,11 @@ def references() -> dict[str, Reference]:
 
 
 def reference_run(name: str) -> RunArguments:
-    """Load a reference run, given by its key (or `ref:KEY`), as the arguments of an Evaluation.
+    """Load a reference run, given as KEY or `ref:KEY`, as the arguments of an Evaluation.
 
-    It has the boundary counts of a published method on the BSDS500 test images, with the AP and ODS
-    rules of the publication. Image sizes are unknown and set to (0, 0). Raises DataError for an
+    It has the boundary counts of a published method on the BSDS500 test images. Its protocol is the
+    preset bsds500, with the AP and ODS rules of the publication and, except for segmentations, with
+    the thresholds of the method. Image sizes are unknown and set to (0, 0). Raises DataError for an
     unknown name.
     """
     key = name.removeprefix(PREFIX).lower()
@@ -119,7 +120,11 @@ def reference_run(name: str) -> RunArguments:
 
 
 def _thresholds_of(parameter: NDArray[np.str_]) -> F8:
-    """Convert parameter values (T,) to thresholds (T,): 1 .. T unless all are numbers in [0, 1)."""
+    """Return the thresholds (T,) that stand for the T parameter values of a reference run.
+
+    If all values are numbers in [0, 1), they are the thresholds. Otherwise, for example if they are
+    numbers of regions or names of parameter combinations, the thresholds are 1, 2, ..., T.
+    """
     with suppress(ValueError):  # not numbers
         numbers = parameter.astype(np.float64)
         if numbers.min() >= 0 and numbers.max() < 1:
@@ -128,11 +133,13 @@ def _thresholds_of(parameter: NDArray[np.str_]) -> F8:
 
 
 def official_run(path: Path) -> RunArguments:
-    """Read a folder of official result files as the arguments of an Evaluation.
+    """Read a folder of result files of the official BSDS program as the arguments of an Evaluation.
 
     ID_ev1.txt files hold the counts of one image each; they become records with the size (0, 0). If
-    there are only eval_*.txt files, the scores in them become `reported`. The protocol is unknown,
-    except for the thresholds if they are ascending within [0, 1].
+    there are only eval_*.txt files, which hold scores, these become `Evaluation.reported`.
+
+    The files do not state the protocol. Only its thresholds are known, if they ascend within
+    [0, 1]. The protocol gets the name UNSTATED, or UNSTATED_GRID without known thresholds.
 
     Raises FileFormatError if there are no official files, or if images have different thresholds.
     """
@@ -174,7 +181,8 @@ def official_run(path: Path) -> RunArguments:
 def _even_grid(printed: F8) -> F8:
     """Restore the exact values of evenly spaced thresholds (T,) that were printed with six digits.
 
-    They may be preceded by a threshold 0. Other thresholds are returned unchanged.
+    Evenly spaced means `even_thresholds`, possibly after a threshold 0. Other thresholds are
+    returned unchanged.
     """
     n_zeros = 1 if printed.size > 1 and printed[0] == 0 else 0
     even = np.r_[[0.0] * n_zeros, even_thresholds(printed.size - n_zeros)]
@@ -184,8 +192,10 @@ def _even_grid(printed: F8) -> F8:
 def with_common_rules(runs: list[Evaluation]) -> list[Evaluation]:
     """Set the AP and ODS rules of reference runs to those of the other runs.
 
-    These are the rules of the first other run; if its protocol is unknown, nothing is changed. If
-    all are reference runs and their AP rules differ, they get the rules of the preset bsds500.
+    A rule is a way to compute the score from the curve, such as ODS "interpolated" between the
+    thresholds or as their "maximum". The rules are those of the first run that is not a reference
+    run; if its protocol is unknown, nothing is changed. If all are reference runs and their AP
+    rules differ, they get the rules of the preset bsds500.
     """
     others = [run.protocol for run in runs if run.reference is None]
     if not others and len({run.protocol.ap_rule for run in runs}) < 2:
