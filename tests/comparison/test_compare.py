@@ -180,7 +180,7 @@ def test_refusals_name_the_fault(pair):
     [
         ({"n_boot": 0}, "n_boot: 0, expected"),
         ({"n_boot": 10.0}, r"n_boot: 10\.0, expected a whole number from 1 to 1e\+07"),
-        ({"seed": -1}, "seed: -1, expected a whole number from 0"),
+        ({"seed": -1}, "seed: -1, expected a whole number of 0 or more"),
         ({"seed": "a"}, "seed: 'a', expected a whole number"),
         ({"cluster": 5}, "column 5: expected its name"),
         ({"names": [1, 2]}, "names: 1, expected text"),
