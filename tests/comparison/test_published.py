@@ -54,8 +54,8 @@ def test_rows_are_chosen_by_key_and_all_unknown_ones_are_named():
     with pytest.raises(DataError) as caught:
         find_published(["hedd", "x"])
     one, two = map(str, caught.value.problems)
-    assert "method 'hedd': expected such as hed" in one
-    assert "method 'x'" in two
+    assert "result 'hedd': unknown key, expected one such as hed" in one
+    assert "result 'x'" in two
 
 
 def test_every_row_names_its_paper_year_and_edition():
