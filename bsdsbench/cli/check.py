@@ -79,7 +79,7 @@ def check_command(args: _CheckArguments = opt.options_of(_CheckArguments)) -> in
         left_out = {evaluation.name: (len(evaluation.records), evaluation.left_out)}
         for note in left_out_notes(left_out):
             say(note.text)
-        if not click.get_current_context().meta["quiet"]:
+        if not click.get_current_context().params["quiet"]:
             print(args.baseline)
         return 0
     baseline = gate.Baseline.load(args.baseline)
@@ -98,7 +98,7 @@ def _write_check(checked: GateResult, args: _CheckArguments) -> None:
     """
     from bsdsbench.io import write_atomic
 
-    quiet = click.get_current_context().meta["quiet"]
+    quiet = click.get_current_context().params["quiet"]
     if args.junit:
         write_atomic(Path(args.junit), checked.to_junit())
     if args.summary:

@@ -104,8 +104,7 @@ class Command(click.Command):
         """Parse the command-line arguments, and return those that were not parsed.
 
         Before that, a --nms in `args` that no recipe follows is replaced with --nms=USUAL. If the
-        word after it is not understood either, the error lists the recipes. The value of --quiet
-        goes to `ctx.meta["quiet"]`, because the functions of the commands have no parameter for it.
+        word after it is not understood either, the error lists the recipes.
         """
         recipes, words_after_nms = "", list[str]()
         if "--nms" in args:
@@ -118,14 +117,12 @@ class Command(click.Command):
             recipes = ", ".join(RECIPES)
         try:
             self._check_values(ctx, args)
-            remaining = super().parse_args(ctx, args)
+            return super().parse_args(ctx, args)
         except click.UsageError as error:
             if any(f"({word}" in error.message for word in words_after_nms):  # an extra argument
                 text = f"{error.message}; the recipes of --nms are {recipes}"
                 raise click.UsageError(text, ctx) from None
             raise
-        ctx.meta["quiet"] = ctx.params.pop("quiet")
-        return remaining
 
     def _check_values(self, ctx: click.Context, args: list[str]) -> None:
         """Raise UsageError for an empty value, and for an option of one value that is given twice.
@@ -443,7 +440,7 @@ BRIEF = 2.0  # seconds; no final progress line if the previous line (or the star
 
 def say(line: str, progress: bool = False) -> None:
     """Print a line to standard error. A line with `progress` is not printed if --quiet is given."""
-    if not (progress and click.get_current_context().meta.get("quiet")):
+    if not (progress and click.get_current_context().params.get("quiet")):
         print(f"bsdsbench: {line}", file=sys.stderr)
 
 
@@ -460,7 +457,7 @@ def progress(title: str, unit: str = "images") -> Iterator[Callable[[int, int, s
 
     Yields a function to call with (done, total, image id), or None if --quiet is given.
     """
-    if click.get_current_context().meta.get("quiet"):
+    if click.get_current_context().params.get("quiet"):
         yield None
         return
     bar: Any = None
