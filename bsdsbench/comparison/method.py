@@ -18,7 +18,7 @@ from bsdsbench.arguments import given_list
 from bsdsbench.comparison.comparable import refuse_equal_names
 from bsdsbench.comparison.comparison_tables import score_field
 from bsdsbench.errors import DataError
-from bsdsbench.loaders.folders import natural_sort_key
+from bsdsbench.loaders.formats.pictures import natural_sort_key
 from bsdsbench.protocol.signature import Severity
 from bsdsbench.results.comparability import comparability
 from bsdsbench.results.evaluation import Evaluation

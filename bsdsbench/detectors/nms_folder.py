@@ -11,8 +11,7 @@ import numpy as np
 from bsdsbench.errors import DataError, Problem, Setting
 from bsdsbench.images import Map, unit
 from bsdsbench.io import Progress, png_bytes, write_atomic
-from bsdsbench.loaders.folders import find_files
-from bsdsbench.loaders.formats.pictures import FORMATS, id_of
+from bsdsbench.loaders.formats.pictures import FORMATS, find_files, id_of
 from bsdsbench.loaders.readers import load_prediction
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.keywords import StrPath

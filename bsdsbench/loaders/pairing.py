@@ -27,8 +27,7 @@ from unicodedata import normalize
 
 from bsdsbench.errors import InputWarning, PairingError, Problem, warn
 from bsdsbench.io import PathLike, errors_naming, read_bytes
-from bsdsbench.loaders.folders import find_files
-from bsdsbench.loaders.formats.pictures import FORMATS, id_of
+from bsdsbench.loaders.formats.pictures import FORMATS, find_files, id_of
 from bsdsbench.text import counted, listed, show
 
 Files = dict[str, list[Path]]

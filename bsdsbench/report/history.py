@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from bsdsbench.comparison.comparison_tables import heading, score_field
 from bsdsbench.comparison.method import matching_folders
 from bsdsbench.errors import DataError, refuse_unless_forced
-from bsdsbench.loaders.folders import natural_sort_key
+from bsdsbench.loaders.formats.pictures import natural_sort_key
 from bsdsbench.plotting import style
 from bsdsbench.results.comparability import forbidden
 from bsdsbench.results.evaluation import Evaluation

@@ -25,8 +25,7 @@ import numpy as np
 from bsdsbench.arguments import I8, kind_of_value
 from bsdsbench.errors import DataError, Problem, Setting
 from bsdsbench.io import FaultError, errors_naming, read_bytes
-from bsdsbench.loaders.folders import natural_sort_key
-from bsdsbench.loaders.formats.pictures import id_of
+from bsdsbench.loaders.formats.pictures import id_of, natural_sort_key
 from bsdsbench.scores.counts import ImageRecord, Value
 from bsdsbench.text import listed, show
 

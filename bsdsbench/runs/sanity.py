@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +32,7 @@ _Thumbnails = tuple[str, Thumbnail, Thumbnail]  # image id, thumbnails of the ma
 _Finding = tuple[str, Fix | None]  # a mistake, which completes "N maps ...", and its suggested fix
 COVERED = "have a ground truth of which most pixels are boundary: dark lines on white ground?"
 FILLED: _Finding = ("have filled areas as ground truth, not lines", "metric contour for masks")
+_LABELLED = {"mask", "labels"}  # parts of a ground truth that are no lines
 SWAPPED: _Finding = ("fit the ground truth of another image", None)
 SAME: _Finding = ("are one and the same map", "save each image's own")
 RAW: _Finding = ("have broad edges, whose precision is low without NMS", Setting("nms"))
@@ -59,14 +59,15 @@ _BROAD = 0.95
 _MAX_FAINT = {1: 9, 2: 255}
 # Cameras and instruments have 10 or 12 bits: no value of theirs exceeds this when saved as 16 bits
 _TWELVE_BITS = 4095
+# Name of a flip, whether it transposes a map, and by how many quarters it then turns it to the left
 FLIPS = (
-    ("mirrored left to right", np.fliplr),
-    ("upside down", np.flipud),
-    ("turned by 180 degrees", partial(np.rot90, k=2)),
-    ("transposed", np.transpose),
-    ("turned to the left", np.rot90),
-    ("turned to the right", partial(np.rot90, k=3)),
-    ("transposed and turned by 180 degrees", lambda a: np.rot90(a, 2).T),
+    ("mirrored left to right", True, 3),
+    ("upside down", True, 1),
+    ("turned by 180 degrees", False, 2),
+    ("transposed", True, 0),
+    ("turned to the left", False, 1),
+    ("turned to the right", False, 3),
+    ("transposed and turned by 180 degrees", True, 2),
 )
 
 
@@ -112,9 +113,10 @@ def find_symptoms(
     that fits the ground-truth mask or labels only mirrored, rotated or transposed.
     Metrics add their own symptoms.
     """
-    thumbnails = _label_thumbnails(pred, gt, protocol)
-    if thumbnails and (orientation := best_orientation(*thumbnails[1:])):
-        yield "turned", f"maps fit the ground truth only {orientation}", "turn them back"
+    if gt.parts.keys() & _LABELLED:
+        thumbnails = _label_thumbnails(pred, gt, protocol)
+        if thumbnails and (orientation := best_orientation(*thumbnails[1:])):
+            yield "turned", f"maps fit the ground truth only {orientation}", "turn them back"
     if "mask" in gt.parts and _is_dark_on_mask(pred, gt, protocol):
         problem = "the map is darker on the object than beside it"
         yield "inverted", problem, Setting("invert", not protocol.invert)
@@ -205,13 +207,13 @@ def first_look(
     if not ids_by_finding and is_matched and protocol.thin and not protocol.nms:
         ids_by_finding = _find_thick_maps(comparable)
     n_compared = len(comparable)
-    if exchanged := _find_exchanged_labels(looks, protocol):
-        ids_by_finding, n_compared = {SWAPPED: exchanged}, len(looks)
-    if _are_one_map(looks):
-        ids_by_finding, n_compared = {SAME: [look.pred.image_id for look in looks]}, len(looks)
+    if mistaken := _find_mistaken_files(looks, protocol):
+        ids_by_finding, n_compared = mistaken, len(looks)
     warnings = list[InputWarning]()
-    softs = [look.pred.parts.get("soft", np.zeros(0)) for look in looks]
-    top = max((int(soft.max(initial=0)) for soft in softs if soft.dtype == np.uint16), default=-1)
+    top = -1
+    for look in looks:
+        if look.pred.form == "soft16":
+            top = max(top, int(look.pred.soft.max(initial=0)))
     if _MAX_FAINT[2] < top <= _TWELVE_BITS and not protocol.normalise:
         normalise = Setting("normalise", True, "takes each map's largest value as 1")
         line = f"no value above {top} of 65535 in the maps looked at (10 or 12 bit saved as 16?)"
@@ -231,23 +233,25 @@ def first_look(
     return warnings
 
 
-def _find_exchanged_labels(looks: Sequence[Look], protocol: Protocol) -> list[str]:
-    """Return "ID looks like OTHER_ID" for masks and labels that fit another image (`find_swaps`).
+def _find_mistaken_files(looks: Sequence[Look], protocol: Protocol) -> dict[_Finding, list[str]]:
+    """Find predictions of any kind that are one and the same, or masks and labels of other images.
 
-    The result is empty unless they are more than half of the images.
+    Three or more images with one prediction, not constant, but with different ground truth give
+    {SAME: image ids}. If more than half of the masks and labels fit the ground truth of another
+    image (`find_swaps`), the result is {SWAPPED: ["ID looks like OTHER_ID", ...]}. Otherwise, {}.
     """
-    thumbnails = [_label_thumbnails(look.pred, look.gt, protocol) for look in looks]
+    first: Any = looks[0].pred.parts[looks[0].pred.kind] if looks else None
+    thumbnails, n_same = [], 0
+    for look in looks:
+        n_same += np.array_equal(first, look.pred.parts[look.pred.kind])
+        if look.gt.parts.keys() & _LABELLED:
+            thumbnails.append(_label_thumbnails(look.pred, look.gt, protocol))
+    are_same = n_same == len(looks) > 2 and np.min(first) < np.max(first)
+    if are_same and len({look.gt.fingerprint for look in looks}) > 1:
+        return {SAME: [look.pred.image_id for look in looks]}
     swaps = find_swaps(filter(None, thumbnails))
-    return [f"{a} looks like {b}" for a, b in swaps if 2 * len(swaps) > len(looks)]
-
-
-def _are_one_map(looks: Sequence[Look]) -> bool:
-    """Return True if three or more images have one prediction, not constant, but other truths."""
-    maps: list[Any] = [look.pred.parts.get(look.pred.kind) for look in looks]
-    is_one = len(maps) > 2 and all(np.array_equal(maps[0], other) for other in maps[1:])
-    if not is_one or np.min(maps[0]) == np.max(maps[0]):
-        return False
-    return len({look.gt.fingerprint for look in looks}) > 1
+    is_most = 2 * len(swaps) > len(looks)
+    return {SWAPPED: [f"{a} looks like {b}" for a, b in swaps]} if is_most else {}
 
 
 def _find_misplaced_maps(looks: Sequence[Look]) -> dict[_Finding, list[str]]:
@@ -459,8 +463,8 @@ def best_orientation(pred: Thumbnail, truth: Thumbnail) -> str:
     """
     unflipped_fit = float((pred * truth).sum())
     best, best_fit = "", max(_ALIKE, _CHANCE / math.sqrt(pred.size), BETTER * unflipped_fit)
-    for name, flip in FLIPS:
-        flipped = flip(pred)
+    for name, transposes, quarters in FLIPS:
+        flipped = np.rot90(pred.T if transposes else pred, quarters)
         if flipped.shape == truth.shape:  # transposing changes it, unless the map is square
             fit = float((flipped * truth).sum())
             if fit > best_fit:

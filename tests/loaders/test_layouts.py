@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bsdsbench.errors import PairingError
-from bsdsbench.loaders.folders import natural_sort_key
+from bsdsbench.loaders.formats.pictures import natural_sort_key
 from bsdsbench.loaders.pairing import Layout, group_files, pair
 
 

@@ -1,4 +1,4 @@
-"""Reading a file of any known format into arrays, and selecting the maps among them.
+"""Finding files of known formats, reading them into arrays, and selecting the maps among these.
 
 FORMATS names the decoder for each suffix: a function that converts the bytes of a file to one
 array, or to a dict of arrays by name.
@@ -13,9 +13,10 @@ import os
 import re
 import zipfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from enum import Enum, auto
 from importlib import import_module
+from itertools import repeat
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeGuard
 from unicodedata import normalize
@@ -24,7 +25,7 @@ import numpy as np
 
 from bsdsbench import io as bounded
 from bsdsbench.arguments import F8, Bool
-from bsdsbench.errors import DataError, FileFormatError
+from bsdsbench.errors import DataError, FileFormatError, PairingError, Problem
 from bsdsbench.images import Map, one_channel, suggest_one_map, white_above
 from bsdsbench.io import FaultError, PathLike, ReadBytes, check_size, errors_naming, read_bytes
 from bsdsbench.text import listed, show
@@ -75,6 +76,74 @@ def id_of(path: PathLike) -> str:
     stem, dot, suffix = name.rpartition(".")
     has_known_suffix = stem and f"{dot}{suffix}".lower() in FORMATS  # ".png" is a name
     return show(stem if has_known_suffix else name)
+
+
+def find_files(folder: PathLike, suffixes: Collection[str]) -> list[Path]:
+    """List the files at any depth below `folder` that have one of the suffixes, in natural order.
+
+    `suffixes` are in lower case, such as ".png", but also match upper case. Hidden files are
+    ignored. Links are followed, except to a folder that they lie in. Returns [] if the folder does
+    not exist, and raises PairingError if a folder cannot be read.
+    """
+    names: list[str] = []
+    pending: list[tuple[str, tuple[object, ...]]] = [("", ())]  # folders, and those they lie in
+    while pending:
+        inner, above = pending.pop()
+        path = Path(folder, inner)
+        try:
+            status = path.stat()
+            with os.scandir(path) as listing:
+                entries = list(listing)
+        except OSError as error:
+            if not inner and not os.path.isdir(path):
+                return []
+            has = f"cannot be read ({error.strerror})"
+            raise PairingError(Problem(show(path), has, "a folder that can")) from None
+        within = (*above, (status.st_dev, status.st_ino))
+        for entry in entries if within[-1] not in above else ():
+            name = os.path.join(inner, entry.name)
+            if entry.name[0] != ".":
+                if os.path.splitext(name)[1].lower() in suffixes:
+                    names.append(name)
+                if os.path.isdir(entry) if entry.is_symlink() else entry.is_dir():
+                    pending.append((name, within))
+    return [Path(folder, name) for name in sorted(names, key=natural_sort_key)]
+
+
+def natural_sort_key(name: str) -> str:
+    """Return a key that sorts names by the values of their numbers: ID_2 comes before ID_10."""
+    parts = re.split(r"(\d+)", name)  # texts, and numbers between them
+    parts[1::2] = map(str.zfill, parts[1::2], repeat(20))
+    return "".join(parts)
+
+
+def find_photos(folder: PathLike, ids: Collection[str] | None = None) -> dict[str, Path]:
+    """Return the photos at any depth below a folder, as a dict from image id to path.
+
+    `ids` are the images to look for (None: all); those without a photo are left out. Raises
+    PairingError if an image has two photos.
+    """
+    photos: dict[str, Path] = {}
+    for path in find_files(folder, IMAGE_SUFFIXES):
+        name = id_of(path)
+        if ids is None or name in ids:
+            if name in photos:
+                both = f"{show(photos[name])} and {show(path)}"
+                raise PairingError(f"{show(name)}: two pictures, {both}, expected one")
+            photos[name] = path
+    return photos
+
+
+def find_photo_folder(gt_dir: PathLike) -> Path | None:
+    """Return the photo folder that belongs to a ground-truth folder in the BSDS layout.
+
+    The photos of .../groundTruth/test (or ground_truth/test) are in .../images/test. Returns None
+    if the path has no such part, or if the photo folder does not exist.
+    """
+    gt_path = Path(gt_dir).absolute()
+    parts = [re.sub(r"(?i)^ground_?truth$", "images", part) for part in gt_path.parts]
+    folder = Path(*parts)
+    return folder if folder.is_dir() and folder != gt_path else None
 
 
 def read_arrays(
@@ -311,17 +380,11 @@ def decode_pixels(data: bytes, header: ImageFile.ImageFile, mode: str | None) ->
 
     Raises FaultError if a PNG is cut short or has a wrong checksum.
     """
-    if header.format == "PNG":
-        _check_png(data)
-        # imageio would search for libraries of other formats, which takes longer than decoding
-        return np.asarray(header.convert(mode) if mode else header)
-    import imageio.v3 as iio
+    if header.format != "PNG":
+        import imageio.v3 as iio
 
-    return iio.imread(data, plugin="pillow", index=0, mode=mode, writeable_output=False)
-
-
-def _check_png(data: bytes) -> None:
-    """Raise FaultError unless a PNG is whole and its checksums are right, which Pillow ignores."""
+        return iio.imread(data, plugin="pillow", index=0, mode=mode, writeable_output=False)
+    # Pillow ignores the checksums of the chunks of a PNG
     start = 8  # of a chunk: its length in 4 bytes, its name in 4, its content, its checksum in 4
     while (name := data[start + 4 : start + 8]) != b"IEND":
         end = start + 8 + int.from_bytes(data[start : start + 4])
@@ -330,6 +393,8 @@ def _check_png(data: bytes) -> None:
         if zlib.crc32(data[start + 4 : end]) != int.from_bytes(data[end : end + 4]):
             raise FaultError(f"has a wrong checksum in its part {show(name)}, expected a whole PNG")
         start = end + 4
+    # imageio would search for libraries of other formats, which takes longer than decoding
+    return np.asarray(header.convert(mode) if mode else header)
 
 
 def select_maps(variables: dict[str, object]) -> dict[str, object]:

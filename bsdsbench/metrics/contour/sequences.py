@@ -13,7 +13,7 @@ import numpy as np
 
 from bsdsbench.arguments import F8, I8
 from bsdsbench.errors import DataError, Setting
-from bsdsbench.loaders.folders import natural_sort_key
+from bsdsbench.loaders.formats.pictures import natural_sort_key
 from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.ratios import Weights, defined_mean, weighted_mean
 
