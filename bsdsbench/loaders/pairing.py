@@ -99,9 +99,12 @@ class Layout:
         Images without files are ignored. `first` and `last` are the file names of the image with
         the most files.
         """
-        files = {image_id: paths for image_id, paths in files.items() if paths}
-        n_files = list(map(len, files.values()))
-        sequences = {i.rpartition("/")[0] for i in files if "/" in i}  # SEQUENCE/FRAME
+        n_files, sequences = list[int](), set[str]()
+        for image_id, paths in files.items():
+            sequence, slash, _ = image_id.rpartition("/")  # SEQUENCE/FRAME
+            if paths:
+                n_files.append(len(paths))
+                sequences |= {sequence} if slash else set()
         if max(n_files, default=1) == 1:
             return cls(sequences=len(sequences))
         image_id = max(files, key=lambda i: len(files[i]))

@@ -455,14 +455,15 @@ def join_annotations(
     """
     if not annotations:
         raise DataError(f"{image_id}: ground truth: no annotators, expected at least one map")
-    boundaries, regions, valid_maps, evidence = zip(*annotations, strict=True)
+    boundaries, regions, _, evidence = zip(*annotations, strict=True)
     where = "" if path else f"{image_id}: "
     pictures.refuse_channels(boundaries, where, "the boundaries of annotators")
     parts: dict[str, Any] = {"boundaries": boundaries, "segmentations": regions}
-    if any(labels is None for labels in regions):
-        parts["segmentations"] = ()
-    if maps_with_void := [valid for valid in valid_maps if valid is not None]:
-        parts["valid"] = np.logical_and.reduce(maps_with_void)
+    for annotation in annotations:
+        if annotation.labels is None:
+            parts["segmentations"] = ()
+        if annotation.valid is not None:
+            parts["valid"] = annotation.valid & parts.get("valid", True)
     return GroundTruth.of_checked(image_id, path, reduce(or_, evidence), parts)
 
 

@@ -409,11 +409,13 @@ class Readings(NamedTuple):
         preds, gts, forms = [], [], []
         for record in records:
             pred, gt = record.evidence_for(self.gt.metric)
+            if not gt.maps:
+                return ""
             gts.append(gt)
             if record.form not in ("none", "humans"):
                 preds.append(pred)
                 forms.append(record.form)
-        if not gts or not all(evidence.maps for evidence in gts):
+        if not gts:
             return ""
         line = f"truth {self.gt.describe(gts, gt_layout)}"
         if preds:

@@ -336,7 +336,10 @@ def score_tables(
     footer = table_footer(runs)
     common_notes = [*footer["notes"], *notes]
     tables = []
-    for name in dict.fromkeys(name for run in runs for name in run.metrics):
+    names: dict[str, None] = {}  # in the order of the runs
+    for run in runs:
+        names |= dict.fromkeys(run.metrics)
+    for name in names:
         metric = registry.get(name)
         its_runs, rows = [], []
         for run in runs:

@@ -445,8 +445,11 @@ def arrays_of_run(run: Evaluation) -> dict[str, NDArray[Any]]:
         column = [getattr(record, field) for record in records]
         arrays[name] = np.array(column, np.int64 if name == "sizes" else np.str_)
     arrays["sizes"] = arrays["sizes"].reshape(-1, 2)  # also without records
-    with_own_evidence = sorted({metric for record in records for metric in record.others})
-    for metric in ("", *with_own_evidence) if records else ():
+    with_own_evidence, have_groups = set[str](), False
+    for record in records:
+        with_own_evidence.update(record.others)
+        have_groups = have_groups or bool(record.groups)
+    for metric in ("", *sorted(with_own_evidence)) if records else ():
         for side in _SIDES:
             prefix = f"{metric}:{side}" if metric else side
             rows, files = [], []
@@ -456,7 +459,7 @@ def arrays_of_run(run: Evaluation) -> dict[str, NDArray[Any]]:
                 files.append(evidence.file)
             arrays[f"{prefix}_values"] = np.array(rows, np.float64)
             arrays[f"{prefix}_files"] = np.array(files, np.str_)
-    if any(record.groups for record in records):
+    if have_groups:
         arrays[_GROUPS] = np.array([json.dumps(record.groups) for record in records])
     for metric in records[0].counts if records else ():
         for name, array in run.stack(metric).items():

@@ -391,10 +391,9 @@ def count(
         del files  # free memory for counting
         if sanity_check and pred is not None and item.form != "none":  # "none": no prediction
             look = look_at(pred, gt, protocol, first_metrics)
-        has_boundary = True
-        if first_metrics[0].gt_kind == "annotators":
-            valid = gt.parts.get("valid", True)
-            has_boundary = any((boundary & valid).any() for boundary in gt.boundaries)
+        has_boundary, valid = first_metrics[0].gt_kind != "annotators", gt.parts.get("valid", True)
+        for boundary in gt.boundaries:
+            has_boundary = has_boundary or bool((boundary & valid).any())
         if not has_boundary and protocol.empty_gt == "error":
             raise empty_truth_error(gt.where, len(gt.boundaries))
         if unchanged or (not has_boundary and protocol.empty_gt != "count"):

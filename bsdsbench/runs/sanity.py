@@ -189,13 +189,14 @@ def first_look(
     looks: the first images. Maps that cannot be compared with their ground truth are skipped.
     unused: the protocol fields that the metrics of the run do not use.
     """
-    comparable = [look for look in looks if look.measured]
-    dark, covered = [], []
-    for look in comparable:
-        if has_dark_boundaries(look.soft, look.truth):
-            dark.append(look)
-        if look.truth.mean() > look.truth.max() / 2:
-            covered.append(look)
+    comparable, dark, covered = list[Look](), list[Look](), list[Look]()
+    for look in looks:
+        if look.measured:
+            comparable.append(look)
+            if has_dark_boundaries(look.soft, look.truth):
+                dark.append(look)
+            if look.truth.mean() > look.truth.max() / 2:
+                covered.append(look)
     is_matched = not {"nms", "max_dist"} & set(unused)  # boundaries, within a tolerance
     ids_by_finding = _find_misplaced_maps(comparable)  # (mistake, suggested fix) -> image ids
     if is_matched and 2 * len(covered) > len(comparable):

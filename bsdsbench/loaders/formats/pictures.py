@@ -85,34 +85,34 @@ def find_files(folder: PathLike, suffixes: Collection[str]) -> list[Path]:
     ignored. Links are followed, except to a folder that they lie in. Returns [] if the folder does
     not exist, and raises PairingError if a folder cannot be read.
     """
-    names: list[str] = []
+    paths: list[Path] = []
     pending: list[tuple[str, tuple[object, ...]]] = [("", ())]  # folders, and those they lie in
     while pending:
         inner, above = pending.pop()
-        path = Path(folder, inner)
+        place = Path(folder, inner)
         try:
-            status = path.stat()
-            with os.scandir(path) as listing:
+            status = place.stat()
+            with os.scandir(place) as listing:
                 entries = list(listing)
         except OSError as error:
-            if not inner and not os.path.isdir(path):
+            if not inner and not os.path.isdir(place):
                 return []
             has = f"cannot be read ({error.strerror})"
-            raise PairingError(Problem(show(path), has, "a folder that can")) from None
+            raise PairingError(Problem(show(place), has, "a folder that can")) from None
         within = (*above, (status.st_dev, status.st_ino))
         for entry in entries if within[-1] not in above else ():
             name = os.path.join(inner, entry.name)
             if entry.name[0] != ".":
                 if os.path.splitext(name)[1].lower() in suffixes:
-                    names.append(name)
+                    paths.append(place / entry.name)
                 if os.path.isdir(entry) if entry.is_symlink() else entry.is_dir():
                     pending.append((name, within))
-    return [Path(folder, name) for name in sorted(names, key=natural_sort_key)]
+    return sorted(paths, key=natural_sort_key)
 
 
-def natural_sort_key(name: str) -> str:
+def natural_sort_key(name: PathLike) -> str:
     """Return a key that sorts names by the values of their numbers: ID_2 comes before ID_10."""
-    parts = re.split(r"(\d+)", name)  # texts, and numbers between them
+    parts = re.split(r"(\d+)", os.fspath(name))  # texts, and numbers between them
     parts[1::2] = map(str.zfill, parts[1::2], repeat(20))
     return "".join(parts)
 
@@ -512,9 +512,14 @@ def refuse_channels(maps: Sequence[Map], what: str, expected: str) -> None:
     was `expected`.
     """
     n = len(maps)
-    if n < 2 or any(channel.shape != maps[0].shape for channel in maps):
+    if n < 2:
         return
-    if not any(channel[0, 0] for channel in maps):  # as in most maps of annotators
+    is_drawn_on = False
+    for channel in maps:
+        if channel.shape != maps[0].shape:
+            return
+        is_drawn_on = is_drawn_on or bool(channel[0, 0])
+    if not is_drawn_on:  # the first pixel is 0, as in most maps of annotators
         return
     white: float = 1
     rounding = 0.02  # by how much a sum may differ from white
