@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
+from typing import TypeVar
 
+_K = TypeVar("_K")
+_V = TypeVar("_V")
 LINE = 600  # the largest number of characters of a message
 NUMBER = r"[0-9]*\.?[0-9]+(?:e-?[0-9]+)?"  # the pattern of `number_text`
 
@@ -54,6 +57,14 @@ def shared_names(collections: Iterable[Collection[str]]) -> list[str]:
     """Return the names that are in every one of the collections, in the order of the first."""
     first, *others = collections
     return [name for name in first if all(name in names for names in others)]
+
+
+def grouped(pairs: Iterable[tuple[_K, _V]]) -> dict[_K, list[_V]]:
+    """Collect pairs (key, value) by key: {key: [value, ...]}, in order of first occurrence."""
+    groups: dict[_K, list[_V]] = {}
+    for key, value in pairs:
+        groups.setdefault(key, []).append(value)
+    return groups
 
 
 def counted(n: int, noun: str) -> str:

@@ -17,6 +17,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.results.score_names import chosen_scores, full_name, parse_score
 from bsdsbench.tables.result_object import TabularResult
 from bsdsbench.tables.table import Table
+from bsdsbench.text import grouped
 
 _SCHEMA = "bsdsbench.comparison/1"
 
@@ -72,11 +73,8 @@ def correct_families(differences: Iterable[ScoreDifference]) -> list[ScoreDiffer
     A family has the differences of one score between all pairs of runs or methods. Scores of parts
     of a metric, such as the Dice of each class, are in the same family.
     """
-    families: dict[object, list[ScoreDifference]] = {}
-    for difference in differences:
-        name = parse_score(difference.score)
-        has_part = name.part != ""
-        families.setdefault((name.metric, name.column.key, has_part), []).append(difference)
+    named = [(parse_score(difference.score), difference) for difference in differences]
+    families = grouped(((n.metric, n.column.key, n.part != ""), d) for n, d in named)
     return [corrected for family in families.values() for corrected in correct_p(family)]
 
 

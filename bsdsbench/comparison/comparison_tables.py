@@ -20,7 +20,7 @@ from bsdsbench.results.score_tables import (
     undefined_notes,
 )
 from bsdsbench.tables.table import Cell, Estimate, Field, Note, Table
-from bsdsbench.text import counted
+from bsdsbench.text import counted, grouped
 
 if TYPE_CHECKING:
     from bsdsbench.comparison.comparison import ComparedScores, Comparison, ScoreDifference
@@ -59,7 +59,7 @@ def comparison_tables(compared: Comparison) -> list[Table]:
         f"{compared.n_boot} bootstrap samples, seed {compared.seed}, "
         f"{compared.percent} percentile intervals{test}. Protocol: {compared.protocol}"
     )
-    signatures = signature_lines(compared.names, compared.signatures)
+    signatures = signature_lines(zip(compared.names, compared.signatures, strict=True))
     return [
         replace(table, caption=caption, reading=compared.reading, signatures=signatures)
         for table in tables
@@ -102,10 +102,7 @@ def coverage_lines(coverage: Mapping[str, str], scores: Sequence[str]) -> list[s
     `coverage`, a result of `fewer_values`, maps the name of such a score to text with the numbers:
     "9 images in A, 10 images in B". Scores with the same text share a line.
     """
-    headings_by_text: dict[str, list[str]] = {}
-    for score in scores:
-        if score in coverage:
-            headings_by_text.setdefault(coverage[score], []).append(heading(score))
+    headings_by_text = grouped((coverage[s], heading(s)) for s in scores if s in coverage)
     reason = "undefined values are left out, so the means are over different objects"
     return [
         f"{', '.join(headings)}: means over {numbers}; {reason}"

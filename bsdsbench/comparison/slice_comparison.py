@@ -24,6 +24,7 @@ from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.groups import frames_note, group_columns, partition
 from bsdsbench.results.score_tables import IMAGE_COUNT
 from bsdsbench.tables.table import Cell, Estimate, Field, Table
+from bsdsbench.text import grouped
 
 
 class RunsBySlice(NamedTuple):
@@ -133,10 +134,7 @@ def compared_table(comparisons: Mapping[str, ComparedScores], column: str) -> Ta
     """
     first = next(iter(comparisons.values()))
     slice_fields = [Field("slice", column), IMAGE_COUNT]
-    names_by_note: dict[str, list[str]] = {}
-    for name, compared in comparisons.items():
-        for note in compared.notes:
-            names_by_note.setdefault(note, []).append(name)
+    names_by_note = grouped((note, name) for name, c in comparisons.items() for note in c.notes)
     notes = [f"{', '.join(names)}: {note}" for note, names in names_by_note.items()]
     rows: list[list[Cell]] = []
     if len(first.names) == 1:

@@ -23,7 +23,7 @@ from bsdsbench.metrics.base import Metric
 from bsdsbench.metrics.boundary import threshold_events, truth_maps, whole_image_counts
 from bsdsbench.metrics.optional import whole_curve
 from bsdsbench.protocol.fields import HOME_MADE, in_use
-from bsdsbench.protocol.nms_recipes import RECIPES, NMSParams
+from bsdsbench.protocol.nms_recipes import RECIPES
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.signature import Severity, Signature
 from bsdsbench.results.evaluation import Evaluation
@@ -43,6 +43,7 @@ from bsdsbench.scores.curve import (
 )
 from bsdsbench.scores.ratios import f_measure
 from bsdsbench.tables.table import Cell, Field, Table
+from bsdsbench.text import grouped
 
 MAX_SPLIT_FILES = 50
 
@@ -320,10 +321,7 @@ def _nms_changes() -> Iterator[CountingChange]:
     """Yield changes to no NMS and to the NMS of each known program; identical ones only once."""
     who = "maps that had it already, or never"
     yield CountingChange("nms", "no NMS", who, ({"nms": False},))
-    names_of_recipe: dict[NMSParams, list[str]] = {}
-    for name, recipe in RECIPES.items():
-        names_of_recipe.setdefault(recipe, []).append(name)
-    for recipe, names in names_of_recipe.items():
+    for recipe, names in grouped((recipe, name) for name, recipe in RECIPES.items()).items():
         label = f"NMS {names[0]} ({recipe.describe().partition(': ')[2]})"
         change = {"nms": True, "nms_params": names[0]}
         yield CountingChange("nms", label, ", ".join(names), (change,))

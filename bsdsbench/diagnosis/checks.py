@@ -30,7 +30,7 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs import sanity
 from bsdsbench.runs.sources import FileItem
 from bsdsbench.scores.counts import ImageRecord
-from bsdsbench.text import counted, listed
+from bsdsbench.text import counted, grouped, listed
 
 ERROR, WARNING = "error", "warning"
 GAIN = 0.003  # a remedy is reported if it raises F by at least this much
@@ -392,10 +392,8 @@ def check_doubled_files(examination: Examination) -> None:
     """
     _, pred, gt = examination.grouping
     for what, (files_of, doubled) in {"prediction": pred, "ground truth": gt}.items():
-        ids_by_lower_case: dict[str, list[str]] = {}
-        for image_id in files_of:
-            ids_by_lower_case.setdefault(image_id.casefold(), []).append(image_id)
-        groups = [ids for ids in ids_by_lower_case.values() if len(ids) > 1 or ids[0] in doubled]
+        alike = grouped((image_id.casefold(), image_id) for image_id in files_of).values()
+        groups = [ids for ids in alike if len(ids) > 1 or ids[0] in doubled]
         files = [str(file) for ids in groups for image_id in ids for file in files_of[image_id]]
         if files:
             examination.report("doubled", files, what=what)

@@ -46,6 +46,7 @@ from bsdsbench.plotting.method_curves import AVERAGED, method_curve, spread_entr
 from bsdsbench.results.comparability import forbidden
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.given_runs import as_runs
+from bsdsbench.results.image_tables import values_by_score
 from bsdsbench.results.score_names import chosen_scores, score_name
 from bsdsbench.scores.curve import AP_RULES
 
@@ -387,10 +388,10 @@ def _plot_boxes(
     wanted = f"{metric_name}.{key or scorer.image_columns[0].key}"
     values_of_runs = []
     for run in runs:
-        values_by_score = _image_values(run, metric_name)
+        image_values = values_by_score(run, metric_name)
         # METRIC.SCORE, or METRIC.PART.SCORE if `metric` names a part, such as a class
-        score = chosen_scores([wanted], list(values_by_score))[0]
-        values = np.array(values_by_score[score], np.float64)
+        score = chosen_scores([wanted], list(image_values))[0]
+        values = np.array(image_values[score], np.float64)
         values_of_runs.append(values[np.isfinite(values)])
     parsed = score_name(score)  # None if no metric of the package has this score
     heading = parsed.column.heading if parsed else score
@@ -424,22 +425,6 @@ def _draw_boxes(ax: Axes, names: Sequence[str], values_of_runs: Sequence[F8]) ->
     wrapped_names = [textwrap.fill(name, letters) for name in names]
     ax.set_xticks(range(1, len(names) + 1), wrapped_names, parse_math=False)
     ax.grid(axis="x", visible=False)
-
-
-def _image_values(run: Evaluation, metric: str) -> Mapping[str, Sequence[float]]:
-    """Return a run's per-image scores by one metric: {score: one value per image, NaN: undefined}.
-
-    The keys are METRIC.SCORE or, for the scores of a part such as a class, METRIC.PART.SCORE.
-    """
-    if not run.records:  # the run was read from official result files, which store these scores
-        images = run.image_scores(metric).values()
-        keys = dict.fromkeys(key for scores in images for key in scores)
-        return {f"{metric}.{key}": [s.get(key, np.nan) for s in images] for key in keys}
-    return {
-        f"{metric}.{part}.{key}" if part else f"{metric}.{key}": values
-        for part, values_by_key in run.image_values(metric).items()
-        for key, values in values_by_key.items()
-    }
 
 
 def plot_result(run: Evaluation, out: Path) -> None:

@@ -7,7 +7,7 @@ mean infinite, and they make the standard deviation undefined.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
@@ -185,13 +185,13 @@ def summary_tables(
     runs_with_images = [run for run in runs if run.records]
     asked = None
     if columns is not None:
-        names = dict[str, None]()  # of all per-image scores
-        for run in runs_with_images:
-            for metric in run.metrics:
-                for part, values_by_key in run.image_values(metric).items():
-                    prefix = f"{metric}.{part}." if part else f"{metric}."
-                    names |= dict.fromkeys(prefix + key for key in values_by_key)
-        asked = chosen_scores(columns, list(names))
+        names = [
+            score
+            for run in runs_with_images
+            for metric in run.metrics
+            for score in values_by_score(run, metric)
+        ]
+        asked = chosen_scores(columns, list(dict.fromkeys(names)))
     tables = []
     for metric in dict.fromkeys(m for run in runs_with_images for m in run.metrics):
         with_metric = [run for run in runs_with_images if metric in run.metrics]
@@ -246,6 +246,22 @@ _FIELDS = (
     Field("q3", "upper quartile", "Q3", ".4f"),
 )
 _N_STATISTICS = {Summary.MEAN: 4, Summary.MEDIAN: 5, Summary.IQR: 7}  # how many of _FIELDS to show
+
+
+def values_by_score(run: Evaluation, metric: str) -> Mapping[str, Sequence[float]]:
+    """Return a run's per-image scores by one metric: {score: one value per image, NaN: undefined}.
+
+    The keys are METRIC.SCORE or, for the scores of a part such as a class, METRIC.PART.SCORE.
+    """
+    if not run.records:  # the run was read from official result files, which store these scores
+        images = run.image_scores(metric).values()
+        keys = dict.fromkeys(key for scores in images for key in scores)
+        return {f"{metric}.{key}": [s.get(key, np.nan) for s in images] for key in keys}
+    return {
+        f"{metric}.{part}.{key}" if part else f"{metric}.{key}": values
+        for part, values_by_key in run.image_values(metric).items()
+        for key, values in values_by_key.items()
+    }
 
 
 def _values_to_show(

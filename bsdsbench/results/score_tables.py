@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from types import MappingProxyType
@@ -22,7 +22,7 @@ from bsdsbench.scores.counts import part_of, value_at
 from bsdsbench.scores.curve import PRCurve, describe_late_starts
 from bsdsbench.scores.error_scores import COUNTED
 from bsdsbench.tables.table import Cell, Estimate, Field, Note, Table
-from bsdsbench.text import clip, counted, listed
+from bsdsbench.text import clip, counted, grouped, listed
 
 if TYPE_CHECKING:
     from bsdsbench.results.evaluation import Evaluation
@@ -63,36 +63,20 @@ def table_footer(runs: Sequence[Evaluation]) -> TableFooter:
     scales, the protocols if they differ, and the sources of reference runs and shared runs.
     """
     lines = _differences_of(runs) if len(runs) > 1 else []
-    names = []
-    protocols = []
-    signatures = []
-    left_out = {}
     for run in runs:
-        names.append(run.name)
-        left_out[run.name] = (len(run.records), run.left_out)
-        protocols.append(f"protocol {run.described}")
-        signatures.append(run.signature_line)
         if scales := run.signature.ms:
             lines.append(f"{run.name}: each map is the mean over the scales {scales}.")
-    names_by_protocol = _group_names(names, protocols)
-    if len(names_by_protocol) > 1:
-        for protocol, its_names in names_by_protocol.items():
-            lines.append(f"{', '.join(its_names)}: {protocol}.")
+    names_by_protocol = grouped((f"protocol {run.described}", run.name) for run in runs)
+    is_same = len(names_by_protocol) == 1
+    if not is_same:
+        lines += [f"{', '.join(names)}: {text}." for text, names in names_by_protocol.items()]
+    left_out = {run.name: (len(run.records), run.left_out) for run in runs}
     return {
-        "caption": protocols[0] if len(names_by_protocol) == 1 else "",
+        "caption": "".join(names_by_protocol) if is_same else "",
         "reading": reading_line(runs),
         "notes": [*left_out_notes(left_out), *lines, *reference_notes(runs)],
-        "signatures": signature_lines(names, signatures),
+        "signatures": signature_lines((run.name, run.signature_line) for run in runs),
     }
-
-
-def _group_names(names: Sequence[str], texts: Sequence[str]) -> dict[str, list[str]]:
-    """Group names that have equal texts: {text: names}. Names with the text "" are left out."""
-    names_by_text: dict[str, list[str]] = {}
-    for name, text in zip(names, texts, strict=True):
-        if text:
-            names_by_text.setdefault(text, []).append(name)
-    return names_by_text
 
 
 def reference_notes(runs: Sequence[Evaluation]) -> list[str]:
@@ -142,12 +126,12 @@ def _differences_of(runs: Sequence[Evaluation]) -> list[str]:
 
 def reading_line(runs: Sequence[Evaluation]) -> str:
     """Describe how files were interpreted, separately for runs that differ in this."""
-    lines = [run.read_as for run in runs]
-    if len({*lines}) == 1:
-        return lines[0]
-    names_by_line = _group_names([run.name for run in runs], lines)
+    names_by_line = grouped((run.read_as, run.name) for run in runs)
+    if len(names_by_line) == 1:
+        return runs[0].read_as
     # Each line starts with "Read as"; after the names of runs the "R" becomes lower case
-    return "; ".join(f"{', '.join(names)} r{line[1:]}" for line, names in names_by_line.items())
+    lines = [f"{', '.join(names)} r{line[1:]}" for line, names in names_by_line.items() if line]
+    return "; ".join(lines)
 
 
 def left_out_notes(left_out: Mapping[str, tuple[int, Mapping[str, str]]]) -> list[Note]:
@@ -155,12 +139,13 @@ def left_out_notes(left_out: Mapping[str, tuple[int, Mapping[str, str]]]) -> lis
 
     left_out : name of a run or method -> (number of counted images, {left-out image: reason}).
     """
-    lines = []
-    for n_images, reasons in left_out.values():
-        counts = f"{n_images} of {n_images + len(reasons)} images"
-        lines.append(f"{counts}; left out: {summarize_reasons(reasons)}." if reasons else "")
+    names_by_line = grouped(
+        (f"{n} of {n + len(reasons)} images; left out: {summarize_reasons(reasons)}.", name)
+        for name, (n, reasons) in left_out.items()
+        if reasons
+    )
     notes = []
-    for line, names in _group_names(list(left_out), lines).items():
+    for line, names in names_by_line.items():
         text = f"{', '.join(names)}: {line}" if len(left_out) > 1 else line
         notes.append(Note(text, needed=True))
     return notes
@@ -187,12 +172,16 @@ def summarize_reasons(reasons: Mapping[str, str]) -> str:
     return f"{line}, and {n_more} other faults" if n_more > 0 else line
 
 
-def signature_lines(names: Sequence[str], signatures: Sequence[str]) -> list[str]:
-    """Return a line per distinct signature except "", with the names of its runs or "each"."""
+def signature_lines(signatures: Iterable[tuple[str, str]]) -> list[str]:
+    """Return a line per distinct signature except "", with the names of its runs or "each".
+
+    `signatures` has a pair (name, signature) for each run.
+    """
+    pairs = list(signatures)
     lines = []
-    for signature, its_names in _group_names(names, signatures).items():
-        is_common = len(names) > 1 and its_names == list(names)
-        lines.append(f"Signature of {'each' if is_common else ', '.join(its_names)}: {signature}")
+    for signature, names in grouped((text, name) for name, text in pairs if text).items():
+        is_common = len(pairs) > 1 and len(names) == len(pairs)
+        lines.append(f"Signature of {'each' if is_common else ', '.join(names)}: {signature}")
     return lines
 
 

@@ -24,7 +24,7 @@ from bsdsbench.metrics.base import Metric
 from bsdsbench.metrics.optional import Diagnosed, ShowsLabels, Symptom
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import NO_EVIDENCE, Evidence, Sides, Values
-from bsdsbench.text import listed
+from bsdsbench.text import grouped, listed
 
 LOOKS = 4  # number of images to check: the first by name, because neighbours are often swapped
 Thumbnail = NDArray[np.floating[Any]]
@@ -219,10 +219,7 @@ def first_look(
         normalise = Setting("normalise", True, "takes each map's largest value as 1")
         line = f"no value above {top} of 65535 in the maps looked at (10 or 12 bit saved as 16?)"
         warnings.append(InputWarning(line, fix=normalise))
-    ids_by_symptom: dict[Symptom, list[str]] = {}
-    for look in looks:
-        for symptom in look.symptoms:
-            ids_by_symptom.setdefault(symptom, []).append(look.pred.image_id)
+    ids_by_symptom = grouped((s, look.pred.image_id) for look in looks for s in look.symptoms)
     for (code, problem, fix), ids in ids_by_symptom.items():
         if 2 * len(ids) > len(looks) and code != "scale":
             line = f"{problem} in {len(ids)} of {len(looks)} images looked at [{listed(ids, 3)}]"
@@ -483,11 +480,8 @@ def find_swaps(thumbnails: Iterable[_Thumbnails]) -> list[tuple[str, str]]:
     Returns pairs of ids: the image whose map is wrong, and the image whose ground truth the map
     fits. Two maps that were swapped with each other usually give two pairs.
     """
-    by_shape: dict[tuple[int, ...], list[_Thumbnails]] = {}
-    for images in thumbnails:
-        by_shape.setdefault(images[1].shape, []).append(images)
     swapped = []
-    for same_shape in by_shape.values():
+    for same_shape in grouped((images[1].shape, images) for images in thumbnails).values():
         ids, preds, truths = zip(*same_shape, strict=True)
         # (n, n): correlation between each map (row) and each ground truth (column)
         fits = np.tensordot(np.stack(preds), np.stack(truths), ((1, 2), (1, 2)))

@@ -16,6 +16,7 @@ from bsdsbench.errors import DataError, Setting
 from bsdsbench.loaders.formats.pictures import natural_sort_key
 from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.ratios import Weights, defined_mean, weighted_mean
+from bsdsbench.text import grouped
 
 OBJECT_COUNTS = ("frame", "objects")  # counts whose length differs between frames
 _RECALLED = 0.5  # recall is the share of frames in which a measure is above this
@@ -33,11 +34,9 @@ def _group_frames(encoded_ids: F8) -> list[I8]:
     encoded_ids (N, L, 1): the arrays of `encode_id`, padded with NaN to the longest id.
     """
     ids = ["".join(map(chr, row[~np.isnan(row)].astype(int))) for row in encoded_ids[..., 0]]
-    frames_of: dict[str, list[int]] = {}  # sequence -> its frames
-    for i in sorted(range(len(ids)), key=lambda i: natural_sort_key(ids[i])):
-        sequence = ids[i].rpartition("/")[0]
-        frames_of.setdefault(sequence, []).append(i)
-    return [np.array(frames) for frames in frames_of.values()]
+    order = sorted(range(len(ids)), key=lambda i: natural_sort_key(ids[i]))
+    frames_of_sequence = grouped((ids[i].rpartition("/")[0], i) for i in order)
+    return [np.array(frames) for frames in frames_of_sequence.values()]
 
 
 def follow_objects(stack: Stack) -> Stack:
