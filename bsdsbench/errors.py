@@ -251,13 +251,14 @@ def group_similar_problems(problems: Iterable[Problem]) -> list[list[Problem]]:
     return list(groups.values())
 
 
-MANY_FILES = 10  # the largest number of files that one line names
+MANY_FILES = 10  # one line names up to this many files, and of more than this only three
 
 
 def merge_similar_problems(problems: Iterable[Problem]) -> list[Problem]:
     """Replace each group of more than three similar problems with its first problem.
 
-    Its `file` then gives the number of files and the first ten names, and `names` has all of them.
+    Its `file` then gives the number of files and their names, of more than ten only the first
+    three, and `names` has all of them.
     See `group_similar_problems`.
 
     >>> faults = [Problem(file, f"value {k}", "0 .. 1") for k, file in enumerate("abcd", 3)]
@@ -268,7 +269,7 @@ def merge_similar_problems(problems: Iterable[Problem]) -> list[Problem]:
     for group in group_similar_problems(problems):
         if len(group) > 3:
             names = tuple(problem.file for problem in group)
-            files = ", ".join(names[:MANY_FILES]) + (" ..." if len(names) > MANY_FILES else "")
+            files = ", ".join(names if len(names) <= MANY_FILES else (*names[:3], "..."))
             merged = attrs.evolve(group[0], file=f"{len(group)} files ({files})", names=names)
             group = [merged]
         joined += group

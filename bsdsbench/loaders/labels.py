@@ -15,8 +15,8 @@ from bsdsbench.scores.counts import NO_EVIDENCE, Evidence, Values
 
 VOID_EVIDENCE = Evidence(Values.VOID_ALONE)
 WHITE_FOR_CLASSES = (
-    "only 0 and 255, expected the labels of `classes`, from `first` on (masks: divide them by 255, "
-    "or name no `classes`)"
+    "only 0 and 255, expected the labels of `classes`, from `first` on (if these are masks, divide "
+    "them by 255, or give no `classes`)"
 )
 
 
@@ -146,4 +146,4 @@ def id_evidence(labels: Map, ids: Sequence[int], ignored: Collection[int]) -> Ev
 def train_id_options(metric: str) -> Setting:
     """Return the fix to suggest for maps of train ids: METRIC.ids=[] and METRIC.ignore=255."""
     ignored = (Setting(f"{metric}.ignore", 255),)
-    return Setting(f"{metric}.ids", [], "for train ids on both sides", ignored)
+    return Setting(f"{metric}.ids", [], "if both sides hold train ids", ignored)

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from unicodedata import normalize
 
-from bsdsbench.errors import InputWarning, PairingError, Problem, warn
+from bsdsbench.errors import Fix, InputWarning, PairingError, Problem, Setting, warn
 from bsdsbench.io import PathLike, errors_naming, read_bytes
 from bsdsbench.loaders.formats.pictures import FORMATS, find_files, id_of
 from bsdsbench.text import counted, listed, show
@@ -83,12 +83,12 @@ class Layout:
         """Describe the layout, or return "" if there is one file per image and no sequences.
 
         >>> Layout(3, 5, "ID_0", "ID_4").describe()
-        '3 to 5 files an image: ID_0 .. ID_4'
+        '3 to 5 files per image: ID_0 .. ID_4'
         >>> Layout(sequences=2).describe(), Layout().describe()
         ('2 sequences', '')
         """
         number = f"{self.least} to {self.most}" if self.least < self.most else f"{self.most}"
-        files = f"{number} files an image: {self.first} .. {self.last}" if self.most > 1 else ""
+        files = f"{number} files per image: {self.first} .. {self.last}" if self.most > 1 else ""
         sequences = counted(self.sequences, "sequence") if self.sequences else ""
         return ", ".join(filter(None, (files, sequences)))
 
@@ -156,7 +156,7 @@ class Pair:
 
 # Advice for a JSON file in place of a folder
 _COCO = (
-    "COCO's JSON: as predictions and as truth, for metric contour or segmentation",
+    "COCO's JSON: for predictions and ground truth, with --metrics contour or segmentation",
     "in Python: evaluate_items of loaders.formats.coco.CocoItems",
 )
 
@@ -197,24 +197,26 @@ def pair(
     wanted, pred, gt = group_files(pred_dir, gt_dir, split, **options)
     preds, gts = pred.files, gt.files
     shared = gts.keys() & preds.keys()
-    faults: list[tuple[PathLike | None, str, Collection[str], str]] = []
+    faults: list[tuple[PathLike | None, str, Collection[str], Sequence[Fix]]] = []
     for folder, side in ((pred_dir, pred), (gt_dir, gt)):
         if side.ambiguous:
             first = min(side.ambiguous)
             files = [show(os.path.relpath(path, folder)) for path in side.files.get(first, ())]
-            faults.append((folder, SEVERAL, side.ambiguous, f"{first}: {listed(files, 3)}"))
+            faults.append((folder, SEVERAL, side.ambiguous, [f"{first}: {listed(files, 3)}"]))
     if pred_dir and (missing == "error" or not shared):
-        faults.append((pred_dir, "no prediction for: {}", gts.keys() - shared, ""))
+        zero = Setting("missing", "zero", "counts empty maps")
+        fixes = [zero, Setting("missing", "skip", "leaves them out")] if shared else []
+        faults.append((pred_dir, "no prediction for: {}", gts.keys() - shared, fixes))
     others = wanted or preds.keys()
     absent = others - gts.keys()
     renaming = _suggest_renaming(others, gts.keys()) if absent else ""
-    faults.append((gt_dir, f"no {gt_name} for: {{}}", absent, renaming))
+    faults.append((gt_dir, f"no {gt_name} for: {{}}", absent, [renaming] if renaming else []))
     problems = []
     for folder, fault, ids, fix in faults:
         if ids:
             names = sorted(ids)
             has = f"{show(folder)}: {fault.format(f'{listed(names)} ({len(names)} in all)')}"
-            problems.append(Problem(has=has, fix=(fix,) if fix else (), names=tuple(names)))
+            problems.append(Problem(has=has, fix=tuple(fix), names=tuple(names)))
     if problems:
         raise PairingError("", problems)
     pairs = []
@@ -231,14 +233,14 @@ def _suggest_renaming(preds: Collection[str], gts: Collection[str]) -> str:
     result is "" if they differ otherwise, or if there are fewer than two ids.
 
     >>> _suggest_renaming({"1_test", "2_test"}, {"img_1", "img_2"})
-    'they differ in what all names share, as 1_test and img_1: rename one side'
+    'names differ in a prefix or suffix, as 1_test and img_1: rename one side'
     >>> _suggest_renaming({"a_1", "a_2"}, {"A-01", "A-02"})
-    'they differ in zeros, capitals or separators, as a_1 and A-01: rename one side'
+    'names differ in zeros, capitals or separators, as a_1 and A-01: rename one side'
     >>> _suggest_renaming({"f0", "f1"}, {"f1", "f2"})
-    'they are numbered from 0 and from 1, as f0 and f1: rename one side'
+    'names are numbered from 0 and from 1, as f0 and f1: rename one side'
     """
     ways = {
-        "differ in what all names share": _without_common_ends,
+        "differ in a prefix or suffix": _without_common_ends,
         "differ in zeros, capitals or separators": _as_words_and_numbers,
         "are numbered from 0 and from 1": _count_from_lowest,
     }
@@ -247,7 +249,7 @@ def _suggest_renaming(preds: Collection[str], gts: Collection[str]) -> str:
         if pred_ids.keys() == gt_ids.keys() and len(preds) == len(gts) == len(pred_ids) > 1:
             key = next(iter(pred_ids))
             example = f"{pred_ids[key]} and {gt_ids[key]}"
-            return f"they {difference}, as {example}: rename one side"
+            return f"names {difference}, as {example}: rename one side"
     return ""
 
 
@@ -399,7 +401,7 @@ def _list_files(root: Path) -> list[_File]:
         files.append(_File(path, root, (*folders, id_of(path))))
     if not files:
         is_file = os.path.isfile(root)  # False for a path that is too long, unlike Path.is_file
-        has = "is a file" if is_file else "has no file of these formats"
+        has = "is a file" if is_file else "has no files in a supported format"
         has = has if os.path.exists(root) else "does not exist"
         fix = _COCO if root.suffix.lower() == ".json" and is_file else ()
         raise PairingError(Problem(show(root), has, f"a folder of {', '.join(FORMATS)}", fix))
@@ -447,8 +449,8 @@ def _find_depth(
             )
     if sequences and len({file.path.parent for file in gt}) > 1:
         raise PairingError(
-            f"{show(gt[0].root)}: several folders, expected predictions in folders and files of "
-            "the same names, SEQUENCE/FRAME",
+            f"{show(gt[0].root)}: several folders, expected predictions with the same names of "
+            "folders and files, SEQUENCE/FRAME",
             fix=[" beside ".join(files[0].end(2) for files in (gt, pred) if files)],
         )
     return 1

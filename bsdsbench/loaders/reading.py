@@ -37,7 +37,7 @@ FORM_WORDS = {  # `Prediction.form` -> description
     "ucm2": "contour maps of double size (ucm2)",
     "segs": "segmentations",
 }
-SIDE_NAMES = ("its prediction", "its truth")
+SIDE_NAMES = ("its prediction", "its ground truth")
 DARKER = "are darker on the ground truth than off it"
 
 
@@ -186,19 +186,20 @@ class ReadOptions:
         void = _void_levels(levels) if self.void_option else ()
         if 0 < len(void) < 3:  # more values are rather labels
             value = void[0] if len(void) == 1 else list(void)
-            yield Setting(self.void_option, value, "for a void")
+            yield Setting(self.void_option, value, f"if {_listed(void)} is void")
         if self.kind is Kind.MASK and are_integers and self.components:
             masks = "predictions" if self.truth else "truth"
-            yield Setting(f"{self.metric}.components_of", masks, "for numbers of objects here")
+            yield Setting(f"{self.metric}.components_of", masks, "if these are object numbers")
         elif self.kind is Kind.MASK and are_integers:
-            yield "for labels of classes: contour.classes or segmentation.classes"
+            metric = self.metric if self.metric in ("contour", "segmentation") else "contour"
+            yield Setting(f"{metric}.classes", "NAME,NAME", "if these are class labels")
         if not self.truth:
-            yield Setting("normalise", True, "for gray maps")
+            yield Setting("normalise", True, "if these are gray levels")
         elif 2 * top >= white_above(top) > 0:
-            yield Setting("gt_threshold", 0.5, "for gray maps")
+            yield Setting("gt_threshold", 0.5, "if these are gray levels")
         if self.kind is Kind.BOUNDARIES and are_integers:
-            yield Setting("gt_kind", "labels", "for region labels")
-            yield "metric contour for classes"
+            yield Setting("gt_kind", "labels", "if these are region labels")
+            yield Setting("metrics", "contour", "if these are class labels")
 
     def problems(self, images: Sequence[Evidence], others: Sequence[Evidence]) -> Iterator[Problem]:
         """Yield one problem for each way in which the values of a set may be misinterpreted.
@@ -227,33 +228,38 @@ class ReadOptions:
         side, values = SIDE_NAMES[self.truth], _combined_values(images)
         if values & Values.FEW and not values & Values.GRAY:
             example = _first_file_with(Values.FEW, images)
-            has = f"{side} of the values {_listed(example.levels)}"
+            has = f"{side} has the values {_listed(example.levels)}"
             fixes = tuple(self.suggest_fixes(example.levels, np.array(example.levels)))
-            yield Problem(example.file, has, "a mask of two values, or gray maps", fixes)
+            yield Problem(example.file, has, "two values, or gray levels", fixes)
         elif values & Values.UNIT and values & (Values.WHITE | Values.GRAY):
             white_file = _first_file_with(Values.WHITE | Values.GRAY, images).file
             has = f"{side} has values up to 1, that of {white_file} up to white"
-            fix = Setting("gt_threshold", 0.5, "for gray maps")
+            fix = Setting("gt_threshold", 0.5, "if these are gray levels")
             file = _first_file_with(Values.UNIT, images).file
-            yield Problem(file, has, "one scale in a set", (fix,) if self.truth else ())
+            yield Problem(file, has, "the same scale in all files", (fix,) if self.truth else ())
         if self.truth and values & Values.FAINT and not values & Values.STRONG:
             limit = "at most one half" if self.cut is None else f"below gt_threshold = {self.cut}"
             and_all = "" if values & Values.WHITE else ", and of all others,"  # masks are white
             has = f"all values of {side}{and_all} are {limit}"
-            fix = Setting("gt_threshold", "none", "for masks of 0 and 1")
+            fix = Setting("gt_threshold", "none", "if these are masks of 0 and 1")
             file = _first_file_with(Values.FAINT, images).file
-            yield Problem(file, has, "values up to white", () if self.cut is None else (fix,))
-        side = f"{side}, as all others, has"
+            yield Problem(
+                file,
+                has,
+                "values up to white (255, 65535 or 1.0)",
+                () if self.cut is None else (fix,),
+            )
+        side = f"{side}, like all others, has"
         if values & Values.WHITE_LABELS and not values & Values.LABELS:
             file = _first_file_with(Values.WHITE_LABELS, images).file
             yield Problem(file, f"{side} {WHITE_FOR_CLASSES}")
         if len(images) > 1 and values == Values.VOID_ALONE and not _object_numbers(images):
-            fix = Setting(self.void_option, -1, "where that is the object")
+            fix = Setting(self.void_option, -1, "if it is the object")
             file = _first_file_with(values, images).file
-            yield Problem(file, f"{side} nothing but void", "an object", (fix,))
+            yield Problem(file, f"{side} only void", "an object", (fix,))
         if values & Values.PIECES and len(_object_numbers(images)) == 1:
             example = _first_file_with(Values.PIECES, images)
-            has = f"{side} one number, {_listed(example.levels)}, and that in several pieces"
+            has = f"{side} one number, {_listed(example.levels)}, for several pieces"
             option = f"{self.metric}.components"
             beside: tuple[Setting, ...] = ()
             if _combined_values(others) & Values.NUMBERS:
@@ -362,7 +368,7 @@ class Readings(NamedTuple):
                 yield _faint_problem(form, strongest)
             else:
                 is_mask = self.pred.kind is Kind.MASK  # an all-zero mask is not FAINT
-                has = "no value exceeds one half" if is_mask else "every map is zero everywhere"
+                has = "no value exceeds one half" if is_mask else "every map is all zeros"
                 yield InputWarning(f"{has}: nothing is predicted")
         elif values & Values.NARROW and (
             narrow := [record for record in records if record.pred.values & Values.NARROW]
@@ -370,7 +376,7 @@ class Readings(NamedTuple):
             white = max(record.pred.strongest for record in narrow)
             top = f"{len(narrow)} of {len(records)} maps have no value above {white:g}"
             ids = listed([record.image_id for record in narrow], 3)
-            fix = "0/1, or 8 bit saved as 16? save all alike"
+            fix = "0/1, or 8 bit saved as 16? save all maps on the same scale"
             yield InputWarning(f"{top}, unlike the others [{ids}]", fix=fix)
         if values & Values.DARK:
             dark = [r.image_id for r in records if r.pred.values & Values.DARK]
@@ -378,7 +384,7 @@ class Readings(NamedTuple):
             has = f"{len(dark)} of {len(dark) + len(light)} maps {DARKER} [{listed(dark, 3)}]"
             invert = Setting("invert", not self.pred.inverted)
             is_most = len(dark) > len(light)
-            yield InvertedWarning(has, fix=invert if is_most else "invert these alone")
+            yield InvertedWarning(has, fix=invert if is_most else "invert only these")
 
     def _number_problems(
         self, preds: Sequence[Evidence], gts: Sequence[Evidence]
@@ -392,7 +398,7 @@ class Readings(NamedTuple):
         white = (gt_numbers | pred_numbers) & {255.0, 65535.0}
         if white and len(gt_numbers) == len(pred_numbers) == 1 and gt_numbers != pred_numbers:
             pred_number, gt_number = pred_numbers.pop(), gt_numbers.pop()
-            has = f"{SIDE_NAMES[False]}, as all others, has one number, {pred_number:g}"
+            has = f"{SIDE_NAMES[False]}, like all others, has one number, {pred_number:g}"
             expected = f"{gt_number:g} as in the truth: objects are paired by their number"
             file = min(e.file for e in preds if e.levels)
             yield Problem(file, has, expected, ("save the object as 1",))
@@ -459,15 +465,15 @@ def _faint_problem(form: str, top: float) -> Problem:
     white is 255 for "soft8" (uint8), 65535 for "soft16" (uint16), and 1 for all others.
     """
     full_scale = {"soft8": 255, "soft16": 65535}.get(form, 1)
-    fixes: list[Fix] = [Setting("normalise", True, "takes each map's largest value as 1")]
+    fixes: list[Fix] = [Setting("normalise", True, "divides each map by its maximum")]
     if full_scale > 1 and top > 1:
         fixes.append(Setting("pred_kind", "labels", "reads region labels"))
-    fixes.append("metric contour for masks and classes")
+    fixes.append(Setting("metrics", "contour", "scores masks and class labels"))
     scale = f" of {full_scale}" if full_scale > 1 else ""
     return Problem(
-        has=f"no value above {top:.4g}{scale} in any map (0/1 or labels saved as 8 bit, 8 bit "
-        "saved as 16, divided by 255 twice?)",
-        expected=f"strengths from 0 to {full_scale}",
+        has=f"predictions: no value above {top:.4g}{scale} in any map (0/1 or labels saved as 8 "
+        "bit, 8 bit saved as 16, divided by 255 twice?)",
+        expected=f"soft maps from 0 to {full_scale}",
         fix=tuple(fixes),
     )
 

@@ -56,7 +56,8 @@ def _is_labels(values: object) -> bool:
 
 
 _CLASSES_EXPECTED = (
-    "names of classes, as the protocols cityscapes, sbd and sbd-seal or a [semantic] table give"
+    "class names: set semantic.classes=NAME,NAME, or use a protocol that has them (cityscapes, "
+    "sbd, sbd-seal)"
 )
 
 

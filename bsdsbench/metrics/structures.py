@@ -122,7 +122,7 @@ class _ThresholdedMetric(ValuesMetric[StructureOptions]):
             yield "void", problem, "write masks of two values, as a void is annotated in the truth"
         strongest = unit(prepare(pred.soft, protocol, gt.parts.get("valid"))).max(initial=0)
         if 0 < strongest < opt.threshold and gt.mask.any():
-            fix = Setting("normalise", True, "takes each map's largest value as 1")
+            fix = Setting("normalise", True, "divides each map by its maximum")
             yield "weak", f"no value reaches the threshold {opt.threshold:g}", fix
 
 

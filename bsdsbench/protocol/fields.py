@@ -154,7 +154,7 @@ def several_of(accepts: Callable[[float], bool], expected: str) -> Validator:
             return False
         return 1 <= len(set(numbers)) == len(numbers) <= MAX_SEVERAL
 
-    return accepting(is_accepted, f"{expected}; or up to {MAX_SEVERAL} different ones")
+    return accepting(is_accepted, f"{expected}, or up to {MAX_SEVERAL} different values")
 
 
 def _is_text(value: object) -> bool:
@@ -329,6 +329,6 @@ def parse_thresholds(value: Any) -> tuple[float, ...]:
     except (TypeError, ValueError, ArithmeticError):
         pass
     raise ProtocolError(
-        f"thresholds {clipped(value)}: expected a number of them, 1 to {MAX_THRESHOLDS}, values, "
-        f"FROM..TO/N or one of {', '.join(GRIDS)}"
+        f"thresholds {clipped(value)}: expected their number, 1 to {MAX_THRESHOLDS}, their values, "
+        f"FROM..TO/N, or one of {', '.join(GRIDS)}"
     )

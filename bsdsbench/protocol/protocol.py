@@ -165,7 +165,7 @@ class Protocol:
         "Match tolerance, as a fraction of the image diagonal. If there are several, the first "
         "gives the scores, and each has its own columns.",
         several_of(
-            lambda v: 0 < v < 1, "a fraction in (0, 1) of the diagonal; in pixels it is max_dist_px"
+            lambda v: 0 < v < 1, "a fraction of the diagonal in (0, 1) (pixels are max_dist_px)"
         ),
         one_or_several,
         caption=lambda p: (

@@ -30,11 +30,14 @@ LOOKS = 4  # number of images to check: the first by name, because neighbours ar
 Thumbnail = NDArray[np.floating[Any]]
 _Thumbnails = tuple[str, Thumbnail, Thumbnail]  # image id, thumbnails of the map and of the GT
 _Finding = tuple[str, Fix | None]  # a mistake, which completes "N maps ...", and its suggested fix
-COVERED = "have a ground truth of which most pixels are boundary: dark lines on white ground?"
-FILLED: _Finding = ("have filled areas as ground truth, not lines", "metric contour for masks")
+COVERED = "have ground truth in which most pixels are boundary (dark lines on white?)"
+FILLED: _Finding = (
+    "have filled areas as ground truth, not lines",
+    "--metrics contour scores masks",
+)
 _LABELLED = {"mask", "labels"}  # parts of a ground truth that are no lines
-SWAPPED: _Finding = ("fit the ground truth of another image", None)
-SAME: _Finding = ("are one and the same map", "save each image's own")
+SWAPPED: _Finding = ("fit the ground truth of another image", "check the names of the files")
+SAME: _Finding = ("are the same map", "save one map per image")
 RAW: _Finding = ("have broad edges, whose precision is low without NMS", Setting("nms"))
 # A map is inverted if 1 - value is more than this many times larger on the ground truth than off it
 MUCH_DARKER = 1.3
@@ -216,16 +219,16 @@ def first_look(
         if look.pred.form == "soft16":
             top = max(top, int(look.pred.soft.max(initial=0)))
     if _MAX_FAINT[2] < top <= _TWELVE_BITS and not protocol.normalise:
-        normalise = Setting("normalise", True, "takes each map's largest value as 1")
-        line = f"no value above {top} of 65535 in the maps looked at (10 or 12 bit saved as 16?)"
+        normalise = Setting("normalise", True, "divides each map by its maximum")
+        line = f"no value above {top} of 65535 in the checked maps (10 or 12 bit saved as 16?)"
         warnings.append(InputWarning(line, fix=normalise))
     ids_by_symptom = grouped((s, look.pred.image_id) for look in looks for s in look.symptoms)
     for (code, problem, fix), ids in ids_by_symptom.items():
         if 2 * len(ids) > len(looks) and code != "scale":
-            line = f"{problem} in {len(ids)} of {len(looks)} images looked at [{listed(ids, 3)}]"
+            line = f"{problem} in {len(ids)} of {len(looks)} checked images [{listed(ids, 3)}]"
             warnings.append(InputWarning(line, fix=fix))
     for (description, remedy), ids in ids_by_finding.items():
-        line = f"{len(ids)} of {n_compared} maps looked at {description} [{listed(ids, 3)}]"
+        line = f"{len(ids)} of {n_compared} checked maps {description} [{listed(ids, 3)}]"
         kind = InvertedWarning if description is DARKER else InputWarning
         warnings.append(kind(line, fix=remedy or ()))
     return warnings

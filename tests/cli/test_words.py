@@ -26,7 +26,7 @@ from tests.helpers.simulated import simulated_run
         (["check", "{out}", "--baseline", "none.json"], r"no such file, .* --update` makes one"),
         (
             ["evaluate", ".", "--gt", ".", "--metrics", "semantic"],
-            r"semantic classes .*: expected names of classes, .*cityscapes.*sbd",
+            r"semantic classes .*: expected class names: .*cityscapes.*sbd",
         ),
     ],
 )

@@ -191,12 +191,12 @@ def test_the_layout_is_said(tmp_path):
     groups = group_files(pred, gt)
     assert Layout.of_files(groups.pred.files) == Layout()
     five = Layout.of_files(groups.gt.files).describe()
-    assert five == "5 files an image: ID_0 .. ID_4"
+    assert five == "5 files per image: ID_0 .. ID_4"
     (gt / "7_4.png").unlink()
     made(gt, "9/x.png", "9/y.png")
     made(pred, "9.png")
     fewer = Layout.of_files(group_files(pred, gt).gt.files).describe()
-    assert fewer == "2 to 5 files an image: ID_0 .. ID_4"
+    assert fewer == "2 to 5 files per image: ID_0 .. ID_4"
 
 
 def test_numbers_are_sorted_by_value():

@@ -132,7 +132,7 @@ def test_the_cut_of_a_preset_just_above_zero_says_nothing_of_a_third_value(third
         counted(pred, gt, protocol, metrics=metric)
     counted(pred, gt, protocol.replace(options={metric: {"ignore": void}}), metrics=metric)
     # Said by the user; where the disk is 1, only the band is boundary then
-    dark = pytest.warns(InvertedWarning, match="2 of 2 maps") if on == 1 else nullcontext()
+    dark = pytest.warns(InvertedWarning, match="2 of 2 checked maps") if on == 1 else nullcontext()
     with dark:
         counted(pred, gt, protocol.replace(gt_threshold=0.01), metrics=metric)
 
@@ -472,7 +472,7 @@ WORDS = [
 def test_labels_of_classes_are_refused_with_the_options_that_name_them(tmp_path):
     for folder in ("gt", "pred"):
         write(tmp_path / folder, "a", 3 * DISK + 9 * LINES, "npy-u1")
-    words = "values from 0 to 12, .*for labels of classes: contour.classes or segmentation.classes"
+    words = "values from 0 to 12, .*contour.classes=.NAME,NAME. if these are class labels"
     refused(words, counted, tmp_path / "pred", tmp_path / "gt", metrics="contour")
 
 

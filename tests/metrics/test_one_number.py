@@ -53,7 +53,9 @@ def test_masks_of_several_objects_are_refused_with_the_options_that_read_them(
     for side, found in (("g", 4), ("p", 3)):
         maps = {f"{k}__{suffix}": nuclei(found, False, white, dtype=dtype) for k in "ab"}
         write(tmp_path / side, **maps)
-    words = rf"a.{suffix}: its truth, as all others, has one number, {white}, .*several pieces"
+    words = (
+        rf"a.{suffix}: its ground truth, like all others, has one number, {white}, .*several pieces"
+    )
     refused(f"{words}.*{metric}.components=8 .*{metric}.components=0", scored, tmp_path, metric)
     score = scored(tmp_path, metric, components=8)
     if metric == "segmentation":  # four objects, three found
@@ -70,8 +72,8 @@ def test_either_side_is_refused(tmp_path, metric, side):
     for folder in "pg":
         maps = {k: nuclei(4, folder != side, 255) for k in "ab"}
         write(tmp_path / folder, **maps)
-    words = {"p": "its prediction", "g": "its truth"}[side]
-    refused(f"a.png: {words}, as all others, has one number, 255", scored, tmp_path, metric)
+    words = {"p": "its prediction", "g": "its ground truth"}[side]
+    refused(f"a.png: {words}, like all others, has one number, 255", scored, tmp_path, metric)
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -161,7 +163,7 @@ def test_a_truth_of_void_alone_is_refused_where_nothing_else_is(tmp_path, metric
     folders, chosen = (tmp_path / "p", tmp_path / "g"), {"ignore": 255, **options}
     how = {"metrics": metric, "workers": 1}
     protocol = Protocol.preset("masks").replace(options={metric: chosen})
-    words = rf"a.png: its truth, .* nothing but void, .*{metric}.ignore=-1"
+    words = rf"a.png: its ground truth, .* only void, .*{metric}.ignore=-1"
     refused(words, bb.evaluate, *folders, protocol, **how)
     bb.evaluate(*folders, protocol.replace(options={metric: {**chosen, "ignore": -1}}), **how)
     write(tmp_path / "g", c=nuclei(1, False, 1))  # others are frames without their object
@@ -178,7 +180,7 @@ def test_an_image_of_void_alone_is_no_set():
 def test_arrays_have_the_same_verdict():
     gt = nuclei(4, False, 1)
     items = [("a", gt, gt)]
-    words = "a: its prediction, as all others, has one number, 1"
+    words = "a: its prediction, like all others, has one number, 1"
     refused(words, bb.evaluate_items, items, metrics="instances", workers=1)
 
 
@@ -192,7 +194,7 @@ def test_truth_in_train_ids_is_refused_by_a_protocol_of_label_ids(tmp_path):
     write(tmp_path / "p", a__npy=soft)
     write(tmp_path / "g", a=labels)
     run = tmp_path / "p", tmp_path / "g", protocol
-    refused(r"a.png: its truth, as all others, has train ids .*semantic.ids=\[\]", bb.evaluate,
+    refused(r"ground truth, like all others, has train ids .*semantic.ids=\[\]", bb.evaluate,
             *run, metrics="semantic", workers=1)  # fmt: skip
     write(tmp_path / "g", a=ids[labels].astype(np.uint8))
     bb.evaluate(*run, metrics="semantic", workers=1)
@@ -206,7 +208,7 @@ def test_the_refusal_of_train_ids_is_one_line_on_the_command_line(tmp_path):
     folders = tmp_path / "p", "--gt", tmp_path / "g"
     done = command("evaluate", *folders, "--metrics", "semantic", *words)
     assert done.returncode == 2
-    ways = "--set 'semantic.ids=[]' and --set semantic.ignore=255 for train ids on both sides"
+    ways = "--set 'semantic.ids=[]' and --set semantic.ignore=255 if both sides hold train ids"
     assert ways in done.stderr
 
 
@@ -220,7 +222,7 @@ def test_components_are_of_the_side_that_has_masks(tmp_path, metric, mask_side, 
         write(tmp_path / side, a=nuclei(found, numbered), b=nuclei(found, numbered))
     one_side = f"{metric}.components_of='{word}'"
     refused(rf"{metric}.components=8 and {one_side} to number them", scored, tmp_path, metric)
-    refused(rf"{one_side} for numbers of objects", scored, tmp_path, metric, components=8)
+    refused(rf"{one_side} if these are object numbers", scored, tmp_path, metric, components=8)
     score = scored(tmp_path, metric, components=8, components_of=word)
     expected = scored_of_numbers(metric)
     for key in ("recall", "f1", "rq", "sq", "biou"):  # those that the metric has
@@ -265,7 +267,7 @@ def test_a_background_that_has_a_number_is_warned_of(tmp_path, recwarn, metric):
         write(tmp_path / "g", a=truth, b=truth)
         scored(tmp_path, metric)
         (warning,) = [str(recwarn.pop().message) for _ in range(len(recwarn))]
-        looked = "background in 2 of 2 images looked at [a, b]"
+        looked = "background in 2 of 2 checked images [a, b]"
         assert warning == f"the largest {which} {looked} ({words})"
         options = {metric: METRICS[metric]}
         protocol = Protocol.preset("masks").replace(options=options)

@@ -62,7 +62,7 @@ def test_what_is_said_by_default_is_not_kept():
         ({"saliancy": {"beta2": 1}}, "options 'saliancy': expected the name of a metric, one of"),
         ({"saliancy": {"beta2": 1}}, "did you mean 'saliency'?"),
         ({"region": {"beta2": 1}}, "options 'region': this metric has no options"),
-        ({"semantic": {"first": 1}}, "semantic classes (): expected names of classes, as the prot"),
+        ({"semantic": {"first": 1}}, "semantic classes (): expected class names: set semantic.c"),
         ({"semantic": {"classes": ["a", "a"]}}, "semantic classes"),
         ({"contour": {"empty": "none"}}, "contour empty"),
         ({"contour": {"spacing": [1, 1, 1]}}, "contour spacing"),

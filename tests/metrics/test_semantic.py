@@ -50,7 +50,7 @@ def labels():
         (np.zeros((2, 24, 30), np.float32), PROTO, r"expected \(3, rows, columns\)"),
         (np.zeros((3, 24, 31), np.float32), PROTO, r"expected the size \(24, 30\)"),
         (np.zeros((3, 24, 30), np.float32), KILLED, "expected labels"),
-        (labels(), Protocol.preset("bsds500"), "semantic classes .*expected names of classes"),
+        (labels(), Protocol.preset("bsds500"), "semantic classes .*expected class names"),
     ],
 )
 def test_shapes_and_protocol_are_checked(pred, protocol, words):

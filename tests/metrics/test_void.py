@@ -250,7 +250,7 @@ def test_a_void_of_floats_is_named_by_its_value(metric, dtype, void, tmp_path):
             metric
         )
 
-    with pytest.raises(DataError, match=rf"{metric}.ignore=0\.\d+ for a void.*gt_threshold"):
+    with pytest.raises(DataError, match=rf"{metric}.ignore=0\.\d+ if 0.\d+ is void.*gt_threshold"):
         scored()
     for said in (void, float(gt[19, 0]), [0.125, void]):
         score = scored(ignore=said)

@@ -104,7 +104,9 @@ def test_sources_that_are_not_there(made):
     refused("x: where its predictions and ground truth are", find_sources, blank)
     assert find_sources(blank, folders[0], folders[1]).photos
     (folders[1] / "a.png").unlink()
-    refused("test: has no file of these formats, expected a folder of .png", find_sources, run)
+    refused(
+        "test: has no files in a supported format, expected a folder of .png", find_sources, run
+    )
     (folders[2] / "b.jpg").write_bytes(b"not a picture")
     refused(r"b\.jpg", read_photo, folders[2] / "b.jpg")
 
@@ -123,7 +125,14 @@ def test_files_that_changed_since_the_run_are_refused(made, tmp_path):
     for name in ("pred_dirs", "gt_dir", "images_dir"):
         gone = tmp_path / "gone"
         given = {name: [gone] if name == "pred_dirs" else gone}
-        refused("gone: (no folder|does not exist), ", write_report, [run], page, n_boot=10, **given)
+        refused(
+            "gone: (is not a folder|does not exist), ",
+            write_report,
+            [run],
+            page,
+            n_boot=10,
+            **given,
+        )
     assert not page.exists()
     (note,) = write_report([changed], page, n_boot=10)
     assert note.startswith("no pictures: maps: a: ")

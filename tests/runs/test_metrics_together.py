@@ -14,7 +14,7 @@ from tests.helpers.runs import FAST
 
 MASKS = bb.Protocol.preset("masks")
 OF_LABELS = "contour", "segmentation", "instances"
-PIECES = "has one number, {}, and that in several pieces"
+PIECES = "has one number, {}, for several pieces"
 
 
 def nuclei(value, n=3, pieces=2, side=24):
@@ -86,8 +86,8 @@ def test_masks_in_pieces_are_refused_wherever_instances_are_asked_for(
         way(nuclei(value), metrics, tmp_path)
     lines = str(refused.value).splitlines()
     assert len(lines) == 2  # a side each
-    for line, side in zip(lines, ("prediction", "truth"), strict=True):
-        assert f"its {side}, as all others, {PIECES.format(value)}" in line
+    for line, side in zip(lines, ("prediction", "ground truth"), strict=True):
+        assert f"its {side}, like all others, {PIECES.format(value)}" in line
         assert "instances.components=8" in line
 
 

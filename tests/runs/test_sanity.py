@@ -45,7 +45,7 @@ def test_maps_of_which_nothing_would_count_are_refused(kind, tmp_path):
 def test_maps_of_zeros_are_a_warning(tmp_path):
     pred, gt = make_set(tmp_path)
     changed(pred, np.zeros_like)
-    with pytest.warns(InputWarning, match="every map is zero everywhere") as said:
+    with pytest.warns(InputWarning, match="every map is all zeros") as said:
         run = counted(pred, gt, TEN, metrics=("boundary", "pixel"))
     assert run.boundary_score().ods.f == 0
     assert run.score("pixel").auc_roc == 0.5  # so the warning says nothing of all scores
@@ -54,7 +54,7 @@ def test_maps_of_zeros_are_a_warning(tmp_path):
     masks = write_maps(tmp_path / "masks", {path.stem: BLOCK > 0 for path in pred.iterdir()})
     zeros = write_maps(tmp_path / "zeros", {path.stem: 0.0 * BLOCK for path in pred.iterdir()})
     for metric in ("saliency", "topology", "ccq", "calibration"):
-        with pytest.warns(InputWarning, match="every map is zero everywhere"):
+        with pytest.warns(InputWarning, match="every map is all zeros"):
             counted(zeros, masks, metrics=metric)
 
 
@@ -89,7 +89,7 @@ def test_values_of_twelve_bits_in_sixteen_are_said(tmp_path):
 def test_one_map_that_is_inverted_is_named(tmp_path):
     pred, gt = make_set(tmp_path)
     changed(pred, lambda a: 255 - a, "im005*")
-    words = r"1 of 6 maps are darker .*\[im005\] \(invert these alone\)"
+    words = r"1 of 6 maps are darker .*\[im005\] \(invert only these\)"
     with pytest.warns(InputWarning, match=words):
         counted(pred, gt, TEN)
 
@@ -117,7 +117,7 @@ def test_inverted_masks_are_said_until_they_are_inverted(metric, tmp_path, recwa
     assert warnings_of(recwarn, sound, gt, metric) == []
     assert warnings_of(recwarn, dark, gt, metric, invert=True) == []
     (line,) = warnings_of(recwarn, dark, gt, metric)
-    words = "the map is darker on the object than beside it in 3 of 3 images looked at [a, b, c]"
+    words = "the map is darker on the object than beside it in 3 of 3 checked images [a, b, c]"
     assert line == f"{words} (invert=True)"
 
 
@@ -150,7 +150,7 @@ def test_masks_in_a_wrong_place_are_said_and_sound_ones_are_not(metric, tmp_path
         assert "turned" in {f.code for f in bb.doctor(turned, gt, protocol, metrics=metric)}
     other = {"a": shifted["b"], "b": shifted["c"], "c": shifted["a"]}
     said = warnings_of(recwarn, write_maps(tmp_path / "other", other), gt, metric)
-    words = "3 of 3 maps looked at fit the ground truth of another image [a looks like b"
+    words = "3 of 3 checked maps fit the ground truth of another image [a looks like b"
     assert any(line.startswith(words) for line in said)
 
 
@@ -161,7 +161,7 @@ def test_one_map_under_every_name_is_said(tmp_path):
     for path in maps[1:]:
         path.write_bytes(maps[0].read_bytes())
     (note,) = looked_at(pred, gt)
-    assert note.startswith("4 of 4 maps looked at are one and the same map [im000, im001, im002")
+    assert note.startswith("4 of 4 checked maps are the same map [im000, im001, im002")
     for path in gt.rglob("*.png"):
         path.write_bytes((gt / "im000" / "1.png").read_bytes())
     assert not any("same map" in note for note in looked_at(pred, gt))
@@ -223,9 +223,7 @@ def test_lines_as_column_and_row_are_said(tmp_path, recwarn):
         np.savez(tmp_path / name / "a.npz", lines=ends, **size)
     assert warnings_of(recwarn, tmp_path / "rows", tmp_path / "gt", "wireframe") == []
     said = warnings_of(recwarn, tmp_path / "columns", tmp_path / "gt", "wireframe")
-    words = (
-        "lines fit the truth only with rows and columns exchanged in 1 of 1 images looked at [a]"
-    )
+    words = "lines fit the truth only with rows and columns exchanged in 1 of 1 checked images [a]"
     assert f"{words} (write row, column of both ends)" in said
 
 
@@ -268,7 +266,7 @@ def test_labels_that_are_interpolated_are_said(times, tmp_path, recwarn):
         pred = write_maps(tmp_path / name, {"a": resized})
         said = warnings_of(recwarn, pred, gt, "segmentation", **options)
         assert len(said) == n_said
-        assert all("interpolated? in 1 of 1 images" in line for line in said)
+        assert all("interpolated? in 1 of 1 checked images" in line for line in said)
 
 
 def test_probabilities_below_one_half_are_said(tmp_path, recwarn):
@@ -335,7 +333,7 @@ PLACES = {
         lambda f: changed(f, lambda a: 255 - a),
         "darker on the ground truth .*invert=True",
     ),
-    "exchanged": (exchange, "2 of . maps looked at fit the ground truth of another image"),
+    "exchanged": (exchange, "2 of . checked maps fit the ground truth of another image"),
 }
 
 
@@ -362,7 +360,7 @@ def test_distances_to_the_boundaries_are_dark_on_them(offset, tmp_path):
         distance = ndimage.distance_transform_edt(iio.imread(path) == 0)
         iio.imwrite(pred / f"{path.parent.name}.png", (8 * distance + offset).astype(np.uint8))
     (note,) = looked_at(pred, gt)
-    assert re.search(r"4 of 4 maps looked at are darker .*invert=True", note)
+    assert re.search(r"4 of 4 checked maps are darker .*invert=True", note)
 
 
 def test_truth_that_is_inverted_is_said_where_boundaries_are_matched(tmp_path):
@@ -370,7 +368,7 @@ def test_truth_that_is_inverted_is_said_where_boundaries_are_matched(tmp_path):
     for path in gt.rglob("*.png"):
         iio.imwrite(path, 255 - iio.imread(path))
     (note,) = looked_at(pred, gt)
-    assert note.startswith("4 of 4 maps looked at have a ground truth of which most pixels are")
+    assert note.startswith("4 of 4 checked maps have ground truth in which most pixels are")
     assert note.endswith("(gt_invert=True)")
     assert looked_at(pred, gt, protocol=TEN.replace(gt_invert=True)) == []
     assert not any("most pixels" in note for note in looked_at(pred, gt, metrics="pixel"))
@@ -381,7 +379,7 @@ def test_the_command_line_warns_in_a_line(tmp_path):
     changed(pred, lambda a: 255 - a)
     found = command("evaluate", pred, "--gt", gt, "--thresholds", "5", "--workers", "1")
     (line,) = [x for x in found.stderr.splitlines() if "warning" in x]
-    assert line.startswith("bsdsbench: warning: 4 of 4 maps looked at are darker")
+    assert line.startswith("bsdsbench: warning: 4 of 4 checked maps are darker")
 
 
 # ---- empty ground truth --------------------------------------------------------------------------
@@ -461,8 +459,8 @@ def test_a_stream_of_zeros_and_ones_in_bytes_is_refused_when_it_is_scored():
 @pytest.mark.parametrize(
     ("others", "words"),
     [
-        (0.4, r"all values of its truth, and of all others, are at most one half"),
-        (255, r"all values of its truth are at most one half"),
+        (0.4, r"all values of its ground truth, and of all others, are at most one half"),
+        (255, r"all values of its ground truth are at most one half"),
     ],
 )
 def test_a_truth_below_the_threshold_is_refused(tmp_path, others, words):
