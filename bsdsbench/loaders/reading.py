@@ -191,15 +191,14 @@ class ReadOptions:
             masks = "predictions" if self.truth else "truth"
             yield Setting(f"{self.metric}.components_of", masks, "if these are object numbers")
         elif self.kind is Kind.MASK and are_integers:
-            metric = self.metric if self.metric in ("contour", "segmentation") else "contour"
-            yield Setting(f"{metric}.classes", "NAME,NAME", "if these are class labels")
+            yield "--set contour.classes=NAME,NAME if these are class labels"
         if not self.truth:
             yield Setting("normalise", True, "if these are gray levels")
         elif 2 * top >= white_above(top) > 0:
             yield Setting("gt_threshold", 0.5, "if these are gray levels")
         if self.kind is Kind.BOUNDARIES and are_integers:
             yield Setting("gt_kind", "labels", "if these are region labels")
-            yield Setting("metrics", "contour", "if these are class labels")
+            yield "--metrics contour if these are class labels"
 
     def problems(self, images: Sequence[Evidence], others: Sequence[Evidence]) -> Iterator[Problem]:
         """Yield one problem for each way in which the values of a set may be misinterpreted.
@@ -468,7 +467,7 @@ def _faint_problem(form: str, top: float) -> Problem:
     fixes: list[Fix] = [Setting("normalise", True, "divides each map by its maximum")]
     if full_scale > 1 and top > 1:
         fixes.append(Setting("pred_kind", "labels", "reads region labels"))
-    fixes.append(Setting("metrics", "contour", "scores masks and class labels"))
+    fixes.append("--metrics contour scores masks and class labels")
     scale = f" of {full_scale}" if full_scale > 1 else ""
     return Problem(
         has=f"predictions: no value above {top:.4g}{scale} in any map (0/1 or labels saved as 8 "
