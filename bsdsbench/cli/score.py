@@ -416,7 +416,7 @@ def merge_command(
     from bsdsbench.runs import merge as merging
 
     if Path(out).resolve() in [Path(shard).resolve() for shard in outs]:
-        raise click.UsageError(f"-o {out}is one of the runs; give another folder")
+        raise click.UsageError(f"-o {out}: is one of the runs; give another folder")
     if best_of and splits:
         raise click.UsageError("give --best-of or --splits, not both")
     split_scores = None

@@ -306,7 +306,7 @@ def test_evaluate_shows_slices_and_says_what_they_need(tmp_path):
         "segmentation-parts-by-patient",
     ]
     assert "need --groups FILE.csv or --group-by REGEX" in command(*words, "--by", "patient").stderr
-    assert "expected --per-image FILE" in command(*words, "--per", "patient").stderr
+    assert "--per needs --per-image FILE" in command(*words, "--per", "patient").stderr
     wrong = command(*words, *by[:2], "--by", "city")
     assert "column 'city': expected one of patient" in wrong.stderr
 
