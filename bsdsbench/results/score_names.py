@@ -52,7 +52,7 @@ def score_name(score: str) -> ScoreName | None:
 
 
 def parse_score(score: str) -> ScoreName:
-    """Parse the name of a score that exists, as `score_name` does.
+    """Parse METRIC.SCORE or METRIC.PART.SCORE like `score_name`, but raise an error if it fails.
 
     Raises KeyError if no metric of the package has the score.
     """
@@ -71,7 +71,8 @@ def lower_is_better(score: str) -> bool:
 def flat_scores(run: Evaluation) -> dict[str, float]:
     """Return the defined scores of a run by name: "boundary.ods", "contour.liver.dice" and so on.
 
-    Scores of error classes are left out: fewer errors in one class raise the shares of the others.
+    Scores by class of error are left out, because some of them do not tell which run is better: if
+    one class has fewer errors, the shares of the other classes rise.
     """
     flat: dict[str, float] = {}
     for name in run.metrics:
@@ -130,7 +131,7 @@ def _class_scores(run: Evaluation, metric: str) -> dict[str, float]:
     for part, part_scores in scores_of_part.items():
         for key in computed:
             # A class that occurs in no image has no scores at all, and gets NaN for all of them.
-            # Other parts are skipped if they lack the first step of the key, such as "ods"
+            # Another part gets no entry for a score that the metric does not compute for it
             if not part_scores or key.partition(".")[0] in part_scores:
                 value = value_at(part_scores, key)
                 scores[f"{metric}/{part}/{key}"] = math.nan if value is None else float(value)
@@ -142,7 +143,8 @@ def usual_scores(run: Evaluation, known: Sequence[str], parts: bool = False) -> 
 
     These are full names, METRIC.SCORE or METRIC.PART.SCORE, where a part is a class, for example.
 
-    parts : True to include scores of parts, except those that only tables of a single run show
+    parts : True to include scores of parts. Those that only the table of a single run shows
+        (`Column.shown` is "own") are left out.
     """
     usual = []
     for score in known:
@@ -163,13 +165,14 @@ def full_name(score: str, known: Collection[str]) -> str:
     The first rule that applies is used:
 
     - A known name is returned unchanged.
-    - SCORE or PART.SCORE, where SCORE is a key or a heading, stands for the known score with this
-      key or heading. If there are several, it must be that of the default metric.
+    - SCORE or PART.SCORE, where SCORE is a key, stands for this score of the default metric
+      ("boundary"), or else of the only metric that has it.
+    - SCORE or PART.SCORE, where SCORE is a heading in any case, stands for the only score with it.
     - The start of a key, up to "-" or "@", stands for the first known score with such a key. For
       example, hd95 stands for hd95-pooled.
 
-    "per_class." and "by_size.", which occur in result.json, are removed from other names. If no
-    rule applies, the name is returned.
+    "per_class." and "by_size.", which occur in result.json, are removed from all names that are not
+    known. If several scores match, or none, this name is returned without being expanded.
     """
     if score in known:
         return score
@@ -195,9 +198,13 @@ def _without_level(name: str) -> str:
 def _candidates(word: str, known: _Known) -> list[str]:
     """Return the known scores METRIC.SCORE or METRIC.PART.SCORE that a word stands for.
 
-    These are, in this order of preference, the score with this full name, the score with this name
-    of the default metric, all scores with this SCORE or PART.SCORE, all with this heading, and the
-    first score that starts with the word and "-" or "@". The result can be empty.
+    The result is the first of these lists that is not empty, or []:
+
+    1. the score with this full name
+    2. the score of the default metric with this SCORE or PART.SCORE
+    3. all scores with this SCORE or PART.SCORE
+    4. all scores with this heading or PART.HEADING, ignoring case
+    5. one score: the first that continues the word with "-" or "@", as hd95-pooled continues hd95
     """
     for name in (word, f"{registry.DEFAULT_METRICS[0]}.{word}"):
         if name in known:
@@ -252,10 +259,11 @@ def unknown_score(word: str | None, known: Iterable[str]) -> DataError:
 def _scores_meant(word: str, known: _Known) -> list[str]:
     """Return all known scores that a word of the user stands for, without duplicates.
 
-    These are the scores of `_candidates`. If there is only one, an overall score, and the word has
-    no metric, they are followed by this score of every part, such as a class: "dice" is the overall
-    Dice and that of each class. If there is none, they are all scores with this key or heading,
-    ignoring case.
+    - These are the scores of `_candidates`, if there are any.
+    - If this is a single overall score, and the word does not start with the metric, the same score
+      of every part follows. So "dice" stands for the overall Dice and that of each class.
+    - If there are none, these are all scores, of any part, whose key, heading or full name with the
+      heading (METRIC.PART.HEADING) is equal to the word, ignoring case.
     """
     word = _without_level(word)
     scores = _candidates(word, known)
@@ -318,10 +326,11 @@ def _parts_of_rows(table: Table) -> list[str]:
 
 
 def _scores_in(table: Table) -> dict[str, ScoreName]:
-    """Return the scores in a metric's table, with names METRIC.KEY or METRIC.PART.KEY as keys.
+    """Return the scores in a metric's table by name, METRIC.KEY or METRIC.PART.KEY.
 
-    KEY is the key of the table column, which has "_" where the metric's key has ".". The columns of
-    scores are those with a number format. A table without rows has only overall scores.
+    KEY is the key of the table column. It has "_" where the metric's key has ".", so the name of
+    "boundary.ods.threshold" is "boundary.ods_threshold". All columns with a number format are
+    taken as scores, for each part in the rows. A table without rows has only overall scores.
     """
     metric = table.key.removesuffix("-parts")
     parts = list(dict.fromkeys(_parts_of_rows(table))) or [""]  # "": overall

@@ -104,10 +104,11 @@ def reference_notes(runs: Sequence[Evaluation]) -> list[str]:
 
 
 def _differences_of(runs: Sequence[Evaluation]) -> list[str]:
-    """Describe differences in images, and all differences that make runs not comparable.
+    """Describe the differences between runs that a table of the runs must mention.
 
-    All differences in protocol are described by one line, which is the first. Differences in
-    metrics have no line, because each metric has its own table.
+    There is a line for each difference in images, and for each other difference that forbids a
+    comparison. Differences in protocol that forbid it share one line, which is the first. Runs
+    without a common metric get no line, because each metric has its own table.
     """
     protocols_differ = False
     lines = list[str]()
@@ -125,7 +126,11 @@ def _differences_of(runs: Sequence[Evaluation]) -> list[str]:
 
 
 def reading_line(runs: Sequence[Evaluation]) -> str:
-    """Describe how files were interpreted, separately for runs that differ in this."""
+    """Describe how the files of the runs were interpreted (`Evaluation.read_as`).
+
+    If the runs differ in this, the line is "NAME, NAME read as: ...; NAME read as: ...", without
+    the runs for which it is unknown.
+    """
     names_by_line = grouped((run.read_as, run.name) for run in runs)
     if len(names_by_line) == 1:
         return runs[0].read_as
@@ -173,9 +178,10 @@ def summarize_reasons(reasons: Mapping[str, str]) -> str:
 
 
 def signature_lines(signatures: Iterable[tuple[str, str]]) -> list[str]:
-    """Return a line per distinct signature except "", with the names of its runs or "each".
+    """Return a line for each distinct signature: "Signature of NAME, NAME: SIGNATURE".
 
-    `signatures` has a pair (name, signature) for each run.
+    If several runs all have the same signature, the line is "Signature of each: SIGNATURE". Runs
+    whose signature is "" are left out. `signatures` has a pair (name, signature) for each run.
     """
     pairs = list(signatures)
     lines = []
@@ -186,9 +192,10 @@ def signature_lines(signatures: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def undefined_notes(columns: Mapping[str, Column], cells: Mapping[str, Any]) -> list[Note]:
-    """Return a note for each score in a row that is None, on why the score can be undefined.
+    """Return a note for each undefined score in a row of a table, with the possible reason.
 
-    columns : key in the table -> column of the metric. `cells` maps the same keys to the scores.
+    columns : key in the table -> column of the metric, which states the reason (`Column.undefined`)
+    cells : the same keys -> the values of the row; None is undefined
     """
     notes = []
     for key, column in columns.items():
@@ -202,7 +209,8 @@ def with_left_out(
 ) -> list[Table]:
     """Add a last column with left-out images and reasons to tables, for CSV, which has no notes.
 
-    Tables without a column of runs are unchanged. If no run has left out an image, all tables are.
+    A table without the column METHOD, which names the runs, is returned unchanged. So are all
+    tables if no run has left out an image.
 
     left_out : name of a run -> {image id: reason}.
     """
@@ -243,9 +251,11 @@ def is_area(score: str) -> bool:
 
 
 def late_starts_note(runs: Sequence[Evaluation], metric: str) -> str:
-    """Return the note of `describe_late_starts` on the runs' curves, or "" if AP rules differ.
+    """Return a note on curves that start at a recall well above 0, or "" if there are none.
 
-    Curves are named by class or other part. If there are several runs, the run is named first.
+    `describe_late_starts` writes the note, since some AP rules count what lies below that recall as
+    0. If the runs have different AP rules, "" is returned. A curve is named by its class or other
+    part and, if there are several runs, by its run: "hed, liver".
     """
     ap_rules, curves = set(), {}
     for run in runs:
@@ -457,9 +467,10 @@ def _score_table(
 def _part_rows(metric: Metric, runs: Sequence[Evaluation], is_single: bool) -> list[_ScoreRow]:
     """Return a row for each part of a metric (such as a class) and run, grouped by part.
 
-    Parts are in order of first occurrence. Runs without records are skipped. A table of several
-    runs (`is_single` is False) has no parts that would repeat scores of the overall table, or for
-    which the metric has no columns. An ODS at the first or last threshold gets the mark GRID_END.
+    Parts are in order of first occurrence. Runs without records are skipped. If the table is of
+    several runs (`is_single` is False), a part is left out if the overall table already has its
+    scores, or if the metric has no columns for parts (`Metric.part_columns`). An ODS at the first
+    or last threshold gets the mark GRID_END.
     """
     rows_by_part: dict[str, list[_ScoreRow]] = {}
     for run in runs:
@@ -486,8 +497,8 @@ def _adds_scores(metric: Metric, path: Sequence[str]) -> bool:
 def table_column(column: Column, digits: int, prefix: str = "") -> Field:
     """Convert a metric's column to a table field with `digits` decimals.
 
-    Its key is `prefix` plus the metric's key, with "_" instead of ".". Values that are not scores,
-    such as thresholds, are not ranked.
+    Its key is `prefix` plus the metric's key, with "_" instead of ".". Columns that are not scores,
+    such as thresholds, are not ranked, and are left out of LaTeX.
     """
     return Field(
         prefix + column.key.replace(".", "_"),

@@ -45,16 +45,19 @@ _LOCAL = ("pred", "gt", "photos", "valid", "split")  # private paths, which are 
 def _difference_axes(n_axes: int) -> range:
     """Return the axes along which counts are stored as differences.
 
-    These are axis 1 of (N, T), and all axes except the first and last of (N, ..., T, 4).
+    They are the thresholds, axis 1 of (N, T), or the tolerances and thresholds, all axes except the
+    first and the last of (N, ..., T, 4).
     """
     return range(1, max(2, n_axes - 1))
 
 
 def _pack_counts(counts: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """Encode counts, (N, T) or (N, ..., T, 4), as byte planes (B, N, ...), which compress well.
+    """Encode counts of N images as B byte planes (B, N, ...), which compress well.
 
-    Differences of adjacent values are zigzag-coded to make them non-negative: 0, -1, 1, -2, ...
-    become 0, 1, 2, 3, ... Plane k holds byte k of every value, least significant byte first.
+    Counts are (N, T), one for each of T thresholds, or (N, ..., T, 4), where the last axis has the
+    four counts of `MatchCounts.matches`. Differences of adjacent values are zigzag-coded to make
+    them non-negative: 0, -1, 1, -2, ... become 0, 1, 2, 3, ... Plane k holds byte k of every value,
+    least significant byte first.
     """
     differences = counts
     for axis in _difference_axes(counts.ndim):
@@ -66,10 +69,10 @@ def _pack_counts(counts: NDArray[np.int64]) -> NDArray[np.uint8]:
 
 
 def unpack_counts(planes: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Undo `_pack_counts`: decode byte planes (B, N, ...) to counts (N, ...).
+    """Decode the byte planes of `_pack_counts`, (B, N, ...), to the counts (N, ...) of N images.
 
-    Combines the planes to zigzag-coded differences, and sums these along `_difference_axes`. Raises
-    FaultError if `planes` is not in this format.
+    Plane k holds byte k of every zigzag-coded difference. The differences are summed along
+    `_difference_axes`. Raises FaultError if `planes` is not in this format.
     """
     if planes.dtype != np.uint8 or planes.ndim < 3 or not 0 < len(planes) <= 8:
         raise FaultError(f"counts of {planes.dtype} {planes.shape}, expected steps in bytes")
@@ -113,7 +116,8 @@ def _public_description(
 ) -> dict[str, Any]:
     """Return the description of a run to be published, without scores and private paths.
 
-    packed : the names of the arrays encoded by `_pack_counts`; they become the entry "steps".
+    packed : the names of the arrays that are encoded by `_pack_counts`. The entry "steps" lists
+        them, so that `read_shared_run` decodes them.
     """
     content: dict[str, Any] = run.to_mapping()
     origin = content["provenance"]

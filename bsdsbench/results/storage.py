@@ -110,7 +110,10 @@ class Provenance:
     chosen: tuple[int, ...] = ()
 
     def to_mapping(self) -> dict[str, object]:
-        """Return the known values for JSON. Layouts with one file per image are omitted."""
+        """Return the fields as a dict for JSON, without those that are None or ().
+
+        A layout is also omitted if it equals `Layout()`: one file per image and no sequences.
+        """
         known: dict[str, object] = {}
         for name, value in attrs.asdict(self, recurse=False).items():
             if isinstance(value, Task):
@@ -384,8 +387,9 @@ def pack_record(record: ImageRecord) -> bytes:
     The bytes are one line of JSON, then the raw data of all count arrays, in which integers have
     the smallest unsigned type that holds them. The line is a list of the fields in _FIELDS, then
 
-    - evidence: a list of [metric, pred, gt], where pred and gt are [`Evidence.row`, file name]. The
-      metric is "" for the first metric; others are included only if their evidence differs.
+    - evidence (statistics of the pixel values): a list of [metric, pred, gt], where pred and gt are
+      [`Evidence.row`, file name]. The metric is "" for the first metric; others are included only
+      if their evidence differs.
     - arrays: [metric, name, dtype, shape] for each array, in the order in which they are stored
     - groups: a dict from column to value
     """
@@ -540,7 +544,10 @@ def records_of_arrays(arrays: dict[str, NDArray[Any]]) -> tuple[ImageRecord, ...
 
 
 def _pop_evidence(arrays: dict[str, NDArray[Any]], metric: str) -> list[Sides]:
-    """Pop the evidence for a metric ("" for the first) from `arrays`: one `Sides` per image."""
+    """Pop the arrays with the evidence for a metric ("" for the first metric) from `arrays`.
+
+    Returns one `Sides` per image: the evidence of its prediction and of its ground truth.
+    """
     by_side: dict[str, list[Evidence]] = {}
     for side in _SIDES:
         prefix = f"{metric}:{side}" if metric else side
@@ -553,7 +560,8 @@ def _counts_per_image(arrays: Mapping[str, NDArray[Any]], n_images: int) -> list
     """Split the counts of all N images into one mapping per image: {metric: {name: counts}}.
 
     If an array is the same for all images (such as thresholds), every image gets a view of a single
-    copy. The NaN rows that padded ragged arrays are removed.
+    copy. Arrays with another number of rows in each image (`Metric.ragged`) have been padded with
+    rows of NaN; these are removed.
 
     arrays : "METRIC.NAME" -> counts (N, ...)
     """
