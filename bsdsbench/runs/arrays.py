@@ -117,10 +117,10 @@ class ArrayItem:
         return digest.digest()
 
     def load(self, alike: ReadAlike, protocol: Protocol, read: ReadBytes) -> Inputs:
-        """Return the prediction and ground truth as the metrics of a group interpret them.
+        """Return the prediction and the ground truth as the metrics in `alike` interpret them.
 
-        `protocol` and `read`, which images in files need, are unused. Raises the DataError in
-        `inputs` if the arrays are invalid.
+        `protocol` and `read` are unused; only the `load` of images in files needs them. Raises the
+        DataError that `inputs` holds if the arrays are invalid.
         """
         if isinstance(self.inputs, DataError):
             raise self.inputs
@@ -187,8 +187,10 @@ def _wrap_prediction(image_id: str, pred: object, kind: str, readings: Readings)
 
     An array (H, W) holds what `kind` says: class labels ("classes"), region labels ("labels"),
     depths ("depth-map"), or boundary strengths (any other). For "classes", it may also be (C, H, W)
-    with one map per class. If the run compares masks, an (H, W) map of classes is binarised, unless
-    it was read from a file, which does that.
+    with one map per class.
+
+    If the run compares masks, an (H, W) map of classes is binarised to a mask, except in a
+    Prediction that was read from a file, because reading has binarised it already.
     """
     if not isinstance(pred, Prediction):
         if kind == "classes":
@@ -218,8 +220,9 @@ def _wrap_truth(image_id: str, truth: object, kind: str, reading: ReadOptions) -
 
     - If `kind` is "annotators", they are one (H, W) map per annotator, of region labels if
       `reading.kind` is REGIONS, otherwise of boundaries.
-    - Otherwise an array (H, W) is a mask if the run compares masks, depths if `kind` is
-      "depth-map", or labels. An array (C, H, W) has the boundary maps of C classes.
+    - Otherwise an array (H, W) is a mask if the run compares masks, a depth map if `kind` is
+      "depth-map", and a label map in all other cases. An array (C, H, W) has the boundary maps of C
+      classes.
     """
     compares_masks = reading.kind is Kind.MASK
     label = f"{image_id}: ground truth"

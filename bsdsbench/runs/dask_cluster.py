@@ -118,7 +118,10 @@ class _WatchedExecutor(Executor):
         return future
 
     def watch(self, is_over: threading.Event) -> None:
-        """Until `is_over` is set, cancel all calls if there is no worker for PATIENCE seconds."""
+        """Cancel all pending calls whenever there has been no worker for PATIENCE seconds.
+
+        Otherwise the run would wait for their results for ever. Returns once `is_over` is set.
+        """
         last_seen = time.monotonic()
         while not is_over.wait(0.5):
             if self._client.status == "running" and self._client.scheduler_info()["workers"]:

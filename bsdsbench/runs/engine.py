@@ -294,7 +294,10 @@ def _count_all(
 
 
 def _list_calls(source: Iterable[Item], plan: Plan, stored: Records | None) -> Iterator[_Call]:
-    """Yield the arguments of `count` for each image. `sanity_check` is True for the first LOOKS."""
+    """Yield the arguments of `count` for each image.
+
+    `sanity_check` is True for the first LOOKS images. `stored` has the records of an earlier call.
+    """
     # Workers get the plan without fields that they do not need or that cannot be pickled
     short_plan = attrs.evolve(plan, progress=None, executor=None, out=None, task=None, groups=None)
     hashes = stored.fingerprints if stored is not None else {}
@@ -367,11 +370,12 @@ def count(
 ) -> Outcome:
     """Read and count one image. All exceptions, even bugs, are returned instead of raised.
 
-    If the ground truth has no boundaries, `protocol.empty_gt` decides whether the image is counted,
-    left out, or an error.
+    If the ground truth has no boundaries, `protocol.empty_gt` decides whether the image is counted
+    ("count"), left out ("skip", with an empty Outcome) or an error ("error").
 
     stored_hash: fingerprint of the record that an earlier call stored, or "". If it is still that
         of the files and settings, the image is not counted, and only read if `sanity_check` is set.
+        The Outcome then has no record, and `unchanged` is True.
     sanity_check: True to also return the maps, to be checked for mistakes such as inversion.
     serialise: True to also return the record as bytes.
     """
@@ -418,7 +422,7 @@ def _count_metrics(
     The record also has evidence: statistics of the pixel values, from which the meaning of the
     values is decided once all images have been counted.
 
-    inputs: prediction and ground truth, a pair for each group of metrics that read files alike.
+    inputs: prediction and ground truth, one pair for each group of metrics in `plan.by_reading`.
     started: value of `time.perf_counter` at which reading the image began.
     """
     counter: Counter | None = None
@@ -468,7 +472,7 @@ def available_cores() -> int:
 
 @contextmanager
 def _open_executor(plan: Plan, total: int, batch: int) -> Iterator[tuple[Executor | None, int]]:
-    """Yield the executor of a run, and the maximum number of pending batches.
+    """Yield the executor of a run, and the maximum number of pending batches (AHEAD per worker).
 
     The executor is the user's (which is not shut down), one on a Dask cluster, or a pool of
     workers. It is None if there is only one worker; calls are then made in this thread.
@@ -495,9 +499,9 @@ def _open_executor(plan: Plan, total: int, batch: int) -> Iterator[tuple[Executo
 def _start_workers(workers: int, requested: object, batch: int) -> Executor:
     """Start a pool of worker processes or threads.
 
-    requested: "process", "thread" or None (threads), or "auto". "auto" uses processes if there are
-        at least MANY_WORKERS workers or if `batch` is above 1, as in large runs. If processes
-        cannot be started, "auto" falls back to threads, and "process" raises DataError.
+    requested: "process" for processes, "thread" or None for threads, or "auto". "auto" uses
+        processes if there are at least MANY_WORKERS workers or if `batch` is above 1, as in large
+        runs. If processes cannot be started, "auto" uses threads, and "process" raises DataError.
     """
     pays_off = workers >= MANY_WORKERS or batch > 1
     if requested == "process" or (requested == "auto" and pays_off):
@@ -555,7 +559,7 @@ def _map_in_order(
             if not new and not waiting:
                 return
             try:
-                if new:
+                if new:  # submit batches until enough are pending, then wait for the oldest
                     waiting.append((new, executor.submit(_call_until_deadline, function, new)))
                     continue
                 oldest, future = waiting[0]

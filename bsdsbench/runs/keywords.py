@@ -101,10 +101,11 @@ def keyword(
     """Build the attrs field of a keyword of a run.
 
     help: the text for help pages and the documentation.
-    default: the default value. If it is None, None is always accepted, without the check.
-    check: the rule for values. If it is None and `choices` is given, the value must be one of them;
-        if neither is given, every value is accepted. With is_flag=True the value must be a bool.
-    flag: settings of the command-line option, see `cli.options.run_option`.
+    default: the default value, which is not checked.
+    check: the rule for other values. If it is None and `choices` is given, the value must be one of
+        them; if neither is given, every value is accepted.
+    flag: settings of the command-line option, see `cli.options.run_option`. If they have
+        is_flag=True, the value must be a bool, whatever `check` is.
     """
     if flag.get("is_flag"):
         check = _FLAG
@@ -348,9 +349,11 @@ class Plan(RunKeywords):
     on_dask: bool = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        """Check that the metrics are compatible with the keywords and each other, and group them.
+        """Check that the metrics can share a run with these keywords, and set the other fields.
 
-        Raises one DataError that lists all problems.
+        The metrics must read this kind of predictions and the same kind of ground truth. They must
+        ignore void pixels if there is a field of view, and one must count errors by class if
+        `errors` is set. Raises one DataError that lists all problems.
         """
         reader = registry.readers(self.metrics)[0]
         faults: list[str | Problem] = []
@@ -501,7 +504,8 @@ def _protocol_of(
 
     Raises DataError if
 
-    - the protocol differs from the task's in a field other than MAPS (preparation of soft maps)
+    - the protocol differs from the task's in a field that is not in MAPS; the fields in MAPS, such
+      as "invert", prepare the soft maps
     - `metrics` is neither the default nor the task's metric
     - the keywords allow images to be skipped
     """

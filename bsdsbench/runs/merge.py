@@ -143,7 +143,10 @@ def _shard_problems(runs: Sequence[Evaluation]) -> list[str]:
 
 
 def _shared_properties(run: Evaluation) -> dict[str, object]:
-    """Return the properties that must be equal in all shards: {name for messages: value}."""
+    """Return the properties that must be equal in all shards of a run, by their name in messages.
+
+    The value is None if the property is unknown, as the columns of groups of a run without images.
+    """
     detector = run.provenance.detector
     count_names = None
     if run.records:
