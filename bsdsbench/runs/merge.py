@@ -180,10 +180,11 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
     - name: the name of the combined run, by default that of the first run. A suffix such as
       "(best of 3 by the ground truth)" is added.
 
-    At further tolerances, the runs are chosen separately. The provenance holds the names of the
-    runs (`best_of`), and for how many images and thresholds each was chosen (`chosen`). If the runs
-    come from result files of other programs and their counts start at threshold 0, the AP rule
-    becomes "edter", as in these programs.
+    If there are counts at several tolerances, the runs are chosen separately for each. The
+    provenance holds the names of the runs (`best_of`), and for how many images and thresholds each
+    was chosen at the first tolerance (`chosen`). If the runs come from result files of other
+    programs and their counts start at threshold 0, the AP rule becomes "edter", as in these
+    programs.
 
     Raises DataError if there are fewer than two runs, or if a run has no boundary counts. Raises
     MergeError if the protocols, images, thresholds or numbers of annotated pixels differ.

@@ -89,9 +89,11 @@ class Look(NamedTuple):
 def look_at(
     pred: Prediction, gt: GroundTruth, protocol: Protocol, metrics: Sequence[Metric[Any]] = ()
 ) -> Look:
-    """Prepare one image for the checks of `first_look`, including its symptoms for `metrics`.
+    """Prepare one image for the checks of `first_look`.
 
-    If a metric raises DataError for the image, only the symptoms up to then are included.
+    The result has the soft map, the number of annotators that mark each pixel, and the symptoms of
+    `find_symptoms`. If a metric raises DataError for the image, only the symptoms up to then are
+    included.
     """
     soft = truth = np.zeros((0, 0))
     if pred.kind in ("soft", "ucm2"):
@@ -110,11 +112,11 @@ def look_at(
 def find_symptoms(
     pred: Prediction, gt: GroundTruth, protocol: Protocol, metrics: Iterable[Metric[Any]]
 ) -> Iterator[Symptom]:
-    """Yield a `Symptom` for each sign of a wrong setting or convention in one image.
+    """Yield a `Symptom` (code, description, fix) for each sign of a wrong setting in one image.
 
-    "inverted" is a map that is darker on the ground-truth mask than elsewhere, and "turned" a map
-    that fits the ground-truth mask or labels only mirrored, rotated or transposed.
-    Metrics add their own symptoms.
+    The code is "inverted" for a map that is darker on the ground-truth mask than elsewhere, and
+    "turned" for a map that fits the ground-truth mask or labels only mirrored, rotated or
+    transposed. Metrics add their own symptoms.
     """
     if gt.parts.keys() & _LABELLED:
         thumbnails = _label_thumbnails(pred, gt, protocol)
@@ -129,10 +131,11 @@ def find_symptoms(
 
 
 def _label_thumbnails(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> _Thumbnails | None:
-    """Return thumbnails of a soft map, mask or label map, and of the mask or labels of the truth.
+    """Return the image id, and thumbnails of the prediction and of the mask or labels of its truth.
 
-    Of label maps, the outlines of their regions are compared. Returns None for other predictions,
-    and if the sizes differ.
+    For a soft map, these are the map itself and the pixels of the truth that are not 0. For a mask
+    or a label map, they are the outlines of the regions in both. The result is None for other
+    predictions, if the truth has no mask or labels, and if the sizes differ.
     """
     truth = gt.parts.get("mask", gt.parts.get("labels"))
     if truth is None or pred.kind not in ("soft", "classes") or pred.shape != truth.shape:
@@ -152,10 +155,12 @@ def _outlines(labels: Map) -> F8:
 
 
 def _is_dark_on_mask(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> bool:
-    """Return True if a map or mask is darker on the ground-truth mask than on the background.
+    """Return True if a soft map or mask is darker on the ground-truth mask than on the background.
 
-    A binary map must also be white on most of the background, because a thin line may miss the
-    annotated one without being inverted.
+    The mean on the mask must be lower by more than _DARKER. If the map is binary, the mean on the
+    background must also be above 0.5, because a thin line may miss the annotated one without being
+    inverted. The result is False for other predictions, such as label maps, and if the sizes
+    differ. Void pixels are ignored.
     """
     if pred.kind == "soft":
         values = 1 - unit(pred.soft) if protocol.invert else unit(pred.soft)
@@ -186,8 +191,9 @@ def first_look(
     4. Swapped maps: a map fits the ground truth of another image clearly better than its own.
     5. Thick maps: most maps have broad edges (only if boundaries are matched, thinned without NMS).
 
-    Two mistakes of all maps are also reported: that they are the same although their ground truth
-    differs, and that they have values of 12 bits at most, saved as 16 bits.
+    None of these is reported if all maps are the same although their ground truth differs, or if
+    most predictions fit the mask or labels of another image; this is reported instead. A warning of
+    its own says that no map uses more than 12 of its 16 bits.
 
     looks: the first images. Maps that cannot be compared with their ground truth are skipped.
     unused: the protocol fields that the metrics of the run do not use.
@@ -235,11 +241,12 @@ def first_look(
 
 
 def _find_mistaken_files(looks: Sequence[Look], protocol: Protocol) -> dict[_Finding, list[str]]:
-    """Find predictions of any kind that are one and the same, or masks and labels of other images.
+    """Find predictions of any kind that are all the same, or that belong to other images.
 
-    Three or more images with one prediction, not constant, but with different ground truth give
-    {SAME: image ids}. If more than half of the masks and labels fit the ground truth of another
-    image (`find_swaps`), the result is {SWAPPED: ["ID looks like OTHER_ID", ...]}. Otherwise, {}.
+    The result is {SAME: image ids} if three or more images all have the same prediction, which is
+    not constant, although their ground truth differs. If the predictions of more than half of the
+    images fit the mask or labels of another image (`find_swaps`), the result is
+    {SWAPPED: ["ID looks like OTHER_ID", ...]}. Otherwise, it is {}.
     """
     first: Any = looks[0].pred.parts[looks[0].pred.kind] if looks else None
     thumbnails, n_same = [], 0
@@ -258,7 +265,8 @@ def _find_mistaken_files(looks: Sequence[Look], protocol: Protocol) -> dict[_Fin
 def _find_misplaced_maps(looks: Sequence[Look]) -> dict[_Finding, list[str]]:
     """Find flipped maps and, if there are none, swapped maps: {mistake: image ids}.
 
-    For swapped maps, the texts are "ID looks like OTHER_ID" instead of ids.
+    Each way in which maps are flipped, such as "upside down", is a mistake of its own. For swapped
+    maps, the texts are "ID looks like OTHER_ID" instead of ids.
     """
     ids_by_finding: dict[_Finding, list[str]] = {}
     thumbnails = []
@@ -276,10 +284,11 @@ def _find_misplaced_maps(looks: Sequence[Look]) -> dict[_Finding, list[str]]:
 
 
 def _find_thick_maps(looks: Sequence[Look]) -> dict[_Finding, list[str]]:
-    """Find soft maps with broad edges: {FILLED or RAW: image ids}.
+    """Find out whether most soft maps have broad edges: {FILLED or RAW: image ids}, otherwise {}.
 
-    A map counts as FILLED if its ground truth is thick too, as it marks areas instead of lines;
-    otherwise as RAW. Only a mistake in more than half of the soft maps is returned.
+    A map with broad edges is FILLED if its ground truth is thick too, because this marks areas
+    instead of lines. Otherwise it is RAW, a map that was not thinned. The one of the two that
+    applies to more than half of the soft maps is returned.
     """
     n_soft = 0
     ids_by_reason: dict[_Finding, list[str]] = {FILLED: [], RAW: []}
@@ -333,7 +342,7 @@ def evidence_of(
     """Collect statistics of one image's values, to detect wrong conventions such as inverted maps.
 
     One image is not enough to tell, so the statistics are later pooled over all images. They are
-    those collected on reading the files, and the following flags (`Values`) for soft and ucm2 maps:
+    those collected when the files were read, and for soft and ucm2 maps also these `Values` flags:
 
     - FAINT if all values are so small that the scale is probably wrong, otherwise STRONG. Float
       maps that do not come from a file are always STRONG, because a network in training may return
@@ -382,8 +391,10 @@ def _polarity(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Values:
 
     The map is first inverted if the protocol inverts maps. Boundaries cover a small part of an
     image, so a map with a mean below 0.5 is LIGHT. A brighter map is DARK if it is much darker on
-    annotated boundaries than elsewhere. If such a map and the ground truth differ in size or either
-    is constant, and if the map has no pixels, NOTHING is returned.
+    annotated boundaries than elsewhere (`has_dark_boundaries`).
+
+    The result is NOTHING (unknown) for a map without pixels. It is also NOTHING for a brighter map
+    that cannot be compared with the ground truth, because their sizes differ or either is constant.
     """
     if 0 in pred.shape:
         return Values.NOTHING
@@ -404,10 +415,14 @@ def _polarity(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Values:
 def has_dark_boundaries(soft: F8, truth: F8) -> bool:
     """Return True if a map (H, W) in [0, 1] is much darker on annotated boundaries than elsewhere.
 
-    Means are compared over blocks with annotated pixels and over the others; both must occur. In a
-    map with a mean above 0.5, that of 1 - value must be more than MUCH_DARKER times larger on the
-    boundaries. In any map, as of distances to the boundaries, that of the values may instead be
-    less than half as large there.
+    The mean of the blocks with annotated pixels (`on`) is compared with the mean of all other
+    blocks (`off`). The map is much darker on boundaries in either of these cases:
+
+    - The mean of the map is above 0.5, and 1 - on is more than MUCH_DARKER times as large as
+      1 - off. Inverted maps are like this.
+    - `on` is less than half of `off`, as in a map of the distances to the boundaries.
+
+    If all blocks have annotated pixels, or none has, the result is False.
 
     truth: (H, W), the number of annotators that marked each pixel.
     """
@@ -443,9 +458,9 @@ def thumbnail(values: F8) -> F8:
 
 
 def _smoothed(values: F8, weights: Sequence[float]) -> F8:
-    """Smooth an (H, W) map along both axes with a 1-D kernel of odd length, normalised to sum 1.
+    """Smooth an (H, W) map along both axes with a 1-D kernel of odd length.
 
-    Values at the border are repeated beyond it.
+    The weights of the kernel are divided by their sum. Values at the border are repeated beyond it.
     """
     half = len(weights) // 2
     for _ in range(2):  # smooth along axis 0 and transpose; the second pass restores the shape
@@ -458,9 +473,10 @@ def _smoothed(values: F8, weights: Sequence[float]) -> F8:
 
 
 def best_orientation(pred: Thumbnail, truth: Thumbnail) -> str:
-    """Return the name of the flip in FLIPS that makes a prediction fit its ground truth best.
+    """Return the name of the flip in FLIPS after which a prediction fits its ground truth best.
 
-    Returns "" if no flip fits clearly better than the unflipped map. Both are thumbnails (h, w).
+    For example, a prediction fits only "upside down". Returns "" if no flip fits clearly better
+    (BETTER) than the unflipped map. Both arguments are thumbnails (h, w).
     """
     unflipped_fit = float((pred * truth).sum())
     best, best_fit = "", max(_ALIKE, _CHANCE / math.sqrt(pred.size), BETTER * unflipped_fit)

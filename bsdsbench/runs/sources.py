@@ -108,7 +108,7 @@ class FileItem:
     valid: Path | None = None  # mask of the field of view, outside which pixels are ignored
 
     def key(self, read: ReadBytes) -> bytes:
-        """Return a hash of the files of the image and of the kind of the prediction."""
+        """Return a hash of the content of the image's files and of the kind of the prediction."""
         digest = hashlib.blake2b(f"{self.kind} {self.n_maps}".encode(), digest_size=16)
         photos = () if self.photo is None else (self.photo,)
         groups = [self.pair.pred_paths, self.pair.gt_paths, photos, self.instances]
@@ -121,11 +121,11 @@ class FileItem:
         return digest.digest()
 
     def load(self, alike: ReadAlike, protocol: Protocol, read: ReadBytes = read_bytes) -> Inputs:
-        """Read the prediction and ground truth for the metrics in `alike`, which read files alike.
+        """Read the prediction and the ground truth as the metrics in `alike` interpret them.
 
-        The ground truth includes the photo and the field of view if given. If there is no file of a
-        prediction, it is an empty map; if annotators are scored (`kind` is ""), it is None. `read`
-        returns the bytes of a file.
+        The ground truth includes the photo and the field of view if given. If the image has no file
+        of a prediction, the prediction is an empty map. If annotators are scored (`kind` is ""), it
+        is None. `read` returns the bytes of a file.
         """
         files, readings = alike.files, alike.readings
         gt_kind = alike.metrics[0].gt_kind
@@ -207,7 +207,8 @@ def _item_of(
     """Build the `FileItem` of an image.
 
     kind: the kind of the prediction, such as "soft".
-    alike: the metrics to read for. Only for some of them, instance maps belong to the ground truth.
+    alike: the metrics for which the files are read. Only some metrics need the instance maps that
+        belong to the ground truth.
     photos, views: image id -> the original image and the mask of the field of view, if there is one
     n_maps: the number of empty label maps that replace a missing prediction.
     """
@@ -360,8 +361,11 @@ class Sources:
     ) -> PredictionAndTruth:
         """Read an image of a run, and check that its files still give the counts in its record.
 
-        metric: if the fingerprint of the files and settings differs from that in the record, the
-            image is counted again with this metric. If it is None, nothing is checked.
+        The image need not be counted again if the fingerprint of its files and settings is still
+        that in the record.
+
+        metric: otherwise, the image is counted again with this metric. If it is None, nothing is
+            checked.
 
         Raises DataError if the new counts differ from the stored ones.
         """

@@ -99,7 +99,8 @@ class StreamingEvaluator:
             (A, H, W) array. A batch: a sequence of these.
         image_id : str, int or sequence of these, optional
             One id for an image, a list or tensor of ids for a batch. 3, tensor(3) and "3" are the
-            same id. By default images are numbered; then ranks cannot be merged.
+            same id. By default, images are numbered, so evaluators of several ranks have the same
+            ids and cannot be merged.
         groups : mapping of str to value, optional
             Grouping attribute -> value. For a batch: a list of values, or one for all images.
 
@@ -185,9 +186,9 @@ def image_records(
 ) -> list[ImageRecord]:
     """Count the images of an update, and return their records.
 
-    An image without ground-truth boundaries has no record if the protocol leaves such images out.
-    If they are an error in the protocol and `plan.on_error` is "skip", it has none either, and a
-    warning is given. Raises DataError for all other errors.
+    The protocol's `empty_gt` decides whether an image without ground-truth boundaries is counted,
+    left out (it has no record), or an error. If `plan.on_error` is "skip", a warning replaces this
+    error, and the image is left out. All other errors raise DataError.
 
     pred, gts, image_id, groups: the arguments of `StreamingEvaluator.update`.
     n_seen: the number of images before the update.
@@ -209,7 +210,7 @@ def image_records(
 def _group_rows(groups: Mapping[str, Any] | None, n_images: int) -> list[dict[str, Any]]:
     """Return the groups of each image of an update, as a dict from column to value.
 
-    groups: grouping attribute -> one value for all images, or a list with one value per image.
+    groups: column, such as "scene" -> one value for all images, or a list with one value per image.
         Raises ShapeError if the list has another length.
     """
     rows: list[dict[str, Any]] = [{} for _ in range(n_images)]
