@@ -69,7 +69,10 @@ class OtherScores(NamedTuple):
 
 
 def iterate_rules(run: PRCurve, images: PRCurve, whole: PRCurve) -> Iterator[OtherScores]:
-    """Yield ODS, OIS and AP by every rule that programs or papers use, one score at a time.
+    """Yield ODS, OIS and AP by every rule that programs or papers use.
+
+    Each item has one score, such as OtherScores("ODS as mean of the images' F", HOME_MADE,
+    {"ods": 0.74}).
 
     run : the curve of the run, with T points
     images : the curves of the N images, as arrays (N, T)
@@ -89,7 +92,7 @@ def iterate_rules(run: PRCurve, images: PRCurve, whole: PRCurve) -> Iterator[Oth
         ("ods", "ODS as mean of the images' F", HOME_MADE, f.mean(axis=0).max()),
         ("ods", "ODS as F of the images' mean P and R", HOME_MADE, f_of_means),
         ("ois", "OIS as mean of the images' best F", HOME_MADE, f.max(axis=1).mean()),
-        *(("ap", f"AP rule {k}", who, average_precision(whole, k)) for k, who in AREAS.items()),
+        *(("ap", f"AP rule {k}", user, average_precision(whole, k)) for k, user in AREAS.items()),
         ("ap", "AP of the envelope", HOME_MADE, envelope),
         ("ap", "AP as a step sum", sklearn_ap, auc_pr(p, r, rule="step")),
         ("ap", "AP as a trapezoid sum", sklearn_auc, auc_pr(p, r, rule="trapezoid")),
@@ -101,13 +104,16 @@ def iterate_rules(run: PRCurve, images: PRCurve, whole: PRCurve) -> Iterator[Oth
 def iterate_other_columns(
     metric: Metric, targets: Mapping[str, Any], scores: Mapping[str, float]
 ) -> Iterator[OtherScores]:
-    """Yield the scores of a run in other columns that the published numbers may come from.
+    """Yield the scores of a run from other columns that the published numbers may come from.
 
     A metric may have several columns for the same quantity: "mae_mean" and "mae_sum" are the
-    variants "_mean" and "_sum" of "mae", and a published "mae" may be either. For each variant that
-    has a score for every target, the variant of the targets included, the result is {target: score
-    in this variant}, labelled by the headings of the columns. There is none if the targets belong
-    to several parts (such as classes), or if the column of a target belongs to no quantity.
+    variants "_mean" and "_sum" of "mae", and a published "mae" may be either. One item is yielded
+    for each variant that has a score for every target, including the variant of the targets
+    themselves. Its `scores` map each target to the score in this variant, such as
+    {"mae_mean": score of "mae_sum"}, and its label lists the headings of the columns.
+
+    Nothing is yielded if the targets belong to several parts of the metric (such as classes), or if
+    the column of a target belongs to no quantity.
 
     targets : column key -> published value
     scores : column key -> score of the run
@@ -155,12 +161,13 @@ def add_whole_image(files: Sources, protocol: Protocol, thresholds: F8, matches:
 
 
 def build_rules_tables(runs: Sequence[Evaluation], gt_dir: StrPath | None = None) -> list[Table]:
-    """Return a table of AP and ODS by every rule in use, for each metric with curves.
+    """Return a table of AP and ODS by every rule that programs use, for each metric with curves.
 
-    A table has a column per run and a row per rule, or per rule and part if parts of the metric,
-    such as classes, have curves too. A cell is None if the run has no such curve, or if the rule
-    cannot be applied to it. Some rules need the ground truth, in `gt_dir` or, by default, in the
-    folder recorded in the run. Raises DataError if no run has a curve.
+    A table has one column for each run, and one row for each rule. If parts of the metric, such as
+    classes, have curves too, there is a row for each rule and part. A cell is None if the run has
+    no such curve, or if the rule cannot be applied to it. Some rules need the ground truth, in
+    `gt_dir` or, by default, in the folder recorded in the run. Raises DataError if no run has a
+    curve.
     """
     tables = []
     for metric in dict.fromkeys(metric for run in runs for metric in run.metrics):
@@ -198,11 +205,14 @@ def _apply_rules(
 ) -> Mapping[tuple[str, str], float | None]:
     """Return AP and ODS of a curve by every rule: {("AP" or "ODS", rule): value or None}.
 
-    `part` is the part of the metric that the curve belongs to, such as a class, or "". The rule
-    "edter" and, except for boundary metrics, "step" need a point at threshold 0, where every pixel
-    is predicted. If neither the curve nor the run's counts have it, it is counted for boundaries
-    from the ground truth in `gt_dir` (None: the run's folder). Without it, "edter" gives None, and
-    "step" uses the curve as it is.
+    `part` is the part of the metric that the curve belongs to, such as a class, or "" for the
+    metric as a whole.
+
+    The AP rule "edter" needs a point at threshold 0, where every pixel is predicted. The rule
+    "step" also uses it, except for boundary metrics. If neither the curve nor the run's counts
+    have this point, for boundary metrics it is counted from the ground truth in `gt_dir` (None: the
+    folder recorded in the run). If it remains unknown, "edter" gives None, and "step" uses the
+    curve as it is.
     """
     is_boundary = metric in registry.DEFAULT_METRICS
     whole = curve  # the curve with the point at threshold 0, if that is available
@@ -246,7 +256,11 @@ class CountingChange:
         return protocol
 
     def differs(self, protocol: Protocol, metric: Metric) -> bool:
-        """Return True if the change is possible, and affects how `metric` counts images."""
+        """Return True if the change may affect how `metric` counts images under `protocol`.
+
+        It does not if it leaves all fields and options that the counts depend on as they are.
+        Returns False, too, if the changed fields are incompatible with the rest of the protocol.
+        """
         try:
             after = self.on(protocol)
             options_after = metric.options_of(after)
@@ -256,27 +270,36 @@ class CountingChange:
             return True
         if options_after != metric.options_of(protocol):
             return True
-        # Compare the other fields. Options were compared above, and names do not matter.
+        # Compare the other fields by their signatures, which know what the scores depend on.
+        # Options were compared above, and names do not matter.
         signature = Signature(evolve(protocol, name="any", options={}))
         signature_after = Signature(evolve(after, name="any", options={}))
         differences = signature.differences(signature_after)
         return any(d.severity is not Severity.IGNORED for d in differences)
 
     def truth(self, gt: GroundTruth) -> GroundTruth:
-        """Return the ground truth of all annotators, of the first one, or of their union."""
+        """Return the ground truth that is counted under this change, according to `annotators`.
+
+        It is `gt` itself ("all"), what the first annotator drew ("first"), or a single boundary map
+        with the pixels that any annotator marked ("union").
+        """
         if self.annotators == "first":
-            drawings = gt.parts.keys() & {"boundaries", "segmentations"}
-            return gt.replace(**{name: gt.parts[name][:1] for name in drawings})
+            names = gt.parts.keys() & {"boundaries", "segmentations"}
+            return gt.replace(**{name: gt.parts[name][:1] for name in names})
         if self.annotators == "union":
             union = np.logical_or.reduce(gt.boundaries)
             return gt.replace(boundaries=(union,), segmentations=None)
         return gt
 
     def with_other(self, other: CountingChange) -> CountingChange | None:
-        """Combine two changes; None if they are of one kind or change the same field."""
+        """Return the change that makes both changes, or None if they exclude each other.
+
+        They do if they have the same kind, such as "nms", or change the same field of the protocol.
+        """
         fields = set().union(*self.changes)
         other_fields = set().union(*other.changes)
-        changed_by_both = (fields & other_fields) - {"options"}  # whose mappings are merged
+        # Two changes of "options" are compatible, because `Protocol.replace` merges them
+        changed_by_both = (fields & other_fields) - {"options"}
         if self.kind == other.kind or changed_by_both:
             return None
         return CountingChange(
@@ -291,7 +314,12 @@ class CountingChange:
 
 
 def counting_changes(metric: Metric) -> Iterator[CountingChange]:
-    """Yield the ways of counting in use for a metric, some of which a run may use already."""
+    """Yield the changes that make a metric count as known programs do.
+
+    These are other values of the metric's options and of the protocol's fields, such as the
+    tolerance and NMS, and, depending on the metric, many-to-one matching and the use of one
+    annotation instead of all. Some may be what a run does already; see `CountingChange.differs`.
+    """
     for name, value, who in in_use(metric.options, metric.name) if metric.options else ():
         text = ", ".join(map(str, value)) if isinstance(value, tuple) else value
         key = f"{metric.name}.{name}"
@@ -318,7 +346,10 @@ def counting_changes(metric: Metric) -> Iterator[CountingChange]:
 
 
 def _nms_changes() -> Iterator[CountingChange]:
-    """Yield changes to no NMS and to the NMS of each known program; identical ones only once."""
+    """Yield a change that turns NMS off, and one for the NMS of each known program.
+
+    Programs whose NMS has the same parameters share one change, whose `who` lists all of them.
+    """
     who = "maps that had it already, or never"
     yield CountingChange("nms", "no NMS", who, ({"nms": False},))
     for recipe, names in grouped((recipe, name) for name, recipe in RECIPES.items()).items():

@@ -202,10 +202,14 @@ class Examination:
         return self.metric.readings(self.protocol, self.kind)
 
     def read_image(self, image_id: str, measure: bool) -> None:
-        """Read an image as `evaluate` does, and store what the checks need in the fields.
+        """Read the files of an image as `evaluate` does, and look for problems of this image.
 
-        If it cannot be read, only its error is added to `unread`. If `measure` is True, and the
-        prediction has the size of the image, it is counted too; boundary maps are also measured.
+        The image is added to `images` and to `sound` and, if the sizes of prediction and ground
+        truth fit, to `records`. If it cannot be read, only its error is added to `unread`.
+
+        If `measure` is True and the sizes fit, the image is also counted, which adds it to
+        `measured`. For a boundary metric this includes the slow measurements, and an image whose
+        map or ground truth is constant is not counted.
         """
         protocol, metric = self.protocol, self.metric
         paths = tuple(self.grouping.pred.files[image_id])
@@ -238,10 +242,11 @@ class Examination:
             self._count(image, pred, gt)
 
     def _count(self, image: ExaminedImage, pred: Prediction, gt: GroundTruth) -> None:
-        """Count an image for `measured`, and list its file under its symptoms in `symptoms`.
+        """Compute the metric's counts of one image, and look for symptoms, signs of a wrong option.
 
-        Symptoms are signs of a wrong option. If the metric cannot count the image, only the reason
-        is stored, in `refused`.
+        A record with the counts is added to `measured`, and the image's file to the list of each
+        symptom in `symptoms`. If the metric raises DataError, only its message is added, to
+        `refused`.
         """
         metric, opt = self.metric, self.metric.options_of(self.protocol)
         try:
@@ -256,11 +261,12 @@ class Examination:
     def _measure_boundaries(
         self, image: ExaminedImage, pred: Prediction, gt: GroundTruth, measure: bool
     ) -> bool:
-        """Find the problems of a boundary map, and add their codes to `image.codes`.
+        """Find the problems of a boundary map, and add their codes, such as "zero", to `image`.
 
-        Returns True if the map and the ground truth can be compared. That needs a soft map of the
-        size of the ground truth, and that neither is constant; otherwise, only each of them is
-        checked. If `measure` is True, the slow measurements are made too.
+        Returns True if the map and the ground truth can be compared: they have the same size, and
+        neither is constant. Only then is the map's orientation determined and, if `measure` is
+        True, are the slow measurements made. Otherwise, only the values of the map and of the
+        ground truth are checked, and nothing at all if the prediction has no soft map.
         """
         image.annotators = len(gt.boundaries)
         maps = sanity.look_at(pred, gt, self.protocol)
@@ -288,7 +294,10 @@ class Examination:
     def report_images(
         self, code: str, images: Sequence[ExaminedImage] | None = None, **details: object
     ) -> None:
-        """Report a problem of some sound images. After an error, they are no longer sound.
+        """Report a problem of some sound images, those without an error so far.
+
+        If the problem is an error and not a warning, the images are removed from `sound`, so that
+        later checks ignore them.
 
         code : the kind of problem, a key of CHECKS
         images : the images that have the problem, by default those with `code` among their codes.
@@ -325,7 +334,10 @@ class Examination:
         protocol: Protocol,
         change: Callable[[F8], F8] | None = None,
     ) -> float:
-        """Return the ODS F of images at TRIAL thresholds, after a `change` of each map (H, W)."""
+        """Return the ODS F of measured images, for speed at TRIAL thresholds only.
+
+        change : a function that is applied to each soft map, float64 (H, W), before counting
+        """
         metric, protocol = self.metric, protocol.replace(thresholds=TRIAL)
         counts = []
         for maps in measured:
@@ -345,11 +357,13 @@ class Examination:
     ) -> None:
         """Report a problem of `images` only if its remedy raises their ODS F by GAIN or more.
 
-        F is that of the images that were measured. If there are none, nothing is reported.
+        The remedy is tried on those of the images that were measured. If there are none, nothing is
+        reported. A remedy is another protocol, a function that changes the maps, or both.
 
-        code, images, details : as in `report_images`; the placeholder {tried} is F before and after
-        protocol : the protocol of the remedy, or None for the present one
-        change : the remedy's change of each soft map, a function of an array (H, W), or None
+        code, images, details : as in `report_images`. The message may also have the placeholder
+            {tried}, such as "F rises from 0.512 to 0.633"
+        protocol : the protocol of the remedy, or None if the remedy keeps the protocol
+        change : a function that takes and returns a soft map, float64 (H, W), or None
         """
         measured = [image.maps for image in images if image.maps]
         if not measured:
@@ -387,13 +401,13 @@ def check_image_names(examination: Examination) -> None:
 def check_doubled_files(examination: Examination) -> None:
     """Report images that seem to have more than one prediction, or more than one ground-truth file.
 
-    Their ids differ only in case, or their files do not clearly belong to one image
-    (`FilesOfSide.ambiguous`).
+    There are two such cases: ids that differ only in case, such as "Dog" and "dog", and ids for
+    which it is unclear which files belong to the image (`FilesOfSide.ambiguous`).
     """
     _, pred, gt = examination.grouping
-    for what, (files_of, doubled) in {"prediction": pred, "ground truth": gt}.items():
+    for what, (files_of, ambiguous) in {"prediction": pred, "ground truth": gt}.items():
         alike = grouped((image_id.casefold(), image_id) for image_id in files_of).values()
-        groups = [ids for ids in alike if len(ids) > 1 or ids[0] in doubled]
+        groups = [ids for ids in alike if len(ids) > 1 or ids[0] in ambiguous]
         files = [str(file) for ids in groups for image_id in ids for file in files_of[image_id]]
         if files:
             examination.report("doubled", files, what=what)
@@ -410,11 +424,12 @@ def _find_affixes(missing: Sequence[str], extra: Sequence[str]) -> str:
 
 
 def check_files(examination: Examination) -> None:
-    """Report unreadable files, images that the metric cannot count, and symptoms.
+    """Report files that cannot be read, images that the metric cannot count, and symptoms.
 
-    A symptom is a sign of a wrong option that the metric looks for in each measured image. It is
-    reported if at least half of them have it. Files whose error messages differ only in file name
-    and numbers share one finding.
+    - "unreadable": files whose error messages differ only in file name and numbers share a finding
+    - "refused": one finding for each distinct message of the metric
+    - symptoms: signs of a wrong option, with a code of their own such as "turned". One is reported
+      if at least half of the measured images show it
     """
     for similar in group_similar_problems(examination.unread):
         files = [Path(problem.file).name for problem in similar]
@@ -423,21 +438,24 @@ def check_files(examination: Examination) -> None:
         examination.report("unreadable", files, words=words, fix=fix)
     for reason in dict.fromkeys(examination.refused):
         examination.report("refused", words=reason)
-    for (code, text, remedy), having in examination.symptoms.items():
-        if 2 * len(having) >= len(examination.measured):
-            message = f"{text} in {counted(len(having), 'image')}"
-            examination.findings.append(Finding(code, WARNING, message, tuple(having), (remedy,)))
+    for (code, text, remedy), files in examination.symptoms.items():
+        if 2 * len(files) >= len(examination.measured):
+            message = f"{text} in {counted(len(files), 'image')}"
+            examination.findings.append(Finding(code, WARNING, message, tuple(files), (remedy,)))
 
 
 def check_values(examination: Examination) -> None:
     """Report problems with the sizes of maps, the annotations, and the values of maps.
 
-    Problems of single images were found when the images were read; `codes` of an image lists them.
-    Once an image has an error, its other problems are not reported.
+    Most problems concern single images. They were found when the images were read, and are listed
+    in the `codes` of an image. Once an error of an image is reported, its other problems are not.
 
-    Two problems concern the whole set: "one-annotator" (every image has a single annotator although
-    the data set, one of MANY_ANNOTATORS, has several) and "values" (the files' values cannot be
-    interpreted in one way).
+    Two problems concern the whole set:
+
+    - "one-annotator": every image has a single annotator, although the data set, one of
+      MANY_ANNOTATORS, has several
+    - "values": an error of `Readings.check_values`, for example because the values do not have the
+      same meaning in all files
     """
     for code in ("transposed", "resized"):
         examination.report_images(code)
@@ -461,10 +479,10 @@ def check_fit(examination: Examination) -> None:
     - "inverted": the map is much darker on the ground truth than off it, and inversion raises F
     - "mirrored": the map fits the ground truth far better when flipped or rotated; one finding per
       orientation
-    - "exchanged": the maps of two images each fit the other's ground truth better; the finding
-      names one such pair
+    - "exchanged": the map fits the ground truth of another image better, probably because two maps
+      were saved under each other's names; the message names one such pair of images as an example
 
-    A map with one of these problems is not tested for the later ones.
+    These are errors, so a map with one of them is not tested for the later ones.
     """
     dark = [
         i
@@ -485,7 +503,15 @@ def check_fit(examination: Examination) -> None:
 
 
 def check_lines(examination: Examination) -> None:
-    """Report sound maps with raw or thinned lines, values k/100, JPEG artefacts or displacement."""
+    """Report problems with the lines of sound maps, those without an error so far.
+
+    - "raw": the lines are broad, and non-maximum suppression raises F
+    - "thinned": the lines are thin, but the protocol expects raw maps
+    - "grid-values": the values are multiples of 1/100, so that rounding decides whether they reach
+      a threshold
+    - "jpeg": the map has artefacts of JPEG compression
+    - "shift" and "scaled": see `_check_displacement`
+    """
     raw = [image for image in examination.sound if "raw" in image.codes]
     examination.report_remedy("raw", raw, examination.protocol.replace(nms=True))
     for code in ("thinned", "grid-values", "jpeg"):
@@ -494,10 +520,11 @@ def check_lines(examination: Examination) -> None:
 
 
 def _check_displacement(examination: Examination) -> None:
-    """Report maps that share a displacement from the ground truth of a pixel or more (rounded).
+    """Report a displacement from the ground truth that all measured maps have in common.
 
-    If the displacements of the maps' quarters differ by more than SCALED pixels, it is reported as
-    "scaled"; otherwise as "shift" if moving the maps back raises F.
+    One that rounds to 0 pixels in both rows and columns is ignored. If the quarters of the maps
+    have displacements that differ by more than SCALED pixels, the problem is "scaled". Otherwise it
+    is "shift", which is reported only if moving the maps back raises F.
     """
     images = [image for image in examination.sound if image.maps]
     maps = [(image.maps.soft, image.maps.truth) for image in images if image.maps]

@@ -55,9 +55,15 @@ def doctor(
         The metrics that `evaluate` will use. Boundary maps are examined most closely; other metrics
         define their own checks.
     looked_at : int
-        The number of images for the slower measurements, spread over the set.
+        About how many images, evenly spread over the set, are also measured, which is slower.
     progress : callable or None
         Called with (done, total, name) before each image, and with the name "checks" at the end.
+
+    Returns
+    -------
+    Findings
+        A list of findings. Its attributes `reading` and `note` say how the files were interpreted,
+        and whether AP is low because the curve starts at a high recall.
 
     Raises
     ------
@@ -106,7 +112,8 @@ def _examine_metric(
     All images with both a prediction and ground truth are read. About `looked_at` of them, evenly
     spread, are also measured. If one of these cannot be measured, the next image is used instead.
 
-    Returns the findings in the order of the checks. Their `note` is set only if there is no error.
+    Returns the findings in the order of the checks. Their `reading` says how the files were
+    interpreted. Their `note` is set only if there is no error.
     """
     metric = registry.get(name)
     looked_at = int(given_number(looked_at, "looked_at", 1, 10**7, whole=True))

@@ -186,6 +186,11 @@ def explain(
     published : sequence of str
         Descriptions of published results that equal the targets, which the conclusion names first.
 
+    Returns
+    -------
+    Explanation
+        All trials, the most likely first. Its method `sentence` gives the conclusion as text.
+
     Raises
     ------
     DataError
@@ -234,18 +239,19 @@ def explain(
 def _pair_nearest(
     changes: Sequence[CountingChange], gaps: Mapping[str, float], search: Search
 ) -> list[CountingChange]:
-    """Pair each of the STARTS changes that came nearest to the targets with all other changes.
+    """Combine each of the STARTS changes with the smallest gaps with every other change.
 
-    `gaps` maps the label of a change to the difference between scores and targets under it. Changes
-    without a gap were not evaluated, and come last. A pair is left out if one change excludes the
-    other, if both together do not affect how the run is counted, or if it is there already.
+    The gap of a change is the largest difference between a score under it and its target; `gaps`
+    has it by the label of the change. Changes without a gap, because they were not evaluated, rank
+    last. A pair is left out if the two changes exclude each other, or if both together would not
+    affect how the run is counted. No pair is returned twice, in either order.
     """
     pairs = dict[frozenset[str], CountingChange]()
     for nearest in sorted(changes, key=lambda change: gaps.get(change.label, inf))[:STARTS]:
         for partner in changes:
-            both = nearest.with_other(partner)
-            if both and both.differs(search.run.protocol, search.metric):
-                pairs.setdefault(frozenset((nearest.label, partner.label)), both)
+            pair = nearest.with_other(partner)
+            if pair and pair.differs(search.run.protocol, search.metric):
+                pairs.setdefault(frozenset((nearest.label, partner.label)), pair)
     return list(pairs.values())
 
 
@@ -284,6 +290,10 @@ class Search:
         workers: int,
         progress: Progress | None,
     ) -> None:
+        """Start the clock, compute the run's scores, and choose the order of the images.
+
+        Raises DataError if the run has no counts of the metric, or no score for a target.
+        """
         self.run, self.targets, self.sources = run, targets, sources
         self.seconds, self.workers, self.progress = seconds, workers, progress
         self.metric = registry.get(metric)
@@ -316,7 +326,10 @@ class Search:
     def compute_scores(
         self, counts: Sequence[Mapping[str, Any]], protocol: Protocol
     ) -> dict[str, float]:
-        """Compute {column key: score} of images from their counts, without undefined scores."""
+        """Compute the scores of images from their counts, such as {"ods": 0.788, "ois": 0.81}.
+
+        The keys are those of the metric's score columns. Undefined scores are left out.
+        """
         opt = self.metric.options_of(protocol)
         once = np.ones((1, len(counts)), np.int64)  # one sample, in which each image occurs once
         tree = self.metric.scores(self.metric.stack(counts), once, protocol, opt)
@@ -326,11 +339,15 @@ class Search:
     def record_trial(
         self, label: str, kind: str, scores: Mapping[str, float], **fields: Any
     ) -> float:
-        """Record a trial, and return its gap: the largest difference between score and target.
+        """Record the scores under a change as a `Trial`, and return its gap.
 
-        The parameters are fields of `Trial`, which has one cause and covers all images by default.
-        If a score with a target is undefined, nothing is recorded, and the gap is inf. A trial
-        replaces the earlier one with its label, unless only that one reaches the targets.
+        The gap is the largest absolute difference between a score and its target. If a score with a
+        target is missing from `scores`, nothing is recorded, and inf is returned.
+
+        The parameters are the fields of `Trial`; further ones are given as keywords. By default, a
+        trial has one cause, and its scores are exact, from all images. It replaces an earlier trial
+        with the same label, except that one that reaches the targets is never replaced by one that
+        does not.
         """
         if not self.targets.keys() <= scores.keys():
             return inf
@@ -347,10 +364,13 @@ class Search:
         counts: Sequence[Mapping[str, Any]],
         scores: Mapping[str, float],
     ) -> None:
-        """Record a trial for each other rule or column that changes a score with a target.
+        """Record a trial for each other way to compute scores from the same counts.
 
-        setting : the change under which the images were counted. Unless it is NO_CHANGE, the trials
-            have two causes: the setting and the rule
+        These are the other rules for ODS, OIS and AP, and the metric's other columns for the same
+        quantity. One that changes no score with a target is left out.
+
+        setting : the change under which the images were counted, or NO_CHANGE. Unless it is
+            NO_CHANGE, a trial has two causes: the setting and the rule
         counts : the counts of all images under this setting
         scores : the scores computed from these counts by the run's own rules
         """
@@ -370,9 +390,12 @@ class Search:
     def _apply_other_rules(
         self, setting: CountingChange, counts: Sequence[Mapping[str, Any]]
     ) -> Iterator[OtherScores]:
-        """Yield ODS, OIS and AP by every rule in use, or nothing if the metric has no curve.
+        """Yield ODS, OIS and AP by every rule that programs use; see `causes.iterate_rules`.
 
-        `counts` are those of all images under `setting`, which is NO_CHANGE for the run's own.
+        Nothing is yielded if the metric has no precision-recall curve.
+
+        setting : the change under which the images were counted, or NO_CHANGE for the run itself
+        counts : the counts of all images under this setting
         """
         protocol = setting.on(self.run.protocol)
         opt = self.metric.options_of(protocol)
@@ -384,9 +407,9 @@ class Search:
         run_curves: Any = self.metric.scores(stack, all_once, protocol, opt)["curve"]
         image_curves: Any = self.metric.scores(stack, each_alone, protocol, opt)["curve"]
         curve = run_curves[0]
-        # Some AP rules need the point at threshold 0. If a boundary run's own counts lack it, and
-        # AP has a target, it is counted from the ground truth.
-        whole = whole_curve(self.metric, curve, stack)
+        # Some AP rules need the point at threshold 0, where every pixel is predicted. If a boundary
+        # run's own counts lack it, and AP has a target, it is counted from the ground truth.
+        whole = whole_curve(self.metric, curve, stack)  # with this point, if the counts have it
         are_boundaries = self.metric.reads == "annotators" and "matches" in stack
         lacks_point = are_boundaries and 0 < curve.thresholds[0] < 1
         if self.sources and "ap" in self.targets and setting is NO_CHANGE and lacks_point:
@@ -398,13 +421,15 @@ class Search:
         """Count images under other settings until the targets are reached or time runs out.
 
         Each setting is counted on a few images, then on more (SUBSET_SIZES), and finally on all.
-        The next one is always that with the smallest gap so far, the largest difference between a
-        score and its target. A setting is dropped if an image cannot be counted under it, or if it
-        changes no score that has a target. Once a trial reaches the targets, the search ends when
-        the other settings miss them by more than half a unit of the last decimal.
+        The gap of a setting is the largest difference between a score and its target, from the
+        images counted so far. The setting with the smallest gap is always counted next; those that
+        have none yet come before all others. A setting is dropped if an image cannot be counted
+        under it, or if it turns out, on all images, to change no score that has a target. Once a
+        trial reaches the targets, the search ends as soon as all settings that are not counted on
+        all images have gaps above half a unit of the last decimal.
 
-        Returns {label of a setting: gap}, from as many images as were counted. Settings for which
-        time ran out are added to `not_tried`.
+        Returns {label of a setting: its last gap}. Settings for which time ran out are added to
+        `not_tried`.
         """
         sizes = [n for n in SUBSET_SIZES if n < len(self.ids)] + [len(self.ids)]
         half_unit = max(rounding_error(target) for target in self.targets.values())
@@ -458,15 +483,17 @@ class Search:
     def count_images(self, setting: CountingChange, images: Sequence[int]) -> list[Any] | None:
         """Count images, given by their indices, under a setting, and return the counts of each.
 
-        Images that `counted` has are not counted again. Returns None if an image cannot be counted,
-        or if the time limit was exceeded by the fraction LATE before all images were counted.
+        Counts are kept in `counted`, so that no image is counted twice under the same setting.
+        Returns None if an image cannot be counted. It may take longer than the time limit, but when
+        the limit is exceeded by the fraction LATE, no further image is started, and None is
+        returned.
         """
         protocol = setting.on(self.run.protocol)
         opt = self.metric.options_of(protocol)
         counts = self.counted.setdefault(setting.label, {})
 
         def count_image(k: int) -> None:
-            """Count image `k` and store the result in `counts`, unless time is up."""
+            """Count image `k` and store its counts in `counts`, unless time is up."""
             if self.seconds_left < -LATE * self.seconds:
                 return
             assert self.sources is not None  # without files there are no settings

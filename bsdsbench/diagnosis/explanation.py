@@ -35,16 +35,17 @@ class Trial:
     n_images: int = 0
     gap: float = 0.0  # the largest absolute difference between a score and its target
     # True if the scores are exact and equal the targets after rounding. For pairs of changes, and
-    # for changes that no known program makes, a target must also have four or more decimals.
+    # for changes that only home-made scripts make, a target must also have four or more decimals.
     reached: bool = False
 
     def __post_init__(self, targets: Mapping[str, Number]) -> None:
         """Drop scores without a target (a published value), and set `gap` and `reached`.
 
         A trial reaches the targets if its scores are exact, and each differs from its target by at
-        most half a unit in the last decimal of the target. A pair of changes, and a change that
-        only home-made scripts make, can do so by chance: for these, a target must also have four or
-        more decimals.
+        most half a unit in the last decimal of the target. A pair of changes (`n_causes` is 2), or
+        a change that only home-made scripts make (`in_use` is False), can agree with targets of few
+        decimals by chance. It reaches them only if, in addition, at least one of the targets has
+        four or more decimals.
         """
         self.scores = {t: self.scores[t] for t in targets}
         gaps = np.array([abs(self.scores[t] - float(value)) for t, value in targets.items()])
