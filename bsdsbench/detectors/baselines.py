@@ -77,13 +77,17 @@ def _thinned_gradient(image: Image, row_filter: Filter, column_filter: Filter) -
 def _structure_tensor(image: Image, *, thin: bool) -> F8:
     """Return an edge map from the structure tensor of the Lab image: 1 - exp(-strength / 0.35).
 
-    The strength is the sum over three scales of sqrt(larger eigenvalue) - 0.9 * sqrt(smaller
-    eigenvalue) of the tensor, which suppresses texture. If `thin` is True, the map is thinned along
-    the edge normal: the eigenvector of the larger eigenvalue of the sum of the three tensors.
+    The structure tensor of a pixel is the 2 x 2 matrix of the products of its gradients, summed
+    over the channels and smoothed. The strength is the sum over three scales of sqrt(larger
+    eigenvalue) - 0.9 * sqrt(smaller eigenvalue) of this tensor. The second term suppresses texture,
+    which has gradients in several directions.
+
+    If `thin` is True, the map is thinned along the edge normal, which is the eigenvector of the
+    larger eigenvalue of the sum of the three tensors.
     """
     lab = np.ascontiguousarray(np.moveaxis(color.rgb2lab(image), -1, 0)) / 100  # (3, H, W)
     strength = np.zeros(lab.shape[1:])
-    summed_tensor = np.zeros(lab.shape)
+    summed_tensor = np.zeros((3, *lab.shape[1:]))  # its entries yy, yx and xx
     for scale in _TENSOR_SCALES:
         sigma = 0, scale, scale
         gy = scale * ndi.gaussian_filter(lab, sigma, order=(0, 1, 0))

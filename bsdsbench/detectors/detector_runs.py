@@ -154,7 +154,9 @@ def run(
     Returns
     -------
     DetectorRun
-        Maps, times and scores. The first call is a warm-up that is not timed.
+        The folder of the maps, the time of each call, the images on which the detector failed and,
+        if `gt` is given, the scores, as `evaluation`. The first image is processed twice, because
+        the first call is a warm-up that is not timed.
 
     Raises
     ------
@@ -247,10 +249,14 @@ def _evaluate(
 ) -> Evaluation:
     """Score the detector's maps of the images `shard_ids` against the ground truth in `gt`.
 
-    Images on which the detector failed are left out. The scores are stored with a description of
-    the whole data set, which covers all images `ids` and not only those of the shard.
+    Images on which the detector failed are left out. The result also describes the whole data set,
+    all images `ids`, so that the results of several shards can be merged.
+
+    record: the contents of run.json; the fields that identify the detector are stored with the
+        scores.
     """
     plan = attrs.evolve(plan, name=record.name, pred_kind=detected.kind, split_file=None)
+    # With missing="zero", images without a map are listed too
     all_items, _ = list_items(detected.maps, gt, attrs.evolve(plan, missing="zero"), ids)
     items = [item for item in all_items if item.image_id in shard_ids and item.pair.pred_paths]
     provenance = {
@@ -264,18 +270,23 @@ def _evaluate(
     run = run_of_folders(all_items, plan, pred=detected.maps, gt=gt)
     run = run.with_provenance(detector=ReadOnlyDict(provenance), shard=shard)
     run = replace(run, failed=detected.failed)
+    # `items` are those of the shard already, so the plan must not select a shard of them again
     return run_source(items, attrs.evolve(plan, shard=(1, 1)), run)
 
 
 def _new_record(detector: Detector, function: Detector | str, plan: Plan) -> MapsRecord:
-    """Return the record of a detector without maps, with its file if given as MODULE:FUNCTION."""
+    """Return the contents of run.json for a detector that has not made any maps yet.
+
+    `function` is what the user gave: the detector itself, MODULE:FUNCTION, or the name of a
+    baseline. Only for MODULE:FUNCTION does the record include a hash of the detector's file.
+    """
     # A callable object, such as a network, is named after its class
     named: Any = detector if hasattr(detector, "__qualname__") else type(detector)
-    path = function if isinstance(function, str) else f"{named.__module__}:{named.__qualname__}"
-    is_baseline = ":" not in path
+    spec = function if isinstance(function, str) else f"{named.__module__}:{named.__qualname__}"
+    is_baseline = ":" not in spec
     return MapsRecord(
-        function=path,
-        name=plan.name or (path if is_baseline else named.__name__),
+        function=spec,
+        name=plan.name or (spec if is_baseline else named.__name__),
         tag=plan.tag,
         file=_file_of(detector) if isinstance(function, str) and not is_baseline else None,
         versions={"bsdsbench": __version__, "python": platform.python_version()},

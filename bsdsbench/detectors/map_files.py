@@ -108,11 +108,14 @@ class MapFile(NamedTuple):
 def encode_map(answer: object, shape: tuple[int, ...]) -> MapFile:
     """Encode what a detector returned for an image of `shape` (H, W) as a file.
 
-    - a list or tuple of integer label maps: a .mat file with the cell array `segs`
-    - a map of integers other than uint8 and uint16: labels, as a 16-bit PNG of 1 .. n
-    - a map of uint8 or uint16: a soft map, unchanged as a PNG
-    - a map of bool: a soft map, as a PNG of 0 and 255
-    - a map of floats in [0, 1]: a soft map, as a 16-bit PNG, rounded to 1 / 65535
+    The dtype of a map decides what it is and how it is stored:
+
+    - uint8 or uint16: a soft map, stored unchanged as a PNG
+    - bool: a soft map, stored as a PNG of 0 and 255
+    - floats in [0, 1]: a soft map, stored as a 16-bit PNG, rounded to 1 / 65535
+    - other integers: a label map, stored as a 16-bit PNG with the labels renumbered to 1 .. n
+
+    A list or tuple of label maps is stored as a .mat file with the cell array `segs`.
 
     Raises DataError if the list is empty, a shape or dtype is wrong, or floats are NaN or out of
     range.
@@ -147,7 +150,11 @@ def encode_map(answer: object, shape: tuple[int, ...]) -> MapFile:
 
 
 def _renumber(labels: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.uint16]:
-    """Return a map's labels renumbered to 1 .. n in order; DataError for other shapes or dtypes."""
+    """Return a label map whose n labels are renumbered to 1 .. n, in ascending order.
+
+    Raises DataError if the map does not have the given shape, if its dtype is neither an integer
+    type nor bool, or if there are more than 65535 labels.
+    """
     if labels.shape != shape:
         raise DataError(f"returned shape {labels.shape}, expected {shape}")
     if labels.dtype.kind not in "iub":

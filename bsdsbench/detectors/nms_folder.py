@@ -67,7 +67,11 @@ def nms_files(
 
 
 def refuse_maps_in(folder: StrPath) -> None:
-    """Raise DataError if the output folder contains maps, since it may be meant as an input."""
+    """Raise DataError if the output folder of the command `nms --average` contains maps.
+
+    The last folder that the user gives is taken as the output folder. If it contains maps, it is
+    probably another input, and the user forgot to give an output folder.
+    """
     if Path(folder).is_dir() and find_files(Path(folder), FORMATS):
         raise DataError(
             f"{show(folder)}: holds maps, expected a new folder for the result",

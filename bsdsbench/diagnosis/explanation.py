@@ -127,10 +127,12 @@ class Explanation:
     def sentence(self) -> str:
         """Return the conclusion as text that can be pasted into a paper or an issue.
 
-        It names any published results that equal the targets. Then it says that the run reaches the
-        targets unchanged, or by which change (with the scores before and after, and the programs
-        that make it). If several changes reach them, it names all, because the cause is not
-        identified; if none does, the nearest one.
+        It names any published results that equal the targets, and then says one of the following:
+
+        - the unchanged run reaches the targets
+        - one change reaches them, with the scores before and after, and the programs that make it
+        - several changes reach them, so that the cause is not identified; it lists all of them
+        - no change reaches them; it names the nearest one that was counted on all images
         """
         asked = ", ".join(f"{capitalise(t)} {value}" for t, value in self.targets.items())
         present = ", ".join(f"{capitalise(t)} {score:.4f}" for t, score in self.base.items())

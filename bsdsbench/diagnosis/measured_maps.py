@@ -31,7 +31,14 @@ VANISHING = 0.6  # a DCT coefficient vanishes if its absolute value is below thi
 
 
 def find_slow_problems(file: str, maps: sanity.Look, protocol: Protocol) -> set[str]:
-    """Return the codes of the problems of a boundary map that are slow to find.
+    """Return the codes of those problems of a boundary map that are slow to find.
+
+    - "jpeg": the file has a JPEG suffix, or the map has artefacts of JPEG compression
+    - "thinned": the lines are thin, but the protocol expects raw maps, which it thins by NMS or
+      does not thin at all
+    - "raw": the lines are broad, but the protocol does not apply NMS
+    - "grid-values": in a map of floats to which no NMS is applied, more than the fraction
+      HUNDREDTHS of the values are multiples of 1/100, while some thresholds are so only almost
 
     If the prediction is not a soft map but, for example, a ucm2, only the file suffix is checked.
     """
@@ -56,7 +63,10 @@ def find_slow_problems(file: str, maps: sanity.Look, protocol: Protocol) -> set[
 
 
 def _share_on_hundredths(soft: NDArray[Any]) -> float:
-    """Return the fraction of values in (0, 1) that are k/100 in their dtype; 0 without values."""
+    """Return the fraction of a float map's values in (0, 1) that are multiples of 1/100.
+
+    The multiples are rounded to the dtype of the map. Returns 0 if no value lies in (0, 1).
+    """
     values = soft[(soft > 0) & (soft < 1)]
     if not values.size:
         return 0.0

@@ -157,7 +157,7 @@ def thin(bmap: Map) -> Bool:
 
 
 def clean(maps: Bool) -> Bool:
-    """Return T bool maps (T, H, W) without the pixels that have none of eight neighbours."""
+    """Remove isolated pixels from T bool maps (T, H, W): those without any of eight neighbours."""
     from scipy.ndimage import binary_dilation
 
     neighbours = np.ones((1, 3, 3), bool)

@@ -46,7 +46,10 @@ class MultiScale:
     def given(
         cls, scales: str | float | Sequence[float] | None, flip: bool, resize: str
     ) -> MultiScale | None:
-        """Build the settings from user options; None for one call at scale 1 without mirroring.
+        """Build the settings from user options.
+
+        Returns None if they ask for a single call at scale 1 without mirroring, which is not
+        multi-scale testing.
 
         scales: a number, several numbers, text such as ".5,1,1.5", a key of SCALES, or None for 1.
         flip: whether to call the detector on the mirrored image too.

@@ -24,10 +24,11 @@ _Kernel: TypeAlias = Callable[[F8], F8]  # weight of samples at distances >= 0 f
 
 
 def bicubic(soft: Map, shape: tuple[int, int]) -> F8:
-    """Resize a soft map (H, W) to `shape` by bicubic interpolation, the default of imresize.
+    """Resize a soft map (H, W) to `shape` by bicubic interpolation, as MATLAB's imresize does.
 
-    The result is clipped to [0, 1], because the kernel overshoots. Clipping does not change which
-    pixels reach a threshold in (0, 1].
+    The values, of uint8, uint16 or floats, are first scaled to [0, 1]. The result is clipped to
+    this range, because the kernel overshoots. Clipping does not change which pixels reach a
+    threshold in (0, 1].
     """
     values = np.asarray(unit(check_soft_map(soft)), np.float64)
     return np.clip(_resize(values, shape, _cubic, 4), 0.0, 1.0)
@@ -89,15 +90,17 @@ def _cubic(x: F8, a: float = -0.5) -> F8:
 def _resize_matrix(
     size: int, new_size: int, kernel: _Kernel, support: int, scale: float | None, antialias: bool
 ) -> csr_array:
-    """Return the sparse matrix (new_size, size) that resamples a row or column of `size` pixels.
+    """Return the sparse matrix (new_size, size) that resizes a line from `size` to `new_size`.
 
-    A new pixel (sample) is a weighted mean of the old ones.
+    A line is a row or column of pixels, called samples here. Each new sample is a weighted mean of
+    old samples, and the matrix has one row of weights for each new sample.
 
-    kernel: the weight of an old sample as a function of its distance from the new one.
+    kernel: returns the weight of an old sample, given its distance from the new sample.
     support: width of the kernel in old samples; the weight is 0 beyond half of it.
     scale: the exact scale factor. If None, it is new_size / size.
     antialias: if True, the kernel is widened when the line shrinks, and the line is mirrored at
-        both ends. If False, the first and last samples are repeated beyond the ends.
+        both ends. If False, the kernel keeps its width, and the first and last samples are repeated
+        beyond the ends.
     """
     from scipy.sparse import csr_array
 
