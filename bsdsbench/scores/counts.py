@@ -75,7 +75,11 @@ class Counts(_Named[NDArray[Any]]):
     """
 
     def __init__(self, **arrays: object) -> None:
-        """Check that the arrays hold counts, and store read-only copies of them in C order."""
+        """Store read-only copies of the arrays in C order, as int64 or float64.
+
+        Raises DataError if an array does not hold numbers, or if an integer is below 0 or above
+        MAX_WHOLE. The range of floats is not checked.
+        """
         counts = dict[str, NDArray[Any]]()
         for name, value in arrays.items():
             numbers = given_array(value, name)
@@ -140,8 +144,9 @@ class MatchCounts(Counts):
     def __init__(self, thresholds: ArrayLike, matches: ArrayLike, **arrays: object) -> None:
         """Store the arrays as `Counts` does, and check `matches` (..., T, 4) for T thresholds.
 
-        Raises ShapeError if its last two axes have another length. Raises DataError if more pixels
-        are matched than there are (`total_gt`, `total_pred`), or for the reasons of `Counts`.
+        Raises ShapeError if the last two axes of `matches` do not have the lengths T and 4. Raises
+        DataError if more pixels are matched than there are (`total_gt`, `total_pred`), or if
+        `Counts` does not accept an array.
         """
         grid = np.asarray(thresholds, np.float64)
         super().__init__(thresholds=grid, matches=matches, **arrays)
@@ -173,7 +178,9 @@ def _are_match_counts(arrays: Mapping[str, Any]) -> bool:
 def checked_counts(arrays: Mapping[str, Any]) -> Counts:
     """Convert an image's arrays to `MatchCounts` if they include matches, otherwise to `Counts`.
 
-    `Counts` are returned unchanged. Raises DataError or ShapeError if other arrays are invalid.
+    `Counts` are returned unchanged. Raises DataError or ShapeError if these classes do not accept
+    the arrays. Raises DataError, too, if the arrays have the four columns of "matches" as separate
+    arrays, as other versions store them.
     """
     if "matches" not in arrays and arrays.keys() >= set(MATCH_COLUMNS):
         columns = ", ".join(MATCH_COLUMNS)
@@ -277,9 +284,11 @@ class Evidence:
     file: str = ""  # name of the first file, or the image id if there is no file
 
     def __or__(self, other: Evidence) -> Evidence:
-        """Combine the evidence of two sets of maps.
+        """Combine the statistics of two sets of maps to those of all these maps.
 
-        Keeps the lexicographically larger `levels`, and the `file` that comes first in sort order.
+        The properties are united, and the numbers of maps added. Two `levels` cannot be combined;
+        the one that is larger as a tuple is kept, so that the order of the operands does not
+        matter. Of two files, the one that comes first in sort order is named.
         """
         return Evidence(
             values=self.values | other.values,
@@ -296,9 +305,13 @@ class Evidence:
 
     @classmethod
     def of_row(cls, row: Iterable[float], file: str) -> Evidence:
-        """Rebuild the evidence from the numbers of `row()` and the name of the file.
+        """Rebuild stored evidence: the inverse of `row`.
 
-        Raises ValueError or TypeError if the numbers are malformed.
+        row: the numbers that `row` returned: values, strongest, maps, and the levels, padded with
+            NaN, which is dropped.
+        file: the name of the file, which `row` does not include.
+
+        Raises ValueError or TypeError if `row` has fewer than three numbers or invalid ones.
         """
         values, strongest, maps, *levels = map(float, row)
         known_levels = tuple(level for level in levels if not math.isnan(level))
@@ -490,12 +503,14 @@ def sample_scores(tree: Mapping[str, Any], k: int = 0) -> dict[str, object]:
 
     A sample is the data set itself or a resample of it, as in a bootstrap.
 
-    tree: nested mappings of scores by name. A score is an array (S,) (element k is returned as a
-        number), an array (S, ...), a stack of S curves, or None. The entry "over" says how many
-        values each mean includes: {score: {unit: array (S, 2)}}. The unit is for example "images";
-        the columns are the number of defined values and the number of all values.
+    tree: nested mappings of scores by name. A score is an array (S,), an array (S, ...), a stack of
+        S curves, or None. The entry "over" is not a score. It says how many values each mean
+        includes, such as {"iou": {"images": array (S, 2)}}: "iou" is a mean over images, and the
+        columns are the number of images with a defined value and the number of all images.
 
-    In the result, "over" has pairs of integers, only for means over some but not all values.
+    Returns a dict with the same nesting, in which each score is replaced by its element k; elements
+    of arrays (S,) become numbers. In "over", the arrays become pairs of integers. Only means over
+    some but not all values are kept there, and there is no "over" without any.
     """
     over = tree.get("over", {})
     if over and not all(isinstance(numbers_by_unit, Mapping) for numbers_by_unit in over.values()):

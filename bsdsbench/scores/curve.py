@@ -95,7 +95,10 @@ class PRCurve(TabularCurve):
         """Compute a curve, or a stack of S curves, from pixel counts at T ascending thresholds.
 
         - matches: (T, 4) or (S, T, 4); columns matched_gt, total_gt, matched_pred, total_pred.
-        - operator: ">=" or ">". A pixel was predicted if (value operator threshold) is true.
+        - operator: ">=" or ">". A pixel was predicted if (value operator threshold) is true. With
+          ">=", every pixel is predicted at threshold 0, which sets `whole_image`.
+
+        Precision and recall with a denominator of 0 are 0.
         """
         matched_gt, total_gt, matched_pred, total_pred = np.moveaxis(np.asarray(matches), -1, 0)
         grid = np.asarray(thresholds, np.float64)
@@ -222,8 +225,9 @@ class _Positions(NamedTuple):
 def _best_in_segments(f: F8, precision: F8, recall: F8) -> _Positions:
     """Find the position of the maximum F on each of S curves, at 100 points of every segment.
 
-    Precision and recall (S, T) are interpolated linearly between adjacent thresholds, and F is
-    computed from the interpolated values. Ties go to the lowest threshold.
+    A segment is the part of a curve between two adjacent thresholds. Precision and recall (S, T)
+    are interpolated linearly on it, and F is computed from the interpolated values. `f` (S, T) is F
+    at the thresholds. Ties go to the lowest threshold.
 
     Two kinds of segments are skipped for speed, without changing the result:
 
@@ -278,11 +282,12 @@ def average_precision(curve: PRCurve, rule: str = "bsds") -> F8:
 def area(curve: PRCurve, rule: str = "bsds") -> F8:
     """Compute the area under a precision-recall curve, or under each curve in a stack.
 
-    The area is NaN if the rule is "edter" and the curve has no point at threshold 0, or if the rule
-    is "seism" and `blank` is None. It is 0 if the curve has no points. For rules that interpolate
-    (all except "101-point" and "step"), it is also 0 if there are fewer than two distinct recalls.
+    rule: a key of AP_RULES, such as "step". Raises ProtocolError for an unknown rule.
 
-    rule: a key of AP_RULES. Raises ProtocolError for an unknown rule.
+    The area is NaN if the rule is "edter" and the curve has no point at threshold 0, or if the rule
+    is "seism" and the curve does not know at which thresholds nothing is predicted (`blank` is
+    None). It is 0 if the curve has no points. For rules that interpolate (all except "101-point"
+    and "step"), it is also 0 if there are fewer than two distinct recalls.
 
     Returns float64 of shape (), or (S,) for a stack of S curves.
 
@@ -298,7 +303,7 @@ def area(curve: PRCurve, rule: str = "bsds") -> F8:
     recall, precision = _points_by_recall(curve, rule)
     if rule == "step":
         return (np.diff(recall, prepend=0) * precision).sum(axis=1).reshape(shape)
-    at_levels = np.zeros((len(recall), RECALL_LEVELS.size))  # precision of each curve
+    at_levels = np.zeros((len(recall), RECALL_LEVELS.size))  # precision at 101 recalls, (S, 101)
     if rule == "101-point":
         for k, level in enumerate(RECALL_LEVELS):
             at_levels[:, k] = np.where(recall >= level, precision, 0.0).max(axis=1, initial=0.0)
@@ -314,15 +319,15 @@ def area(curve: PRCurve, rule: str = "bsds") -> F8:
 def _points_by_recall(curve: PRCurve, rule: str) -> F8:
     """Return the points of S curves, sorted by recall, from which an AP rule computes the area.
 
-    By default there is one point per threshold, except threshold 0 if every pixel is predicted
-    there; ties in recall are sorted by ascending threshold. Exceptions:
+    Most rules use one point for each threshold, but not for a threshold 0 at which every pixel is
+    predicted, and sort points of equal recall by ascending threshold. Some rules differ:
 
-    - edter and step keep the point of threshold 0
-    - sbd and step sort ties in recall by descending threshold
-    - endpoints adds the points (recall 0, precision 1) and (recall 1, precision 0)
-    - seism moves the points of thresholds without a predicted pixel to (recall 0, precision 1)
+    - "edter" and "step" also use the point of threshold 0
+    - "sbd" and "step" sort points of equal recall by descending threshold
+    - "endpoints" adds the points (recall 0, precision 1) and (recall 1, precision 0)
+    - "seism" moves the points of thresholds without a predicted pixel to (recall 0, precision 1)
 
-    Returns float64 (2, S, points): recall, precision.
+    Returns float64 (2, S, points): recall and precision.
     """
     leaves_out_first = curve.whole_image and rule not in _FROM_ROW_0
     start = 1 if leaves_out_first else 0  # index of the first threshold that is used
@@ -345,11 +350,12 @@ def describe_late_starts(curves: Mapping[str, PRCurve], rule: str) -> str:
     """Return a note about curves whose smallest recall is above LATE_START, or "" if none is.
 
     Some AP rules (NOTHING_BELOW) take precision as 0 below the smallest recall, which lowers AP.
-    The note gives the smallest recall of each curve and, for comparison, the AP by the rule
-    "endpoints". Curves whose AP is NaN are left out.
+    For each curve of which this is true, the note gives the smallest recall, such as 0.35, and for
+    comparison the area by the rule "endpoints", which includes recalls from 0 to 1. Curves whose AP
+    is NaN are left out.
 
     curves: name -> curve; an empty name is not printed.
-    rule: the AP rule of the curves. The result is "" for a rule that is not in NOTHING_BELOW.
+    rule: the AP rule of the curves. If it is not in NOTHING_BELOW, the result is "".
     """
     if rule not in NOTHING_BELOW:
         return ""
@@ -376,8 +382,9 @@ def recall_at_half(curve: PRCurve) -> dict[str, F8]:
 
     Returns a dict with two arrays, float64 of shape (), or (S,) for a stack of S curves:
 
-    "r50": the recall at the lowest threshold where precision crosses 0.5, by linear interpolation
-        between adjacent thresholds. It is NaN if precision does not cross 0.5.
+    "r50": the recall where precision, from the lowest threshold upwards, first reaches 0.5, by
+        linear interpolation between adjacent thresholds. It is NaN if precision never reaches 0.5,
+        or if it is above 0.5 already at the lowest threshold.
     "edges_r50": the value of the edges toolbox. The points are sorted by precision, and recall is
         interpolated linearly at precision 0.5. If the lowest precision is above 0.5, recall at the
         lowest precision is used. If precision never reaches 0.5, it is 0 (in the toolbox NaN).
@@ -402,8 +409,10 @@ def _recall_between(p: F8, r: F8, low: I8, high: I8, level: F8, undefined: float
     """Interpolate recall linearly at a given precision, between two points of each of S curves.
 
     p, r: (S, T), precision and recall of each curve at T thresholds.
-    low, high: (S,), indices of the two thresholds; precision is higher at `high`. If it is equal at
-        both, the recall at `high` is returned if its precision is `level`, otherwise that at `low`.
+    low, high: (S,), indices of the two thresholds. Precision should be below `level` at `low`, and
+        at least `level` at `high`. If it equals `level` at `high`, the recall there is returned,
+        whatever `low` is. Otherwise, if it is not lower at `low` than at `high`, the recall at
+        `low` is returned.
     level: (S,), the precision at which recall is wanted.
     undefined: returned for curves whose precision at `high` is below `level`.
     """

@@ -25,20 +25,26 @@ AGREEMENT = ("alone", "some", "all")
 def error_scores(stack: Stack, weights: Weights, protocol: Protocol) -> dict[str, Any]:
     """Compute the scores of the error classes for S samples of N images.
 
+    Each missed pixel belongs to one of the classes MISSED, and each false pixel to one of FALSE.
+    The annotated pixels belong to the classes AGREEMENT, according to who drew them: one annotator
+    alone, some, or all. Pixels are counted at the threshold nearest to the ODS threshold, that of
+    the highest F of the data set.
+
     stack: the counts of `boundary_errors` at T thresholds: "matches" (N, T, 4); "missed", "false"
         and "agreement_matched", (N, T, 3), with a column for each class; "agreement_pixels" (N, 3).
-        Metrics with several curves, such as one for each class of a label map, have curves along
-        axis 1. Pixels are then summed over the curves, each at its own ODS threshold (highest F of
-        the data set); "delta_ods" is the mean over curves with ground truth.
+        Metrics with several curves, such as one for each class of a label map, have an additional
+        axis 1 for the curves. Each curve then has its own ODS threshold.
     weights: int (S, N), how many times each image occurs in each sample.
 
-    Returns a dict of these groups. Each maps the name of an error class to float64 (S,):
+    Returns a dict of four groups. Each maps the name of a class, such as "absent", to float64 (S,).
+    Pixels are summed over the curves, if there are several.
 
-    "error": for the classes MISSED, their missed pixels divided by all annotated pixels; for the
-        classes FALSE, their false pixels divided by all predicted pixels
+    "error": for the classes MISSED, their pixels divided by all annotated pixels; for the classes
+        FALSE, their pixels divided by all predicted pixels
     "error_share": the same pixels divided by all missed pixels, or by all false pixels
-    "agreement": recall of the pixels that one, some or all annotators drew
-    "delta_ods": the increase in ODS if the errors of this class alone are corrected
+    "agreement": for the classes AGREEMENT, their matched pixels divided by all their pixels
+    "delta_ods": for all nine classes, the increase in ODS if the errors of this class alone are
+        corrected; the mean over those curves that have ground truth
 
     A score is NaN if its denominator is 0.
     """
@@ -106,10 +112,11 @@ def _ods_rises(counts: dict[str, F8], thresholds: F8, ods_f: F8, protocol: Proto
 
 
 def _sum_over_images(stack: Stack, weights: Weights) -> dict[str, F8]:
-    """Sum the counts of error classes over the images: {name: array (S, curves, T, columns)}.
+    """Sum the counts of error classes over the images of each of S samples.
 
-    Parameters as in `error_scores`. Counts without an axis of curves become those of one curve. The
-    counts named COUNTED do not depend on the threshold, so they are repeated for all T thresholds.
+    The parameters are those of `error_scores`. Returns {name: float64 (S, curves, T, columns)}. If
+    the counts have no axis for curves, they become those of a single curve. "agreement_pixels" do
+    not depend on the threshold, and are repeated for all T thresholds.
     """
     n_images, n_thresholds = len(stack["matches"]), len(stack["thresholds"])
     sums: dict[str, F8] = {}

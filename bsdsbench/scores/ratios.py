@@ -131,10 +131,13 @@ BLOCK = 1024
 
 
 def weighted_sum(weights: Weights, values: NDArray[Any]) -> F8:
-    """Compute the weighted sum of the values of N images for each of S samples: float64 (S, ...).
+    """Compute the weighted sum of the values of N images for each of S samples.
 
     weights: int (S, N), how many times each image occurs in each sample.
-    values: (N, ...), integers or floats. An image with weight 0 is ignored, even if it has NaN.
+    values: (N, ...), integers or floats. Samples in which an image has weight 0 ignore its values,
+        even if these are NaN.
+
+    Returns float64 (S, ...).
 
     Sums of integers are far below 2^53, so they are exact in any order. Floats are added in the
     order of the images, so that rounding does not depend on how the work is divided.
@@ -162,8 +165,9 @@ def weighted_sum(weights: Weights, values: NDArray[Any]) -> F8:
 def _multiply_in_blocks(weights: Weights, values: NDArray[Any], are_integers: bool) -> F8:
     """Return the matrix product of weights (S, N) and values (N, K) as float64.
 
-    Integers are multiplied in float32, which takes half the time of float64, if all sums over
-    blocks of at least 64 images are at most 2^24, up to which float32 is exact.
+    Integers are multiplied in float32, which takes half the time of float64, in blocks of so few
+    images that no sum over a block exceeds 2^24, up to which float32 is exact. If such a block
+    would have fewer than 64 images, they are multiplied in float64.
 
     For floats, the weights are converted to a sparse matrix. Its product adds the images in order
     and skips those with weight 0, even if their values are NaN.
