@@ -125,23 +125,26 @@ class Command(click.Command):
             raise
 
     def _check_values(self, ctx: click.Context, args: list[str]) -> None:
-        """Raise UsageError for an empty value, and for an option of one value that is given twice.
+        """Raise UsageError for an option that is empty, given twice, or a file of a finished run.
 
         Click would take an empty value, such as that of a variable of the shell that is not set,
         for the default in many options, and of two values the last.
         """
         values, _, order = self.make_parser(ctx).parse_args(list(args))
+        of_run = ("result.json", "counts.npz")
         for param in order:
             if not isinstance(param, click.Option) or param.is_flag or param.multiple:
                 continue
-            flag = max(param.opts, key=len)
+            text, fault = str(values[param.name]), ""
+            folder, name = os.path.split(text)
             if order.count(param) > 1:
-                raise click.UsageError(
-                    f"{flag} is given {order.count(param)} times, expected once", ctx
-                )
-            is_empty = not str(values[param.name]).strip()
-            if is_empty and param.default != "" and not param.callback:  # callbacks check
-                raise click.UsageError(f"{flag} {values[param.name]!r}: expected a value", ctx)
+                fault = f"is given {order.count(param)} times, expected once"
+            elif not text.strip() and param.default != "" and not param.callback:  # callbacks check
+                fault = f"{text!r}: expected a value"
+            elif name in of_run and all(os.path.exists(os.path.join(folder, n)) for n in of_run):
+                fault = f"{text}: is a file of a run, expected another"
+            if fault:
+                raise click.UsageError(f"{max(param.opts, key=len)} {fault}", ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the help of the options in the sections Options, Protocol and Running.

@@ -126,3 +126,13 @@ def test_a_wrong_call_is_one_line_that_says_where_help_is(monkeypatch, capsys):
 def test_values_that_are_empty_or_given_twice_are_refused(words, expected, tmp_path):
     with pytest.raises(click.UsageError, match=re.escape(expected)):
         call("evaluate", tmp_path, "--gt", tmp_path, *words)
+
+
+def test_the_files_of_a_run_are_not_overwritten(tmp_path):
+    names = ("result.json", "counts.npz")
+    for name in names:
+        (tmp_path / name).write_text("kept")
+    for name in names:
+        with pytest.raises(click.UsageError, match=f"{name}: is a file of a run, expected another"):
+            call("report", tmp_path, "-o", tmp_path / name)
+        assert (tmp_path / name).read_text() == "kept"

@@ -235,3 +235,12 @@ def test_python_ends_in_peace_after_a_file_that_is_cut(tmp_path):
         _, printed = process.communicate(timeout=100)
     assert process.returncode == 2  # -11 if HDF5 frees what Python has torn down
     assert printed.endswith("b.mat: is damaged or cut short, expected a whole HDF5 file\n")
+
+
+def test_any_byte_but_zero_is_true(tmp_path):
+    """As in Pillow's images of one bit, whose True has the byte 255."""
+    values = np.array([[0, 255, 1]], np.uint8)
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["x"] = values.view(bool)
+    (read,) = read_arrays(tmp_path / "a.h5").values()
+    assert read.view(np.uint8).tolist() == [[0, 1, 1]]

@@ -216,6 +216,29 @@ def test_a_mask_of_three_values_is_said(metric, tmp_path, recwarn):
     assert line.startswith("the map has the values 0, 128, 255: is one a void? in 1 of 1")
 
 
+def test_boundaries_that_are_given_as_regions_are_said(tmp_path, recwarn):
+    regions = np.kron([[1, 2], [3, 1]], np.ones((10, 12), np.int32))
+    for name, maps in (
+        ("gt", regions),
+        ("edges", bb.seg2bdry(regions) * 255),
+        ("two", regions // 3),
+    ):
+        (tmp_path / name).mkdir()
+        np.save(tmp_path / name / "a.npy", maps.astype(np.uint8))
+    options = {"gt_kind": "labels"}
+
+    def said(name):
+        recwarn.clear()
+        protocol = bb.Protocol.preset("bsds500").replace(**options)
+        folders = tmp_path / name, tmp_path / "gt"
+        counted(*folders, protocol, metrics="region", pred_kind="labels")
+        return [str(warning.message) for warning in recwarn]
+
+    assert said("two") == []
+    (line,) = said("edges")
+    assert line.startswith("a label map has two labels, of which one is thin lines in 1 of 1")
+
+
 def test_lines_as_column_and_row_are_said(tmp_path, recwarn):
     for name, ends in (("gt", ENDS + 1), ("rows", ENDS[:, [1, 0, 3, 2]]), ("columns", ENDS)):
         (tmp_path / name).mkdir()

@@ -117,6 +117,8 @@ class _Converter:
         check_size(item.shape, item.dtype.itemsize)
         self.budget.spend(math.prod(item.shape) * (_ITEM_COST if is_cell else item.dtype.itemsize))
         array = np.asarray(item[()])
+        if array.dtype == bool:  # any byte except 0 is True
+            array = array.view(np.uint8) != 0
         if is_cell:  # reversed axes in C order are MATLAB's column order
             return [self.convert(self.file[ref], depth + 1) for ref in array.ravel()]
         if self.has_reversed_axes or CLASS in item.attrs:

@@ -24,7 +24,16 @@ import numpy as np
 from bsdsbench.arguments import F8
 from bsdsbench.images import GroundTruth, Prediction
 from bsdsbench.loaders.formats.official_txt import format_rows
-from bsdsbench.metrics.base import IMAGES, Arrays, Column, Metric, ScoreTree, Texts, at_least_two
+from bsdsbench.metrics.base import (
+    IMAGES,
+    Arrays,
+    Column,
+    Metric,
+    ScoreTree,
+    Symptoms,
+    Texts,
+    at_least_two,
+)
 from bsdsbench.protocol.protocol import ANNOTATED, MAPS, Protocol
 from bsdsbench.scores.counts import Counts, ImageRecord, Score, Stack
 from bsdsbench.scores.curve import PRCurve, average_precision, best
@@ -205,6 +214,17 @@ class RegionMetric(Metric[None]):
         from bsdsbench.metrics.region.counting import region_counts
 
         return region_counts(pred, gt, protocol)
+
+    def symptoms(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None
+    ) -> Symptoms:
+        """Yield a symptom if a predicted label map is a map of boundaries, which are thin lines."""
+        for labels in pred.parts.get("segs", ()):
+            on = labels == labels.max(initial=0)
+            has_squares = (on[:-1, :-1] & on[1:, :-1] & on[:-1, 1:] & on[1:, 1:]).any()
+            if np.unique(labels).size == 2 and not has_squares:
+                fix = "write a map with a number for each region, such as skimage.measure.label"
+                yield "lines", "a label map has two labels, of which one is thin lines", fix
 
     def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: None) -> Arrays:
         """Count each annotator's segmentation against all other annotators of the image.
