@@ -255,7 +255,7 @@ def test_noise_of_0_and_1_beside_masks_up_to_white(folders, metric, dtype):
     proto = Protocol.preset("saliency" if metric == "saliency" else "deepcrack")
     proto = proto.replace(empty_gt="count", gt_threshold=None)
     refused(
-        r"1\.npy: .* up to 1, that of 0\.npy .*one scale",
+        r"1\.npy: .* up to 1, that of 0\.npy .*the same scale",
         bb.evaluate,
         *given,
         proto,
@@ -266,16 +266,16 @@ def test_noise_of_0_and_1_beside_masks_up_to_white(folders, metric, dtype):
     assert score.mae_mean == 0 if metric == "saliency" else score.ods.f == 1
     truths = [np.load(path) for path in sorted(given[1].iterdir())]
     items = [(str(k), 255 * np.uint8(DISK), t) for k, t in enumerate(truths)]
-    refused("one scale", bb.evaluate_items, items, proto, metrics=metric, workers=1)
+    refused("the same scale", bb.evaluate_items, items, proto, metrics=metric, workers=1)
 
 
 @pytest.mark.parametrize("metric", ["contour", "segmentation"])
 def test_masks_of_contours_have_one_scale_in_a_set(folders, metric):
     """Bytes of 0 and 1 beside 0 and 255 are noise or a mask; classes and instances are neither."""
     given = folders([255 * np.uint8(DISK), np.eye(24, 30, dtype=np.uint8)])
-    refused(r"1\.npy: .*one scale", bb.evaluate, *given, MASKS, metrics=metric, workers=1)
+    refused(r"1\.npy: .*the same scale", bb.evaluate, *given, MASKS, metrics=metric, workers=1)
     items = [(str(k), DISK, np.load(path)) for k, path in enumerate(sorted(given[1].iterdir()))]
-    refused("one scale", bb.evaluate_items, items, MASKS, metrics=metric, workers=1)
+    refused("the same scale", bb.evaluate_items, items, MASKS, metrics=metric, workers=1)
 
 
 @pytest.mark.parametrize("metric", ["contour", "segmentation", "saliency"])
