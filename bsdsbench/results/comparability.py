@@ -129,9 +129,9 @@ def _task_differences(run: Evaluation, task: Task) -> list[Difference]:
 def _reading_differences(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
     """Yield a Difference if the predicted masks are binary in one run and gray in the other.
 
-    Gray masks (more than a few distinct values) are binarised when they are read, and the threshold
-    moves their outlines. Nothing is yielded unless both runs predict masks and the pixel values of
-    all predictions are known.
+    Gray masks (more than a few distinct values) are binarised when they are read, and their outline
+    depends on the threshold. Nothing is yielded unless both runs predict masks, and the pixel
+    values of all predictions were examined when they were read.
     """
     contents = []  # of the masks of both runs, in words
     for run in (a, b):

@@ -306,9 +306,10 @@ def score_tables(
     parts, such as classes, are in a second table, in which the best run of each part is marked. If
     `bsdsbench run` has timed a detector, a last column shows milliseconds per image.
 
-    extra: further rows, such as published results, as (name, {metric: scores as in result.json},
-        {key of a score: mark}). They are shown in the tables of the metrics that they have scores
-        for. A score with a mark, even "", is never marked as the best of its column.
+    extra: further rows, such as published results. Each is (name, {metric: scores as in
+        result.json}, {key of a score: mark}), and is shown in the tables of these metrics. A mark
+        is printed in brackets after the score. A score with a mark, even "", is never highlighted
+        as the best of its column.
     notes: further lines below each table.
     columns: the columns to show, by key or heading, or ["all"]. Default: the main columns.
     intervals: (name of a run, METRIC.SCORE or METRIC.PART.SCORE) -> the score with its confidence
@@ -399,8 +400,8 @@ def _score_table(
     included, from which `select` then chooses. Notes say which scores are undefined, and which are
     means over only some images.
 
-    runs : the runs that have the metric. A table of overall scores starts with their rows; the
-        other rows are published results, whose undefined scores need no note.
+    runs : the runs that have the metric. In a table of overall scores, the first rows are theirs,
+        in this order. The other rows are published results, whose undefined scores need no note.
     labels : the columns before the scores. They include PART in a table of parts, and METHOD unless
         all rows are of one run.
     is_single : True if the overall table has a single row. More columns are shown, and scores have

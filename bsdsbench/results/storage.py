@@ -271,7 +271,7 @@ def save_run(run: Evaluation, out: Path, progress: Progress | None = None) -> No
     counts = npz_bytes(arrays_of_run(run))
     data = _result_bytes(run, out, counts)
     with locked(out, wait=60):
-        # If the process is killed after this line, this file tells `is_run` so
+        # If the process is killed later on, this file shows `is_run` that the run is unfinished
         write_atomic(out / UNFINISHED, data)
         (out / RESULT).unlink(missing_ok=True)
         for pattern in OURS:
@@ -505,10 +505,10 @@ def unpack_records(path: Path, data: bytes) -> tuple[ImageRecord, ...]:
 
 
 def records_of_arrays(arrays: dict[str, NDArray[Any]]) -> tuple[ImageRecord, ...]:
-    """Rebuild the records of N images from `arrays_of_run`: arrays (N, ...) by name.
+    """Rebuild the records of N images from the result of `arrays_of_run`: {name: array (N, ...)}.
 
-    The arrays are the fields of the records (ids, sizes, ...), evidence on what the pixel values of
-    files mean, groups as JSON, and counts. All but the counts are removed from `arrays`. Damaged
+    The arrays are the fields of the records (ids, sizes, ...), evidence (statistics of the pixel
+    values), groups as JSON, and counts. All but the counts are removed from `arrays`. Damaged
     arrays can raise any exception, so call this within `errors_naming`, which reports them.
     """
     n_images = arrays["ids"].size

@@ -409,8 +409,9 @@ def find_sources(
     pred_dir, gt_dir: the folders of predictions and ground truth. Default: those of the run.
     images_dir: the folder of photos. Default: that of the run, or the one beside the ground truth
         in the BSDS layout.
-    metric: a metric that is not in the run, to read the files for it. If it is None or in the run,
-        they are read for the run's first metric of masks, or its first metric if there is none.
+    metric: the name of a metric. If the run does not have it, the files are read for this metric.
+        Otherwise, they are read for the run's first metric that reads masks, or for its first
+        metric if none does.
 
     Raises DataError if a folder is unknown or does not exist, if an image of the run is missing,
     or if the run has no images. A missing prediction is an empty map if the run counted it as one
