@@ -460,10 +460,11 @@ def check_soft_map(soft: Map, what: str = "prediction") -> Map:
     """
     kind, n_bytes = soft.dtype.kind, soft.dtype.itemsize
     if kind not in "bf" and not (kind == "u" and n_bytes <= 2):
+        are_truth_values = bool(((soft == 0) | (soft == 1)).all())
         raise DataError(
             f"{what}: dtype {describe_values(soft)}, expected uint8, uint16, bool or floats in "
             "[0, 1]",
-            fix=_AS_LABELS,
+            fix=("save 0 and 1 as bool", _AS_LABELS) if are_truth_values else _AS_LABELS,
         )
     if kind != "f":
         return soft
@@ -585,4 +586,6 @@ def same_shape(pred: tuple[int, ...], gt: tuple[int, ...], what: str = "predicti
     """Raise ShapeError, naming the prediction by `what`, unless both shapes are equal."""
     if tuple(pred) != tuple(gt):
         hint = ", transposed" if tuple(pred) == tuple(gt)[::-1] else ""
-        raise ShapeError(f"{what}: shape {tuple(pred)}{hint}, expected {tuple(gt)}")
+        is_doubled = tuple(pred) == tuple(2 * length + 1 for length in gt)
+        fix = "a contour map of double size: name its variable ucm2" if is_doubled else ()
+        raise ShapeError(f"{what}: shape {tuple(pred)}{hint}, expected {tuple(gt)}", fix=fix)

@@ -125,6 +125,8 @@ def _read_map(
                 parts = {"soft": check_soft_map(soft, "soft map")}
                 return Prediction.of_checked(image_id, file, NO_EVIDENCE, parts)
             has_several = isinstance(content, list) or np.ndim(content) == 3
+            if isinstance(content, np.ndarray) and has_several:
+                pictures.refuse_last_axis(content, "maps")
             for labels in content if has_several else [content]:
                 segs.append(_to_labels(labels))
                 budget.spend(segs[-1].nbytes)
@@ -137,17 +139,23 @@ def _read_map(
 
 
 def _choose_variable(arrays: dict[str, object]) -> object:
-    """Return the prediction in a file: `segs`, its only map, or the first of SOFT_NAMES."""
+    """Return the prediction in a file: `segs`, its only map, or that with one of SOFT_NAMES.
+
+    Raises FaultError if there is none, or if several maps with such names differ.
+    """
     if "segs" in arrays:
         return arrays["segs"]
-    maps = pictures.select_maps(arrays)
+    maps: dict[str, Any] = pictures.select_maps(arrays)
+    known = []
     for name in maps if len(maps) == 1 else SOFT_NAMES:
         content = maps.get(name)
         if all(map(pictures.is_numeric, content if isinstance(content, list) else [content])):
-            return content
-    variables = listed(sorted(arrays)) or "nothing"
-    expected = "expected ucm2, segs or one 2-D numeric array"
-    raise FaultError(f"has variables {variables}, {expected}")
+            known.append(name)
+    if known and all(np.array_equal(maps[known[0]], maps[name]) for name in known[1:]):
+        return maps[known[0]]
+    variables = f"variables {listed(sorted(arrays))}" if arrays else "no variable"
+    expected = f"one of {listed(known)}" if known else "ucm2, segs or one 2-D numeric array"
+    raise FaultError(f"has {variables}, expected {expected}")
 
 
 def _given_paths(path_or_paths: PathLike | Sequence[PathLike], what: str) -> list[Path]:

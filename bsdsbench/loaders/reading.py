@@ -142,12 +142,17 @@ class ReadOptions:
           STRONG instead, because 1 is no faint gray level in them.
         - Others without `cut`: GRAY, unless there are just two values or FEW. Floats are also
           STRONG if a value exceeds one half, otherwise FAINT.
+        - Predictions are FAINT if all values are 0, and integers and bools otherwise STRONG.
         - FEW is added, and `levels` are the distinct values, if a third value may mean void. This
           is not tested if `cut` says what gray means, if values are normalised, or in lossy files.
         """
         top = values.max(initial=0)
+        weight = Values.NOTHING
+        if not self.truth and (values.dtype.kind != "f" or not top):
+            is_empty = not (top or self.inverted)
+            weight = Values.FAINT if is_empty else Values.STRONG
         if values.dtype == bool or not top:
-            return Evidence(maps=1, file=file)
+            return Evidence(weight, maps=1, file=file)
         white = _white_of(values)  # 255, 65535, 1 in floats, 0 in integers wider than 16 bits
         is_as_drawn = not self.normalised and not file.lower().endswith(LOSSY)
         # A cut decides what a third value means, unless it lies just above 0 (as in presets)
@@ -168,7 +173,7 @@ class ReadOptions:
                 properties = Values.GRAY
             if white == 1:
                 properties |= Values.STRONG if top > 0.5 else Values.FAINT
-        return Evidence(properties, levels, maps=1, file=file)
+        return Evidence(properties | weight, levels, maps=1, file=file)
 
     def suggest_fixes(self, levels: Sequence[float], values: Map) -> Iterator[Fix]:
         """Yield the options, one for each meaning that the values of an ambiguous map may have.

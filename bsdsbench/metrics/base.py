@@ -413,16 +413,6 @@ class Metric(ABC, Generic[Opt]):
         errors = error_scores(stack, weights, protocol) if COUNTED in stack else {}
         return {**scores, **errors}
 
-    def scores_by_part(
-        self, tree: Mapping[str, Any], protocol: Protocol
-    ) -> dict[str, Mapping[str, Any]]:
-        """Return the scores in `tree`, a result of `scores`, of each class or other part.
-
-        The part "" has all of `tree`, with the overall scores. A part without scores has {}.
-        """
-        paths = self.parts(protocol, self.options_of(protocol))
-        return {"": tree} | {part: part_of(tree, path) or {} for part, path in paths.items()}
-
     def score_columns(
         self, tree: Mapping[str, object], protocol: Protocol | None
     ) -> Iterator[tuple[str, Column, Any]]:
@@ -475,7 +465,16 @@ class Metric(ABC, Generic[Opt]):
             same_shape(pred.shape, gt.shape, pred.where)
         count: Callable[..., Arrays] = self.count
         further = {"counter": counter} if counter and self.has_errors else {}
-        return count(pred, gt, protocol, opt, **further)
+        try:
+            return count(pred, gt, protocol, opt, **further)
+        except DataError as error:
+            # Functions that take arrays name the side, but not the file
+            is_truth = str(error).startswith("ground truth: ")
+            if not (is_truth or str(error).startswith(("ucm2: ", "prediction: "))):
+                raise
+            where = gt.where if is_truth else pred.where
+            problems = [problem.with_file(where) for problem in error.problems]
+            raise type(error)("", problems) from None
 
     def readings(self, protocol: Protocol, pred_kind: str) -> Readings:
         """Return how the values in prediction files and in ground-truth files are interpreted.

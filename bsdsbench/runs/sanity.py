@@ -38,6 +38,7 @@ FILLED: _Finding = (
 _LABELLED = {"mask", "labels"}  # parts of a ground truth that are no lines
 SWAPPED: _Finding = ("fit the ground truth of another image", "check the names of the files")
 SAME: _Finding = ("are the same map", "save one map per image")
+CONSTANT: _Finding = ("have one value everywhere, unlike their ground truth", "predict again")
 RAW: _Finding = ("have broad edges, whose precision is low without NMS", Setting("nms"))
 # A map is inverted if 1 - value is more than this many times larger on the ground truth than off it
 MUCH_DARKER = 1.3
@@ -154,13 +155,15 @@ def _outlines(labels: Map) -> F8:
     return (seg2bdry(labels) | seg2bdry(labels[turned])[turned]).astype(np.float64)
 
 
-def _is_dark_on_mask(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> bool:
+def _is_dark_on_mask(
+    pred: Prediction, gt: GroundTruth, protocol: Protocol, least: float = 0
+) -> bool:
     """Return True if a soft map or mask is darker on the ground-truth mask than on the background.
 
-    The mean on the mask must be lower by more than _DARKER. If the map is binary, the mean on the
-    background must also be above 0.5, because a thin line may miss the annotated one without being
-    inverted. The result is False for other predictions, such as label maps, and if the sizes
-    differ. Void pixels are ignored.
+    The mean on the mask must be lower by more than _DARKER, and that on the background must exceed
+    `least`. If the map is binary, it must also be above 0.5, because a thin line may miss the
+    annotated one without being inverted. The result is False for other predictions, such as label
+    maps, and if the sizes differ. Void pixels are ignored.
     """
     if pred.kind == "soft":
         values = 1 - unit(pred.soft) if protocol.invert else unit(pred.soft)
@@ -173,7 +176,7 @@ def _is_dark_on_mask(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> b
     if values.shape != mask.shape or not mask.any() or not background.any():
         return False
     on_object, beside = values[mask].mean(), values[background].mean()
-    least = 0.5 if np.all((values == 0) | (values == 1)) else 0
+    least = 0.5 if np.all((values == 0) | (values == 1)) else least
     return bool(on_object + _DARKER < beside and beside > least)
 
 
@@ -191,9 +194,9 @@ def first_look(
     4. Swapped maps: a map fits the ground truth of another image clearly better than its own.
     5. Thick maps: most maps have broad edges (only if boundaries are matched, thinned without NMS).
 
-    None of these is reported if all maps are the same although their ground truth differs, or if
-    most predictions fit the mask or labels of another image; this is reported instead. A warning of
-    its own says that no map uses more than 12 of its 16 bits.
+    None of these is reported if predictions are constant or all the same although their ground
+    truth is not, or if most of them fit the mask or labels of another image; this is reported
+    instead. A warning of its own says that no map uses more than 12 of its 16 bits.
 
     looks: the first images. Maps that cannot be compared with their ground truth are skipped.
     unused: the protocol fields that the metrics of the run do not use.
@@ -232,7 +235,8 @@ def first_look(
     for (code, problem, fix), ids in ids_by_symptom.items():
         if 2 * len(ids) > len(looks) and code != "scale":
             line = f"{problem} in {len(ids)} of {len(looks)} checked images [{listed(ids, 3)}]"
-            warnings.append(InputWarning(line, fix=fix))
+            kind = InvertedWarning if code == "inverted" else InputWarning
+            warnings.append(kind(line, fix=fix))
     for (description, remedy), ids in ids_by_finding.items():
         line = f"{len(ids)} of {n_compared} checked maps {description} [{listed(ids, 3)}]"
         kind = InvertedWarning if description is DARKER else InputWarning
@@ -241,21 +245,33 @@ def first_look(
 
 
 def _find_mistaken_files(looks: Sequence[Look], protocol: Protocol) -> dict[_Finding, list[str]]:
-    """Find predictions of any kind that are all the same, or that belong to other images.
+    """Find predictions of any kind that are constant, one and the same, or of other images.
 
-    The result is {SAME: image ids} if three or more images all have the same prediction, which is
-    not constant, although their ground truth differs. If the predictions of more than half of the
-    images fit the mask or labels of another image (`find_swaps`), the result is
-    {SWAPPED: ["ID looks like OTHER_ID", ...]}. Otherwise, it is {}.
+    - {CONSTANT: image ids} if all of two or more predictions are constant although their ground
+      truth is not; of soft maps, half of them are enough, unless all are 0
+    - {SAME: image ids} if LOOKS images have one prediction but different ground truth
+    - {SWAPPED: ["ID looks like OTHER_ID", ...]} if more than half of the masks and labels fit the
+      ground truth of another image (`find_swaps`)
+    - otherwise, {}
     """
     first: Any = looks[0].pred.parts[looks[0].pred.kind] if looks else None
-    thumbnails, n_same = [], 0
+    thumbnails, constant, n_same, is_zero = [], list[str](), 0, True
     for look in looks:
-        n_same += np.array_equal(first, look.pred.parts[look.pred.kind])
-        if look.gt.parts.keys() & _LABELLED:
+        values, parts = look.pred.parts[look.pred.kind], look.gt.parts
+        n_same += np.array_equal(first, values)
+        truth = parts.get("mask", parts.get("labels", parts.get("depth", look.truth)))
+        if np.min(values) == np.max(values) and np.size(truth) and truth.min() < truth.max():
+            constant.append(look.pred.image_id)
+        is_zero &= not np.any(values)
+        if parts.keys() & _LABELLED:
             thumbnails.append(_label_thumbnails(look.pred, look.gt, protocol))
-    are_same = n_same == len(looks) > 2 and np.min(first) < np.max(first)
-    if are_same and len({look.gt.fingerprint for look in looks}) > 1:
+    is_soft = bool(looks) and looks[0].pred.kind in ("soft", "ucm2")
+    # The whole set tells if nothing is predicted in soft maps or masks (`Readings.check_values`)
+    is_said = is_zero and (is_soft or any("mask" in look.gt.parts for look in looks))
+    if len(constant) >= max(2, len(looks) / 2 if is_soft else len(looks)) and not is_said:
+        return {CONSTANT: constant}
+    is_same = n_same == len(looks) == LOOKS and not constant
+    if is_same and len({look.gt.fingerprint for look in looks}) > 1:
         return {SAME: [look.pred.image_id for look in looks]}
     swaps = find_swaps(filter(None, thumbnails))
     is_most = 2 * len(swaps) > len(looks)
@@ -374,6 +390,9 @@ def evidence_of(
             else:
                 values |= Values.STRONG
             values |= _polarity(pred, gt, protocol)
+        if "mask" in gt.parts:
+            is_dark = _is_dark_on_mask(pred, gt, protocol, least=0.5)
+            values |= Values.DARK if is_dark else Values.LIGHT
         pred_file = pred.path.name if pred.path else pred.image_id
         pred_evidence = Evidence(values, read.levels, strongest, max(read.maps, 1), pred_file)
     if metric.reads == "classes" and isinstance(metric, ShowsLabels):
@@ -420,7 +439,8 @@ def has_dark_boundaries(soft: F8, truth: F8) -> bool:
 
     - The mean of the map is above 0.5, and 1 - on is more than MUCH_DARKER times as large as
       1 - off. Inverted maps are like this.
-    - `on` is less than half of `off`, as in a map of the distances to the boundaries.
+    - The mean of the map is above 0.1, and `on` is less than half of `off`, as in a map of the
+      distances to the boundaries. Thin lines, with a lower mean, may just miss the annotated ones.
 
     If all blocks have annotated pixels, or none has, the result is False.
 
@@ -432,7 +452,7 @@ def has_dark_boundaries(soft: F8, truth: F8) -> bool:
         return False
     on, off = brightness[is_marked].mean(), brightness[~is_marked].mean()
     is_much_darker = soft.mean() > 0.5 and 1 - on > MUCH_DARKER * (1 - off)
-    return bool(is_much_darker or on < off / 2)
+    return bool(is_much_darker or (soft.mean() > 0.1 and on < off / 2))
 
 
 def _block_means(values: F8) -> F8:

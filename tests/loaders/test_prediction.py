@@ -104,6 +104,12 @@ def test_the_variable_that_is_meant(tmp_path):
     for variables, expected in cases:
         savemat(path, variables)
         np.testing.assert_array_equal(load_prediction(path).soft, expected)
+    for variables in ({"pred": SOFT > 0.5, "prob": SOFT}, {"edges": GRAY, "edge": 255 - GRAY}):
+        savemat(path, variables)
+        names = ", ".join(sorted(variables))
+        refused(f"has variables {names}, expected one of {names}", load_prediction, path)
+    savemat(path, {"pred": SOFT, "prob": SOFT, "truth": GRAY})
+    assert load_prediction(path).soft.tolist() == SOFT.tolist()
     for variables in ({"one": SOFT, "two": SOFT}, {"groundTruth": {"Boundaries": GRAY}}):
         savemat(path, variables)
         names = ", ".join(variables)

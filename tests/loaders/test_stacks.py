@@ -134,3 +134,46 @@ def test_an_axis_of_length_one_is_none(tmp_path, suffix, metric):
             run = bb.evaluate(*folders, usual(metric), **how)
         scores.add(repr(run.score(metric).to_mapping()))
     assert len(scores) == 1
+
+
+@pytest.mark.parametrize("axis", [1, 2])
+def test_maps_whose_number_is_not_the_first_axis(tmp_path, axis):
+    """Also more than a usual number of annotators, and label maps of several thresholds."""
+    stack = np.moveaxis(np.stack([OBJECT] * 20), 0, axis)
+    path = write(tmp_path / "g", "npy", stack)
+    words = (
+        rf"shape .*expected the annotators first, \(20, 24, 31\) \(np.moveaxis\(array, {axis}, 0"
+    )
+    refused(words, bb.load_ground_truth, path)
+    np.savez(tmp_path / "a.npz", segs=stack.astype(np.uint8))
+    refused("expected the maps first", bb.load_prediction, tmp_path / "a.npz")
+    assert (
+        len(bb.load_ground_truth(write(tmp_path / "g", "npy", stack.swapaxes(0, axis))).boundaries)
+        == 20
+    )
+
+
+def test_a_contour_map_of_double_size_says_its_name(tmp_path):
+    doubled = np.kron(OBJECT, np.ones((2, 2)))
+    (
+        write(tmp_path / "p", "npy", np.pad(doubled, ((0, 1), (0, 1)))),
+        write(tmp_path / "g", "npy", OBJECT),
+    )
+    words = (
+        r"a\.npy: shape \(49, 63\), expected \(24, 31\) \(.*double size: name its variable ucm2\)"
+    )
+    refused(words, bb.evaluate, tmp_path / "p", tmp_path / "g", workers=1)
+
+
+def test_truth_values_as_other_integers_are_refused_with_the_way_to_save_them(tmp_path):
+    path = write(tmp_path / "p", "npy", OBJECT.astype(np.int64))
+    refused(r"int64 with values from 0 to 1, .*\(save 0 and 1 as bool; ", bb.load_prediction, path)
+
+
+def test_what_a_metric_misses_in_a_file_is_said_of_that_file(tmp_path):
+    write(tmp_path / "g", "npy", OBJECT)
+    np.savez(tmp_path / "p.npz", segs=OBJECT[None].astype(np.uint8))
+    (tmp_path / "p").mkdir()
+    (tmp_path / "p.npz").rename(tmp_path / "p" / "a.npz")
+    words = r"a\.npy: ground truth: no segmentation, expected one label map or more"
+    refused(words, bb.evaluate, tmp_path / "p", tmp_path / "g", metrics="region", workers=1)

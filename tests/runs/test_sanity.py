@@ -155,7 +155,7 @@ def test_masks_in_a_wrong_place_are_said_and_sound_ones_are_not(metric, tmp_path
 
 
 def test_one_map_under_every_name_is_said(tmp_path):
-    """Equal maps of equal ground truth, as of two frames, are none, nor are empty masks."""
+    """Equal maps of equal ground truth, as of two frames, are no mistake."""
     pred, gt = make_set(tmp_path, annotators=1)
     maps = sorted(pred.glob("*.png"))
     for path in maps[1:]:
@@ -165,10 +165,35 @@ def test_one_map_under_every_name_is_said(tmp_path):
     for path in gt.rglob("*.png"):
         path.write_bytes((gt / "im000" / "1.png").read_bytes())
     assert not any("same map" in note for note in looked_at(pred, gt))
-    drawn = {"a": BLOCK > 0, "b": BLOCK[::-1] > 0}
-    masks = write_maps(tmp_path / "masks", drawn)
-    empty = write_maps(tmp_path / "empty", {name: drawn[name] * 0 for name in drawn})
-    counted(empty, masks, metrics="contour")  # warnings are errors
+
+
+@pytest.mark.parametrize("metric", ["boundary", "contour", "segmentation", "instances", "depth"])
+def test_constant_maps_of_other_ground_truth_are_said(metric, tmp_path, recwarn):
+    if metric == "boundary":
+        pred, gt = make_set(tmp_path, annotators=1)
+        changed(pred, lambda a: a * 0 + 100)
+    else:
+        drawn = {"depth": STEP, "instances": HOOK}.get(metric, BLOCK > 0)
+        gt = write_maps(tmp_path / "gt", {"a": drawn, "b": np.roll(drawn, 4, 0)})
+        pred = write_maps(tmp_path / "pred", dict.fromkeys("ab", np.ones_like(drawn)))
+    assert any("have one value everywhere" in s for s in warnings_of(recwarn, pred, gt, metric))
+    if metric == "depth":
+        return
+    warnings.simplefilter("always")  # the same line again, for instances
+    changed(pred, lambda a: a * 0)  # in soft maps and masks, nothing is predicted
+    said = warnings_of(recwarn, pred, gt, metric)
+    words = "one value everywhere" if metric == "instances" else "nothing is predicted"
+    assert any(words in line for line in said)
+
+
+@pytest.mark.parametrize("metric", ["contour", "segmentation", "saliency"])
+def test_masks_of_which_some_are_inverted_are_named(metric, tmp_path, recwarn):
+    drawn = {name: np.roll(BLOCK > 0, k, 1) for k, name in enumerate("abcdef")}
+    gt = write_maps(tmp_path / "gt", drawn)
+    pred = write_maps(tmp_path / "pred", {n: a ^ (n in "bf") for n, a in drawn.items()})
+    (line,) = warnings_of(recwarn, pred, gt, metric)
+    words = "2 of 6 maps are darker on the ground truth than off it [b, f] (invert only these)"
+    assert line == words
 
 
 def test_a_line_beside_the_annotated_one_is_no_inversion():

@@ -163,8 +163,3 @@ def _check_chunks(item: h5py.Dataset) -> None:
             continue
         if len(zlib.decompressobj().decompress(raw, size + 1)) != size:
             raise FaultError(f"has a chunk that is not of {size} bytes, expected a sound file")
-
-
-def decode_h5(data: bytes) -> dict[str, object]:
-    """Decode a .h5 file to a dict of its arrays by name; other variables are left out."""
-    return {k: v for k, v in read_hdf5(data).items() if isinstance(v, np.ndarray)}

@@ -41,8 +41,8 @@ FORMATS = {
     ".npy": ("pictures:_decode_npy", "a numpy .npy file"),
     ".npz": ("pictures:unpack_npz", "a numpy .npz file"),
     ".mat": ("matlab:decode_mat", "a MATLAB file, version 5 to 7.3"),
-    ".h5": ("hdf5:decode_h5", "an HDF5 file"),
-    ".hdf5": ("hdf5:decode_h5", "an HDF5 file"),
+    ".h5": ("hdf5:read_hdf5", "an HDF5 file"),
+    ".hdf5": ("hdf5:read_hdf5", "an HDF5 file"),
     ".dpt": ("depth_files:decode_dpt", "a depth map .dpt"),
     ".seg": ("pictures:_decode_seg", "a BSDS300 .seg file"),
 }
@@ -185,10 +185,10 @@ def _decode_npy(data: bytes) -> Map:
 def unpack_npz(data: bytes, text: bool = False, limit: int | None = None) -> dict[str, Map]:
     """Decode the bytes of a .npz file to a dict of its arrays by name.
 
-    Members of the archive that are not arrays are ignored, and arrays of strings are accepted only
-    if `text` is True. All sizes are checked before anything is decoded. `limit` is the maximum
-    total number of decoded bytes. By default, it is MAX_DECODED_BYTES, and each array must also
-    pass `check_size`, the limit for images.
+    Members of the archive that are not arrays are ignored, as are arrays of other types beside
+    arrays of numbers; strings are read only if `text` is True. All sizes are checked before
+    anything is decoded. `limit` is the maximum total number of decoded bytes. By default, it is
+    MAX_DECODED_BYTES, and each array must also pass `check_size`, the limit for images.
 
     Raises FaultError if a limit is exceeded, or if an array is damaged or of another type, and
     zipfile.BadZipFile if `data` is not a zip archive.
@@ -196,6 +196,7 @@ def unpack_npz(data: bytes, text: bool = False, limit: int | None = None) -> dic
     max_bytes = bounded.MAX_DECODED_BYTES if limit is None else limit
     accepted_kinds = TEXT if text else NUMBERS
     arrays = {}
+    unread = None  # the error of an array of another type
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         members = [member for member in archive.infolist() if member.filename.endswith(".npy")]
         if len(members) > MAX_MEMBERS:
@@ -208,8 +209,19 @@ def unpack_npz(data: bytes, text: bool = False, limit: int | None = None) -> dic
                 raise FaultError("claims more than its bytes can hold, expected a sound .npz")
             name = member.filename.removesuffix(".npy")
             with archive.open(member) as file:
-                arrays[name] = _read_npy_array(file, size, accepted_kinds, is_image=limit is None)
+                try:
+                    array = _read_npy_array(file, size, accepted_kinds, is_image=limit is None)
+                except _OtherTypeError as error:
+                    unread = unread or FaultError(f"{show(name)} {error}")
+                else:
+                    arrays[name] = array
+    if unread and not arrays:
+        raise unread
     return arrays
+
+
+class _OtherTypeError(FaultError):
+    """An array does not hold numbers (or text, where that is accepted)."""
 
 
 def _read_npy_array(file: IO[bytes], size: int, kinds: str, is_image: bool = True) -> Map:
@@ -229,7 +241,7 @@ def _read_npy_array(file: IO[bytes], size: int, kinds: str, is_image: bool = Tru
         raise FaultError("no header of numbers (a pickle or damaged?), expected .npy") from None
     if dtype.kind not in kinds or not dtype.itemsize:
         what = "Python objects, which are never loaded" if dtype.hasobject else f"{dtype.str!r}"
-        raise FaultError(f"holds {show(what)}, expected numbers")
+        raise _OtherTypeError(f"holds {show(what)}, expected numbers")
     if is_image:
         check_size(shape, dtype.itemsize)
     n_expected = math.prod(shape) * dtype.itemsize
@@ -490,17 +502,17 @@ def find_crack_mask(variables: Mapping[str, object]) -> Bool | None:
     return np.ascontiguousarray(mask)
 
 
-def refuse_last_axis(array: Map) -> None:
-    """Raise FaultError if an array looks like (H, W, A), not (A, H, W), for A annotators.
+def refuse_last_axis(array: Map, noun: str = "annotators") -> None:
+    """Raise FaultError if an array looks like (H, W, A) or (H, A, W), not (A, H, W).
 
-    That is, if the last axis has 2 to MOST_ANNOTATORS entries, and both others have more than that.
+    A, the number of annotators or of what else the `noun` says, is then the shortest axis, which is
+    above 1; and the first has more than MOST_ANNOTATORS entries.
     """
-    rows, cols, n = array.shape
-    if 1 < n <= MOST_ANNOTATORS < min(rows, cols):
-        raise FaultError(
-            f"shape {array.shape}, expected the annotators first, ({n}, {rows}, {cols})",
-            fix="np.moveaxis(array, -1, 0)",
-        )
+    axis = min(2, 1, key=array.shape.__getitem__)
+    if 1 < array.shape[axis] < array.shape[0] > MOST_ANNOTATORS:
+        wanted = np.moveaxis(array, axis, 0).shape
+        fault = f"shape {array.shape}, expected the {noun} first, {wanted}"
+        raise FaultError(fault, fix=f"np.moveaxis(array, {axis}, 0)")
 
 
 def refuse_channels(maps: Sequence[Map], what: str, expected: str) -> None:
