@@ -324,8 +324,12 @@ def score_tables(
     n_rows = len(runs) + len(extra)
     is_single, has_chosen = n_rows == 1, columns is not None
     contents = "scores" if is_single else f"{n_rows} methods"
+    names: dict[str, None] = {}  # of all metrics, in the order of the runs
+    sizes = []
+    for run in runs:
+        names |= dict.fromkeys(run.metrics)
+        sizes.append(len(run.records))
     if runs[0].records:
-        sizes = [len(run.records) for run in runs]
         images = runs[0].set_line
         if min(sizes) < max(sizes):
             images = f"{min(sizes)} to {max(sizes)} images"
@@ -336,9 +340,6 @@ def score_tables(
     footer = table_footer(runs)
     common_notes = [*footer["notes"], *notes]
     tables = []
-    names: dict[str, None] = {}  # in the order of the runs
-    for run in runs:
-        names |= dict.fromkeys(run.metrics)
     for name in names:
         metric = registry.get(name)
         its_runs, rows = [], []

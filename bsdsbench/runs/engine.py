@@ -430,8 +430,10 @@ def _count_metrics(
         from bsdsbench.metrics.error_classes import boundary_errors  # imports numba
 
         counter = boundary_errors
-    metrics = list(map(registry.get, plan.metrics))
-    has_thresholds = any(metric.cuts_at_thresholds for metric in metrics)
+    has_thresholds = reads_whole_truth = False
+    for metric in map(registry.get, plan.metrics):
+        has_thresholds = has_thresholds or metric.cuts_at_thresholds
+        reads_whole_truth = reads_whole_truth or metric.reads_whole_truth
     counts: dict[str, Any] = dict.fromkeys(plan.metrics)  # keeps the order of the metrics
     evidence_by_metric: dict[str, Sides] = {}
     for alike, (pred, gt) in zip(plan.by_reading, inputs, strict=True):
@@ -448,7 +450,7 @@ def _count_metrics(
         if sides != main:
             others[name] = sides
     pred, gt = inputs[0]  # of the group of the first metric
-    truth = gt.fingerprints(any(metric.reads_whole_truth for metric in metrics))
+    truth = gt.fingerprints(reads_whole_truth)
     return ImageRecord(
         item.image_id,
         gt.shape,
