@@ -203,10 +203,11 @@ def pair(
             first = min(side.ambiguous)
             files = [show(os.path.relpath(path, folder)) for path in side.files.get(first, ())]
             faults.append((folder, SEVERAL, side.ambiguous, [f"{first}: {listed(files, 3)}"]))
-    if pred_dir and (missing == "error" or not shared):
+    unpredicted = gts.keys() - shared
+    if unpredicted and pred_dir and (missing == "error" or not shared):
         zero = Setting("missing", "zero", "counts empty maps")
         fixes = [zero, Setting("missing", "skip", "leaves them out")] if shared else []
-        faults.append((pred_dir, "no prediction for: {}", gts.keys() - shared, fixes))
+        faults.append((pred_dir, "no prediction for: {}", unpredicted, fixes))
     others = wanted or preds.keys()
     absent = others - gts.keys()
     renaming = _suggest_renaming(others, gts.keys()) if absent else ""

@@ -63,19 +63,22 @@ def table_footer(runs: Sequence[Evaluation]) -> TableFooter:
     scales, the protocols if they differ, and the sources of reference runs and shared runs.
     """
     lines = _differences_of(runs) if len(runs) > 1 else []
+    left_out, protocols, signatures = {}, [], []
     for run in runs:
+        left_out[run.name] = len(run.records), run.left_out
+        protocols.append((f"protocol {run.described}", run.name))
+        signatures.append((run.name, run.signature_line))
         if scales := run.signature.ms:
             lines.append(f"{run.name}: each map is the mean over the scales {scales}.")
-    names_by_protocol = grouped((f"protocol {run.described}", run.name) for run in runs)
+    names_by_protocol = grouped(protocols)
     is_same = len(names_by_protocol) == 1
     if not is_same:
         lines += [f"{', '.join(names)}: {text}." for text, names in names_by_protocol.items()]
-    left_out = {run.name: (len(run.records), run.left_out) for run in runs}
     return {
         "caption": "".join(names_by_protocol) if is_same else "",
         "reading": reading_line(runs),
         "notes": [*left_out_notes(left_out), *lines, *reference_notes(runs)],
-        "signatures": signature_lines((run.name, run.signature_line) for run in runs),
+        "signatures": signature_lines(signatures),
     }
 
 
@@ -131,7 +134,7 @@ def reading_line(runs: Sequence[Evaluation]) -> str:
     If the runs differ in this, the line is "NAME, NAME read as: ...; NAME read as: ...", without
     the runs for which it is unknown.
     """
-    names_by_line = grouped((run.read_as, run.name) for run in runs)
+    names_by_line = grouped([(run.read_as, run.name) for run in runs])
     if len(names_by_line) == 1:
         return runs[0].read_as
     # Each line starts with "Read as"; after the names of runs the "R" becomes lower case
@@ -144,13 +147,13 @@ def left_out_notes(left_out: Mapping[str, tuple[int, Mapping[str, str]]]) -> lis
 
     left_out : name of a run or method -> (number of counted images, {left-out image: reason}).
     """
-    names_by_line = grouped(
-        (f"{n} of {n + len(reasons)} images; left out: {summarize_reasons(reasons)}.", name)
-        for name, (n, reasons) in left_out.items()
-        if reasons
-    )
+    named_lines = []
+    for name, (n, reasons) in left_out.items():
+        if reasons:
+            line = f"{n} of {n + len(reasons)} images; left out: {summarize_reasons(reasons)}."
+            named_lines.append((line, name))
     notes = []
-    for line, names in names_by_line.items():
+    for line, names in grouped(named_lines).items():
         text = f"{', '.join(names)}: {line}" if len(left_out) > 1 else line
         notes.append(Note(text, needed=True))
     return notes
@@ -183,11 +186,12 @@ def signature_lines(signatures: Iterable[tuple[str, str]]) -> list[str]:
     If several runs all have the same signature, the line is "Signature of each: SIGNATURE". Runs
     whose signature is "" are left out. `signatures` has a pair (name, signature) for each run.
     """
-    pairs = list(signatures)
+    pairs = [(signature, name) for name, signature in signatures]
     lines = []
-    for signature, names in grouped((text, name) for name, text in pairs if text).items():
-        is_common = len(pairs) > 1 and len(names) == len(pairs)
-        lines.append(f"Signature of {'each' if is_common else ', '.join(names)}: {signature}")
+    for signature, names in grouped(pairs).items():
+        if signature:
+            is_common = len(pairs) > 1 and len(names) == len(pairs)
+            lines.append(f"Signature of {'each' if is_common else ', '.join(names)}: {signature}")
     return lines
 
 

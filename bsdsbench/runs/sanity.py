@@ -24,7 +24,7 @@ from bsdsbench.metrics.base import Metric
 from bsdsbench.metrics.optional import Diagnosed, ShowsLabels, Symptom
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import NO_EVIDENCE, Evidence, Sides, Values
-from bsdsbench.text import grouped, listed
+from bsdsbench.text import listed
 
 LOOKS = 4  # number of images to check: the first by name, because neighbours are often swapped
 Thumbnail = NDArray[np.floating[Any]]
@@ -223,15 +223,16 @@ def first_look(
     if mistaken := _find_mistaken_files(looks, protocol):
         ids_by_finding, n_compared = mistaken, len(looks)
     warnings = list[InputWarning]()
-    top = -1
+    top, ids_by_symptom = -1, dict[Symptom, list[str]]()
     for look in looks:
         if look.pred.form == "soft16":
             top = max(top, int(look.pred.soft.max(initial=0)))
+        for symptom in look.symptoms:
+            ids_by_symptom.setdefault(symptom, []).append(look.pred.image_id)
     if _MAX_FAINT[2] < top <= _TWELVE_BITS and not protocol.normalise:
         normalise = Setting("normalise", True, "divides each map by its maximum")
         line = f"no value above {top} of 65535 in the checked maps (10 or 12 bit saved as 16?)"
         warnings.append(InputWarning(line, fix=normalise))
-    ids_by_symptom = grouped((s, look.pred.image_id) for look in looks for s in look.symptoms)
     for (code, problem, fix), ids in ids_by_symptom.items():
         if 2 * len(ids) > len(looks) and code != "scale":
             line = f"{problem} in {len(ids)} of {len(looks)} checked images [{listed(ids, 3)}]"
@@ -520,7 +521,10 @@ def find_swaps(thumbnails: Iterable[_Thumbnails]) -> list[tuple[str, str]]:
     fits. Two maps that were swapped with each other usually give two pairs.
     """
     swapped = []
-    for same_shape in grouped((images[1].shape, images) for images in thumbnails).values():
+    by_shape: dict[tuple[int, ...], list[_Thumbnails]] = {}
+    for images in thumbnails:
+        by_shape.setdefault(images[1].shape, []).append(images)
+    for same_shape in by_shape.values():
         ids, preds, truths = zip(*same_shape, strict=True)
         # (n, n): correlation between each map (row) and each ground truth (column)
         fits = np.tensordot(np.stack(preds), np.stack(truths), ((1, 2), (1, 2)))
