@@ -131,6 +131,8 @@ def over(unit: str, counts: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> Over:
 
     unit: what is counted, such as "images".
     counts: score -> (number of values included, number of all values), each (S,) or a number.
+
+    Returns score -> unit -> (S, 2), such as {"iou": {"images": array([[98, 100]])}}.
     """
     entry = {}
     for score, (n_included, n_all) in counts.items():
@@ -194,9 +196,10 @@ class VoidOptions:
 def _error_columns() -> Iterator[Column]:
     """Yield the columns of the scores by class of error, with keys such as "error.absent".
 
-    There are four groups: the rate of each class of error ("error"), its share of all missed or
-    false pixels ("error_share"), recall by the number of annotators that drew a pixel
-    ("agreement"), and the rise of ODS if all errors of a class were corrected ("delta_ods").
+    There are four groups of scores, see `error_scores`. For each class of missed (or false) pixels,
+    "error" is their share of all annotated (or predicted) pixels, and "error_share" their share of
+    all missed (or false) pixels. "agreement" is recall by the number of annotators that drew a
+    pixel. "delta_ods" is the rise of ODS if all errors of a class were corrected.
     """
     for group, names, heading in (  # MISSED, FALSE and AGREEMENT are names of classes
         ("error", MISSED, "{} (of annotated)"),
@@ -308,8 +311,8 @@ class Metric(ABC, Generic[Opt]):
     def __init_subclass__(cls) -> None:
         """Check `reads` of a new subclass, and set its attributes that depend on others.
 
-        These are `gt_kind`, `pred_kinds`, `reads_whole_truth` and the default of `image_columns`.
-        If the class sets `has_errors`, ERROR_COLUMNS are inserted before the last of its `columns`.
+        These are `gt_kind`, `pred_kinds`, `reads_whole_truth` and, if empty, `image_columns`. If
+        the class sets `has_errors`, ERROR_COLUMNS are inserted before the last of its `columns`.
         """
         super().__init_subclass__()
         if cls.reads not in READS:
@@ -378,13 +381,13 @@ class Metric(ABC, Generic[Opt]):
     def columns_of(self, keys: Collection[str]) -> tuple[Column, ...]:
         """Return `columns` and, before the last one, a new column for each key SCORE@TOLERANCE.
 
-        Keys of another form, or whose SCORE is not in `tolerance_scores`, are ignored.
+        An example is "ods@0_0075". Keys whose SCORE is not in `tolerance_scores` are ignored.
         """
         at_tolerances = []
         for key in keys:
             score, _, tolerance = key.partition("@")
             if tolerance and score in self.tolerance_scores:
-                # Keys have "_" for the decimal point: "ods@0_0075" gets the heading "ODS@.0075"
+                # Keys have "_" for the decimal point: this one gets the heading "ODS@.0075"
                 heading = f"{score.upper()}@{tolerance}".replace("@0_", "@.")
                 at_tolerances.append(Column(key, heading))
         return (*self.columns[:-1], *at_tolerances, self.columns[-1])
@@ -419,8 +422,9 @@ class Metric(ABC, Generic[Opt]):
         """Yield (key, column, value) for every score in `tree`, a result of `scores`.
 
         Scores are in the order of columns. Columns that hold no score, such as thresholds, or have
-        no value in `tree` are skipped. If a protocol is given, the scores of the `parts`, such as
-        classes, follow with keys PART.KEY, unless the metric has a column for the same score.
+        no value in `tree` are skipped. If a protocol is given, the scores of each of the `parts`,
+        such as classes, follow with keys PART.KEY ("road.iou"). Those for which the metric itself
+        has a column were yielded before, and are not repeated.
         """
         overall = {column.key: column for column in self.columns_of(tree)}
         for key, column in overall.items():
@@ -451,7 +455,7 @@ class Metric(ABC, Generic[Opt]):
             without `has_errors` ignore it.
 
         Raises ShapeError if the sizes do not fit. Raises DataError if the image has void pixels
-        that the metric cannot leave out, or if `pred` is None and the metric is no `HumanForm`.
+        that the metric cannot leave out, or if `pred` is None and it cannot compare annotators.
         """
         opt = self.options_of(protocol)
         if "valid" in gt.parts and not self.void:
@@ -477,7 +481,7 @@ class Metric(ABC, Generic[Opt]):
             raise type(error)("", problems) from None
 
     def readings(self, protocol: Protocol, pred_kind: str) -> Readings:
-        """Return how the values in prediction files and in ground-truth files are interpreted.
+        """Return how to interpret the values in prediction files and in ground-truth files.
 
         pred_kind: one of `pred_kinds`, such as "soft".
         """
@@ -492,11 +496,11 @@ class Metric(ABC, Generic[Opt]):
         pred = ReadOptions(
             kind, inverted=protocol.invert, normalised=protocol.normalise, truth=False, **of_both
         )
-        kind = _KINDS.get(self.gt_kind, files.labels)
-        if kind is Kind.BOUNDARIES and protocol.gt_kind == "labels":
-            kind = Kind.REGIONS
+        kind_of_gt = _KINDS.get(self.gt_kind, files.labels)
+        if kind_of_gt is Kind.BOUNDARIES and protocol.gt_kind == "labels":
+            kind_of_gt = Kind.REGIONS
         gt = ReadOptions(
-            kind,
+            kind_of_gt,
             cut=protocol.gt_threshold,
             inverted=protocol.gt_invert,
             allow_empty=protocol.empty_gt != "error",
@@ -542,7 +546,10 @@ class Metric(ABC, Generic[Opt]):
         return Score(self.complete(scores, stack) if isinstance(self, CompletesScore) else scores)
 
     def image_scores(self, stack: Stack, protocol: Protocol) -> Iterator[ScoreTree]:
-        """Yield the `all_scores` of each image by itself, in blocks of B images, as arrays (B,)."""
+        """Yield the scores of each image as a data set of its own, for up to 128 images at a time.
+
+        Each item is the result of `all_scores` for the next B images, with a score (B,) for each.
+        """
         if isinstance(self, LinksImages):
             stack = self.link_images(stack)
         block, per_image = dict(stack), stack.keys() - self.shared
@@ -550,8 +557,8 @@ class Metric(ABC, Generic[Opt]):
         for first in range(0, n, _BLOCK):
             for name in per_image:
                 block[name] = stack[name][first : first + _BLOCK]
-            single = np.eye(min(_BLOCK, n - first), dtype=np.int64)  # each data set is one image
-            yield self.all_scores(block, single, protocol)
+            weights = np.eye(min(_BLOCK, n - first), dtype=np.int64)  # each data set is one image
+            yield self.all_scores(block, weights, protocol)
 
 
 class ValuesMetric(Metric[Opt]):
@@ -563,10 +570,10 @@ class ValuesMetric(Metric[Opt]):
     summed: ClassVar[tuple[str, ...]] = ()
 
     def values(self, counts: Stack, opt: Opt) -> dict[str, F8]:
-        """Compute the values of N images that are averaged over images, from their counts.
+        """Compute, for each of N images, the values of the scores that are means over images.
 
-        Returns column key -> (N,). Images for which a value is undefined (NaN) are left out of its
-        mean.
+        Returns column key -> (N,); {}, the default, if no score is such a mean. Images for which a
+        value is undefined (NaN) are left out of its mean.
         """
         return {}
 

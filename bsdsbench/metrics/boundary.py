@@ -98,9 +98,9 @@ class CurveMetric(Metric[Opt]):
     def curves(self, stack: Stack, opt: Opt) -> dict[tuple[str, ...], I8]:
         """Return the counts of each curve, keyed by the path to its scores in a `Score`.
 
-        A single curve has the path (). Each of several curves has a path whose first key is also
-        the name of its counts in `stack`. Counts are int64 (N, T, 4) for N images and T thresholds:
-        matched and all ground-truth pixels, matched and all predicted pixels.
+        A single curve has the path (). Each of several curves has a path such as ("seval",), whose
+        first key is also the name of its counts in `stack`. Counts are int64 (N, T, 4) for N images
+        and T thresholds: matched and all ground-truth pixels, matched and all predicted pixels.
         """
         if not self.curve_paths:
             return {(): stack["matches"]}
@@ -111,7 +111,8 @@ class CurveMetric(Metric[Opt]):
 
         stack: the counts of N images. weights (S, N): how often each occurs in each data set.
 
-        If there are several curves, the scores of each are nested by its path.
+        The scores of a single curve are returned as they are, such as "ods". If there are several,
+        those of each curve are nested by its path from `curves`: ["seval"]["ods"].
         """
         scores = {
             path: curve_scores(stack["thresholds"], matches, weights, protocol, r50=True)
@@ -122,11 +123,11 @@ class CurveMetric(Metric[Opt]):
     def files(
         self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: Opt
     ) -> Texts:
-        """Yield (file name, text) for the tables of each curve, in the format of the official code.
+        """Yield (file name, text) for the tables of each curve, in the official BSDS format.
 
-        Curves without scores are skipped. If there are several curves, each has a folder named by
-        the last key of its path. If the stack has `counted`, bool (N, curves), the tables of a
-        curve list only the images for which `counted` is True.
+        The files are eval_bdry.txt and so on. If there are several curves, each has a folder named
+        by the last key of its path; curves without scores are skipped. If the stack has `counted`,
+        bool (N, curves), the tables of a curve list only the images for which `counted` is True.
         """
         thresholds, counted = stack["thresholds"], stack.get("counted")
         for k, (path, matches) in enumerate(self.curves(stack, opt).items()):
@@ -224,7 +225,7 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
         return scores
 
     def reported(self, tables: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return the scores in the result tables of the official program.
+        """Return the scores in the result tables that the official BSDS program has written.
 
         tables: file name -> array (rows, columns). These files are used:
 
@@ -270,8 +271,7 @@ def boundary_score(
 ) -> BoundaryScore:
     """Compute the boundary scores of a data set from its images' records, or of a single image.
 
-    Images without a boundary pixel in either map do not contribute. Source: collect_eval_bdry.m;
-    `edges_r50` follows the edges toolbox.
+    Images without a boundary pixel in either map do not contribute. Source: collect_eval_bdry.m.
 
     Parameters
     ----------
@@ -284,7 +284,9 @@ def boundary_score(
     Returns
     -------
     BoundaryScore
-        `ods`, `ois`, `ap`, `r50` (BSDS), `edges_r50` (edges toolbox), `curve`, `n_images`.
+        `ods` and `ois`, the points with the best F if one threshold is used for all images, and
+        one for each image; `ap`, the average precision; `r50` and `edges_r50`, the recall at
+        precision 0.5, as in BSDS and as in the edges toolbox; `curve` and `n_images`.
 
     Raises
     ------

@@ -110,7 +110,7 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
     def symptoms(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CalibrationOptions
     ) -> Symptoms:
-        """Yield (code, problem, fix) if all values are so small that they were probably scaled."""
+        """Yield (code, problem, fix) if no value exceeds 1/255, but not all are 0."""
         strongest = unit(prepare(pred.soft, protocol, gt.parts.get("valid"))).max(initial=0)
         if 0 < strongest <= 1 / 255:
             yield "weak", "no probability exceeds 1/255", "divided by 255 twice?"
@@ -118,7 +118,10 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CalibrationOptions
     ) -> DrawnSteps:
-        """Classify the pixels as correct, false or missed at each edge between bins, or at 0.5."""
+        """Classify the pixels as correct, false or missed at each of several thresholds.
+
+        The thresholds are the edges between bins. With a single bin, which has none, it is 0.5.
+        """
         valid, bins = gt.parts.get("valid"), max(opt.bins, 2)
         soft = prepare(pred.soft, protocol, valid)
         # The index of a pixel's bin is also the number of edges that its value reaches
@@ -130,7 +133,7 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
         return {f"{name}_mean": error for name, error in _calibration_errors(counts).items()}
 
     def pooled(self, sums: Stack, opt: CalibrationOptions) -> dict[str, F8]:
-        """Compute ECE, ACE and MCE (S,), and reliability diagrams, from sums (S, B) in B bins.
+        """Compute the calibration errors (S,) and reliability diagrams from sums (S, B) in B bins.
 
         For each bin, "reliability.value" is the mean predicted value, "reliability.marked" the
         share of positive pixels, and "reliability.pixels" the bin's share of all pixels, (S, B).
@@ -145,9 +148,15 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
 
 
 def _calibration_errors(counts: Stack) -> dict[str, F8]:
-    """Compute ECE, ACE and MCE, (N,), from counts (N, B) in B bins; NaN if there are no pixels."""
+    """Compute ECE, ACE and MCE, (N,), from counts (N, B) in B bins; NaN if there are no pixels.
+
+    The gap of a bin is the absolute difference between the mean predicted value and the share of
+    positive pixels. The expected calibration error (ECE) is the mean gap weighted by the pixels of
+    each bin, the average one (ACE) the unweighted mean, and the maximum one (MCE) the largest gap.
+    """
     n_pixels = counts["pixels"]
     difference = np.abs(counts["value"] - counts["marked"])
     gap = defined_ratio(difference, n_pixels)  # (N, B), NaN for an empty bin
     ece = defined_ratio(difference.sum(axis=1), n_pixels.sum(axis=1))
-    return {"ece": ece, "ace": defined_mean(gap), "mce": np.fmax.reduce(gap, axis=1)}  # no NaN
+    mce = np.fmax.reduce(gap, axis=1)  # the largest gap that is not NaN
+    return {"ece": ece, "ace": defined_mean(gap), "mce": mce}

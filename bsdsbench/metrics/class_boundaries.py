@@ -65,7 +65,8 @@ def class_boundaries(
 def _check_labels(present: set[int], params: SemanticOptions) -> None:
     """Raise DataError if a label in `present`, the labels of a map, is neither 0 nor a class label.
 
-    If `params.ids` lists the labels of the classes, all labels below the largest are allowed.
+    If `params.ids` lists the labels of the classes, because they have gaps, all other labels below
+    the largest are allowed too: their pixels belong to no class.
     """
     known = params.class_labels
     gaps = range(max(known)) if params.ids else ()  # labels below the largest

@@ -130,8 +130,9 @@ class ContourOptions(LabelOptions):
     def measures(self) -> dict[str, tuple[str, float]]:
         """Return the selected measures: score key -> (name in `measures.TABLE`, size).
 
-        IoU and Dice are always included. Each size that an option lists has a key of its own, such
-        as "trimap@3". In Hausdorff distances, the percentile replaces "%", as in "hd95-pooled".
+        IoU and Dice are always included. Each size that an option lists has a key of its own, as in
+        {"trimap@3": ("trimap", 3.0)}. In the keys of Hausdorff distances, the percentile replaces
+        "%", as in {"hd95-pooled": ("hd%-pooled", 95.0)}.
         """
         chosen = {"iou": ("iou", 0.0), "dice": ("dice", 0.0)}
         for group, (names, sizes_option) in _MEASURES.items():
@@ -146,7 +147,10 @@ class ContourOptions(LabelOptions):
 
 
 def _columns() -> Iterator[Column]:
-    """Yield the columns of all measures at common sizes; other sizes are only in result.json."""
+    """Yield a table column for each measure at each of its common sizes, such as "trimap@3".
+
+    Scores at other sizes are only in result.json.
+    """
     yield Column("dice", "Dice", quantity="iou")
     yield Column("iou", "IoU", quantity="iou")
     for size, text in ((0.02, "2%"), (0.005, "0.5%"), (0.01, "1%")):
