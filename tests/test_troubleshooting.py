@@ -139,7 +139,7 @@ def unchanged(folder):
         (("shape (320, 480), expected (321, 481)",), cut, ()),
         (("ends too early",), damaged, ()),
         (
-            ("is a set without a name, 16 images, expected bsds500-test",),
+            ("is an unknown set, 16 images, expected bsds500-test",),
             unchanged,
             ("--task", "bsds500-test/boundary"),
         ),

@@ -204,7 +204,7 @@ class Sampling(NamedTuple):
         """Return warnings if there are few images or clusters, or if images may be video frames."""
         notes = []
         if self.n < _FEW_IMAGES:
-            notes.append(f"{self.n} {self.units} only: intervals and p-values are rough")
+            notes.append(f"only {self.n} {self.units}: intervals and p-values are rough")
         if not self.column and (advice := frames_note(run.records)):
             notes.append(advice)
         return notes

@@ -282,7 +282,7 @@ class ReadOptions:
     def describe(
         self, images: Sequence[Evidence], layout: Layout, forms: Sequence[str] = ()
     ) -> str:
-        """Describe how the files are read, as in "boundaries, inverted, 4-7 annotators an image".
+        """Describe how the files are read, as in "boundaries, inverted, 4-7 annotators per image".
 
         `images` has the `Evidence` of each image (at least one): flags of its values, and `maps`,
         its number of annotators. `layout` is the number of files per image. `forms` are the storage
@@ -311,7 +311,7 @@ class ReadOptions:
         if self.kind is Kind.BOUNDARIES and self.truth:
             n_annotators = [evidence.maps for evidence in images]
             low, high = min(n_annotators), max(n_annotators)
-            number, noun, tail = str(high), "annotator", " an image"
+            number, noun, tail = str(high), "annotator", " per image"
             if low < high:
                 number = f"{low}-{high}"
         phrases.append(f"{number} {noun}{'' if number == '1' else 's'}{tail}")

@@ -289,7 +289,7 @@ class Signature:
         if n == UNKNOWN:
             return f"images of {name if n_in_set else 'a set that is not named'}"
         if not n_in_set:
-            return f"{n} images of a set without a name"
+            return f"{n} images of an unknown set"
         if n == n_in_set:
             return f"all {n} images of {name}"
         return f"{n} of the {n_in_set} images of {name}"

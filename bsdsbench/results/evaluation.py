@@ -243,7 +243,7 @@ class Evaluation(TabularResult):
     def read_as(self) -> str:
         """The interpretation of the values in the files: "Read as: predictions ...; truth ...".
 
-        For example, "truth boundaries, 3-5 annotators an image". It is "" if unknown. Metrics that
+        For example, "truth boundaries, 3-5 annotators per image". It is "" if unknown. Metrics that
         read the files in another way follow as "; by METRIC, METRIC predictions ...; truth ...".
         """
         origin = self.provenance

@@ -337,7 +337,7 @@ def score_tables(
         images = runs[0].set_line
         if min(sizes) < max(sizes):
             images = f"{min(sizes)} to {max(sizes)} images"
-        elif runs[0].signature.set.startswith("set:"):  # a set without a name
+        elif runs[0].signature.set.startswith("set:"):  # an unknown set
             images = counted(sizes[0], "image")
         contents += f" on {images}"
     contents += f", protocol {runs[0].protocol.name}"

@@ -372,7 +372,7 @@ def describe_late_starts(curves: Mapping[str, PRCurve], rule: str) -> str:
         return ""
     subject = "the curve starts" if len(starts) == 1 else "the curves start"
     return (
-        f"{subject} at recall {listed(starts, 4)}; what lies below counts 0 "
+        f"{subject} at recall {listed(starts, 4)}; below that, precision counts as 0 "
         f"(AP by `endpoints` {listed(areas, 4)})"
     )
 

@@ -64,7 +64,7 @@ def test_frames_get_advice_until_they_are_clusters():
     assert "24 of 24 images look like frames of 8 sequences" in advice
     clustered = bb.compare(frames, n_boot=50, group_by=SCENE, cluster="scene")
     assert not [note for note in clustered.notes if "look like frames" in note]
-    assert "8 clusters (scene) only: intervals and p-values are rough" in clustered.notes
+    assert "only 8 clusters (scene): intervals and p-values are rough" in clustered.notes
     assert "24 images in 8 clusters (scene), 50 boot" in clustered.tables()[0].caption
     assert clustered.to_mapping()["n_clusters"] == 8
 

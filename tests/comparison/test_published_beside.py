@@ -46,7 +46,7 @@ def test_a_report_and_compare_have_the_same_intervals_and_p(tmp_path):
     runs = [simulated_run(name, 12, quality=q) for name, q in (("a", 0.1), ("b", 0.0))]
     write_report(runs, tmp_path / "r.html", n_boot=400)
     page = (tmp_path / "r.html").read_text("utf-8")
-    assert page.count("what lies below counts 0") == 1
+    assert page.count("below that, precision counts as 0") == 1
     assert "under :" not in page
     data = re.search(r'id="data">(.*?)</script>', page)
     shown = json.loads(data[1])["csv"]

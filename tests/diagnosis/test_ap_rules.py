@@ -70,7 +70,7 @@ def test_tables_say_where_a_curve_starts(strong):
     if found:
         value, text = f"{area(score.curve, 'endpoints'):.3f}", f"{start:.2f}"
         assert found == [
-            f"- under AP: the curve starts at recall {text}; what lies below counts 0 "
+            f"- under AP: the curve starts at recall {text}; below that, precision counts as 0 "
             f"(AP by `endpoints` {value})."
         ]
         assert f"recall {text} (p), {text} (q)" in both[0]

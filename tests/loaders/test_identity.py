@@ -85,10 +85,10 @@ MINE = {"a": "0" * 16, "b": "1" * 16, "c": "2" * 16, "d": "3" * 16}
         (MINE, "mine", ("", "", ""), "mine, 4 of 4 images"),
         ({"b": "1" * 16}, "mine", ("acd", "", ""), "a part of mine, 1 of 4 images"),
         (MINE | {"x": "9" * 16}, "mine", ("", "", "x"),
-         "a set without a name, 5 images, most like mine: 4 of 4 the same"),
+         "an unknown set, 5 images, most like mine: 4 of 4 the same"),
         ({"a": "9" * 16, "b": "1" * 16, "y": "0" * 16, "x": "1" * 16}, "mine", ("cd", "a", "xy"),
-         "a set without a name, 4 images, most like mine: 1 of 4 the same"),
-        ({"x": "0" * 16}, "", ("", "", ""), "a set without a name, 1 images"),
+         "an unknown set, 4 images, most like mine: 1 of 4 the same"),
+        ({"x": "0" * 16}, "", ("", "", ""), "an unknown set, 1 image"),
     ],
 )  # fmt: skip
 def test_what_images_are_beside_known_sets(monkeypatch, images, name, lists, words):

@@ -452,9 +452,9 @@ WORDS = [
         ReadOptions(Kind.BOUNDARIES),
         [Evidence(maps=5), Evidence(maps=8)],
         [],
-        "5-8 annotators an image",
+        "5-8 annotators per image",
     ),
-    (ReadOptions(Kind.BOUNDARIES), [ONE], [], "boundaries, 1 annotator an image"),
+    (ReadOptions(Kind.BOUNDARIES), [ONE], [], "boundaries, 1 annotator per image"),
     (ReadOptions(Kind.BOUNDARIES, reads_regions=True), [ONE], [], "segmentations, 1 annotator"),
     (
         evolve(MASK, void=(128,)),
@@ -486,7 +486,7 @@ def test_every_table_says_what_its_files_were_read_as(form, tmp_path):
     from bsdsbench.tables.forms import render
 
     run = bb.evaluate_items([("a", SETS["sound"](0), [LINES])], workers=1)
-    words = "Read as: predictions soft 8-bit maps, 1 file; truth boundaries, 1 annotator an image"
+    words = "Read as: predictions soft 8-bit maps, 1 file; truth boundaries, 1 annotator per image"
     assert run.read_as == words
     assert words.split(";")[0] in render(run.tables()[:1], form).replace("\\", "")
     run.save(tmp_path / "out")
@@ -517,7 +517,7 @@ def test_every_table_of_several_runs_says_it_of_each(what):
         "rules": lambda: build_rules_tables(runs),
     }[what]()
     assert len(tables) == {"compare": 3, "methods": 3}.get(what, 1)
-    truth = "1 file; truth boundaries, 1 annotator an image"
+    truth = "1 file; truth boundaries, 1 annotator per image"
     words = (
         f"eight read as: predictions soft 8-bit maps, {truth}; "
         f"sixteen read as: predictions soft 16-bit maps, {truth}"

@@ -67,7 +67,7 @@ def test_unknown_where_a_record_does_not_tell():
     assert str(run.signature).split("|")[1:5] == ["set:4", "gt:?", "ann:all", "pred:?"]
     assert replace(run, records=()).identity is None
     some = [replace(r, truth="0" * 16) for r in run.records]
-    assert replace(run, records=some).identity.describe() == "a set without a name, 4 images"
+    assert replace(run, records=some).identity.describe() == "an unknown set, 4 images"
 
 
 def test_published_results_stand_beside_the_same_set_only(five):

@@ -74,7 +74,7 @@ def test_other_ground_truth_is_refused(tiny, own, tmp_path):
     first = ground_truths(tiny[1])[0].gt_paths[-1]
     kept = first.read_bytes()
     refused(
-        "a set without a name, 6 images, expected bsds500-test",
+        "an unknown set, 6 images, expected bsds500-test",
         *(counted, *tiny), task="bsds500-test/boundary",
     )  # fmt: skip
     refused(

@@ -21,6 +21,7 @@ from bsdsbench.loaders.pairing import ground_truths
 from bsdsbench.loaders.readers import read_truth
 from bsdsbench.loaders.reading import Kind, ReadOptions
 from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.text import counted
 
 
 @frozen
@@ -55,7 +56,7 @@ class Identity:
             return f"{extent}{self.name}, {self.n_images} of {self.total} images"
         n_same = self.total - len(self.missing) - len(self.altered)
         like = f", most like {self.like}: {n_same} of {self.total} the same" if self.like else ""
-        return f"a set without a name, {self.n_images} images{like}"
+        return f"an unknown set, {counted(self.n_images, 'image')}{like}"
 
     def to_mapping(self) -> dict[str, object]:
         """Return the identity of this image set as a JSON-serialisable dict.
