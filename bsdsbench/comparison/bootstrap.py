@@ -24,7 +24,6 @@ from bsdsbench.scores.counts import (
     TOTAL_GT,
     TOTAL_PRED,
     Stack,
-    part_of,
 )
 from bsdsbench.scores.ratios import Weights
 
@@ -91,11 +90,7 @@ class WeightedRun:
         n_defined: dict[str, dict[str, int]] = {}
         for metric, stack in self._stacks.items():
             tree = metric.all_scores(stack, self._every_image_once, self._protocol)
-            # Each part, such as a class, and the path of its scores in `tree`. The part "" is the
-            # root with the overall scores.
-            parts = metric.parts(self._protocol, metric.options_of(self._protocol))
-            for part, path in {"": (), **parts}.items():
-                scores_of_part = part_of(tree, path) or {}
+            for part, scores_of_part in metric.scores_by_part(tree, self._protocol).items():
                 # "over" has a dict for each mean score: unit -> (1, 2), numbers of defined values
                 # and of all values
                 for key, units in scores_of_part.get("over", {}).items():

@@ -25,7 +25,7 @@ from bsdsbench.results import score_names
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.groups import Partition, image_clusters, partition
 from bsdsbench.results.score_tables import IMAGE_COUNT, METHOD, PART, table_column, table_footer
-from bsdsbench.scores.counts import part_of, value_at
+from bsdsbench.scores.counts import value_at
 from bsdsbench.scores.ratios import defined_mean
 from bsdsbench.tables.table import Cell, Estimate, Field, Table
 from bsdsbench.text import listed, shared_names
@@ -344,9 +344,8 @@ def group_table(run: Evaluation, metric: str, by: str) -> Table:
     groups = partition(run.records, by, uncut=True)
     image_values = run.image_values(metric)  # part -> key -> values of all images
     tree = scorer.all_scores(run.stack(metric), groups.weights(), run.protocol)
-    paths = {"": (), **scorer.parts(run.protocol, scorer.options_of(run.protocol))}
     # part ("" for overall scores) -> its scores, whose arrays have one value per group
-    pooled = {part: scores for part, path in paths.items() if (scores := part_of(tree, path))}
+    pooled = {part: s for part, s in scorer.scores_by_part(tree, run.protocol).items() if s}
     columns: dict[str, Column] = {}  # key -> column that has a value in some part
     for c in (*scorer.columns, *scorer.image_columns, *scorer.part_columns):
         has_value = any(value_at(scores, c.key) is not None for scores in pooled.values())

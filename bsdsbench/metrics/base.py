@@ -416,6 +416,16 @@ class Metric(ABC, Generic[Opt]):
         errors = error_scores(stack, weights, protocol) if COUNTED in stack else {}
         return {**scores, **errors}
 
+    def scores_by_part(
+        self, tree: Mapping[str, Any], protocol: Protocol
+    ) -> dict[str, Mapping[str, Any]]:
+        """Return the scores in `tree`, a result of `scores`, of each class or other part.
+
+        The part "" has all of `tree`, with the overall scores. A part without scores has {}.
+        """
+        paths = self.parts(protocol, self.options_of(protocol))
+        return {"": tree} | {part: part_of(tree, path) or {} for part, path in paths.items()}
+
     def score_columns(
         self, tree: Mapping[str, object], protocol: Protocol | None
     ) -> Iterator[tuple[str, Column, Any]]:

@@ -31,7 +31,7 @@ from bsdsbench.results.groups import group_rows, records_with_groups
 from bsdsbench.results.references import PREFIX, Reference, official_run, reference_run, references
 from bsdsbench.results.score_names import logged_scores
 from bsdsbench.results.storage import SCHEMA, Provenance, is_run, read_result, save_run
-from bsdsbench.scores.counts import Counts, ImageRecord, Score, counts_of, part_of, value_at
+from bsdsbench.scores.counts import Counts, ImageRecord, Score, counts_of, value_at
 from bsdsbench.scores.curve import BoundaryScore, PRCurve
 from bsdsbench.tables.read_only import ReadOnlyDict
 from bsdsbench.tables.result_object import TabularResult
@@ -399,20 +399,18 @@ class Evaluation(TabularResult):
         if metric in self._images:
             return self._images[metric]
         definition = registry.get(metric)
-        options = definition.options_of(self.protocol)
-        paths = {"": (), **definition.parts(self.protocol, options)}  # part -> its keys in scores
         of_run = self.score(metric)
+        of_run_by_part = definition.scores_by_part(of_run, self.protocol)
         columns = [*definition.columns_of(of_run), *definition.image_columns]
         columns += definition.part_columns
         keys = dict.fromkeys(column.key for column in columns)
         values: dict[str, dict[str, list[Any]]] = {}
         # Each block has the scores of some images, as arrays with one value per image
         for block in definition.image_scores(self.stack(metric), self.protocol):
-            for part, path in paths.items():
-                scores = dict(part_of(block, path) or {})
-                ods_threshold = value_at(part_of(of_run, path) or {}, "ods.threshold")
+            for part, scores in definition.scores_by_part(block, self.protocol).items():
+                ods_threshold = value_at(of_run_by_part[part], "ods.threshold")
                 if ods_threshold is not None and isinstance(scores.get("curve"), PRCurve):
-                    scores[AT_ODS] = scores["curve"].at(ods_threshold)["f"]
+                    scores = {**scores, AT_ODS: scores["curve"].at(ods_threshold)["f"]}
                 for key in keys:
                     array = value_at(scores, key)
                     if array is not None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import ERROR_COLUMNS, Column
-from bsdsbench.scores.counts import part_of, value_at
+from bsdsbench.scores.counts import value_at
 from bsdsbench.tables.table import Table
 
 if TYPE_CHECKING:
@@ -120,9 +120,9 @@ def _class_scores(run: Evaluation, metric: str) -> dict[str, float]:
     Only scores that the metric computed for at least one part are included. Undefined scores are
     NaN, and so are all scores of a class that never occurs.
     """
-    definition, score = registry.get(metric), run.score(metric)
-    paths = definition.parts(run.protocol, definition.options_of(run.protocol))
-    scores_of_part = {part: part_of(score, path) or {} for part, path in paths.items()}
+    definition = registry.get(metric)
+    scores_of_part = definition.scores_by_part(run.score(metric), run.protocol)
+    del scores_of_part[""]  # the overall scores
     columns = (*definition.part_columns, *definition.columns)
     keys = dict.fromkeys(column.key for column in columns if column.score)
     all_scores = scores_of_part.values()

@@ -236,17 +236,13 @@ def curves_of(run: Evaluation, metric: str) -> dict[str, PRCurve]:
 
     Parts without a curve are left out. A run without records has only the overall curve.
     """
-    definition = registry.get(metric)
-    score = run.score(metric)
-    paths: dict[str, tuple[str, ...]] = {"": ()}  # part -> its keys in the tree of scores
-    if run.records:
-        paths |= definition.parts(run.protocol, definition.options_of(run.protocol))
-    curves = {}
-    for part, path in paths.items():
-        curve = part_of(score, (*path, "curve"))
-        if isinstance(curve, PRCurve):
-            curves[part] = curve
-    return curves
+    by_part = registry.get(metric).scores_by_part(run.score(metric), run.protocol)
+    curves = {part: scores.get("curve") for part, scores in by_part.items()}
+    return {
+        part: curve
+        for part, curve in curves.items()
+        if isinstance(curve, PRCurve) and (run.records or not part)
+    }
 
 
 def is_area(score: str) -> bool:

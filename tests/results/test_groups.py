@@ -229,7 +229,7 @@ def test_a_run_keeps_them_whichever_way_it_goes(folders, tmp_path):
 def test_shards_of_other_tables_are_not_merged(folders):
     first = counted(*folders, group_by="(?P<scene>s.)", shard=(1, 2))
     second = counted(*folders, group_by="(?P<place>s.)", shard=(2, 2))
-    refused("another columns of groups", bb.merge, [first, second])
+    refused("its columns of groups differs", bb.merge, [first, second])
 
 
 def test_a_fault_of_the_table_comes_before_images_are_counted(folders, tmp_path):

@@ -207,5 +207,5 @@ def in_another_thread(function):
 def test_the_second_run_on_one_folder_stops(tiny, tmp_path):
     with locked(tmp_path), locked(tmp_path):  # again by the same is no other writer
         other = in_another_thread(lambda: counted(*tiny, FIVE, out=tmp_path))
-        refused("another run is writing there", other.result, error=RunLockedError)
+        refused("another run is writing to this folder", other.result, error=RunLockedError)
     assert in_another_thread(lambda: counted(*tiny, FIVE, out=tmp_path)).result().records
