@@ -177,7 +177,7 @@ class _CurvesArguments:
         "A point at each quantile of the scores; labels may be shares (prec_rec)."
     )
     num_thresholds: int | None = opt.add_option(
-        "Number of quantiles; default: at most 100.", type=IntRange(0), metavar="N"
+        "Number of quantiles; default: at most 100.", type=IntRange(0, 10**7), metavar="N"
     )
     instance_count: float | str | None = opt.add_option(
         "Number of instances in each row: a number, or a column of the file. The label of a row is "

@@ -210,7 +210,7 @@ class LabelMetric(Metric[MapOptions]):
             n_others, white = len(numbers) - 1, numbers.max(initial=0)
             # The other objects are numbered from 1 without a gap
             is_odd = 0 < n_others < white - 1 and numbers[-2] == n_others
-            if is_odd and white in {255, 65535} - {*opt.ignored} and overlaps.pred.max() < white:
+            if is_odd and white in {255, 65535} - {*opt.ignored}:
                 problem = f"objects of the truth are numbered from 1, but one is {white}: a void?"
                 yield "void", problem, Setting(f"{self.name}.ignore", int(white), "for a void")
             is_known = ~np.isin(overlaps.gt, (VOID, *opt.ignored))
@@ -225,7 +225,7 @@ class LabelMetric(Metric[MapOptions]):
                 yield "background", "the largest predicted object is the truth's background", fix
             if _numbers_background(gt_numbers, pred_numbers, pixels):
                 yield "background", "the largest object is the prediction's background", fix
-        if opt.classes:
+        if opt.classes or opt.unit == "id":
             yield from _class_symptoms(pred_map, gt_map, opt)
         if opt.unit != "instance" and np.intersect1d(overlaps.pred, overlaps.gt).size == 0:
             fix = "check the order of the classes and `first`"
@@ -236,7 +236,10 @@ class LabelMetric(Metric[MapOptions]):
 
 
 def _class_symptoms(pred: Map, gt: Map, opt: MapContents) -> Symptoms:
-    """Yield a symptom for labels (H, W) that were interpolated, and for exchanged classes."""
+    """Yield a symptom for labels (H, W) that were interpolated, and for exchanged classes.
+
+    Without classes, the labels are the numbers of objects that are paired by number.
+    """
     known = ~np.isin(gt, (VOID, *opt.ignored))
     if opt.unit == "class" and _is_interpolated(pred, gt):
         problem = "most narrow stripes of labels lie between two labels, also by value"
@@ -244,7 +247,10 @@ def _class_symptoms(pred: Map, gt: Map, opt: MapContents) -> Symptoms:
     pred_class, gt_class = (labels[known] // max(opt.divisor, 1) for labels in (pred, gt))
     if moved := _find_exchanged(pred_class, gt_class):
         names = ", ".join(f"{k} is {j} of the truth" for k, j in moved)
-        yield "classes", f"classes are exchanged (label {names})", "renumber one side"
+        noun, fix = "classes", "renumber one side"
+        if not opt.classes:
+            noun, fix = "numbers of objects", "`unit` instance pairs objects by their overlap"
+        yield "classes", f"{noun} are exchanged (label {names})", fix
 
 
 def _find_exchanged(pred: Map, gt: Map) -> list[tuple[int, int]]:

@@ -289,6 +289,9 @@ def test_classes_that_are_exchanged_are_said(metric, tmp_path, recwarn):
     (line,) = warnings_of(recwarn, swapped, gt, metric, **options)
     words = "classes are exchanged (label 2 is 4 of the truth, 4 is 2 of the truth) in 1 of 1"
     assert line.startswith(words)
+    (line_of_numbers,) = warnings_of(recwarn, swapped, gt, metric, options={metric: {"unit": "id"}})
+    assert line_of_numbers.startswith(words.replace("classes", "numbers of objects"))
+    assert "`unit` instance" in line_of_numbers
     numbers = {"options": {metric: CLASSES | {"unit": "instance", "divisor": 10}}}
     for folder in (gt, swapped):
         changed(folder, lambda maps: maps.astype(np.uint8) * 10)
