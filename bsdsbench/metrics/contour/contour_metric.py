@@ -315,7 +315,8 @@ class ContourMetric(LabelMetric[ContourOptions]):
     def usual(self, opt: ContourOptions) -> Sequence[str] | None:
         """Return the keys of the columns that tables show by default, or None for all columns.
 
-        They are a short selection, or all columns if the user chose the option `groups`.
+        By default, these are Dice, IoU and one column each for Boundary IoU, the Hausdorff
+        distance, ASSD and NSD. If the user chose the option `groups`, tables show all columns.
         """
         if opt.groups != _GROUPS[:-1]:  # not the default
             return None
@@ -330,7 +331,7 @@ class ContourMetric(LabelMetric[ContourOptions]):
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: ContourOptions
     ) -> Counts:
-        """Count one image. If means are over sequences, add the encoded image id as `frame`."""
+        """Count one image. If means are over sequences, add `frame`, its id from `encode_id`."""
         counts = super().count(pred, gt, protocol, opt)
         if opt.mean != "sequences":
             return counts
@@ -402,7 +403,7 @@ class ContourMetric(LabelMetric[ContourOptions]):
 
 
 def _possible_values(total: Mapping[str, F8], weights: Weights, opt: ContourOptions) -> F8:
-    """Return the number of values that the mean of each measure could include, (S, C, M).
+    """Return how many values the mean of each measure would include if all were defined, (S, C, M).
 
     If there is one mask per image, this is the number of images; otherwise, it is the number of
     pairs of masks that are not both empty.
@@ -421,10 +422,10 @@ def _possible_values(total: Mapping[str, F8], weights: Weights, opt: ContourOpti
 def _measure_scores(
     keys: Sequence[str], values: F8, n_defined: F8, n_possible: F8
 ) -> dict[str, Any]:
-    """Return each of M measures (S,) by its key, and "over": the pairs that each mean includes.
+    """Return a dict of M measures, (S,) each, and the entry "over", see `over`.
 
-    values (S, M): the measures. n_defined, n_possible (S, M): the number of pairs of masks for
-        which each measure is defined, and for which it could be.
+    values (S, M): the means of the measures over pairs of masks.
+    n_defined, n_possible (S, M): how many pairs each mean includes, and out of how many.
     """
     n_pairs = {key: (n_defined[:, m], n_possible[:, m]) for m, key in enumerate(keys)}
     return {**dict(zip(keys, values.T, strict=True)), "over": over("pairs", n_pairs)}
@@ -453,7 +454,8 @@ def _sequence_scores(
     """Return the scores of S data sets by DAVIS' rules for sequences, score key -> (S,).
 
     means: `mean`, `recall` and `decay` (S, M) of M measures, and `objects` (S,), the number of
-        objects, from `sequence_means`. keys: the keys of the M measures.
+        objects, from `sequence_means`.
+    keys: the keys of the M measures.
 
     The scores are the mean of each measure under its key, `iou_recall`, `iou_decay`, `objects`, and
     an empty "over". With the group "davis", there are also `f_recall`, `f_decay` and `jf`, the mean

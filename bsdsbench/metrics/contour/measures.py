@@ -58,10 +58,11 @@ def _f_within(outlines: BothOutlines, radius: float) -> F8:
 
 
 def _fom(outlines: BothOutlines, alpha: float) -> F8:
-    """Compute Pratt's figure of merit of each of n labels, float64 (n,); 0/0 is 0.
+    """Compute Pratt's figure of merit of each of n labels, float64 (n,).
 
     This is the sum of 1 / (1 + alpha d^2) over the points of pred's outline, where d is a point's
-    distance to gt's outline, divided by the larger outline's number of points.
+    distance to gt's outline, divided by the larger outline's number of points. For labels that lack
+    an outline in pred or in gt, `label_values` replaces the value.
     """
     pred, gt = outlines
     merit = pred.sums(1.0 / (1.0 + alpha * pred.distance * pred.distance))
@@ -110,10 +111,11 @@ def _length_quantile(distance: F8, length: F8, q: float) -> float:
 
 
 def _assd(definition: Literal["directed", "pooled"], outlines: BothOutlines) -> F8:
-    """Compute the average symmetric surface distance of each of n labels, float64 (n,); 0/0 is 0.
+    """Compute the average symmetric surface distance of each of n labels, float64 (n,).
 
     It is the mean distance of the points of both outlines together ("pooled"), or the mean of the
-    two outlines' mean distances ("directed").
+    two outlines' mean distances ("directed"). For labels that lack an outline in pred or in gt,
+    `label_values` replaces the value.
     """
     sums, n = [o.sums(o.distance) for o in outlines], [o.n for o in outlines]  # of pred, of gt
     if definition == "directed":
@@ -122,11 +124,12 @@ def _assd(definition: Literal["directed", "pooled"], outlines: BothOutlines) -> 
 
 
 def _nsd(unit: Literal["area", "counts", "mean"], outlines: BothOutlines, tolerance: float) -> F8:
-    """Compute the normalised surface distance of each of n labels, float64 (n,); 0/0 is 0.
+    """Compute the normalised surface distance of each of n labels, float64 (n,).
 
     It is the share of the length of both contours ("area") or of the points of both outlines
     ("counts") within `tolerance` of the other outline, or the mean of the two outlines' shares of
-    points ("mean").
+    points ("mean"). For labels that lack an outline in pred or in gt, `label_values` replaces the
+    value.
     """
     near, total = [], []  # of pred, of gt
     for outline in outlines:
@@ -339,7 +342,7 @@ class Measure(NamedTuple):
         classes: int | None = None,
         **settings: Unpack[_Others],
     ) -> float | F8:
-        """Compute this measure of two masks or label maps (H, W).
+        """Compute the measure called `self.name` of two masks or label maps (H, W).
 
         The parameters are those of `measure`, except that `empty` is `self.empty` by default.
         Returns a number for two masks (`classes` is None), float64 (classes,) for two label maps.

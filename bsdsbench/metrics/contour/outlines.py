@@ -98,10 +98,13 @@ class Compared:
         return sums
 
     def shells(self, size: float) -> I8:
-        """Count the pixels of each label's inner boundary in both maps, in pred and in gt.
+        """Count the pixels of each label's inner boundary, for Boundary IoU.
 
-        The inner boundary is what repeated erosion with a 3 x 3 square removes. `size` is the
-        number of erosions or, if below 1, a fraction of the image diagonal. Returns int64 (n, 3).
+        The inner boundary consists of the pixels that repeated erosion with a 3 x 3 square removes.
+        `size` is the number of erosions or, if below 1, a fraction of the image diagonal.
+
+        Returns int64 (n, 3): for each label, the number of these pixels in both maps (at the same
+        place), in pred, and in gt.
         """
         width = _shell_width(self.pair.shape, size)
         if width not in self._shells:
@@ -113,9 +116,12 @@ class Compared:
         return self._shells[width]
 
     def outlines(self, kind: str, steps: Spacing) -> BothOutlines:
-        """Return the outlines of pred and of gt, with each point's distance to the other outline.
+        """Return the outlines of all labels in pred and in gt, two `OutlinePoints`.
 
-        kind: "rim", "side" or "corner", as in `trace`. Points of a rim have the length 0.
+        These give each point's distance to the outline of its label in the other map, and the
+        length of the contour in the 2 x 2 pixels around the point (0 for a rim).
+
+        kind: "rim", "side" or "corner", as in `trace`.
         steps: the distances between rows and between columns, in the unit of the result.
         """
         if (kind, steps) not in self._outlines:
@@ -153,9 +159,10 @@ class Compared:
         `what` is one of these names; only "shells" and "trimap" use `size`:
 
         - "areas": the number of pixels of each label in both maps, in pred and in gt, int64 (n, 3)
-        - "shells": likewise, but only inner boundaries of the width `size`, see `shells`
-        - "trimap": likewise, but only pixels within `size` pixels of another label of gt
-        - "skeletons": int64 (n, 2, 2), from `skeleton_pixels`
+        - "shells": the same for the inner boundary of each label, of width `size`, see `shells`
+        - "trimap": the same for the pixels that are within `size` pixels of another label of gt
+        - "skeletons": the pixels of the labels' centre lines, int64 (n, 2, 2), see
+          `skeleton_pixels`
         - "rim", "side", "corner": the outlines of pred and gt, with distances in the unit of
           `spacing`; or "rim in pixels" and so on, with distances in pixels
         """
@@ -174,12 +181,14 @@ class Compared:
 def trace(labels: Labels, n_labels: int, kind: str) -> distances.Outlines:
     """Trace the outline of each label 0 .. n - 1 in a label map (H, W); -1 is no label.
 
-    kind: "rim", "side" or "corner", see the module's docstring.
+    kind: "rim" (pixels with one of their four neighbours outside the label), "side" (pixels that
+        differ from their right, lower or lower-right neighbour) or "corner" (corners of pixels at
+        which the contour passes); more in the module's docstring.
 
     Outside the image there is no label, except that "side" repeats the last row and column.
     """
     labels = labels.astype(np.int32)
-    if kind == "side":  # the corners to the lower right of these pixels
+    if kind == "side":  # each 2 x 2 window of `corners` stands for its upper left pixel
         repeated = np.pad(labels, ((0, 1), (0, 1)), mode="edge")
         return distances.corners(repeated, n_labels)
     surrounded = np.pad(labels, 1, constant_values=-1)
@@ -209,8 +218,9 @@ def pixel_distances(a: Map, b: Map) -> F8:
 
     Returns float64 (pixels of a,), in raster order and in pixels; inf if `b` is empty.
     """
-    places = [np.array(np.nonzero(mask), np.int32) for mask in (a, b)]  # of a single label
-    points = [distances.Outlines(np.array([0, len(p[0])]), *p) for p in places]
+    # The pixels of each mask are passed as the outline of a single label
+    places = [np.array(np.nonzero(mask), np.int32) for mask in (a, b)]  # (rows, columns) of pixels
+    points = [distances.Outlines(np.array([0, len(rows)]), rows, cols) for rows, cols in places]
     return np.sqrt(distances.nearest(points[0], points[1], *PIXELS))
 
 

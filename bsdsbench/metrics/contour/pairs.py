@@ -111,8 +111,9 @@ def as_pair(
 def _number_classes(labels: Map, classes: range, ignored: Sequence[float], what: str) -> Labels:
     """Renumber the classes of a label map (H, W) from 0; pixels without a class become -1.
 
-    classes: labels of the classes. If they start above 0, label 0 is no class.
-    ignored: other labels that are no class. VOID, the value of void pixels, is always one.
+    classes: labels of the classes. If they start above 0, label 0 stands for no class.
+    ignored: other labels that stand for no class. VOID, the value of void pixels in int64 maps,
+        need not be among them.
     what: "prediction" or "ground truth". A prediction that is -1 everywhere is accepted as empty.
 
     Raises DataError, which begins with `what`, for any other label.
@@ -186,8 +187,9 @@ def _as_mask(values: ArrayLike, what: str) -> Bool:
 def overlaps_of_classes(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> Overlaps:
     """Count the pixels of each (predicted class, annotated class) in two label maps or masks.
 
-    Classes are numbered from 0, and -1 means no class. In masks, the object is class 0. Void pixels
-    have class -1 in label maps, and are removed from masks.
+    In the `Overlaps` that are returned, classes are numbered from 0, and -1 means no class. In
+    masks, the object is class 0. Void pixels have class -1 in label maps, and are removed from
+    masks. A pair with a -1 can occur several times, as several labels can stand for no class.
     """
     if not opt.classes:
         masks = as_masks(pred, gt, opt.ignored)
@@ -218,8 +220,8 @@ def pair_masks(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> ClassedPair:
     `opt.unit` determines which masks are compared: masks of the same class ("class"), instances
     with the same number ("id"), or instances that `match_regions` pairs ("instance").
 
-    An instance without a partner gets a label of its own. Instances that lie only on void pixels
-    are left out.
+    An instance without a partner gets a label that the other map lacks. Instances that lie only on
+    void pixels are left out.
 
     Returns the two maps with the labels 0 .. n - 1 (-1: no mask), the class index (n,) of each
     label, and the instance number (n,) of each label, or None unless `opt.unit` is "id". Raises
@@ -299,9 +301,13 @@ class Instances(NamedTuple):
 
 
 def find_instances(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> Instances:
-    """Find the regions of two instance maps (H, W), the overlaps of their values, and the crowds.
+    """Find the regions (instances) of two instance maps (H, W), and the overlaps of their values.
 
-    A crowd is a group of objects that are not annotated one by one; `Instances` defines its values.
+    In the result, void pixels and crowds (groups of objects that are not annotated one by one) are
+    in no region. Instead, `on_crowd` is the number of pixels of each predicted region on a crowd,
+    and `excused` the share of its pixels that are void or on a crowd of its class. `Instances`
+    defines the values of crowds.
+
     Raises DataError if a value is not a valid instance, and ShapeError if the shapes differ.
     """
     overlaps = find_overlaps(*as_label_maps(pred, gt))
@@ -311,7 +317,7 @@ def find_instances(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> Instance
         gt_values = _number_plain_classes(gt_values, opt)
     pred_regions = _number_regions(pred_values, opt, SIDES[0])
     gt_regions = _number_regions(gt_values, opt, SIDES[1])
-    # k, as defined in `Instances`; only meaningful for ignored values
+    # The k by which `Instances` defines crowds; it means nothing for values that are not ignored
     crowd_class = opt.divisor - 1 - gt_values % max(opt.divisor, 1)
     is_ignored = gt_regions.void & (gt_values != VOID)
     is_crowd = is_ignored & (crowd_class >= 0) & (crowd_class < 2 * len(opt.class_names))
@@ -328,15 +334,15 @@ def find_instances(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> Instance
 def _number_plain_classes(values: I8, opt: MapContents) -> I8:
     """Convert class labels without an instance number, as in Cityscapes, to class x divisor + n.
 
-    Values from 0 to below the divisor are such labels; others are unchanged. If the objects of the
-    class are counted (it is in `opt.things`), the label stands for a group of objects that are not
-    annotated one by one, and becomes the value of a crowd, see `Instances`. The label of any other
-    class gets the number n = 0, so that the class is a single region.
+    Values from 0 to below the divisor are such labels; others are unchanged. The label of a class
+    whose objects have numbers (the class is in `opt.things`) stands for a crowd: a group of objects
+    that are not annotated one by one. It becomes the value of a crowd that `Instances` defines. The
+    label of any other class gets the number n = 0, so that the class is a single region.
     """
     class_index = values - opt.first
     is_label = (values >= 0) & (values < opt.divisor)
     numbered = np.where(is_label, values * opt.divisor, values)
-    # The crowd of class k has the k-th value from the end of the highest ignored class
+    # The crowd of class k, from 0, has the value k below the last one of the highest ignored class
     last_ignored_value = (max(opt.ignored, default=-1) + 1) * opt.divisor - 1
     countable = [opt.classes.index(name) for name in opt.things or ()]
     is_crowd = is_label & np.isin(class_index, countable)
@@ -356,7 +362,8 @@ def _class_of_value(values: I8, opt: MapContents) -> I8:
 def _number_regions(values: I8, opt: MapContents, what: str) -> Regions:
     """Number the regions of one of two instance maps in ascending order of their values.
 
-    values (overlaps,): this map's value of each pair of values that the maps have at a pixel.
+    values (overlaps,): the value in this map of each overlap, a pair of values that the two maps
+        have at a common pixel.
     what: "prediction" or "ground truth".
 
     Raises DataError, which begins with `what`, if a value is not a valid instance.
@@ -381,14 +388,18 @@ def _number_regions(values: I8, opt: MapContents, what: str) -> Regions:
 
 
 def _is_no_region(values: I8, void: Bool, opt: MapContents, what: str) -> Bool:
-    """Mark the values class x divisor + number that stand for no region, bool (overlaps,).
+    """Return True for each value of a map that stands for no region, bool (overlaps,).
 
-    values (overlaps,): a map's value at each overlap. void (overlaps,): True for ignored values.
+    Values are class x divisor + number. These stand for no region: ignored values; values of class
+    0, if the first class is above 0; and all values of a prediction that is -1 everywhere.
+
+    values (overlaps,): the value in this map of each overlap, a pair of values that the two maps
+        have at a common pixel.
+    void (overlaps,): True for ignored values.
     what: "prediction" or "ground truth".
 
-    These are `void` values, class 0 if the first class is above 0, and all values of a prediction
-    that is -1 everywhere. Raises DataError, which begins with `what`, for an unknown class, and for
-    a class label without a number if `opt.things` is None.
+    Raises DataError, which begins with `what`, for an unknown class and, if `opt.things` is None,
+    for a class label without a number (a value below the divisor).
     """
     last = opt.first + max(len(opt.classes), 1) - 1
     classes = values // opt.divisor
@@ -422,7 +433,7 @@ class RegionPairs(NamedTuple):
 
 
 def match_regions(instances: Instances, rule: str = "iou", least: float = MATCH_IOU) -> RegionPairs:
-    """Pair the regions of two instance maps by a rule:
+    """Pair the regions (instances) of two instance maps by one of these rules:
 
     - "any": all regions that overlap
     - "iou": regions of the same class with an IoU above `least`. If `least` is at least 0.5, each
@@ -430,8 +441,12 @@ def match_regions(instances: Instances, rule: str = "iou", least: float = MATCH_
     - "one-to-one": as many of the pairs of "iou" as possible, with each region in at most one
     - "id": regions with the same number, even if they do not overlap
 
-    Void pixels do not count in the IoU, but predicted pixels on a crowd count in the union. Source:
-    panopticapi, evaluation.py.
+    Void pixels do not count in the IoU, but the pixels of a predicted region on a crowd (a group of
+    objects that are not annotated one by one) count in the union. Source: panopticapi,
+    evaluation.py.
+
+    Returns the indices of both regions of each pair, ascending by the annotated region, with the
+    number of pixels that they share, and their IoU.
     """
     pred, gt, pixels = instances.pred, instances.gt, instances.overlaps.pixels
     n_pred, n_gt = pred.count_pixels(pixels) + instances.on_crowd, gt.count_pixels(pixels)
