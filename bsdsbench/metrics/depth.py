@@ -140,10 +140,11 @@ def log_steps(depth: F8) -> F8:
 def _mean_share(pairs: Map, column: int, strict: bool) -> F8:
     """Compute the fraction of one map's edges that the other map has too, (..., R) for R ratios.
 
-    pairs (..., R, 4, columns): numbers of edges at each ratio in each of four directions. Column 0
-        counts the edges that both maps have, column `column` all edges of the one map.
-    strict: the fractions are averaged over directions. A direction without edges counts as 0 if
-        `strict` is True. Otherwise it is left out, and the mean is NaN if no direction has edges.
+    This is the mean of the fractions in four directions. If `strict` is True, a direction without
+    edges counts as 0. Otherwise it is left out, and the mean is NaN if no direction has edges.
+
+    pairs (..., R, 4, columns): number of edges at each ratio (threshold) in each direction. Column
+        0 counts the edges that both maps have, and column `column` all edges of the one map.
     """
     in_both, in_map = pairs[..., 0], pairs[..., column]
     if strict:
@@ -154,9 +155,11 @@ def _mean_share(pairs: Map, column: int, strict: bool) -> F8:
 def _shares_at_ratios(counts: Stack, strict: bool) -> dict[str, F8]:
     """Compute precision, recall and F of edges at each of R ratios, key -> (N, R) for N images.
 
-    counts: `si` (N, R, 4, 3) and `matte` (N, R, 4, 2) from `DepthMetric.count`. Without one of
-        them, the result lacks its keys: "si_f1", "si_precision", "si_recall"; "matte_recall".
+    counts: `si` (N, R, 4, 3) and `matte` (N, R, 4, 2) from `DepthMetric.count`, or one of them.
     strict: as in `_mean_share`, which gives NaN for undefined values.
+
+    Returns "si_f1", "si_precision" and "si_recall" if `counts` has `si`, and "matte_recall" if it
+    has `matte`. F is NaN if recall is; otherwise, an undefined precision counts as 0.
     """
     shares: dict[str, F8] = {}
     if "si" in counts:
@@ -281,9 +284,10 @@ class DepthMetric(ValuesMetric[DepthOptions]):
     def values(self, counts: Stack, opt: DepthOptions) -> dict[str, F8]:
         """Compute the measures of N images, (N,) each; undefined values are NaN.
 
-        si_f1, si_precision, si_recall, matte_recall : means over the ratios, weighted by the ratio.
-            Without ground-truth edges, F is NaN, or 0 if `opt.strict` is True.
-        si_f1_plain, si_f1@1_05 and so on : means with equal weights; values at a single ratio
+        si_f1, si_precision, si_recall, matte_recall : means over the ratios (thresholds), weighted
+            by the ratio. Without ground-truth edges, F is NaN, or 0 if `opt.strict` is True.
+        si_f1_plain, si_f1@1_05 and so on : for each of these four, the mean with equal weights, and
+            the value at every single ratio, here 1.05
         dbe_accuracy, dbe_completeness : the depth boundary errors in pixels
         """
         values = dict[str, F8]()
@@ -310,7 +314,10 @@ class DepthMetric(ValuesMetric[DepthOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: DepthOptions
     ) -> ScoreTree:
-        """Compute the scores of all measures, (S,), and of the curve of edges if it is selected."""
+        """Compute the scores of the measures in `opt.measures` for S data sets, as arrays (S,).
+
+        "edges" adds those of its precision-recall curve, such as ODS.
+        """
         scores = dict(super().scores(stack, weights, protocol, opt))
         if opt.matches_edges:
             scores |= curve_scores(stack["thresholds"], stack["matches"], weights, protocol)

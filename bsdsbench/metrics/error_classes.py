@@ -45,8 +45,8 @@ def pixel_classes(
 
     pred, gts, protocol, dropped: as in `boundary_counts`. A threshold 0 that stands for the whole
         image is left out.
-    errors: if True, false and missed pixels have the codes in `ERROR_CODES`, which tell why they
-        are wrong; if False, those of `PixelClass`.
+    errors: if True, the classes of false and missed pixels are those of `ERROR_CODES`, such as
+        "duplicate", which tell why they are wrong; if False, they are FALSE and MISSED.
 
     Returns {"steps": DrawnSteps}, with a step for each threshold. It is a dict because this
     function can replace `boundary_counts` as the `counter` of a metric.
@@ -100,11 +100,11 @@ def pixel_classes(
 
 
 def _missed_steps(steps: PixelSteps, errors: bool) -> dict[int, NDArray[np.uint64]]:
-    """Return the steps (thresholds) at which each annotated pixel is missed, by its code there.
+    """Return the steps (thresholds) at which each annotated pixel is in each class of missed ones.
 
-    The codes are those of the classes of missed pixels in `ERROR_CODES` or, if `errors` is False,
-    only PixelClass.MISSED. The arrays are uint64 (annotated pixels, words): bit k of a row is set
-    if the pixel has the code at step k.
+    Returns code of the class -> uint64 (annotated pixels, words). Bit k of a row is set if the
+    pixel is in the class at step k. If `errors` is True, there are three classes, with the codes in
+    `ERROR_CODES`; otherwise, the single class is PixelClass.MISSED.
     """
     is_missed = ~steps.gt_matched
     if not errors:

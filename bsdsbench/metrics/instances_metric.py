@@ -197,9 +197,12 @@ def _jaccard_sums(table: _OverlapTable, one_to_one: tuple[I8, I8]) -> I8:
     the areas of unpaired objects. The indices are
 
     - AJI: each annotated object is paired with the predicted object of largest IoU
-    - AJI+: the pairs are `one_to_one`: (indices of annotated, indices of predicted objects)
+    - AJI+: the pairs are `one_to_one`
     - cellpose's AJI: the pairs are one to one, as many as possible with an IoU of at least 0.5;
-      the denominator is the number of pixels of all objects, each counted once
+      the denominator is the number of pixels that are in any object of either map
+
+    one_to_one: the one-to-one pairs with the largest sum of IoUs, (indices of annotated objects,
+        indices of predicted objects).
     """
     sums = []
     largest_iou = one_to_one
@@ -319,9 +322,10 @@ class InstancesMetric(LabelMetric[InstancesOptions], ValuesMetric[InstancesOptio
     summed = ("inside", "joined", "objects", "by_size")
 
     def values(self, counts: Stack, opt: InstancesOptions) -> dict[str, F8]:
-        """Compute three Jaccard indices (AJI, AJI+, cellpose's), sorted AP and F of N images, (N,).
+        """Compute the values of N images whose means over images are scores, (N,) each.
 
-        F is that of matched objects; its key is "mean_f1", as it is averaged over images.
+        These are the Jaccard indices AJI, AJI+ and cellpose's ("aji", "aji_plus", "aji_union"),
+        "sorted_ap", and "mean_f1", the F of the matched objects. ("f1" is the F of all images.)
         """
         indices = defined_ratio(counts["inside"], counts["joined"])  # (N, 3)
         scores = dict(zip(JACCARD, indices.T, strict=True))

@@ -126,7 +126,10 @@ def name_file_in_errors(pred: Prediction, gt: GroundTruth) -> Iterator[None]:
 
 
 def _unit_words(options: LabelOptions) -> str:
-    """Return the caption for what is compared, e.g. "19 classes", "masks" or "instances of ..."."""
+    """Return the words of captions for what is compared and how it is paired.
+
+    Examples are "masks", "19 classes" and "instances of 8 classes paired by number".
+    """
     classes = f"{len(options.classes)} classes" if options.classes else ""
     if options.unit == "class":
         return classes or "masks"

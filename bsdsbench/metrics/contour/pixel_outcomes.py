@@ -43,6 +43,8 @@ def draw_classes(
     class_of (n,): the class of each object, as an index into `names`, the names of the classes.
     spacing: distance between rows and between columns. If given, a drawing marks the two pixels at
         the largest Hausdorff distance of an object, if any object is in both maps.
+
+    Each drawing is a step of the result.
     """
     # Name of a drawing -> index of its class, or None for all classes
     parts: dict[str, int | None] = {"all classes": None} if len(names) > 1 else {}

@@ -55,7 +55,8 @@ def follow_objects(stack: Stack) -> Stack:
 
     sequence, position : int64 (N,), index of the frame's sequence, and of the frame in it
     n_frames, n_objects : int64 (N,), number of frames and of objects of the sequence
-    unknown : int64 (N,), a predicted object that is annotated in no frame of the sequence, or 0
+    unknown : int64 (N,), the (largest) number of a predicted object that is annotated in no frame
+        of the sequence, or 0 if there is none
     tracks : float64 (N, K, M), the measures of the k-th object of the sequence, where K is the
         largest number of objects of a sequence; `absent` if neither map of the frame has the object
 
