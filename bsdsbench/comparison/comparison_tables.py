@@ -59,7 +59,7 @@ def comparison_tables(compared: Comparison) -> list[Table]:
         f"{compared.n_boot} bootstrap samples, seed {compared.seed}, "
         f"{compared.percent} percentile intervals{test}. Protocol: {compared.protocol}"
     )
-    signatures = signature_lines(zip(compared.names, compared.signatures, strict=True))
+    signatures = signature_lines(list(zip(compared.signatures, compared.names, strict=True)))
     return [
         replace(table, caption=caption, reading=compared.reading, signatures=signatures)
         for table in tables

@@ -15,7 +15,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bsdsbench.arguments import F8, given_list
+from bsdsbench.arguments import F8, given_list, given_word
 from bsdsbench.comparison.comparable import shared_metric
 from bsdsbench.comparison.method import Method, Spread, runs_of, with_runs
 from bsdsbench.comparison.published import (
@@ -283,8 +283,7 @@ def plot_runs(
         curve, if a run has no curve of this kind, if the names do not fit the runs, or if the
         suffix of `path` is unknown. If `force` is False, also if protocols or images differ.
     """
-    if kind not in (*DISPLAYS, _BOX):
-        raise DataError(f"kind {kind!r}: expected one of {', '.join(DISPLAYS)}, {_BOX}")
+    given_word(kind, "kind", (*DISPLAYS, _BOX))
     given = given_list(runs, "runs", "a list of runs or of their folders")
     labelled = labelled_runs(given, as_runs(given, names), labels, published)
     every_run = as_runs([*labelled, *runs_of(methods)])  # with the same AP and ODS rules

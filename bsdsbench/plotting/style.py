@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from bsdsbench.arguments import F8
+from bsdsbench.arguments import F8, given_word
 from bsdsbench.errors import DataError
 from bsdsbench.io import write_atomic
 
@@ -152,9 +152,7 @@ def style(look: str | None = None, file: bool = False) -> Iterator[None]:
     import matplotlib as mpl
 
     outer = _STYLE.get()
-    inner_look = look or outer.look
-    if inner_look not in _SIZES:
-        raise DataError(f"style {look!r}: expected one of {', '.join(_SIZES)}")
+    inner_look = given_word(look or outer.look, "style", _SIZES)
     font, line = _SIZES[inner_look].font, _SIZES[inner_look].line
     settings: dict[Any, Any] = {"lines.linewidth": line, "axes.linewidth": line / 2}
     settings |= {"font.size": font, "axes.titlesize": font + 1, "legend.fontsize": font - 1}

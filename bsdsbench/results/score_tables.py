@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from types import MappingProxyType
@@ -67,7 +67,7 @@ def table_footer(runs: Sequence[Evaluation]) -> TableFooter:
     for run in runs:
         left_out[run.name] = len(run.records), run.left_out
         protocols.append((f"protocol {run.described}", run.name))
-        signatures.append((run.name, run.signature_line))
+        signatures.append((run.signature_line, run.name))
         if scales := run.signature.ms:
             lines.append(f"{run.name}: each map is the mean over the scales {scales}.")
     names_by_protocol = grouped(protocols)
@@ -180,18 +180,17 @@ def summarize_reasons(reasons: Mapping[str, str]) -> str:
     return f"{line}, and {n_more} other faults" if n_more > 0 else line
 
 
-def signature_lines(signatures: Iterable[tuple[str, str]]) -> list[str]:
+def signature_lines(signatures: Sequence[tuple[str, str]]) -> list[str]:
     """Return a line for each distinct signature: "Signature of NAME, NAME: SIGNATURE".
 
     If several runs all have the same signature, the line is "Signature of each: SIGNATURE". Runs
-    whose signature is "" are left out. `signatures` has a pair (name, signature) for each run.
+    whose signature is "" are left out. `signatures` has a pair (signature, name) for each run.
     """
-    pairs = [(signature, name) for name, signature in signatures]
     lines = []
-    for signature, names in grouped(pairs).items():
+    for signature, names in grouped(signatures).items():
         if signature:
-            is_common = len(pairs) > 1 and len(names) == len(pairs)
-            lines.append(f"Signature of {'each' if is_common else ', '.join(names)}: {signature}")
+            listed_names = "each" if 1 < len(names) == len(signatures) else ", ".join(names)
+            lines.append(f"Signature of {listed_names}: {signature}")
     return lines
 
 
