@@ -234,6 +234,18 @@ def describe_unexpected(error: BaseException, packages: Collection[str]) -> str:
     return f"unexpected {type(error).__name__}: {error}{bug}"
 
 
+def with_file_of_side(error: DataError, pred: str, gt: str) -> DataError:
+    """Return an error of a function of arrays, with the file of the prediction or ground truth.
+
+    Such an error names only the side: "prediction: ", "ucm2: " or "ground truth: ". Any other error
+    is returned unchanged. `pred` and `gt` are the files of the two sides.
+    """
+    for side, file in (("prediction: ", pred), ("ucm2: ", pred), ("ground truth: ", gt)):
+        if str(error).startswith(side):
+            return type(error)("", [problem.with_file(file) for problem in error.problems])
+    return error
+
+
 def group_similar_problems(problems: Iterable[Problem]) -> list[list[Problem]]:
     """Group problems that differ only in file and numbers, in order of first appearance.
 

@@ -23,7 +23,7 @@ from attrs import frozen
 from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.arguments import F8
-from bsdsbench.errors import DataError, ProtocolError, describe_unexpected
+from bsdsbench.errors import DataError, ProtocolError, describe_unexpected, with_file_of_side
 from bsdsbench.images import GroundTruth, Map, Prediction, same_shape
 from bsdsbench.loaders.reading import Kind, Readings, ReadOptions
 from bsdsbench.metrics.optional import Arrays as Arrays
@@ -416,9 +416,7 @@ class Metric(ABC, Generic[Opt]):
         errors = error_scores(stack, weights, protocol) if COUNTED in stack else {}
         return {**scores, **errors}
 
-    def scores_by_part(
-        self, tree: Mapping[str, Any], protocol: Protocol
-    ) -> dict[str, Mapping[str, Any]]:
+    def scores_by_part(self, tree: ScoreTree, protocol: Protocol) -> dict[str, Mapping[str, Any]]:
         """Return the scores in `tree`, a result of `scores`, of each class or other part.
 
         The part "" has all of `tree`, with the overall scores. A part without scores has {}.
@@ -482,13 +480,7 @@ class Metric(ABC, Generic[Opt]):
         try:
             return count(pred, gt, protocol, opt, **further)
         except DataError as error:
-            # Functions that take arrays name the side, but not the file
-            is_truth = str(error).startswith("ground truth: ")
-            if not (is_truth or str(error).startswith(("ucm2: ", "prediction: "))):
-                raise
-            where = gt.where if is_truth else pred.where
-            problems = [problem.with_file(where) for problem in error.problems]
-            raise type(error)("", problems) from None
+            raise with_file_of_side(error, pred.where, gt.where) from None
 
     def readings(self, protocol: Protocol, pred_kind: str) -> Readings:
         """Return how to interpret the values in prediction files and in ground-truth files.
