@@ -270,7 +270,7 @@ class ProtocolOptions:
         "The number of evenly spaced thresholds, or the values of the thresholds.", metavar="N|T,T"
     )
     max_dist: str | None = add_option(
-        "Match tolerance, as a fraction of the image diagonal. With several (.0075,.00375) the "
+        "Match tolerance, as a fraction of the image diagonal. With several (0.0075,0.00375) the "
         "first gives the scores, and further columns show the scores at each and their means.",
         metavar="F,F",
     )

@@ -124,7 +124,7 @@ def encode_map(answer: object, shape: tuple[int, ...]) -> MapFile:
         from scipy.io import savemat
 
         if not answer:
-            raise DataError("returned an empty list, expected at least one label map")
+            raise DataError("the detector returned an empty list, expected at least one label map")
         cell_array = np.empty((1, len(answer)), object)
         for k, labels in enumerate(answer):
             cell_array[0, k] = _renumber(np.asarray(labels), shape)
@@ -133,17 +133,21 @@ def encode_map(answer: object, shape: tuple[int, ...]) -> MapFile:
         return MapFile("soft", ".mat", stream.getvalue())
     array = np.asarray(answer)
     if array.ndim == 0 or array.dtype.kind in "OSU":
-        raise DataError(f"returned {kind_of_value(answer)}, expected an array {shape} of numbers")
+        raise DataError(
+            f"the detector returned {kind_of_value(answer)}, expected an array {shape} of numbers"
+        )
     is_soft = array.dtype.kind in "fb" or array.dtype in (np.uint8, np.uint16)
     if not is_soft:
         return MapFile("labels", ".png", png_bytes(_renumber(array, shape)))
     if array.shape != shape:
-        raise DataError(f"returned shape {array.shape}, expected {shape}")
+        raise DataError(f"the detector returned shape {array.shape}, expected {shape}")
     if array.dtype == np.bool_:
         array = array * np.uint8(255)
     elif array.dtype.kind == "f":
         if not (np.isfinite(array).all() and array.min() >= 0 and array.max() <= 1):
-            raise DataError("returned values outside [0, 1] or NaN, expected a soft map in [0, 1]")
+            raise DataError(
+                "the detector returned values outside [0, 1] or NaN, expected a soft map in [0, 1]"
+            )
         # In float64, because 65535 exceeds the largest float16
         array = np.rint(array.astype(np.float64) * 65535.0).astype(np.uint16)
     return MapFile("soft", ".png", png_bytes(np.ascontiguousarray(array)))
@@ -156,10 +160,10 @@ def _renumber(labels: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.uint16
     type nor bool, or if there are more than 65535 labels.
     """
     if labels.shape != shape:
-        raise DataError(f"returned shape {labels.shape}, expected {shape}")
+        raise DataError(f"the detector returned shape {labels.shape}, expected {shape}")
     if labels.dtype.kind not in "iub":
-        raise DataError(f"returned dtype {labels.dtype}, expected integer labels")
+        raise DataError(f"the detector returned dtype {labels.dtype}, expected integer labels")
     values, indices = np.unique(labels, return_inverse=True)
     if values.size > 65535:
-        raise DataError(f"returned {values.size} labels, expected at most 65535")
+        raise DataError(f"the detector returned {values.size} labels, expected at most 65535")
     return (indices.reshape(labels.shape) + 1).astype(np.uint16)

@@ -340,9 +340,7 @@ class DepthMetric(ValuesMetric[DepthOptions]):
         maps = prepare_depth_maps(pred.depth, gt, opt)
         is_unknown = ~maps.known & maps.valid
         if is_unknown.mean() > _UNKNOWN_SHARE:
-            problem = (
-                "over 1 % of the prediction is not above 0 or not finite where the truth is known"
-            )
+            problem = "over 1 % of the predicted depths are 0, negative or not finite"
             yield "unknown", problem, Setting("depth.invalid", "both", "leaves it out")
         values = pred.depth
         if values.size and values.min() == 0 and values.max() in (1, 255, 65535):
@@ -361,5 +359,5 @@ class DepthMetric(ValuesMetric[DepthOptions]):
             fix = Setting("depth.pred_holds", other)
             yield "inverse", "depth decreases where the true depth increases", fix
         elif abs(np.median(log_pred - log_gt)) > np.log(_OTHER_SCALE):
-            problem = "depths have another scale than the truth"
+            problem = "depths have a different scale from the truth"
             yield "scale", problem, Setting("depth.align", "scale", "estimates it; si needs none")

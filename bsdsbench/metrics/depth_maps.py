@@ -182,7 +182,7 @@ def prepare_depth_maps(pred: Map, gt: GroundTruth, opt: DepthOptions) -> DepthMa
         elif opt.gt_holds == "matte" and matte is None:
             matte, gt_values = binarise_matte(gt_values), None
     if gt_values is None and opt.align != "none":
-        raise DataError(f"ground truth: no depth, expected one to align by ({opt.align})")
+        raise DataError(f"ground truth: no depth, which depth.align = {opt.align} needs")
     depth, is_number, is_known = _to_depth(pred[window], opt.pred_holds, opt.pred_scale)
     everywhere = np.ones(depth.shape, bool)
     valid = gt.valid[window] != 0 if "valid" in gt.parts else everywhere

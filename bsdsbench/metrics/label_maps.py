@@ -147,8 +147,8 @@ def _check_divisor(options: LabelOptions, _: object, divisor: int) -> None:
         raise ProtocolError(f"components {options.components}: expected {expected}")
     if options.classes and options.unit != "class" and not divisor:
         raise ProtocolError(
-            f"divisor 0: expected that of the maps, class x divisor + number, as unit is "
-            f'"{options.unit}" and there are classes (or no classes: every number is an instance)'
+            f"divisor 0: expected that of the maps (class x divisor + number), because unit is "
+            f'"{options.unit}" and classes are given; without classes, each number is an instance'
         )
 
 

@@ -211,14 +211,18 @@ class LabelMetric(Metric[MapOptions]):
             # The other objects are numbered from 1 without a gap
             is_odd = 0 < n_others < white - 1 and numbers[-2] == n_others
             if is_odd and white in {255, 65535} - {*opt.ignored}:
-                problem = f"objects of the truth are numbered from 1, but one is {white}: a void?"
-                yield "void", problem, Setting(f"{self.name}.ignore", int(white), "for a void")
+                problem = (
+                    f"objects of the truth are numbered from 1, but one is {white}: is it void?"
+                )
+                yield "void", problem, Setting(f"{self.name}.ignore", int(white), "if it is void")
             is_known = ~np.isin(overlaps.gt, (VOID, *opt.ignored))
             pixels = overlaps.pixels[is_known]
             pred_numbers, gt_numbers = overlaps.pred[is_known], overlaps.gt[is_known]
             for side, numbers in zip(SIDES, (pred_numbers, gt_numbers), strict=True):
                 if 0 < pixels[numbers == 0].sum() < pixels[numbers < 0].sum():
-                    problem = f"more pixels of the {side} are below 0 than 0, and both are ground"
+                    problem = (
+                        f"in the {side}, more pixels are below 0 than 0, and both mean background"
+                    )
                     yield "negative", problem, "number objects from 1"
             fix = "save background as 0"
             if _numbers_background(pred_numbers, gt_numbers, pixels):

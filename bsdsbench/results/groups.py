@@ -210,7 +210,7 @@ def _split_off_ids(source: str, names: Sequence[str], columns: Sequence[list[Any
         expected = f"expected one of image ids: {', '.join(ID_COLUMNS)}"
         raise DataError(f"{source}: columns {listed(names)}, {expected}")
     if len({len(values) for values in columns}) > 1:
-        raise DataError(f"{source}: columns of different lengths, expected a value an image")
+        raise DataError(f"{source}: columns of different lengths, expected one value per image")
     ids = list(map(str, by_name.pop(id_column)))
     return _GroupTable(source, ids, by_name)
 

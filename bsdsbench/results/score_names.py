@@ -18,6 +18,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import ERROR_COLUMNS, Column
 from bsdsbench.scores.counts import value_at
 from bsdsbench.tables.table import Table
+from bsdsbench.text import did_you_mean
 
 if TYPE_CHECKING:
     from bsdsbench.results.evaluation import Evaluation
@@ -253,7 +254,9 @@ def names_meant(words: Sequence[str], known: Collection[str]) -> list[str]:
 
 def unknown_score(word: str | None, known: Iterable[str]) -> DataError:
     """Return the error for a word that matches none of the `known` scores; it lists these."""
-    return DataError(f"score {word!r}: expected some of {', '.join(known) or 'none'}")
+    names = list(known)
+    hint = did_you_mean(str(word), [name.rpartition(".")[2] for name in names])
+    return DataError(f"score {word!r}: expected some of {', '.join(names) or 'none'}{hint}")
 
 
 def _scores_meant(word: str, known: _Known) -> list[str]:

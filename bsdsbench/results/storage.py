@@ -333,8 +333,8 @@ def read_result(folder: Path) -> RunArguments:
         check_schema(content, SCHEMA)
         if content.get("files") != {COUNTS: digest(counts)}:
             raise FaultError(
-                f"does not name this {COUNTS} (altered, or of another run), expected both as they "
-                "were written: evaluate again with -o on this folder"
+                f"does not belong to this {COUNTS} (one was changed, or is of another run): "
+                "evaluate again with -o on this folder"
             )
         records = unpack_records(folder / COUNTS, counts)
         places = entries({"places": {}, **content}, "places", str).items()

@@ -576,8 +576,8 @@ def _map_in_order(
                 lost = listed([call[0].image_id for pending, _ in waiting for call in pending])
                 fault = clip(f"{type(error).__name__}: {error}", 120)
                 raise BrokenExecutor(
-                    f"a worker died ({fault}; out of memory, a cluster without "
-                    f"workers, or a script without if __name__ == '__main__'?), under way: {lost}"
+                    f"a worker process died ({fault}; out of memory, a cluster without "
+                    f"workers, or a script without if __name__ == '__main__'?), in work: {lost}"
                 ) from None
             yield from zip(oldest, returned, strict=False)  # only the calls that were made
     finally:

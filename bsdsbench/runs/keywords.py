@@ -226,7 +226,7 @@ class RunKeywords:
         metavar="TEXT",
     )
     scales: str | float | Sequence[float] | None = keyword(
-        "Call the detector on each image at these scales (.5,1,1.5) and average the maps; also "
+        "Call the detector on each image at these scales (0.5,1,1.5) and average the maps; also "
         "rcf, pidinet, uaed or edter: the scales of their test programs.",
         metavar="S,S|NAME",
     )

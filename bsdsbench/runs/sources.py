@@ -326,7 +326,7 @@ def check_truth(
         if task.images in (None, count):
             return
         fault = f"{count} images, expected the {task.images} of {task.set}"
-    raise DataError(f"{show(gt_dir)}: {fault} ({task.name})")
+    raise DataError(f"{show(gt_dir)}: {fault} (task {task.name})")
 
 
 @attrs.frozen(eq=False)

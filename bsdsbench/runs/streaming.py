@@ -241,7 +241,7 @@ def _image_items(pred: Any, gts: Any, image_id: Any, n_seen: int) -> list[tuple[
     if pred_axes == 3 and getattr(gts, "ndim", 0) == 2:
         raise ShapeError(
             f"prediction: shape {tuple(pred.shape)} for one ground truth of {tuple(gts.shape)}, "
-            "argmax first? expected one value a pixel, (H, W)"
+            "expected one value per pixel, (H, W): argmax first?"
         )
     preds = list(pred)
     ids = image_id

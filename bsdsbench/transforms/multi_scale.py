@@ -72,7 +72,7 @@ class MultiScale:
         if not are_in_range or not are_different or not 1 <= len(numbers) <= MAX_SCALES:
             raise DataError(
                 f"scales {scales!r}: expected 1 to {MAX_SCALES} different numbers up to "
-                f"{MAX_SCALE}, such as .5,1,1.5, or one of {', '.join(SCALES)}"
+                f"{MAX_SCALE}, such as 0.5,1,1.5, or one of {', '.join(SCALES)}"
             )
         kernel = cast(Resize, given_word(resize, "resize", get_args(Resize)))
         return None if numbers == (1.0,) and not flip else cls(numbers, flip, kernel)
@@ -125,7 +125,7 @@ def _detect(detector: Detector, image: NDArray[np.uint8]) -> F8:
     array, shape = np.asarray(answer), image.shape[:2]
     is_soft = array.dtype.kind in "bf" or array.dtype in (np.uint8, np.uint16)
     if isinstance(answer, list | tuple) or not is_soft:
-        raise DataError("returned labels, expected soft maps at several scales")
+        raise DataError("the detector returned labels, expected soft maps at several scales")
     if array.shape != shape:
-        raise DataError(f"returned shape {array.shape} for a picture of {shape}")
+        raise DataError(f"the detector returned shape {array.shape} for a picture of {shape}")
     return np.asarray(unit(check_soft_map(one_map(array, "soft map"), "soft map")), np.float64)

@@ -75,7 +75,7 @@ def test_a_black_and_white_palette_is_a_mask_by_its_colours(tmp_path, suffix, bl
 
 def test_a_jpeg_holds_no_labels(tmp_path):
     path = save(tmp_path / "a.jpg", GRAY)
-    refused("is a JPEG, which changes labels", read_image, path, Palette.INDICES)
+    refused("is a JPEG, which alters labels", read_image, path, Palette.INDICES)
     assert read_image(path, Palette.MASK).shape == GRAY.shape
 
 

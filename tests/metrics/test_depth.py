@@ -195,7 +195,11 @@ def test_what_the_truth_lacks_is_said():
     for gt, at, words in (
         (drawn, {}, "no depth, expected depth for"),
         (depth, {"measures": ("edges",)}, "no edges, expected edges for"),
-        (drawn, {"measures": ("dbe",), "align": "scale"}, "no depth, expected one to align by"),
+        (
+            drawn,
+            {"measures": ("dbe",), "align": "scale"},
+            "no depth, which depth.align = scale needs",
+        ),
         (depth, {"crop": (0, 5, 0, 5)}, "4 x 5, expected the crop"),
     ):
         refused(f"^a: {words}", scored, depth, gt, at)

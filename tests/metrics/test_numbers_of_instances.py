@@ -84,7 +84,7 @@ def test_a_lone_255_beside_objects_from_1_may_be_a_void(metric, numbers, ignore,
     gt = np.repeat(np.uint16([0, *numbers]), 6).reshape(4, 6)
     pred = np.where(gt > 2, 0, gt)
     scores(metric, pred, gt, **({} if ignore < 0 else {"ignore": ignore}))
-    words = f"numbered from 1, but one is {numbers[-1]}: a void? in 1 of 1 "
+    words = f"numbered from 1, but one is {numbers[-1]}: is it void? in 1 of 1 "
     assert [words in str(w.message) for w in recwarn] == [True] * is_said
 
 
@@ -97,7 +97,7 @@ def test_objects_from_0_on_a_ground_of_minus_1_are_said(metric, side, recwarn):
     shifted = numbers - 1
     scores(metric, *((shifted, numbers) if side == "prediction" else (numbers, shifted)))
     (warning,) = recwarn
-    assert f"more pixels of the {side} are below 0 than 0" in str(warning.message)
+    assert f"in the {side}, more pixels are below 0 than 0" in str(warning.message)
 
 
 @pytest.mark.parametrize("preset", ["davis", "boundary-iou-coco"])
@@ -148,7 +148,7 @@ def test_an_object_wholly_on_void_counts_nowhere(unit, empty):
 
 @pytest.mark.parametrize("unit", ["instance", "id"])
 def test_classes_of_instances_need_a_divisor(unit):
-    refused("divisor 0: expected that of the maps, class x divisor", LabelOptions, ("a", "b"),
+    refused("divisor 0: expected that of the maps .class x divisor", LabelOptions, ("a", "b"),
             unit=unit, error=ProtocolError)  # fmt: skip
 
 

@@ -50,7 +50,7 @@ def replaced(out, **files):
 def test_a_result_names_its_counts(out, tiny, tmp_path):
     bb.evaluate(*tiny, FIVE.replace(max_dist=0.02), workers=1, out=tmp_path / "other")
     (out / "counts.npz").write_bytes((tmp_path / "other" / "counts.npz").read_bytes())
-    words = r"result\.json: does not name this counts\.npz"
+    words = r"result\.json: does not belong to this counts\.npz"
     refused(words, bb.Evaluation.load, out, error=FileFormatError)
 
 

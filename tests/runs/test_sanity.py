@@ -212,7 +212,7 @@ def test_inverse_depth_is_said_and_another_scale_is_not(tmp_path, recwarn):
     assert re.search("decreases where .* in 1 of 1 .*depth.pred_holds='inverse'", line)
     negative = write_maps(tmp_path / "negative", {"a": -STEP - 0.5})
     (line,) = warnings_of(recwarn, negative, gt, "depth")
-    assert re.search("over 1 % of the prediction is not above 0 .*depth.invalid='both'", line)
+    assert re.search("over 1 % of the predicted depths are 0, .*depth.invalid='both'", line)
     more = write_maps(tmp_path / "more", {name: STEP + 0.5 for name in "abc"})
     recwarn.clear()
     counted(gt, more, "depth", metrics="depth", missing="zero")  # two of three are no prediction

@@ -170,7 +170,7 @@ def test_the_command_line_knows_the_scales_of_methods(pictures, tmp_path, name):
 def test_faults_name_what_is_wrong(pictures, tmp_path):
     images, _ = pictures
     for scales in ("hed", "1,1", "0,1", "-1", [], ["x"], "9"):
-        refused("scales .*such as .5,1,1.5, or one of rcf", bb.run, gray, images,
+        refused("scales .*such as 0.5,1,1.5, or one of rcf", bb.run, gray, images,
                 out=tmp_path / "x", scales=scales)  # fmt: skip
     refused("resize", bb.run, gray, images, out=tmp_path / "x", scales="rcf", resize="area")
     for dtype in (np.int64, np.uint32):

@@ -189,7 +189,7 @@ class CocoItems:
             header = open_image(data)
             if header.format != "PNG" or header.mode not in ("RGB", "RGBA"):
                 fault = f"is {header.format} of mode {header.mode}, expected a PNG in RGB"
-                raise FaultError(f"{fault} (numbers of segments survive nothing else)")
+                raise FaultError(f"{fault} (other formats change the segment numbers)")
             rgb = decode_pixels(data, header, "RGB").astype(np.int64)
             if rgb.shape != (*shape, 3):
                 raise FaultError(f"shape {rgb.shape}, expected {shape} and RGB")

@@ -238,7 +238,7 @@ def _read_npy_array(file: IO[bytes], size: int, kinds: str, is_image: bool = Tru
         version = npy.read_magic(file)
         shape, _, dtype = header_readers[version](file)
     except Exception:  # numpy, and the literal's parser, raise several kinds
-        raise FaultError("no header of numbers (a pickle or damaged?), expected .npy") from None
+        raise FaultError("is no .npy file of numbers (a pickle, or damaged?)") from None
     if dtype.kind not in kinds or not dtype.itemsize:
         what = "Python objects, which are never loaded" if dtype.hasobject else f"{dtype.str!r}"
         raise _OtherTypeError(f"holds {show(what)}, expected numbers")
@@ -304,7 +304,7 @@ def _decode_image(data: bytes, palette: Palette) -> Map:
     _check_mode(header)
     mode = header.mode
     if palette is Palette.INDICES and header.format == "JPEG":
-        raise FaultError("is a JPEG, which changes labels, expected another format, such as PNG")
+        raise FaultError("is a JPEG, which alters labels, expected a lossless format, such as PNG")
     few_bits = re.search(r"'L;([24])", str(header.tile[:1]))  # Pillow's name of the stored mode
     if palette is Palette.INDICES and few_bits:
         step = {"2": 85, "4": 17}[few_bits[1]]
@@ -331,7 +331,7 @@ def _decode_image(data: bytes, palette: Palette) -> Map:
         raise FaultError("has transparent pixels, expected an opaque gray picture")
     if n_channels > 2 and (array[:, :, :3] != array[:, :, :1]).any():
         labels = "save the number of its class in place of each colour"
-        fix = labels if palette is Palette.INDICES else ()
+        fix = labels if palette is Palette.INDICES else "save one channel"
         raise FaultError("is a colour picture (its RGB channels differ), expected gray", fix=fix)
     return np.ascontiguousarray(array[:, :, 0])
 
@@ -378,7 +378,7 @@ def open_image(data: bytes) -> ImageFile.ImageFile:
     may_have_exif = header.format != "PNG" or "exif" in header.info
     turned = header.getexif().get(ExifTags.Base.Orientation, 1) if may_have_exif else 1
     if turned not in (0, 1):
-        fault = f"has the Exif orientation {turned}, so that viewers turn it, expected 1"
+        fault = f"has the Exif orientation {turned}, so viewers rotate it, expected 1"
         raise FaultError(fault, fix="save what PIL.ImageOps.exif_transpose returns")
     return header
 
