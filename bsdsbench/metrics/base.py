@@ -5,9 +5,8 @@ occurs in each of S data sets. A row of ones gives the scores of the whole data 
 draws a bootstrap, the rows of `1 - eye(N)` a jackknife, and those of `eye(N)` the scores of each
 image. No other code computes scores, and no module outside `bsdsbench.metrics` names a metric.
 
-Few metrics need a `scores` of their own: those of a `ValuesMetric` are means over images, or come
-from counts summed over images; those of a `boundary.CurveMetric` come from its precision-recall
-curves. A `label_metric.LabelMetric` compares label maps, masks or instance maps.
+Most metrics inherit `scores`, from `ValuesMetric` (means over images, or from summed counts) or
+`boundary.CurveMetric` (from precision-recall curves).
 """
 
 from __future__ import annotations
@@ -145,9 +144,8 @@ def image_means(weights: Weights, values: Mapping[str, F8]) -> ScoreTree:
     """Return the mean of each score, (S,), over the images in which it is defined (not NaN).
 
     weights (S, N): how often each image occurs in each of S data sets.
-    values: score -> (N,). If there are no scores, the result is {}.
-
-    The result also has the entry "over": the number of images in each mean, see `over`.
+    values: score -> (N,). If there are no scores, the result is {}. Otherwise it also has the entry
+    "over": the number of images in each mean, see `over`.
     """
     if not values:
         return {}
@@ -162,9 +160,8 @@ def image_means(weights: Weights, values: Mapping[str, F8]) -> ScoreTree:
 def class_means(values: Mapping[str, F8]) -> ScoreTree:
     """Return the mean of each score, (S,), over the classes in which it is defined (not NaN).
 
-    values: score -> (S, C) for C classes in S data sets.
-
-    The result also has the entry "over": the number of classes in each mean, see `over`.
+    values: score -> (S, C) for C classes in S data sets. The result also has the entry "over":
+    the number of classes in each mean, see `over`.
     """
     counts = {name: ((~np.isnan(v)).sum(axis=1), v.shape[1]) for name, v in values.items()}
     means = {name: defined_mean(v) for name, v in values.items()}
@@ -194,13 +191,7 @@ class VoidOptions:
 
 
 def _error_columns() -> Iterator[Column]:
-    """Yield the columns of the scores by class of error, with keys such as "error.absent".
-
-    There are four groups of scores, see `error_scores`. For each class of missed (or false) pixels,
-    "error" is their share of all annotated (or predicted) pixels, and "error_share" their share of
-    all missed (or false) pixels. "agreement" is recall by the number of annotators that drew a
-    pixel. "delta_ods" is the rise of ODS if all errors of a class were corrected.
-    """
+    """Yield the columns of `error_scores`, with keys such as "error.absent"."""
     for group, names, heading in (  # MISSED, FALSE and AGREEMENT are names of classes
         ("error", MISSED, "{} (of annotated)"),
         ("error", FALSE, "{} (of predicted)"),
