@@ -67,11 +67,14 @@ class NMSParams:
 
 
 def nms_params(value: object) -> Any:
-    """Convert a description of NMS to NMSParams.
+    """Convert the user's value of the field `nms_params` to NMSParams.
 
-    The description is a mapping of fields, the parameters as text or list (3,5,1.01,smooth,8), or
-    the name of a recipe. Values of other types are returned unchanged, for the validator to reject.
-    Raises ProtocolError for an unknown recipe or wrong fields.
+    - "hed" or the name of another recipe: the parameters of that recipe
+    - "3,5,1.01,smooth,8" or a list of these values: radius, border, multiplier, smooth or raw, bits
+    - a mapping such as {"radius": 3}: the fields; those that are absent have their defaults
+
+    Values of other types are returned unchanged, for the validator to reject. Raises ProtocolError
+    for an unknown recipe, an unknown field or a wrong value.
     """
     if isinstance(value, Mapping):
         return record_of(NMSParams, value, "nms")

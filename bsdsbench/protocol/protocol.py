@@ -72,8 +72,9 @@ def captions(record: Any) -> dict[str, str]:
     Fields without a caption are left out. The metadata "caption" of a field is one of these:
 
     - a function that takes the instance and returns the caption
-    - a mapping from values to captions; other values get none
-    - a format string with {} for the value, or for the values of a tuple; the default gets none
+    - a mapping from values to captions; values that are not in it have no caption
+    - a format string, in which {} is replaced by the value, or by the values of a tuple separated
+      by commas; the default value has no caption
     """
     texts = {}
     for field in attrs.fields(type(record)):
@@ -93,12 +94,14 @@ def captions(record: Any) -> dict[str, str]:
 
 
 def _freeze_options(options: object) -> Mapping[str, Mapping[str, Any]]:
-    """Convert metric options to read-only dicts METRIC -> OPTION -> value, without unset options.
+    """Convert metric options to read-only dicts, such as {"depth": {"crop": 1}}.
 
-    The options of a metric are either a mapping, in which None and DEFAULT mean not set, or an
-    instance of the metric's options class, in which default values mean not set. Metrics without
-    set options are left out, and lists become tuples. Raises ProtocolError if `options` has another
-    form.
+    `options` maps names of metrics to their options. These are either a mapping, in which None and
+    DEFAULT mean that an option is not set, or an instance of the metric's options class, in which
+    fields with their default values are not set.
+
+    The result has only options that are set, and only metrics with such options. Lists become
+    tuples. Raises ProtocolError if `options` has another form.
     """
 
     def as_tuples(value: object) -> object:
@@ -278,9 +281,9 @@ class Protocol:
     def __attrs_post_init__(self) -> None:
         """Check that a protocol with the name of a preset has the values of that preset.
 
-        Only the fields in NOT_OF_PRESETS may differ, and there may be additional tolerances. If
-        anything else differs, ProtocolError is raised, unless a star at the end of the name marks a
-        changed preset. A star is removed if nothing is changed.
+        Only the NMS fields (NOT_OF_PRESETS) may differ, and tolerances may follow the preset's. If
+        anything else differs, ProtocolError is raised, unless a star at the end of the name
+        ("bsds500*") marks a changed preset. A star is removed if nothing else differs.
         """
         plain_name = self.name.removesuffix("*")
         if plain_name not in preset_names():
@@ -359,11 +362,11 @@ class Protocol:
         A key that is not a field but has a table as its value is the name of a metric, and the
         table has its options.
 
-        Without "base", the mapping may have the name of a preset. If it has all fields of the
-        preset's file, these may be changed, and the name then gets a star.
+        Without "base", the name may still be that of a preset. If the mapping has all fields that
+        the preset's file has, their values may differ from the preset, and the name then gets a
+        star. If some are absent, no value may differ.
 
-        Raises ProtocolError if names or values are wrong, also if fields differ from those of the
-        preset with this name and others are absent.
+        Raises ProtocolError if a field is unknown, or if a value is wrong or may not differ.
         """
         if not isinstance(values, Mapping):
             raise ProtocolError(f"protocol {clipped(values)}: expected fields and values")
@@ -382,13 +385,13 @@ class Protocol:
     def replace(self, **changes: Any) -> Protocol:
         """Return a copy of the protocol with the given fields changed.
 
-        A mapping for nms_params, or for a metric in options, changes only the entries that it has.
-        The value None resets an option to its default. A new max_dist resets max_dist_px, which
-        would override it, unless that is given too.
+        If nms_params, or a metric in options, is given as a mapping, the entries that are not in
+        it keep their values. The value None resets an option to its default. A new max_dist resets
+        max_dist_px, which would override it, unless that is given too.
 
-        A star is added to the name, unless `changes` has a name, nothing changes, or the copy
-        differs from the preset with this name only in NOT_OF_PRESETS. Raises ProtocolError if a
-        field is unknown or a value is wrong.
+        A star is added to the name to mark the copy as changed ("bsds500*"), unless `changes` has a
+        name, nothing changes, or the copy differs from the preset with this name only in the NMS
+        fields (NOT_OF_PRESETS). Raises ProtocolError if a field is unknown or a value is wrong.
         """
         if not changes:
             return self
@@ -430,7 +433,11 @@ class Protocol:
         return {key: pair for key, pair in values.items() if pair[0] != pair[1]}
 
     def leaves(self) -> dict[str, object]:
-        """Return all settings as a flat dict, with dotted names such as "nms_params.radius"."""
+        """Return all settings as a flat dict from names to values. Tuples become lists.
+
+        The parameters of NMS and the options of metrics that are set have dotted names, such as
+        "nms_params.radius" and "depth.crop".
+        """
         settings = asdict(self)
         tables = {"nms_params": settings.pop("nms_params"), **settings.pop("options")}
         for name, table in tables.items():
@@ -438,14 +445,15 @@ class Protocol:
         return settings
 
     def describe(self, used: Collection[str] | None = None, more: Iterable[str] = ()) -> str:
-        """Describe every setting that can change a score, in one line.
+        """Describe the settings that can change a score, in one line: "bsds500 v1: ...; ...".
 
-        If `stated` is False, only the thresholds are described.
+        If the settings are not known (`stated` is False), only the thresholds are described, or
+        nothing if they are not known either.
 
         Parameters
         ----------
         used : collection of str, optional
-            The fields to describe. By default, all fields and the options of all metrics.
+            Names of the fields to describe. By default, all fields and the options of all metrics.
         more : iterable of str
             Descriptions of further settings, appended if `used` is given.
         """
@@ -520,10 +528,10 @@ def preset_text(name: str) -> str:
 
 @cache
 def _unnamed_preset(name: str) -> Protocol:
-    """Return a preset under the name "preset".
+    """Return a copy of the preset `name` that is named "preset".
 
-    A new protocol with the name of a preset is compared with this one. Without another name, this
-    one would be compared with itself, and never be finished.
+    A new protocol with the name of a preset is compared with this copy when it is created. If the
+    copy had that name too, creating it would need the same comparison, in an endless recursion.
     """
     return Protocol.from_mapping({**read_packaged_toml(f"presets/{name}.toml"), "name": "preset"})
 

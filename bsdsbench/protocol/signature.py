@@ -124,9 +124,9 @@ class Signature:
     def words(self) -> list[str]:
         """Return the words of the signature line, which `str` joins with "|".
 
-        The first is the package and its version; each setting in `texts` gives another. It is
-        written as KEY:TEXT if WORDS has its key ("ann:all"), and otherwise as SETTING=VALUE, such
-        as "depth.crop=1". The image set and a known "thin" or "unthinned" are written without key.
+        The first is the package and its version. The others are the entries of `texts`: KEY:TEXT
+        if the key is in WORDS ("ann:all"), otherwise SETTING=VALUE ("depth.crop=1"). Two are
+        written without a key: the image set, and "thin" or "unthinned" if it is known.
         """
         words = [f"bsdsbench {self.version}"]
         for key, text in self.texts().items():
@@ -136,13 +136,15 @@ class Signature:
         return words
 
     def texts(self) -> dict[str, str]:
-        """Return the settings that the line includes, as a dict from word key to text.
+        """Return the settings that the line includes, as {key: text}, such as {"tol": ".0075d"}.
 
-        A word is left out if no score depends on it, if it has no text, or if its text equals both
-        the usual text (`Word.usual`) and the preset's text.
+        Words (KEY:TEXT in the line) come first. A word is left out if no score depends on its
+        protocol fields, if its text is "", or if it is the usual text (`Word.usual`) and the preset
+        has the same text.
 
-        Settings without a word, such as metric options, follow under their names if they are in
-        `named`, or if a score depends on them and they differ from the preset.
+        Settings without a word follow under their names, such as {"depth.crop": "1"}. They are the
+        options in `named`, and settings that differ from the preset and affect a score. There are
+        none if the protocol is not known (`stated` is False).
         """
         preset = _base_of(self.protocol)
         all_texts = self._all_texts()
@@ -176,13 +178,13 @@ class Signature:
         """Parse a line that `str` wrote: "bsdsbench VERSION|SET:N/M|WORD|WORD...".
 
         A WORD is KEY:TEXT with a key of WORDS, "thin" or "unthinned", or FIELD=VALUE for a setting
-        without a key (see `parse_overrides`). For a key that the line lacks:
+        without a key (see `parse_overrides`). If the line lacks the word of a key:
 
-        - Its protocol fields (`Word.fields`) have the values of the preset. They are also `unused`
-          if the key has no usual text (`Word.usual`), since `str` then leaves it out only because
-          no score depends on these fields.
-        - If the key is in NO_FIELDS, the attribute of that name is UNKNOWN, or "" for valid, maps
-          and ms, which only some runs have.
+        - Its protocol fields (`Word.fields`) have the values of the preset. Words without a usual
+          text (`Word.usual`) are only left out if no score depends on their fields. These fields
+          are therefore added to `unused`.
+        - If it describes the run and not the protocol (NO_FIELDS, for example "gt"), the attribute
+          of that name is UNKNOWN, or "" for valid, maps and ms, which only some runs have.
 
         Raises ProtocolError if the line is malformed, if a word is unknown or repeated, or if the
         line was written for another version of the preset.
@@ -225,13 +227,15 @@ class Signature:
         return cls(protocol, version=version, unused=frozenset(unused), **run_texts)
 
     def differences(self, other: Signature) -> list[Difference]:
-        """Return the differences between two signatures: of words, then of other settings.
+        """Return the differences between two signatures.
 
-        Texts that are unknown in either signature are not compared, nor is the word "maps".
+        Words (KEY:TEXT in the line) come first, followed by settings without a word, such as metric
+        options. Texts that are unknown in either signature are not compared, nor is the word
+        "maps", since reused maps do not affect scores.
 
-        A difference has the severity of its word, or FORBIDS if the setting has no word. As
-        exceptions, it is IGNORED if no score of one of the runs depends on the setting, and at most
-        SAID if the first tolerance is the same and only additional ones differ.
+        A difference has the severity of its word (`Word.severity`), or FORBIDS if the setting has
+        no word. It is IGNORED if no score of one of the runs depends on the setting. If only
+        additional tolerances differ and the first is the same, it is SAID instead of FORBIDS.
         """
         unused = self.unused | other.unused
         our_texts, their_texts = self._all_texts(), other._all_texts()
@@ -267,10 +271,10 @@ class Signature:
         return list(zip(self.words(), meanings, strict=True))
 
     def _meaning(self, key: str, text: str) -> str:
-        """Explain an entry of `texts`, such as key "tol" with text ".0075d", in a sentence."""
-        if key in self.named:
+        """Explain an entry of `texts` in a sentence: "All annotators count." for ann:all."""
+        if key in self.named:  # a metric option that appears in the line even at its default
             return f"The option {key} is {json.loads(text)}."
-        if key not in WORDS:
+        if key not in WORDS:  # another setting, such as "depth.crop"
             return f"A setting that differs from the preset: {key}={text}."
         word = WORDS[key]
         if text == UNKNOWN:
@@ -283,7 +287,10 @@ class Signature:
         return meaning[0].upper() + meaning[1:]
 
     def _images(self) -> str:
-        """Describe the image set, such as "all 200 images of bsds500-test"."""
+        """Describe the attribute `set` in words, with a note if the name or a number is unknown.
+
+        For example, "bsds500-test:200/200" becomes "all 200 images of bsds500-test".
+        """
         match = _SET.fullmatch(self.set)
         name, n, n_in_set = match.groups() if match else ("", UNKNOWN, None)
         if n == UNKNOWN:
@@ -297,9 +304,9 @@ class Signature:
     def sentence(self) -> str:
         """Return the settings as a sentence for a paper: "Scores were computed with ...".
 
-        It states the version, the images, whether all annotators count, and the name of the
-        protocol. In parentheses, it then describes the settings of the protocol that the signature
-        line includes (`texts`). The matching rule is described together with the tolerance.
+        It states the version, the images, "against all annotators" if all of them count, and the
+        name of the protocol. In parentheses follow the protocol settings that the signature line
+        includes (`texts`), in words. The matching rule is described together with the tolerance.
         """
         caption_of = captions(self.protocol)  # protocol field -> its value in words
         phrases = []
@@ -351,7 +358,11 @@ class Difference:
         return self.field in Protocol.names() or "." in self.field
 
     def line(self) -> str:
-        """Describe the difference, such as "tolerance: .0075d / .011d; usually ..."."""
+        """Describe the difference: "TITLE: OURS / THEIRS; COST", or the image if it is in one.
+
+        For example: "tolerance: .0075d / .011d; usually ...". The cost is left out if it is
+        unknown. An empty value, which a signature leaves out, is described as that of the preset.
+        """
         tail = f"; {self.cost}" if self.cost else ""
         if self.image:
             return f"ground truth of image {self.image!r} differs{tail}"
@@ -359,7 +370,11 @@ class Difference:
         return f"{title}: {self.ours or 'as the preset'} / {self.theirs or 'as the preset'}{tail}"
 
     def fault(self) -> str:
-        """Describe the difference for an error message, with the name of the protocol field."""
+        """Describe the difference for an error message: "protocols differ in max_dist (...)".
+
+        The parentheses have the text of `line`. A difference that is not in a protocol field or a
+        metric option is described by `line` alone.
+        """
         line = self.line()
         if not self.of_protocol:
             return line
@@ -387,10 +402,11 @@ def _format_value(value: object) -> str:
 
 
 def _protocol_texts(protocol: Protocol) -> dict[str, str]:
-    """Return the texts of the words that encode protocol fields, by word key.
+    """Return the signature words of a protocol's fields, as {key: text}: {"tol": ".0075d", ...}.
 
-    If the protocol is not `stated`, words with a usual text (`Word.usual`) are left out, and all
-    others are UNKNOWN, except "thr" if the thresholds are known.
+    The text of "proto" is "" for version 1 of bsds500. If the fields are not known (`stated` is
+    False), all texts are UNKNOWN, except that of "thr" if the thresholds are known. "proto", and
+    words with a usual text (`Word.usual`) such as "op", are then absent.
     """
     base = _base_of(protocol)
     preset = f"{base.name}.{base.version}"
@@ -428,10 +444,11 @@ def _format_thresholds(values: tuple[float, ...]) -> str:
 
 
 def _parse_text(key: str, text: str) -> dict[str, object]:
-    """Return the protocol fields that a signature word, such as tol:.0075d, sets.
+    """Return the protocol fields that the signature word KEY:TEXT sets, as {field: value}.
 
-    The word "proto" sets the key "base" to the name of a preset. UNKNOWN sets the protocol name
-    UNSTATED.
+    For example, tol:2px gives {"max_dist_px": [2.0]}. There are two special cases: proto:bsds500.1
+    gives {"base": "bsds500"}, the preset to start from, and a word with the text UNKNOWN gives
+    {"name": UNSTATED}.
 
     Raises ProtocolError if "proto" names another version of the preset, or if tolerances are not
     written like ".0075d" or "2px,4px".
@@ -498,11 +515,12 @@ def parse_overrides(items: Iterable[str]) -> dict[str, object]:
 
 
 def _parse_value(text: str) -> object:
-    """Convert the text of a setting's value to that value.
+    """Convert the VALUE of FIELD=VALUE from text to a number, bool, list or other value.
 
-    The text is parsed as TOML, but numbers such as .5 are also allowed. If it is not valid TOML, it
-    is split at commas into a list. The text itself is returned if it has no commas, if it has
-    brackets, braces or quotes, or if its value is infinity or NaN.
+    - A TOML value, such as 2, true or [1, 2], is parsed. Numbers such as .5 are also allowed.
+    - Other text with commas, such as .1,.2, is a list, whose items are converted in the same way.
+    - Anything else is a string. Text that is not valid TOML is also a string if it has brackets,
+      braces, quotes or an empty item between commas. So are infinity and NaN.
     """
     number = re.sub(r"^(-?)\.(?=[0-9])", r"\g<1>0.", text)
     try:
