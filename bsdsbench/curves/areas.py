@@ -94,8 +94,8 @@ def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadr
 def _count_linear_area(precision: F8, recall: F8) -> float:
     """Return the area under a PR curve, by rising recall, with counts linear between its points.
 
-    Points with a recall above 0 are converted to counts for `davis_goadrich_area`. The area does
-    not depend on the number of positives, so it is taken as 1, and TP equals recall.
+    Points with a recall above 0 are converted to counts for `davis_goadrich_area`. The area is the
+    same for any number of positives. The number 1 is used, so that TP equals recall.
 
     Raises DataError if precision is 0 at a recall above 0, or if false positives decrease along the
     curve by more than rounding.
@@ -323,8 +323,9 @@ def area_table(
     Returns
     -------
     tuple of AreaRow
-        The same 17 rows for any data. A value is NaN if there are no positives, if its program
-        rejects the scores, or, for ROC areas, if there are no negatives.
+        The same 17 rows for any data, each with the name of an area, its value, and how it is
+        computed. A value is NaN if there are no positives, if its program rejects the scores, or,
+        for ROC areas, if there are no negatives.
 
     Examples
     --------
@@ -344,7 +345,8 @@ def point_areas(
     """Compute the area under points (TP, FP) by each rule that does not need the samples.
 
     The counts must not decrease along the curve. Returns 9 rows with areas under the PR curve, then
-    2 with areas under the ROC curve.
+    2 with areas under the ROC curve. In each row, `name` is the area ("11-point"), `value` its
+    value, and `rule` how it is computed ("mean of 11 recall levels").
     """
     tps, fps = check_columns("count", tp=tp, fp=fp)
     p, n = above_zero(positives, "positives"), above_zero(negatives, "negatives")
@@ -410,7 +412,10 @@ def _compute_areas(samples: Samples) -> dict[str, float]:
 
 
 def _vlfeat_areas(samples: Samples) -> dict[str, float]:
-    """Compute AP and areas as VLFeat does, with one point per sample."""
+    """Compute AP and areas as VLFeat does, with one point per sample.
+
+    Returns a dict from VLFeat's names, such as "VLFeat ap", to the values of PR and ROC areas.
+    """
     ranking = rank(samples, "sample")
     curve = pr_from_ranking(ranking)
     return {
@@ -423,9 +428,10 @@ def _vlfeat_areas(samples: Samples) -> dict[str, float]:
 
 
 def _davis_goadrich_areas(ranking: Ranking) -> dict[str, float]:
-    """Compute the areas of Davis and Goadrich, and of their program AUCCalculator.
+    """Compute the PR areas of Davis and Goadrich, and of their program AUCCalculator.
 
-    There must be positives. Without negatives, precision is 1 everywhere, so all areas are 1.
+    Returns a dict from the names of these areas, such as "AUCCalculator", to their values. There
+    must be positives. Without negatives, precision is 1 everywhere, so all areas are 1.
     """
     p, n = ranking.positives, ranking.negatives
     achievable = auccalculator = 1.0
@@ -445,7 +451,7 @@ def _is_in_unit_range(scores: F8) -> bool:
 
 
 def _torchmetrics_areas(samples: Samples) -> dict[str, float]:
-    """Compute average precision as torchmetrics does, exact and binned.
+    """Compute average precision as torchmetrics does: exact, and binned with 100 thresholds.
 
     If a score is outside [0, 1], a sigmoid in single precision is applied to all scores, as in
     torchmetrics.
@@ -455,7 +461,7 @@ def _torchmetrics_areas(samples: Samples) -> dict[str, float]:
             sigmoid = 1 / (1 + np.exp(-samples.scores.astype(np.float32)))
         samples = samples._replace(scores=sigmoid.astype(np.float64))
     ranking = rank(samples)
-    # The binned form, here with 100 thresholds evenly spaced in [0, 1]
+    # The binned form has evenly spaced thresholds in [0, 1]
     precision, recall = _pr_at_thresholds(ranking, np.linspace(0, 1, 100))
     # Recall decreases with rising threshold, and is 0 beyond the last threshold
     recall_fall = -np.diff(np.r_[recall, 0])
@@ -486,8 +492,9 @@ def _development_kit_areas(samples: Samples) -> dict[str, float]:
 def _pr_at_thresholds(ranking: Ranking, thresholds: F8) -> PRPoints:
     """Return precision and recall at T thresholds. Scores at or above a threshold are positive.
 
-    The ranking must have a positive sample, and its first threshold must be inf, so that it has
-    counts for every threshold. Precision is 0 where nothing is predicted positive.
+    The ranking must have a positive sample. Its first threshold must be inf, so that its counts
+    (all 0 there) also cover thresholds above the largest score. Precision is 0 where nothing is
+    predicted positive.
     """
     # The counts at a threshold are those of the ranking's smallest threshold at or above it.
     # Thresholds are negated because searchsorted needs ascending order.

@@ -236,10 +236,10 @@ class _Polyline(NamedTuple):
 
 
 def _hull(x: F8, y: F8, right: float, top: float) -> _Polyline:
-    """Return the vertices of the upper convex hull of n points and two end points.
+    """Return the vertices of the upper convex hull of n points, (0, 0) and (right, top).
 
     x, y : float64 (n,), the coordinates of the points, in any order
-    right, top : x and y of one end point. The other end point is (0, 0)
+    right, top : the largest possible x and y: 1 and 1 for rates, N and P for counts
 
     The vertices are in ascending order of x. Points on a line between two vertices are left out.
     """
@@ -310,7 +310,8 @@ def crossings(
     """Return the points, in the given space, at which curves `a` and `b` cross, from left to right.
 
     Curves cross where one goes from below the other to above it. Curves that only touch do not
-    cross. If the curves coincide over an interval and then swap order, its first point is returned.
+    cross. If the curves coincide over an interval and have changed places after it, the first point
+    of the interval is the crossing.
 
     Parameters
     ----------
@@ -348,8 +349,9 @@ def relation(a: Curve, b: Curve, *, space: Space = "roc") -> Relation:
 def _crossings_of_heights(heights: _Heights) -> _Polyline:
     """Return the points at which two polylines cross, from left to right.
 
-    They cross between two consecutive entries of `heights` with nonzero difference if the sign
-    changes. If they are equal in between, the first point of that interval is the crossing.
+    They cross where the difference of their heights changes its sign from one nonzero entry of
+    `heights` to the next. If the polylines are equal between these entries, the first point at
+    which they are equal is the crossing.
     """
     x, height_a, height_b, difference = heights
     sign = np.sign(difference)
@@ -390,8 +392,10 @@ def _heights(
 ) -> _Heights:
     """Compute the heights of two curves, as polylines, at each x at which one of them has a corner.
 
-    `within` is the range of x. In PR space it is cut where the shorter curve ends. Raises DataError
-    if the range is empty or leaves [0, 1], or if `space` or `lines` is unknown.
+    x is FPR or recall, and `within` is its range. In PR space the range ends where the shorter
+    curve ends. The other arguments are those of `dominates`. A difference of the heights that is
+    within rounding becomes 0. Raises DataError if the range is empty or leaves [0, 1], or if
+    `space` or `lines` is unknown.
     """
     given_word(space, "space", get_args(Space))
     given_word(lines, "lines", get_args(LineShape))
@@ -414,10 +418,11 @@ def _heights(
 
 
 def _both_limits(line: _Polyline, grid: F8) -> F8:
-    """Return the heights of a polyline just right and just left of each of n ascending positions.
+    """Return the heights (y) of a polyline just right and just left of n ascending positions (x).
 
-    The result (2n - 2,) is ordered as in `_Heights`: right of position 0, left of position 1, right
-    of position 1, ..., left of the last position.
+    The two heights at a position differ if the polyline is vertical there. The result (2n - 2,) is
+    ordered as in `_Heights`: right of position 0, left of position 1, right of position 1, ...,
+    left of the last position.
     """
     interpolated = np.interp(grid, line.x, line.y)
     # First and last corner at a position; they differ where the line is vertical

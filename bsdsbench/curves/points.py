@@ -183,7 +183,9 @@ AnyCurve = PRResult | ROCResult | CurvePoints | ROCPoints | PRPoints | PRCurve
 
 
 def to_space(curve: AnyCurve, axes: AxesKind) -> PRResult | ROCResult | CurvePoints | PRCurve:
-    """Convert a curve to an object that can be drawn on the given axes, with its points in order.
+    """Convert a curve to an object that has the two rates of the given axes.
+
+    The points of the result are in the order in which a line joins them.
 
     - "pr" axes need precision and recall. A PRCurve remains one. PRPoints become CurvePoints whose
       FPR and class totals are NaN. ROCPoints, and CurvePoints with a total of NaN, cannot be
@@ -252,6 +254,9 @@ class Meeting(NamedTuple):
 
 def meeting(a: CurvePoints, b: CurvePoints, axes: AxesKind = "roc") -> Meeting:
     """Determine which of two curves lies above the other, and where they cross.
+
+    The result has `relation` ("first", "second", "neither" or "equal": the curve that is above the
+    other) and `places` (the crossings from left to right).
 
     If axes="pr" and the class totals of the curves differ, the curves are compared in PR space.
     Otherwise they are compared in ROC space, extended to (0, 0) and (1, 1). With equal totals, both
@@ -418,8 +423,9 @@ def _schroedl_thresholds(scores: F8, num_thresholds: int | None, with_smallest: 
     """Return the distinct thresholds of prec_rec (Schroedl's MATLAB function), in descending order.
 
     They are the quantiles i / num_thresholds of the scores for i = 1 .. num_thresholds - 1, by
-    Hazen's definition, and the smallest score if `with_smallest`. If `num_thresholds` is None, it
-    is the number of distinct scores, but at most 100.
+    Hazen's definition (see `_hazen_quantiles`). If `with_smallest` is True, the smallest score is
+    another threshold. If `num_thresholds` is None, it is the number of distinct scores, but at most
+    100. Without scores there are no thresholds.
 
     Raises DataError if `num_thresholds` is not a non-negative integer.
     """

@@ -319,8 +319,9 @@ def _rate(ranking: Ranking, counts: NDArray[Any], total: int) -> F8:
 def _precision(ranking: Ranking, tp: F8, prior: float | None) -> F8:
     """Return the precision at each point of a ranking. It is 1 where nothing is predicted positive.
 
-    `tp` is `ranking.tp` as float64. If `prior` is given, each positive has the weight prior/P, and
-    each negative (1 - prior)/N. Raises DataError if it is outside [0, 1].
+    `tp` is `ranking.tp` as float64. If `prior` is given, precision is computed as if this fraction
+    of the samples were positive: each of the P positives has the weight prior/P, and each of the N
+    negatives (1 - prior)/N. Raises DataError if it is outside [0, 1].
     """
     fp = ranking.fp.astype(np.float64)
     if prior is not None:
