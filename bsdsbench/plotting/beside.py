@@ -62,7 +62,10 @@ def plots_beside(out: str | None) -> Iterator[Callable[[], None]]:
 
 
 def _draw_from_stdin() -> None:
-    """Draw the run whose folder is read from standard input, and exit: the child process."""
+    """Import matplotlib, read a run's folder from standard input, draw the run's plots, and exit.
+
+    This is what the child process of `plots_beside` does.
+    """
     gc.disable()  # imports allocate many long-lived objects
     for module in _MODULES:
         import_module(module)

@@ -114,8 +114,8 @@ class CurveDisplay:
     def of_run(cls, run: Evaluation, name: str | None, metric: str | None) -> Self:
         """Create the display of a run without drawing it; see `from_evaluation`.
 
-        Raises DataError if the run has no such curve. This default always raises: it is not
-        overridden by displays that can only be made from labels and scores.
+        Raises DataError if the run has no such curve. This implementation always raises: it is
+        that of displays that can only be made from labels and scores. Other displays override it.
         """
         raise DataError(f"{cls.__name__}: not of runs, expected labels and scores")
 
@@ -155,8 +155,8 @@ class CurveDisplay:
     def _draw_now(self, ax: Axes | None, **line: Any) -> Self:
         """Plot the display and return it.
 
-        If `ax` is None, the new figure is closed by the next call of `plot`, so that
-        `from_predictions(...).plot()` shows one figure instead of two.
+        If `ax` is None, the next call of `plot` closes the figure that is made here. Otherwise
+        `from_predictions(...).plot()`, which draws the curve twice, would show two figures.
         """
         self.plot(ax, **line)
         self._first_figure = self.figure_ if ax is None else None
@@ -252,7 +252,11 @@ class CurveDisplay:
         return self
 
     def _draw_artists(self, ax: Axes, chance: bool, line: Mapping[str, Any]) -> None:
-        """Draw the curve and its marks, and set `chance_`, `line_`, `point_`; None if not drawn."""
+        """Draw the curve, its dots, the marked point and, if `chance` is True, the chance line.
+
+        Sets `line_`, `point_` and `chance_`, of which the last two are None if nothing was drawn.
+        `line` has arguments of `Axes.plot` for the curve, which override its style.
+        """
         line_style = {**style.next_style(ax), "label": self.label or None}
         if not self.joined:
             line_style |= {"linestyle": "none", "marker": ".", "markersize": 4}

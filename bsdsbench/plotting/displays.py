@@ -133,8 +133,8 @@ class PRCurveDisplay(CurveDisplay):
 
         The curve of a run, which has a best point, is drawn with this point and without points at
         (0, 0), where nothing matches. The curve of labels and scores, which has a chance level, is
-        drawn with the chance line, and with a ring around its first point if that is (0, 0): then
-        the top-scored samples are negative.
+        drawn with the chance line. If its first point is (0, 0), which means that the samples with
+        the highest score are negative, a ring marks this point.
         """
         recall, precision, best = self.recall, self.precision, self.best
         if best is not None:
@@ -158,9 +158,9 @@ def _ranking_fields(curve: PRResult) -> dict[str, object]:
     """Return the fields "title", "recall" and "precision" for the display of labels and scores.
 
     The title has the AP, the area under the curve and the 11-point AP, in percent. Recall and
-    precision have points interpolated from the counts. They are left out if there are no positives,
-    or if the precision of the curve is not TP / (TP + FP): it may be an envelope, or computed for
-    another fraction of positives.
+    precision have points interpolated from the counts. These two are left out, so that the curve's
+    points are drawn, if there are no positives, or if its precision is not TP / (TP + FP): it may
+    be an envelope, or computed for another fraction of positives.
     """
     n_predicted = curve.tp + curve.fp
     precision = ratio(curve.tp, n_predicted)
@@ -274,7 +274,10 @@ class ROCCurveDisplay(CurveDisplay):
         return super().from_curve(curve, name, **{"kind": kind, **arguments})
 
     def _drawing(self) -> Drawing:
-        """Return the curve on the axes of `kind`, the chance line, and the star at the EER."""
+        """Return the curve on the axes of `kind`, the chance line, and the star at the EER.
+
+        `kind` names the rates on the x and y axes, such as "fptp" (x = FPR, y = TPR).
+        """
         x_rate, y_rate = self.kind[:2], self.kind[2:]
         rates = {"fp": self.fpr, "tp": self.tpr, "tn": 1 - self.fpr, "fn": 1 - self.tpr}
         star = None
@@ -374,7 +377,8 @@ class DETCurveDisplay(CurveDisplay):
 def _deviate(rate: ArrayLike) -> F8:
     """Convert rates to normal deviates by the inverse of the standard normal CDF.
 
-    Rates are clipped to [1e-12, 1 - 1e-12], because matplotlib also passes values outside (0, 1).
+    Rates are clipped to [1e-12, 1 - 1e-12], because matplotlib also passes rates of 0 and 1, whose
+    deviates are infinite, and values outside [0, 1].
     """
     from scipy.special import ndtri  # takes 0.1 s to import, and PR curves do not need it
 
@@ -465,7 +469,7 @@ class ReliabilityDisplay(CurveDisplay):
 
     @classmethod
     def of_run(cls, run: Evaluation, name: str | None = None, metric: str | None = None) -> Self:
-        """Create the diagram of all pixels of a run, without drawing it.
+        """Create the reliability diagram of all pixels of a run's images, without drawing it.
 
         `metric` defaults to the run's first metric with a reliability diagram, such as
         "calibration". Raises DataError if there is none, or if `metric` has no such diagram.

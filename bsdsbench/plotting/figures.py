@@ -349,7 +349,7 @@ def _check_comparable(
 
 
 def _draw_human_point(ax: Axes, human: bool | Evaluation) -> _Entry:
-    """Plot human performance as a point on precision-recall axes, and return its legend entry.
+    """Plot human performance as a point on precision-recall axes, and return its F and artist.
 
     human : a run of `evaluate_humans`, or True for the published value on the BSDS500 test set
     """
@@ -406,7 +406,11 @@ def _plot_boxes(
 
 
 def _draw_boxes(ax: Axes, names: Sequence[str], values_of_runs: Sequence[F8]) -> None:
-    """Draw a box for each run, with a dot for each of its values, and its name below the box."""
+    """Draw a box for each run, with a dot for each of its values, and its name below the box.
+
+    The thick line in a box is the median, and the white diamond is the mean. Outliers have no marks
+    besides their dots.
+    """
     dots: Any = {"markersize": 2.5, "alpha": 0.45, "markeredgewidth": 0, "zorder": 1.5}
     lines = style.curve_lines(len(names))
     for position, (values, line) in enumerate(zip(values_of_runs, lines, strict=True), 1):

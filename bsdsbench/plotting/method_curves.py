@@ -163,7 +163,11 @@ def _advancing(curve: F8) -> F8:
 
 
 def spread_entries(curves: Sequence[MethodCurve], kind: str, spread: Spread) -> list[Artist]:
-    """Return the legend entry for bands or thin lines in a `kind` of plot, or [] without them."""
+    """Return a list with the legend entry that explains the bands, or each run's thin line.
+
+    The list is empty if no method has several runs. `kind` is the kind of plot, such as "pr", and
+    `spread` is the measure of spread that the bands show.
+    """
     y, x = AVERAGED.get(kind, ("", ""))  # other kinds have no bands
     if any(curve.band for curve in curves):
         text = f"of several runs: mean {y} at equal {x}; band: {_BANDS[spread]} over runs"

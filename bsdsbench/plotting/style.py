@@ -170,7 +170,11 @@ def style(look: str | None = None, file: bool = False) -> Iterator[None]:
 
 
 def next_style(ax: Axes) -> dict[str, object]:
-    """Return the "color" and "linestyle" of the next curve, as arguments of `Axes.plot`."""
+    """Return the "color" and "linestyle" of the next curve on `ax`, as arguments of `Axes.plot`.
+
+    They follow from the number of curves that the axes already have. Lines of one point, grey lines
+    (such as chance lines) and dots without a line are not curves.
+    """
     from matplotlib.colors import to_hex
 
     n_drawn = 0
@@ -238,9 +242,13 @@ def _empty_figure(size: tuple[float, float]) -> Figure:
 
 
 def add_title(ax: Axes, name: str, title: str) -> None:
-    """Add a curve's title to that of `ax` (NAME: TITLE if several), unless the user has set one."""
+    """Add the title of a curve to the title of `ax`, unless the user has set the latter.
+
+    If the axes have several curves, the title of each begins on a new line, after the curve's name
+    ("NAME: TITLE").
+    """
     earlier_curves, own_title = _titles.get(ax, ([], ""))
-    if ax.get_title() not in ("", own_title):  # the user's
+    if ax.get_title() not in ("", own_title):  # set by the user
         return
     curves = [*earlier_curves, (name, title)]
     letters = max(letters_in(ax.get_window_extent().width / ax.figure.figure.dpi), 16)
@@ -272,6 +280,8 @@ def font_size() -> float:
 
 def draw_iso_f(ax: Axes, beta2: float = 1.0) -> None:
     """Draw iso-F lines for F = 0.1, 0.2, .. 0.9 on axes with recall (x) and precision (y).
+
+    Along an iso-F line, F is constant. Its value is written at the right end, at recall 1.
 
     beta2 : beta^2 in F = (1 + beta^2) P R / (beta^2 P + R)
     """
