@@ -58,10 +58,10 @@ def compiled_folder() -> Path | None:
 
 @cache
 def never_compiled() -> bool:
-    """Return True if the first run will compile the kernels and cache them on disk.
+    """Return True if no kernel is cached on disk yet, so that this run compiles and caches them.
 
-    Returns False if they are already cached, if no folder is writable, or if numba's compiler is
-    disabled.
+    Returns False if the kernels are already cached. Also returns False if no folder is writable, or
+    if numba's compiler is disabled (NUMBA_DISABLE_JIT), because nothing is cached then.
     """
     folder = compiled_folder()
     is_enabled = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"

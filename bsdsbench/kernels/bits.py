@@ -51,22 +51,22 @@ def count_set_bits(bits: U8, kind: I8 | None = None, n_kinds: int = 1) -> I8:
     """
     rows, words = bits.shape
     first_group = np.zeros(rows, np.int64) if kind is None else kind * words
-    steps = np.zeros((n_kinds * words, 64), np.int64)
-    _count_steps(bits, first_group, steps)
-    return np.cumsum(steps, axis=1).reshape(n_kinds, -1)
+    changes = np.zeros((n_kinds * words, 64), np.int64)
+    _count_changes(bits, first_group, changes)
+    return np.cumsum(changes, axis=1).reshape(n_kinds, -1)
 
 
 @kernel(_nrt=False)
-def _count_steps(bits, first_group, steps):
-    """Compute, for each group of words, how the number of set bits changes from bit to bit.
+def _count_changes(bits, first_group, changes):
+    """Count how many words of a group have each bit set, as changes from one bit to the next.
 
-    bits uint64 (rows, words): word k of a row belongs to the group first_group[row] + k.
-    first_group int64 (rows,).
-    steps int64 (groups, 64): 0 on entry; element [g, j] receives the number of words of group g in
-        which bit j is set, minus the number in which bit j - 1 is set. A cumulative sum along axis
-        1 gives the counts.
+    bits uint64 (rows, words): words that are counted in groups.
+    first_group int64 (rows,): word k of a row belongs to the group first_group[row] + k.
+    changes int64 (groups, 64): 0 on entry. Element [g, j] receives the number of words of group g
+        in which bit j is set, minus the number in which bit j - 1 is set (0 for j = 0). The sums of
+        the first j + 1 elements are the counts.
 
-    Bits are set in long runs, so only the ends of runs are visited.
+    Set bits form long runs, so it is fast to visit only the ends of the runs.
     """
     for row in range(bits.shape[0]):
         for k in range(bits.shape[1]):
@@ -74,5 +74,5 @@ def _count_steps(bits, first_group, steps):
             run_ends = word ^ (word << ONE)  # the bits that differ from the next lower bit
             while run_ends:  # one set bit after another, the lowest first
                 lowest = run_ends & (~run_ends + ONE)
-                steps[group, ones(lowest - ONE)] += 1 if word & lowest else -1
+                changes[group, ones(lowest - ONE)] += 1 if word & lowest else -1
                 run_ends ^= lowest

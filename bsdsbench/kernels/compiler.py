@@ -68,8 +68,10 @@ class KernelCode(JITCodeLibrary):
     def _optimize_final_module(self) -> None:
         """Optimise the complete code of a kernel at LLVM's level 2.
 
-        Linked functions become internal, so that LLVM may inline them and remove unused arguments.
-        With llvmlite 0.45 or later, loops are not unrolled, and SLP vectorisation is off.
+        Functions that were linked into the kernel are first marked as internal, which lets LLVM
+        inline them and remove their unused arguments. With llvmlite 0.45 or later, loops are not
+        unrolled, straight-line code is not vectorised (SLP), and loops are vectorised only if
+        `vectorises` is True. Earlier versions offer no such choice.
         """
         module = self._final_module
         for function in module.functions:
@@ -123,8 +125,8 @@ class _Wrapper(PyCallWrapper):
     ) -> None:
         """Write code that converts Python's arguments, calls the kernel, and converts its result.
 
-        The kernel runs without the GIL. The conversion is not checked for errors, because numba
-        has chosen the compiled function by the types of the arguments.
+        The kernel runs without the GIL. The code does not check whether a conversion fails: numba
+        calls the function only with arguments of the types for which it was compiled.
         """
         context, kinds = self.context, self.fndesc.argtypes
         objects = [api.alloca_obj() for _ in kinds]
@@ -154,7 +156,11 @@ class _KernelLower(Lower):
     """
 
     def create_cpython_wrapper(self, release_gil: bool = False) -> None:
-        """Write the function that Python calls around the kernel, and add it to the library."""
+        """Write the function that Python calls to run the kernel, and add it to the library.
+
+        A kernel that neither raises nor allocates gets the short function of `_Wrapper`, and any
+        other kernel the one that numba writes.
+        """
         context, kernel = self.context, self.fndesc
         if context.enable_nrt or context.enable_boundscheck:  # the kernel may raise or allocate
             super().create_cpython_wrapper(release_gil)
@@ -166,12 +172,17 @@ class _KernelLower(Lower):
         self.library.add_ir_module(module)
 
     def lower_expr(self, resty: _Type, expr: Expr) -> _Value:
-        """Write LLVM code for an expression of type `resty`, short for shapes and ranges."""
+        """Write LLVM code that computes an expression, and return its value, of type `resty`.
+
+        The shape or the size of an array, the iterator of a range and its next number get shorter
+        code than numba writes. All other expressions are left to numba.
+        """
         if expr.op in ("getattr", "getiter", "iternext"):
             kind = self.typeof(expr.value.name)
             if isinstance(kind, types.Array) and expr.op == "getattr":
+                # The field of the struct in which numba keeps an array
                 field = {"shape": "shape", "size": "nitems"}.get(expr.attr)
-                if field:  # of the struct that numba keeps for an array
+                if field:
                     position = self.context.data_model_manager[kind].get_field_position(field)
                     return self.builder.extract_value(self.loadvar(expr.value.name), position)
             elif isinstance(kind, types.RangeType) and expr.op == "getiter":
@@ -181,11 +192,12 @@ class _KernelLower(Lower):
         return super().lower_expr(resty, expr)
 
     def _range_iterator(self, kind: _Type, numbers: _Value) -> _Value:
-        """Write code for an iterator over a range, and return the iterator, of type `kind`.
+        """Write code that makes an iterator over a range of numbers, and return the iterator.
 
-        numbers: the range's start, stop and step. The first three fields of the iterator are the
-            address of the next number, the stop and the step. A fourth, in which numba counts the
-            numbers that are left, stays undefined.
+        kind: numba's type of the iterator, a struct of four fields. The first three are the address
+            of the next number, the stop and the step. The fourth, in which numba counts the numbers
+            that are left, stays undefined.
+        numbers: the range, a struct of its start, stop and step.
         """
         start, stop, step = cgutils.unpack_tuple(self.builder, numbers)
         iterator = self.context.get_constant_undef(kind)
@@ -195,9 +207,10 @@ class _KernelLower(Lower):
         return iterator
 
     def _next_of_range(self, kind: _Type, iterator: _Value) -> _Value:
-        """Write code that takes the next number from an iterator of `_range_iterator`.
+        """Write code that advances an iterator made by `_range_iterator` by one number.
 
-        Returns a pair of type `kind`: the number, and whether it is before the stop of the range.
+        Returns a struct of type `kind` with two fields: the number, and a flag that is true while
+        the number lies before the stop of the range (above the stop if the step is negative).
         """
         builder = self.builder
         place, stop, step = (builder.extract_value(iterator, k) for k in range(3))
@@ -223,7 +236,11 @@ class _Steps(PassManager):
     """The steps of numba's compiler that kernels need, without checks between them."""
 
     def run(self, state: StateDict) -> None:
-        """Compile a function; `state` is what numba knows about it, and receives the code."""
+        """Compile a function with only those steps of numba's compiler that a kernel needs.
+
+        state: numba's record of the compilation. It holds the function and the types of its
+            arguments, and receives what each step computes, at last the machine code.
+        """
         steps = [TranslateByteCode, FixupArgs, IRProcessing, InlineInlinables, ReconstructSSA]
         steps += [NopythonTypeInference, PreLowerStripPhis]
         if state.flags.nrt:
@@ -247,22 +264,24 @@ _signatures: dict[tuple[object, ...], tuple[object, object]] = {}
 def _signature(
     function: _Type, context: object, args: tuple[_Type, ...], kws: dict[str, _Type]
 ) -> object:
-    """Return the signature of a builtin function, such as `+`, for argument types, as numba does.
+    """Return the signature that numba gives to a call of a builtin function, such as `+`.
 
-    The answer depends on the types alone, and is remembered: kernels ask the same questions again
-    and again, and numba tries many candidates each time.
+    It replaces the method `get_call_type` of numba, which tries many candidates at each call. The
+    signature depends only on the function, the typing context and the types of the arguments, so it
+    is stored and reused. The same calls occur again and again in kernels.
     """
     key = id(function), id(context), args, tuple(kws.items())
-    if key not in _signatures:  # keeps the function, so that no other gets its id
+    if key not in _signatures:  # the function is stored too, so that no other can get its id
         _signatures[key] = function, _resolve(function, context, args, kws)
     return _signatures[key][1]
 
 
 @contextmanager
 def _compiling(code: type[KernelCode]) -> Iterator[None]:
-    """Patch numba in the `with` block so that it compiles faster, into libraries of a class.
+    """Patch numba in the `with` block, so that it compiles faster and keeps the code in `code`.
 
-    It must be used under the lock of numba's compiler, so that nothing else is compiled meanwhile.
+    `code` is the class of the objects that hold, link and optimise compiled code. The caller must
+    hold the lock of numba's compiler, so that no other function is compiled with these patches.
     """
     codegen, function = cpu_target.target_context.codegen(), types.BaseFunction
     usual = codegen._library_class, entrypoints.init_all, function.get_call_type
@@ -276,10 +295,13 @@ def _compiling(code: type[KernelCode]) -> Iterator[None]:
 
 @global_compiler_lock
 def import_compiler() -> None:
-    """Import the modules in which numba implements functions, and register these for compilation.
+    """Make numba ready to compile: import and register its builtin functions.
 
-    Further calls take almost no time. The import of scipy.linalg, a tenth of a second, is avoided:
-    numba needs it here only to check that scipy is installed.
+    This is done before the first compilation, because it takes long and a process that loads all
+    its kernels from the disk does not need it. Further calls take almost no time.
+
+    The function `ensure_blas` is replaced during the import. It only checks that scipy is
+    installed, but imports scipy.linalg for that, which takes a tenth of a second.
     """
     from numba.np import linalg
 
@@ -298,9 +320,10 @@ def import_compiler() -> None:
 def compile_as(
     code: type[KernelCode], dispatcher: _Dispatcher, args: tuple[_Type, ...], return_type: _Type
 ) -> object:
-    """Compile the function of a numba dispatcher for the argument types `args`, and return it.
+    """Compile a kernel for the argument types `args`, and return a CompileResult of numba.
 
-    code: the class of the library for the code, such as `VectorisedCode`.
+    code: the class of the object that holds and optimises the code, for example `VectorisedCode`.
+    dispatcher: what numba's decorator made of the kernel.
     return_type: the required return type, or None if numba infers it.
     """
     import_compiler()

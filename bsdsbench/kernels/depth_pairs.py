@@ -51,8 +51,9 @@ def _count_pairs(pred, gt, valid, ratios, count):
 
     pred, gt float64 (H, W), valid bool (H, W), ratios float64 (R,): as in `ratio_pairs`.
     count int64 (R + 1, 4, 3): 0 on entry. Axis 0 is the number of ratios exceeded, and the other
-        axes are those of `ratio_pairs`. A pair with the same pixel nearer in both maps is counted
-        in [..., 0] at the smaller of its two numbers.
+        axes are those of `ratio_pairs`: the position of the nearer pixel, and (0) both maps, (1)
+        pred or (2) gt. If the same pixel is nearer in both maps, the pair is counted in [..., 0] as
+        well, at the smaller of the two numbers of ratios that it exceeds in pred and in gt.
     """
     h, w = pred.shape
     for y in range(h):
@@ -100,9 +101,10 @@ def _count_along_rows(pred, mask, ratios, row_ratio, count, vertical):
     """Count the mask edges along each row, and those that coincide with a depth edge, in `count`.
 
     First the left pixel of each pair of horizontal neighbours is taken as inside, then the right
-    one. The pair is a mask edge if the mask is True inside and False outside. It is a depth edge if
-    its quotient, inverse depth inside / inverse depth outside, exceeds the ratio. A zero outside
-    gives inf, or NaN if both are zero. In each run of adjacent depth edges only the pair with the
+    one. The pair is a mask edge if the mask is True inside and False outside. Depth edges are found
+    for each of the `ratios` separately: a pair is one if its quotient, inverse depth inside /
+    inverse depth outside, exceeds the ratio. If the pixel outside is 0, the quotient is inf, or NaN
+    if both are 0; NaN exceeds no ratio. In each run of adjacent depth edges only the pair with the
     largest quotient is kept (the first of equal ones). A mask edge is hit if its pair is kept.
 
     pred float64 (H, W): inverse depths. mask bool (H, W). ratios float64 (R,).

@@ -130,11 +130,12 @@ def _compile_once(dispatcher: Any, folder: Path) -> None:
 def kernel(function: Kernel | None = None, vectorise: bool = False, **options: object) -> Kernel:
     """Compile a function like `numba.njit`; used as `@kernel` or `@kernel(option=...)`.
 
-    If `vectorise` is True, its loops may use vector instructions. It then takes longer to compile,
-    which pays only if most time is spent in loops without branches. The options are those of
-    `numba.njit`. `_nrt=False` promises that the function allocates no memory and raises nothing, so
-    that it needs no numba runtime. `no_cpython_wrapper=True` marks an inner function, which only
-    kernels call.
+    If `vectorise` is True, loops may use vector instructions. The function then takes longer to
+    compile, which pays off only if it spends most of its time in loops without branches.
+
+    The options are those of `numba.njit`. With `_nrt=False`, the caller promises that the function
+    allocates no memory and raises nothing, so it is compiled without numba's runtime (NRT), which
+    counts references. `no_cpython_wrapper=True` marks an inner function, which only kernels call.
 
     A kernel is compiled at its first call, runs without holding the GIL, and is cached on disk if a
     cache folder is writable. Inner functions are not cached, because their code becomes part of the

@@ -27,7 +27,7 @@ warm._compile_matching(), warm._compile_remaining_kernels()
 before = compiled()
 counts = boundary_counts(np.eye(9), [np.eye(9) > 0, np.eye(9) > 0])
 names = {f.__name__ for f in before}
-some = {"_match", "_count_steps", "_find_changes", "_float_levels"} <= names
+some = {"_match", "_count_changes", "_find_changes", "_float_levels"} <= names
 some &= [len(found) for f, found in before.items() if f.__name__ == "_match"] == [1]
 light = "scipy.linalg" not in sys.modules or not all(f.stats.cache_hits for f in before)
 print(some, compiled() == before, never_compiled(), light, counts.matched_pred.tolist())

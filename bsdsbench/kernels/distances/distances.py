@@ -36,8 +36,10 @@ class Outlines(NamedTuple):
 def rims(padded: I4, n: int) -> Outlines:
     """List, for each of n labels, its pixels of which one of the four neighbours has another label.
 
-    padded (H + 2, W + 2): the label map in a frame of -1. The rows and columns in the answer refer
-        to the map without the frame.
+    padded (H + 2, W + 2): the label map in a frame of -1, which counts as another label.
+
+    The sites of the returned outlines are these pixels. Their rows and columns refer to the map
+    without the frame. Labels below 0 have no outline.
     """
     sites = np.empty((3, padded.size), np.int32)
     count = _find_rims(padded, *sites)
@@ -75,12 +77,12 @@ def _find_rims(padded, label, rows, cols):
 def corners(padded: I4, n: int) -> Outlines:
     """List, for each of n labels, the 2 x 2 windows in which some pixels, but not all, have it.
 
-    padded (H + 1, W + 1): a label map.
+    padded (H + 1, W + 1): a label map. It has (H, W) windows. Labels below 0 have no outline.
 
-    A window is given by the row and column of its upper left pixel, and by a code that tells which
-    of its pixels have the label. The code is the sum of 8 for the upper left pixel, 4 for the upper
-    right, 2 for the lower left and 1 for the lower right. For example, it is 12 if only the two
-    upper pixels have the label.
+    The sites of the returned outlines are these windows. A window is given by the row and column of
+    its upper left pixel, and by a code that tells which of its pixels have the label. The code is
+    the sum of 8 for the upper left pixel, 4 for the upper right, 2 for the lower left and 1 for the
+    lower right. For example, it is 12 if only the two upper pixels have the label.
     """
     sites = np.empty((4, 4 * padded.size), np.int32)
     count = _find_corners(padded, np.empty(4, np.int32), *sites)
@@ -90,16 +92,16 @@ def corners(padded: I4, n: int) -> Outlines:
 
 @kernel(_nrt=False)
 def _find_corners(padded, window, label, rows, cols, code):
-    """List the labels that some but not all pixels of a 2 x 2 window have, for all windows.
+    """List the labels in each 2 x 2 window of a label map that does not have a single label.
 
-    padded int32 (H + 1, W + 1): the label map, with windows at (H, W) places. Labels below 0 are
-        not listed.
+    padded int32 (H + 1, W + 1): the label map. The upper left pixels of the windows are its first H
+        rows and W columns. Labels below 0 are not listed.
     window int32 (4,): work space for the labels of a window: upper left, upper right, lower left,
         lower right.
-    label, rows, cols, code int32: receive an entry for each label in each window, in raster order:
-        the label, the row and column of the window's upper left pixel, and a code that tells which
-        of its pixels have the label. The code is the sum of 8 (upper left), 4 (upper right), 2
-        (lower left) and 1 (lower right).
+    label, rows, cols, code int32: receive one entry for each window and label in it, with the
+        windows in raster order. An entry is the label, the row and column of the window's upper
+        left pixel, and a code that tells which of its pixels have the label. The code is the sum of
+        8 (upper left), 4 (upper right), 2 (lower left) and 1 (lower right).
 
     Returns the number of entries.
     """
@@ -139,6 +141,8 @@ def _sort_by_label(sites: I4, n: int) -> _SortedSites:
 
     sites (1 + K, sites): one column for each site. Row 0 has its label, 0 .. n - 1, and the other
         rows have K more numbers, for example its row and column in the image.
+
+    In the returned sites, the columns start[k] : start[k + 1] of `numbers` are those of label k.
     """
     label, numbers = sites[0], sites[1:]
     if n == 1:
@@ -186,15 +190,17 @@ def nearest(a: Outlines, b: Outlines, row_step: float, col_step: float) -> F8:
 
 @kernel(_nrt=False)
 def _search(a, b, row_step, col_step, row_start, distance, searched):
-    """Write the squared distances between outline points, until too many rows were visited.
+    """Write the squared distances from outline points to the nearest points of another outline.
 
-    The points (sites) of each label in a are taken one after another. If the searches for a label
-    have visited too many rows, its remaining points are left out.
+    The points (sites) of each label in a are taken one after another, and the rows around each are
+    searched. A distance transform would cost about as much as a visit to _PATIENCE rows for each
+    pixel of the box around the label. If the searches have cost more, the label's remaining points
+    are left out.
 
     a, b: the start, rows and cols of the `Outlines` of n labels in two maps.
     row_step, col_step: distances between adjacent rows and between adjacent columns.
-    row_start int64 (largest row of b + 2,): work space for the first site of each row of a label in
-        b.
+    row_start int64 (largest row of b + 2,): work space. It holds, for each row of a label in b, the
+        index of the first site.
     distance float64 (sites of a,): infinite on entry; receives the squared distances from the sites
         of a to the nearest site of b with the same label.
     searched int64 (n,): on entry, the end of each label's sites in a; receives, for each label, the
@@ -237,7 +243,9 @@ def _search(a, b, row_step, col_step, row_start, distance, searched):
 
 @inner
 def _search_rows(r, c, cols, row_start, low, high, row_step, col_step):
-    """Return the squared distance from (r, c) to the nearest of some points (sites), and a cost.
+    """Return the squared distance from (r, c) to the nearest site, and the cost of the search.
+
+    A site is a point of an outline.
 
     cols int32: the columns of the sites, row by row, ascending in each row.
     row_start int64: the sites of row i are row_start[i - low] : row_start[i - low + 1].
@@ -328,13 +336,13 @@ def _transform(labels, row_step, col_step, vertex_x, vertex_y, until, distance):
 
 
 @inner
-def _lower_envelope(distance, r, first, last, row_step, step, vertex_x, vertex_y, until):
-    """Turn distances along columns into squared distances in the plane, for a run of a row.
+def _lower_envelope(distance, r, first, last, row_step, col_step, vertex_x, vertex_y, until):
+    """Turn distances along columns into squared Euclidean distances, for a run of pixels in a row.
 
     distance float64 (H, W): on entry, the number of rows from each pixel to the nearest pixel with
         another label in the same column. The elements distance[r, first:last], a run of pixels with
         one label, are changed in place.
-    row_step, step: distances between adjacent rows and between adjacent columns.
+    row_step, col_step: distances between adjacent rows and between adjacent columns.
     vertex_x, vertex_y, until float64 (W + 3,): work space. Parabola i of the envelope has its
         vertex at (vertex_x[i], vertex_y[i]) and is the lowest from x = until[i] to until[i + 1].
 
@@ -352,7 +360,7 @@ def _lower_envelope(distance, r, first, last, row_step, step, vertex_x, vertex_y
         y *= y
         if y == np.inf:
             continue
-        x = column * step
+        x = column * col_step
         crossing = -np.inf
         while n > 0:
             crossing = (y + x * x - vertex_y[n - 1] - vertex_x[n - 1] * vertex_x[n - 1]) / (
@@ -373,26 +381,27 @@ def _lower_envelope(distance, r, first, last, row_step, step, vertex_x, vertex_y
     # Read the envelope at each column
     i = 0
     for column in range(first, last):
-        while until[i + 1] < column * step:
+        while until[i + 1] < column * col_step:
             i += 1
-        along = column * step - vertex_x[i]
+        along = column * col_step - vertex_x[i]
         distance[r, column] = vertex_y[i] + along * along
 
 
 @kernel(_nrt=False)
 def count_near_pixels(events, annotators, close, dy, dx, n_near, counts):
-    """Count the pixels with a pixel of the other map within the radius, after each of n steps.
+    """Count the pixels of two edge maps that have a pixel of the other map within the radius.
 
-    The two maps are the predicted map, which changes at each step, and an annotated map.
+    The two maps are the prediction, binarised at each of n thresholds from the highest down, and
+    the annotated map. Going from one threshold to the next is a step.
 
-    events: the changes of the predicted map.
+    events: the pixels that enter or leave the predicted map at each step, as `Events`.
     annotators int64 (H, W): number of annotators who marked each pixel.
     close bool (H, W): True if an annotator marked a pixel within the radius.
     dy, dx int64 (offsets,): offsets to all pixels within the radius, including (0, 0).
     n_near int32 (H, W): 0 on entry; work space, the number of predicted pixels within the radius.
-    counts int64 (3, n): receives three numbers for each step: annotated pixels with a predicted
-        pixel within the radius, summed over annotators; predicted pixels with an annotated pixel
-        within the radius; and all predicted pixels.
+    counts int64 (3, n): receives three numbers for the map after each step: annotated pixels with a
+        predicted pixel within the radius, summed over annotators; predicted pixels with an
+        annotated pixel within the radius; and all predicted pixels.
     """
     (rows, cols), n = n_near.shape, counts.shape[1]
     matched_gt, matched_pred, total_pred = np.int64(0), np.int64(0), np.int64(0)

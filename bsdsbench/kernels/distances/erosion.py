@@ -14,15 +14,15 @@ from bsdsbench.kernels.jit import kernel
 
 
 def mask_shells(pred: Bool, gt: Bool, width: int) -> I8:
-    """Count the pixels of the inner boundaries of two masks (H, W).
+    """Count the pixels of the inner boundaries (shells) of two masks (H, W).
 
-    The inner boundary is what `width` erosions with a 3 x 3 square remove. Pixels outside the image
-    are off.
+    The inner boundary consists of the pixels that `width` erosions with a 3 x 3 square remove.
+    Pixels outside the image count as off, so a mask has a boundary along the image border too.
 
     Returns an array (1, 3): the numbers of pixels in both boundaries, in the boundary of pred, and
     in the boundary of gt.
     """
-    width = min(width, max(gt.shape))
+    width = min(width, max(gt.shape))  # further erosions would change nothing
     bits = pack(np.concatenate((pred, gt)))
     counts = np.zeros((1, 3), np.int64)
     # Erosion with the centred square of side 2 width + 1 equals `width` erosions with side 3
@@ -54,10 +54,13 @@ def label_shells(pred: I4, gt: I4, n: int, width: int) -> I8:
 
 
 def _erode_maps(bits: U8, side: int, back: int) -> U8:
-    """Erode two maps, (2 H, words), one below the other, by a square with sides of `side` pixels.
+    """Erode two bit-packed maps by a square with sides of `side` pixels.
 
-    Returns the pixels for which the whole square is on. The square begins `back` rows above and
-    `back` columns to the left of the pixel.
+    bits (2 H, words): the two maps, one below the other, packed by `pack`.
+    back: where the square lies. Its upper left pixel is `back` rows above and `back` columns to the
+        left of the pixel that is tested.
+
+    Returns an array like `bits`. A pixel is on if the whole square around it is on.
     """
     eroded = np.empty_like(bits)
     # A row between empty words, so that shifts by the width of the square read no other row
@@ -81,14 +84,16 @@ def _find_uniform(labels, uniform):
 
 @kernel(vectorise=True, _nrt=False)
 def _write_eroded(bits, side, back, row, eroded):
-    """Erode two maps by a square: write the pixels around which the whole square is on.
+    """Erode two bit-packed maps by a square: mark each pixel around which the whole square is on.
 
-    bits, eroded uint64 (2 H, words): the two maps one below the other, before and after.
-    side: side of the square, which begins `back` rows and columns before the pixel.
-    row uint64: work space, 0 on entry. A row of bits with empty words on both sides.
+    bits, eroded uint64 (2 H, words): the two maps, one below the other, before and after erosion.
+    side: the side of the square in pixels.
+    back: the square begins this many rows above and columns to the left of the pixel.
+    row uint64: work space for a row of bits, with empty words on both sides; 0 on entry.
 
-    Rows are eroded first, then columns. A run of n pixels that are on is found in about log2(n)
-    steps: an AND with a copy that is shifted by the length of the run so far doubles this length.
+    Rows are eroded first, then columns. Runs of `side` pixels that are on are found in about
+    log2(side) steps. If each bit tells that a run of n pixels begins there, an AND with a copy
+    shifted by n pixels tells the same of runs of 2 n pixels.
     """
     # The 64 bits from any bit of a row on are parts of two words. The second word is shifted twice,
     # because a shift by 64 - low is undefined for low = 0.
@@ -123,19 +128,21 @@ def _write_eroded(bits, side, back, row, eroded):
 
 @kernel(vectorise=True, _nrt=False)
 def _count_masks(bits, inside, counts):
-    """Count the pixels that erosion removed from two maps.
+    """Count the pixels that erosion removed from a predicted and an annotated mask.
 
-    bits, inside uint64 (2 H, words): two maps one below the other, before and after erosion.
-    counts int64 (1, 3): the numbers of pixels removed from both maps, from the first and from the
-        second are added to it.
+    bits, inside uint64 (2 H, words): both masks, bit-packed and one below the other, before and
+        after erosion. The predicted mask comes first.
+    counts int64 (1, 3): three numbers are added to it: the pixels removed from both masks, from the
+        predicted one, and from the annotated one.
     """
     rows = bits.shape[0] // 2
     for r in range(rows):
         for k in range(bits.shape[1]):
-            a, b = bits[r, k] & ~inside[r, k], bits[rows + r, k] & ~inside[rows + r, k]
-            counts[0, 0] += ones(a & b)
-            counts[0, 1] += ones(a)
-            counts[0, 2] += ones(b)
+            pred_shell = bits[r, k] & ~inside[r, k]
+            gt_shell = bits[rows + r, k] & ~inside[rows + r, k]
+            counts[0, 0] += ones(pred_shell & gt_shell)
+            counts[0, 1] += ones(pred_shell)
+            counts[0, 2] += ones(gt_shell)
 
 
 @kernel(vectorise=True, _nrt=False)
