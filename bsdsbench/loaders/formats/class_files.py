@@ -22,7 +22,8 @@ def read_predicted_classes(
 
     One file holds labels (H, W), class maps (C, H, W) or, if `options.kind` is Kind.MASK, a mask,
     which is binarised. Several files hold one map (H, W) per class. `read` returns the bytes of a
-    file.
+    file. If a mask is binarised, the prediction also holds the `evidence` of its original values,
+    with which the binarisation of all masks of a set is checked.
     """
     maps: list[Map] = []
     mask_options = options if options and options.kind is Kind.MASK else None
@@ -51,7 +52,8 @@ def parse_annotated_classes(arrays: dict[str, object], path: Path) -> dict[str, 
     """Convert the class maps in a ground-truth file to keyword arguments of GroundTruth.
 
     - SBD's struct GTcls gives "labels" (H, W) and "class_boundaries", bool (C, H, W).
-    - The struct of a crack set gives "labels": 1 for the background and 2 for the crack.
+    - The struct groundTruth of a crack data set, such as CFD, gives "labels": 1 for the background
+      and 2 for the crack.
     - An array (H, W), or a non-binary (1, H, W), gives "labels".
     - A binary array (C, H, W) gives "class_boundaries", True where nonzero.
     """
@@ -81,9 +83,13 @@ def add_instances(parts: dict[str, Any], file: Path, read: ReadBytes) -> None:
     """Read the instance map in `file`, and add it in place to `parts`, arguments of GroundTruth.
 
     The file holds one array (H, W), or SBD's struct GTinst with the instance map (Segmentation),
-    the outline of each instance (Boundaries) and its class (Categories). From these outlines, the
-    "class_boundaries" in `parts`, if any, are redrawn in place, as in SEAL's code. Raises
-    FileFormatError if outlines and categories do not match.
+    the outline of each instance (Boundaries) and its class (Categories). If `parts` has
+    "class_boundaries", they are replaced in place: the boundaries of a class become the union of
+    the outlines of its instances, as in SEAL's code. In SBD's refined annotations, Boundaries has
+    one outline per class instead, and Categories is unused.
+
+    Raises FileFormatError if the numbers of outlines and categories differ, or if a category is not
+    a class of "class_boundaries".
     """
     arrays: dict[str, Any] = pictures.read_arrays(file, pictures.Palette.INDICES, read=read)
     with errors_naming(file, "instances"):
@@ -96,7 +102,7 @@ def add_instances(parts: dict[str, Any], file: Path, read: ReadBytes) -> None:
             return
         outlines, categories = struct["Boundaries"], np.ravel(struct["Categories"])
         classes = np.arange(1, len(boundaries) + 1)
-        if len(outlines) == len(classes) != categories.size:  # refined: an outline per class
+        if len(outlines) == len(classes) != categories.size:  # refined annotations
             categories = classes
         if len(outlines) != categories.size or not np.isin(categories, classes).all():
             fault = f"{len(outlines)} Boundaries and {categories.size} Categories"

@@ -68,8 +68,9 @@ class CocoItems:
 
         The ground truth must be read first, because it lists the images and the categories, which
         are stored in `images` and `categories`. A panoptic file has one annotation per image, which
-        lists the segments of a PNG. Raises FileFormatError if an image is unlisted, or has not
-        exactly one annotation in a panoptic file.
+        lists the segments of a PNG. Raises FileFormatError if an annotation names an image that the
+        ground truth does not list, or if an image does not have exactly one annotation in a
+        panoptic file.
         """
         by_image: dict[int, list[Entry]] = {}
         with errors_naming(path, "a COCO file"):
@@ -85,7 +86,8 @@ class CocoItems:
             for entry in entries:
                 image_id = _get_id(entry, "image_id", self.images, "listed images")
                 by_image.setdefault(image_id, []).append(entry)
-            if not (entries or is_list or is_truth):  # panoptic if the ground truth is
+            # A file of predictions without annotations is panoptic if the ground truth is
+            if not (entries or is_list or is_truth):
                 entries = chain.from_iterable(self.gt.values())
             if _are_panoptic(entries):
                 self._check_panoptic(by_image)
@@ -105,7 +107,11 @@ class CocoItems:
         return len(self.images)
 
     def __iter__(self) -> Iterator[tuple[str, LabelMap, LabelMap]]:
-        """Yield (image name, predicted label map, annotated label map) for each image."""
+        """Yield (image name, predicted label map, annotated label map) for each image.
+
+        At the end, a warning is issued if more than half of the annotated masks do not fit the
+        boxes that the file gives for them, because rows and columns may then be exchanged.
+        """
         self.n_boxes = self.n_elsewhere = 0
         for image_id, (name, _) in self.images.items():
             gt = self._draw(image_id, is_truth=True, annotated=[])
@@ -119,8 +125,10 @@ class CocoItems:
     def _draw(self, image_id: int, is_truth: bool, annotated: list[_Segment]) -> _Drawing:
         """Draw the label map of an image: the annotated one if `is_truth`, else the predicted one.
 
-        Predicted segments that equal `annotated` ones, which are in drawing order, are drawn in the
-        same order. For a panoptic file, the map is read from the PNG, and no segments are returned.
+        annotated: the annotated segments of the image, in drawing order, for drawing predicted ones
+            that equal some of them in the same order ([] for the annotated map).
+
+        For a panoptic file, the map is read from the PNG, and no segments are returned.
         """
         path = self.gt_path if is_truth else self.pred_path
         entries = (self.gt if is_truth else self.pred).get(image_id, [])
@@ -140,7 +148,9 @@ class CocoItems:
         Parameters
         ----------
         metrics : sequence of str
-            Names of metrics whose options classes, first, ignore, unit and divisor are set.
+            Names of metrics whose options classes, first, ignore, unit and divisor are set: to the
+            names of the categories, 1 as the number of the first class, the number of the
+            additional class, "instance", and DIVISOR.
         base : Protocol or None
             The protocol to modify; default: the preset "masks".
         """
@@ -158,6 +168,9 @@ class CocoItems:
         Crowds come first, then the others by ascending score, which is 1 in ground truth and for
         predictions without a score. Segments of equal score are sorted by size, the largest first,
         and then by their first pixel in row order.
+
+        For ground truth, `n_boxes` is increased by the number of masks with a box (bbox) that is
+        large enough for them, and `n_elsewhere` by the number of these that do not fit their box.
         """
         segments = []
         for number, annotation in enumerate(annotations, 1):
@@ -167,7 +180,7 @@ class CocoItems:
                 raise FaultError(f"score {score!r:.40}, expected a number")
             box: Sequence[float] = annotation.get("bbox") or []
             if is_truth and mask.any() and len(box) == 4 and box[2] * box[3] >= mask.sum():
-                self.n_boxes += 1  # those too small for their mask are not its box
+                self.n_boxes += 1  # a box smaller than the mask cannot be its box
                 self.n_elsewhere += not _fits_box(mask, box)
             drawing_key = (not _is_crowd(annotation), score, -int(mask.sum()), int(mask.argmax()))
             value = self._value_in_map(annotation, number, is_truth)
@@ -180,8 +193,9 @@ class CocoItems:
         `entry` is the image's annotation in the JSON file `path`. The PNG is in the folder of the
         same name without ".json". The segment id of a pixel is red + 256 green + 65536 blue; the
         pixels of a segment get the value of `_value_in_map`. Pixels without a segment are of the
-        ignored class in ground truth, and background (0) in predictions. If a category has several
-        crowds, only the last one remains a crowd, as in panopticapi; the others are ignored too.
+        ignored class in ground truth, and background (0) in predictions. If an image has several
+        crowds of a category, only the last one is marked as a crowd, as in panopticapi. The pixels
+        of the others become other instances of the ignored class, which belong to no category.
         """
         png = path.with_suffix("") / Path(_get_field(entry, "file_name")).name
         data = read_bytes(png)
@@ -275,8 +289,8 @@ def _read_images(images: list[Entry]) -> dict[int, tuple[str, _Size]]:
 def _read_categories(categories: list[Entry]) -> dict[int | float | str, str]:
     """Return the name of each category by its id, in ascending order of the ids.
 
-    The id is added to a name that several categories have. A category without a name is called by
-    its id. Raises FaultError if an id is listed twice.
+    A name that several categories share is followed by the id, as in "person (1)". A category
+    without a name is called by its id. Raises FaultError if an id is listed twice.
     """
     names: dict[int | float | str, str] = {}
     for category in categories:
@@ -361,15 +375,17 @@ def _is_crowd(annotation: Entry) -> bool:
 
 
 def _fits_box(mask: Bool, box: Sequence[float]) -> bool:
-    """Return True if a mask's own box has an IoU of one half or more with its annotated box.
+    """Return True if the bounding box of a mask has an IoU of 1/2 or more with an annotated box.
 
-    The annotated box is x, y, width, height, as in COCO, or x and y of two corners.
+    The annotated box is read both as x, y, width, height, which is COCO's format, and as x and y of
+    two opposite corners. One match suffices.
     """
     rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
     start, end = np.array([columns[0], rows[0]]), np.array([columns[-1] + 1, rows[-1] + 1])
     low, size = np.array(box, np.float64).reshape(2, 2)
     for high in (low + size, size):
         shared = np.maximum(np.minimum(end, high) - np.maximum(start, low), 0).prod()
+        # IoU >= 1/2, which is 3 * intersection >= sum of the areas
         if 3 * shared >= (end - start).prod() + np.maximum(high - low, 0).prod():
             return True
     return False
@@ -378,9 +394,10 @@ def _fits_box(mask: Bool, box: Sequence[float]) -> bool:
 def _check_polygon(polygon: list[float], image_id: object, shape: _Size) -> None:
     """Raise FaultError if a polygon is malformed, or has no point in an image of `shape` (H, W).
 
-    It is a list x, y, x, y ... in pixels, of three points or more. Fractions of the image, all of
-    them at most 1, are rejected, because they would be drawn into one corner, and so are points
-    more than ten times beyond it, because pycocotools needs memory for the whole of their outline.
+    A polygon is a list x, y, x, y ... in pixels, of three points or more. If no coordinate exceeds
+    1, they are taken for fractions of the image and rejected, because the polygon would be drawn
+    into one corner. Coordinates of more than ten times the longer side of the image are rejected,
+    because pycocotools needs memory for the whole outline, also outside the image.
     """
     where = f"image {image_id}: a polygon"
     is_list = isinstance(polygon, list) and all(isinstance(n, int | float) for n in polygon)
@@ -403,8 +420,9 @@ def _check_polygon(polygon: list[float], image_id: object, shape: _Size) -> None
 def _decode_mask(annotation: Entry, shape: _Size) -> Bool:
     """Decode the segmentation of an annotation to a bool mask of the given `shape`.
 
-    It is a list of polygons, uncompressed RLE, or COCO's compressed RLE. An empty list gives an
-    empty mask. Polygons need pycocotools.
+    The segmentation is a list of polygons, or a dict with the size of the image and run lengths
+    (RLE), which are a list of numbers or COCO's compressed text. An empty list gives an empty mask.
+    Polygons need pycocotools.
     """
     if "segmentation" not in annotation and "bbox" in annotation:
         has = f"an annotation of image {annotation['image_id']} has only a box"
@@ -430,10 +448,14 @@ def _decode_mask(annotation: Entry, shape: _Size) -> Bool:
 
 
 def _decode_runs(counts: object, shape: _Size, where: str) -> Bool:
-    """Draw run lengths, which alternate from 0 down the columns, as a bool mask of this `shape`.
+    """Draw the run lengths of a mask, as COCO files store them, as a bool mask of this `shape`.
 
-    They are a list of numbers, or COCO's compressed text. pycocotools would leave pixels undefined
-    if they add up to fewer than there are; here FaultError, beginning with `where`, is raised.
+    The runs go down one column after another, and are alternately outside and inside the mask. The
+    first run is outside, and may have length 0. The lengths are a list of numbers, or COCO's
+    compressed text.
+
+    Raises FaultError, with `where` at the start of the message, if the lengths do not add up to the
+    number of pixels. pycocotools would leave the missing pixels undefined.
     """
     runs = np.array(_parse_runs(counts) if isinstance(counts, str) else counts)
     is_whole = runs.ndim == 1 and runs.dtype.kind in "iuf" and not (runs % 1).any()
@@ -446,10 +468,11 @@ def _decode_runs(counts: object, shape: _Size, where: str) -> Bool:
 
 
 def _parse_runs(text: str) -> I8:
-    """Decode COCO's compressed run lengths; text that is cut short gives a run of -1 at its end.
+    """Decode COCO's compressed run lengths; return [-1] for text that is invalid or cut short.
 
-    A character holds five bits of a number, the lowest first, and whether more follow. From the
-    fourth number on, the number before the previous one has been subtracted.
+    The code of a character, less 48, holds five bits of a number (values 1 to 16), and tells by the
+    value 32 that the number goes on in the next character. The lowest bits come first. From the
+    fourth number on, the text has the difference from the number two places earlier.
     """
     bits = np.frombuffer(text.encode("ascii", "replace"), np.uint8).astype(np.int64) - 48
     is_last = (bits & 32) == 0
@@ -460,6 +483,6 @@ def _parse_runs(text: str) -> I8:
     place = np.arange(bits.size) - np.repeat(starts, ends - starts + 1)
     runs = np.add.reduceat((bits & 31) << 5 * place, starts)
     runs -= np.where(bits[ends] & 16, 32 << 5 * place[ends], 0)  # the sign of the last five bits
-    for first in (1, 2):
+    for first in (1, 2):  # every other number, from the second and from the third on
         runs[first::2] = np.cumsum(runs[first::2])
     return runs

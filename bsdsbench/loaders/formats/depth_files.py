@@ -38,8 +38,11 @@ def parse_predicted_depth(
 ) -> dict[str, object]:
     """Return the depth map of a file as the keyword argument "depth" (H, W) of Prediction.
 
-    Among several maps with known names, it is the one with "pred" in its name. FaultError is raised
-    if several are left. `shape` is unused (common signature of the parsers).
+    A file with one array may give it any name. Among several arrays, the depth map is the one with
+    a name in _DEPTHS. If several have such names, it is the one with "pred" in its name. FaultError
+    is raised if this leaves several maps or none.
+
+    `shape` is unused (common signature of the parsers).
     """
     known = [name for name in _DEPTHS if name in arrays]
     predicted = [name for name in known if "pred" in name] or known
@@ -53,7 +56,7 @@ def parse_annotated_depth(arrays: Mapping[str, object], path: Path) -> dict[str,
     """Convert the maps of an annotated depth file to keyword arguments of GroundTruth.
 
     - boundaries: one map, True where the variable `edges` is nonzero; () without it
-    - depth: the depth map; None if there are only `edges` or a `matte`
+    - depth: the depth map; None if the file has none, but `edges` or a `matte`
     - valid: True where all present maps of _VALID_NAMES are nonzero; None if there are none
     - mask: True where the variable `matte` exceeds a tenth of white; None if there is none
 

@@ -37,8 +37,9 @@ def _read_attribute(item: h5py.Dataset | h5py.Group, name: str) -> object:
 def read_hdf5(data: bytes) -> dict[str, object]:
     """Decode an HDF5 file, and return its variables by name.
 
-    MATLAB 7.3 files give the same values as `matlab.decode_mat`; internal variables ("#...") are
-    skipped. Arrays of other programs are returned as stored. Raises FaultError without h5py.
+    The variables of a MATLAB 7.3 file are returned as `matlab.decode_mat` returns those of older
+    MATLAB files, without internal variables ("#..."). The axes of arrays that other programs wrote
+    are not reversed. Raises FaultError if h5py is not installed.
     """
     try:
         import h5py
@@ -71,9 +72,10 @@ class _Converter:
     def convert_group(self, group: h5py.Group, depth: int) -> object:
         """Convert a group of a MATLAB file, at the nesting level `depth`.
 
-        A struct becomes a dict, a struct array a list of dicts, and any other group None. A struct
-        array is stored as one list of values per field. Such a list has no attribute MATLAB_class,
-        while a cell in a struct has.
+        A struct becomes a dict, a struct array a list of dicts, and any other group None.
+
+        A struct array is stored as one list of values per field. A struct with fields that are
+        cells looks alike, but a cell has the attribute MATLAB_class, and such a list has not.
         """
         if _read_attribute(group, CLASS) not in ("", "struct"):
             return None
@@ -93,8 +95,9 @@ class _Converter:
         """Convert a group or a data set of an HDF5 file, at the nesting level `depth`.
 
         Groups go to `convert_group`. Cells become lists, and numeric data sets arrays. Text,
-        function handles and objects become None. An empty cell becomes [], and any other empty item
-        an array of shape (0, 0). Raises FaultError if `depth` exceeds MAX_DEPTH.
+        function handles and objects become None. If MATLAB marks an item as empty, a cell becomes
+        [], and any other item an array of shape (0, 0). Raises FaultError if `depth` exceeds
+        MAX_DEPTH, or if the data are in another file or unsafe to read.
         """
         import h5py
 
@@ -128,7 +131,10 @@ class _Converter:
 
 
 def _follow_hard_link(group: h5py.Group, name: str) -> h5py.Dataset | h5py.Group:
-    """Return an item of a group, or raise FaultError for a soft or external link."""
+    """Return the item `name` of a group, or raise FaultError if it is a soft or external link.
+
+    Such links may lead to other places of the file, or to other files.
+    """
     import h5py
 
     if not isinstance(group.get(name, getlink=True), h5py.HardLink):

@@ -78,9 +78,10 @@ def _parse_size(arrays: Mapping[str, object], name: str) -> _Size | None:
 def parse_predicted_lines(arrays: Mapping[str, object], shape: _Size) -> dict[str, object]:
     """Convert the predicted lines of a file to keyword arguments of Prediction.
 
-    "lines" has the line ends, in the file's grid coordinates, the scores, and scored junctions if
-    present. "soft" is the lines drawn at the image size `shape`, float64 (H, W). Raises FaultError
-    if a score is outside [0, 1].
+    The result has two entries. "lines" is a Lines with the line ends in the file's grid
+    coordinates, the scores, the junctions with their scores (None if the file has none), and the
+    size of the grid (None if the file does not give it). "soft" is a map of the lines drawn at the
+    image size `shape`, float64 (H, W). Raises FaultError if a score is outside [0, 1].
     """
     ends = _parse_coordinates(arrays, "lines", 4)
     scores = _parse_scores(arrays, "score", ends)
@@ -97,9 +98,12 @@ def parse_predicted_lines(arrays: Mapping[str, object], shape: _Size) -> dict[st
 def draw_lines(lines: Lines, shape: _Size, grid: _Size) -> F8:
     """Draw predicted lines as a soft map, float64 of the given `shape` (H, W).
 
-    A pixel gets the highest score of the lines through it. Line ends are in units of `grid` (rows,
-    columns). Networks repeat their lines from the first one on to fill a list of fixed length. So
-    the first later line with the score of the first line, and all after it, are left out.
+    A pixel gets the highest score of the lines through it, and 0 without a line. Line ends are in
+    units of `grid` (rows, columns).
+
+    Wireframe networks return a list of fixed length, which they fill by repeating their lines from
+    the first one on. So the list is cut before the first later line with the same score as the
+    first line.
     """
     repeats = np.flatnonzero(lines.scores[1:] == lines.scores[:1])
     n_drawn = int(repeats[0]) + 1 if repeats.size else len(lines.scores)
@@ -109,14 +113,18 @@ def draw_lines(lines: Lines, shape: _Size, grid: _Size) -> F8:
 def parse_annotated_lines(arrays: Mapping[str, object], path: Path) -> dict[str, object]:
     """Convert the annotated lines of a wireframe file to keyword arguments of GroundTruth.
 
-    `arrays` are the variables of the file by name: `lines` (N, 4) with the two ends x, y, x, y of
-    each line, in pixels counted from 1; optionally `size` (rows, columns), which is otherwise read
-    from the image that belongs to the file `path`, `lpos` and `junc`. The result has
+    `arrays` are the variables of the file by name:
 
-    - boundaries: one bool map (H, W) with `lines` drawn
-    - lines: the ends in grid coordinates, row, column, row, column, which are `lpos` or, without
-      it, `lines` scaled to the grid; and the junctions `junc`, or None. All scores are 0. The size
-      of the grid is `grid` or, without it, GRID.
+    - lines (N, 4): the two ends x, y, x, y of each line, in pixels counted from 1
+    - size (rows, columns), optional: the size of the image; by default it is read from the image
+      that belongs to the file `path`
+    - grid (rows, columns), optional: the size of the grid; by default GRID
+    - lpos, optional: the lines in grid coordinates, row, column, row, column; by default `lines` is
+      scaled to the grid
+    - junc, optional: the junctions in grid coordinates
+
+    In the result, "boundaries" has one bool map (H, W) with `lines` drawn, and "lines" is a Lines
+    with the ends and the junctions (None without `junc`) in grid coordinates. All its scores are 0.
     """
     size = _parse_size(arrays, "size") or _read_image_size(path)
     check_size(size, 1)
@@ -139,7 +147,11 @@ def parse_annotated_lines(arrays: Mapping[str, object], path: Path) -> dict[str,
 
 
 def _read_image_size(path: Path) -> _Size:
-    """Return (rows, columns) of FOLDER/../images/ID.png, .jpg .., the image of FOLDER/ID.mat."""
+    """Return the size (rows, columns) of the image that belongs to an annotation file.
+
+    The image of the file FOLDER/ID.mat is FOLDER/../images/ID with any suffix in IMAGE_SUFFIXES,
+    such as ".png". Raises FaultError if there is none.
+    """
     from PIL import Image
 
     for suffix in IMAGE_SUFFIXES:
@@ -153,9 +165,9 @@ def _read_image_size(path: Path) -> _Size:
 def parse_predicted_edges(arrays: Mapping[str, object], shape: _Size) -> dict[str, object]:
     """Convert the predicted oriented edges of a file to keyword arguments of Prediction.
 
-    "soft" is the (H, W) edge strength, and "angles" is the (H, W) orientation in radians. They come
-    from the variables edge and ori, or from the fields edge and ori of a struct edge_ori. `shape`
-    is unused (common signature of the parsers).
+    The result has the edge strength as "soft" and the orientation of the edges in radians as
+    "angles", both (H, W). They are the variables `edge` and `ori` of the file, or the fields with
+    these names of a struct `edge_ori`. `shape` is unused (common signature of the parsers).
     """
     struct: Any = arrays.get("edge_ori", arrays)
     edge, orientation = _find_numbers(struct, "edge"), _find_numbers(struct, "ori")
@@ -168,13 +180,14 @@ def parse_annotated_edges(arrays: Mapping[str, object], path: Path) -> dict[str,
     "boundaries" (True where the edge map is nonzero) and "angles" (radians) have one (H, W) map per
     annotator. Three layouts are recognised by the names of the variables:
 
-    - bndinfo_pascal (PIOD): a struct with edge fragments and angles (OrientMap), of one annotator
-    - gtStruct (BSDS ownership): the field gt_theta, with an array (H, W, 2) of edge and angle per
-      annotator
-    - edge and ori: (H, W) of one annotator, or (A, H, W)
+    - bndinfo_pascal (PIOD): a struct of one annotator with the edge fragments (edges) and a map of
+      angles (OrientMap)
+    - gtStruct (BSDS ownership): a struct whose field gt_theta has, for each annotator, an array
+      (H, W, 2) with the edge map [..., 0] and the angles [..., 1]
+    - edge and ori: the edge map and the angles, (H, W) of one annotator or (A, H, W) of several
 
-    `path` is unused (parsers share a signature). Raises FaultError if there are no annotators, or
-    if an edge map has fractions.
+    `path` is unused (common signature of the parsers). Raises FaultError if there are no
+    annotators, or if the values of an edge map are not whole numbers.
     """
     edges: Any
     angles: Any
