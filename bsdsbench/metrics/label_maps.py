@@ -195,11 +195,12 @@ COMPONENTS_OF = option(
 
 
 def number_masks(pred: Map, gt: Map, opt: MapContents, valid: Bool | None) -> MapPair:
-    """Label the connected components of those of two maps (H, W) that are masks, from 1.
+    """Number the connected components of predicted and annotated masks (H, W) from 1.
 
-    `opt.components` (4 or 8) is the connectivity. `opt.components_of` says which maps are masks; a
-    map that holds numbers of objects keeps them. Void pixels, where `valid` is False, are cleared
-    in both maps first. Gray masks are binarised at one half. Raises DataError if a map is no mask.
+    `opt.components` (4 or 8) is the connectivity. `opt.components_of` ("both", "predictions" or
+    "truth") says which maps are masks; the other map already holds numbers of objects, which it
+    keeps. First, void pixels (`valid` is False) become 0 in both maps. Gray masks are binarised at
+    half of white (255, 65535 or 1). Raises DataError if a map that should be a mask is none.
     """
     maps = []
     for labels, side, other in ((pred, SIDES[0], "truth"), (gt, SIDES[1], "predictions")):
@@ -307,7 +308,8 @@ SPACING = option(
 def number_pieces(labels: Map, neighbours: int, background: int | None = None) -> Map:
     """Number the 4- or 8-connected components of equal label in a map (H, W) from 1.
 
-    background: label whose pixels become 0. If None, every pixel is in a component.
+    background: label whose pixels become 0, such as 0 in a mask. If None, every pixel is in a
+        component.
     """
     try:  # what `skimage.measure.label` calls; importing that loads scipy.ndimage (0.35 s)
         from skimage.measure._ccomp import label_cython as label

@@ -104,8 +104,9 @@ def _stored_maps(pred: Prediction, gt: GroundTruth, opt: MapContents) -> MapPair
     """Return the predicted and the annotated map of an image, (H, W) each, as they were read.
 
     If the ground truth has both a mask and labels, the labels are used if `opt` has classes, and
-    otherwise the mask. An all-zero stack of predicted maps becomes a single empty map. Raises
-    DataError for other stacks (see `_single_map`), and MissingPartError if nothing is annotated.
+    otherwise the mask. An all-zero stack (n, H, W) of predicted maps becomes a single map without
+    objects: its value is -1 if 0 may be a class, otherwise 0. Raises DataError for other stacks of
+    several maps (see `_single_map`), and MissingPartError if there is no annotated map.
     """
     names = ("labels", "mask") if opt.classes else ("mask", "labels")
     # The last is a stack, which `_single_map` rejects
@@ -149,8 +150,9 @@ class LabelMetric(Metric[MapOptions]):
     ) -> DrawnSteps:
         """Classify each pixel as correct, false or missed, for each class.
 
-        The foreground of two masks is the only class. If overlays show distances (`spacing_of`),
-        the two pixels at the largest Hausdorff distance of an object are marked for each class.
+        Masks have one class, the foreground. If overlays show distances (`spacing_of` is not None),
+        `marks` of the result holds for each class the outline pixel that is farthest from the
+        outline of its object in the other map.
         """
         # Imported here, because they load kernels
         from bsdsbench.metrics.contour.pairs import as_masks, pair_masks
@@ -165,10 +167,12 @@ class LabelMetric(Metric[MapOptions]):
         return draw_classes(pair, class_of, opt.class_names, self.spacing_of(opt))
 
     def files_read(self, opt: MapOptions) -> FilesRead:
-        """Return the content of the files: instances, classes, or masks with their void values.
+        """Return what the prediction and ground-truth files contain if the options are `opt`.
 
-        If the connected components of one side's masks are the objects (`components_of`), the files
-        of the other side hold instances.
+        - Without `components`: instances if `unit` is "instance" or "id", otherwise classes if
+          there are any, otherwise masks
+        - With `components`: masks, whose connected components are the objects. If `components_of`
+          names one side, the files of the other side hold instances.
         """
         if opt.unit != "class" and not opt.components:
             return FilesRead(Kind.OBJECTS if opt.unit == "id" else Kind.INSTANCES)
@@ -181,11 +185,12 @@ class LabelMetric(Metric[MapOptions]):
         return FilesRead(Kind.MASK, opt.ignored, pred_labels=pred_labels, components=has_pieces)
 
     def label_evidence(self, labels: Map, opt: MapOptions, truth: bool) -> Evidence:
-        """Collect evidence from one label map (H, W) on what the labels of its data set mean.
+        """Return statistics of a label map (H, W), from which the meaning of labels is inferred.
 
-        For instance maps without a divisor, and with `components` unset: whether each object has
-        its own number. For annotated class maps: whether the map may be a mask of 0 and 255. For
-        other maps: none. `truth` is True for annotated maps.
+        They are pooled over all images of a run (see `Evidence`). Instance maps tell whether each
+        object has its own number, unless `components` is set or the numbers contain a class
+        (`divisor`). Annotated class maps tell whether they may be masks of 0 and 255. Of other
+        maps there are no statistics. `truth` is True for annotated maps.
         """
         if opt.unit != "class" and opt.components is None and not opt.divisor:
             void = opt.ignored if truth else ()
@@ -200,7 +205,11 @@ class LabelMetric(Metric[MapOptions]):
     def symptoms(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: MapOptions
     ) -> Symptoms:
-        """Yield (code, problem, remedy) for each sign that the options do not fit the maps."""
+        """Yield (code, problem, fix) for each sign that the options do not fit the maps.
+
+        For example, a single object numbered 255 among 1, 2 and 3 is probably a void value that
+        belongs in `ignore`. The checks depend on the content of the maps (see `_read_maps`).
+        """
         pred_map, gt_map, _ = _read_maps(pred, gt, opt)
         same_shape(pred_map.shape, gt_map.shape)
         # The checks need only the distinct pairs of values, of which there are few
@@ -240,9 +249,10 @@ class LabelMetric(Metric[MapOptions]):
 
 
 def _class_symptoms(pred: Map, gt: Map, opt: MapContents) -> Symptoms:
-    """Yield a symptom for labels (H, W) that were interpolated, and for exchanged classes.
+    """Yield (code, problem, fix) if predicted labels seem interpolated, or classes exchanged.
 
-    Without classes, the labels are the numbers of objects that are paired by number.
+    pred, gt (H, W): class labels; with `opt.divisor`, class x divisor + instance. Without classes, the
+        labels are the numbers of objects that are paired by number.
     """
     known = ~np.isin(gt, (VOID, *opt.ignored))
     if opt.unit == "class" and _is_interpolated(pred, gt):
@@ -258,12 +268,14 @@ def _class_symptoms(pred: Map, gt: Map, opt: MapContents) -> Symptoms:
 
 
 def _find_exchanged(pred: Map, gt: Map) -> list[tuple[int, int]]:
-    """Find labels that are probably those of other classes in the truth: [(pred, gt), ...].
+    """Find predicted labels that probably denote another class of the truth: [(pred, gt), ...].
 
-    pred, gt (N,): class labels of the same N pixels in two maps. A label is returned if it covers
-    another label of the other map with an IoU above 0.5. A single one is no sign, because a
-    classifier may take one class for another. Two or more are, if one follows another: a label
-    that covers another class, and is itself covered.
+    pred, gt (N,): class labels of the same N pixels in the two maps.
+
+    A pair (pred, gt) consists of two different labels whose pixels overlap with an IoU above 0.5. A
+    single pair may be an error of the classifier, which took one class for another. Therefore the
+    list is empty unless there are several pairs, and some label is the first of one and the second
+    of another, as 2 is in [(1, 2), (2, 3)].
     """
     overlaps = find_overlaps(pred[None], gt[None])
     moved = []
@@ -281,21 +293,26 @@ def _find_exchanged(pred: Map, gt: Map) -> list[tuple[int, int]]:
 def _is_interpolated(pred: Map, gt: Map) -> bool:
     """Return True if the labels of a prediction (H, W) were probably interpolated by a resize.
 
-    Interpolation draws stripes of in-between labels along the borders of classes. Counted are runs
-    of one pixel, between two other labels along a row or column. In interpolated maps nearly all of
-    their values lie between those of their neighbours, and the truth has few such runs.
+    Interpolation between the labels 2 and 8 leaves a stripe of, for example, 5 along the border of
+    the two classes. A map counts as interpolated if over 90 % of its one-pixel stripes, and over 50
+    of them, have a label between those of their neighbours, and the ground truth has less than a
+    quarter as many such stripes. See `_count_stripes`.
     """
-
     n_stripes, n_between = _count_stripes(pred)
     is_systematic = n_between > 50 and n_between > 0.9 * n_stripes
     return bool(is_systematic and 4 * _count_stripes(gt)[1] < n_between)
 
 
 def _count_stripes(labels: Map) -> I8:
-    """Count runs of one pixel between two other labels, and those with a value between, (2,)."""
+    """Count the pixels of one-pixel stripes in a label map (H, W), along rows and columns.
+
+    Such a pixel and its two neighbours in the row (or column) have three different labels. Returns
+    the number of such pixels, and of those whose label lies between the two others, (2,).
+    """
     counts = np.zeros(2, np.int64)
     for lines in (labels.astype(np.int64), labels.T.astype(np.int64)):
-        before, after = np.diff(lines, axis=1)[:, :-1], np.diff(lines, axis=1)[:, 1:]
+        rise = np.diff(lines, axis=1)
+        before, after = rise[:, :-1], rise[:, 1:]  # steps to a pixel, and to the one after it
         is_stripe = (before != 0) & (after != 0) & (before + after != 0)
         is_between = is_stripe & ((before > 0) == (after > 0))
         counts += np.count_nonzero(is_stripe), np.count_nonzero(is_between)
@@ -303,15 +320,15 @@ def _count_stripes(labels: Map) -> I8:
 
 
 def _numbers_background(numbers: I8, other: I8, pixels: I8) -> bool:
-    """Return True if the largest of several objects is probably the background, saved as a number.
+    """Return True if a map probably numbers its background like an object.
 
-    numbers, other (n,): the pairs of object numbers of the same pixels in two maps; 0 or less is
-        background.
+    numbers, other (n,): the distinct pairs of object numbers at the same pixels of this map and of
+        the other one. Numbers of 0 or less are background.
     pixels (n,): the number of pixels of each pair.
 
-    The object must match the background of the other map, with an IoU above 0.5, and cover more
-    than ten times the pixels of its own map's background. There may be such pixels, as a watershed
-    draws lines between its objects.
+    This is so if the map has several objects, and the largest one matches the background of the
+    other map with an IoU above 0.5, and has at least ten times as many pixels as the background of
+    its own map. That need not be empty: a watershed draws lines of 0 between its regions.
     """
     objects, object_of_pair = np.unique(numbers[numbers > 0], return_inverse=True)
     areas = np.bincount(object_of_pair, pixels[numbers > 0])
@@ -348,6 +365,8 @@ def refuse_other_numbering(
 ) -> None:
     """Raise DataError if the two label maps (H, W) number their classes differently.
 
+    For example, one may number them from 0 and the other from 1.
+
     labels: the labels of the classes, in order.
     ignored: ground-truth labels whose pixels are excluded.
 
@@ -355,8 +374,8 @@ def refuse_other_numbering(
     are correct. Other maps are rejected if one of the conversions of `_numberings` makes
 
     - over half of the pixels correct, and over four times as many as before, and
-    - at least _FEW_LABELS labels agree with the ground truth somewhere, or two if all converted
-      labels occur in the ground truth.
+    - at least _FEW_LABELS different labels correct at some pixel, or two if all converted labels
+      occur in the ground truth.
     """
     if pred.shape != gt.shape:
         return
@@ -390,10 +409,12 @@ def refuse_other_numbering(
 
 
 def _numberings(values: I8, labels: I8) -> Iterator[tuple[I8, str]]:
-    """Yield predicted labels (n,) converted from each numbering that may be in use by mistake.
+    """Convert predicted labels to the ground truth's numbering, for each mistake that is likely.
 
-    The prediction may be one too high or too low. If the class labels (C,) have gaps, one map may
-    hold train ids (positions in `labels`, from 0 or 1) while the other holds the labels themselves.
+    The labels may be one too high or too low. If the class labels (C,) have gaps, one map may hold
+    train ids (positions in `labels`, from 0 or 1) while the other holds the labels themselves.
+
+    values (n,): the predicted labels.
 
     Yields (converted values (n,), description of the mistake). In conversions from or to train ids,
     values that belong to no class become -1.
@@ -445,7 +466,8 @@ def _refuse_truncated_numbers(pred: Map, gt: Map, unit: str) -> None:
 def _refuse_reused_numbers(numbers: Map, what: str) -> None:
     """Raise DataError if a map (H, W) appears to have more instances than its dtype has numbers.
 
-    Such a map uses all numbers of its unsigned dtype, for more 8-connected pieces than numbers.
+    This is assumed of an unsigned map in which every number above 0 occurs (1 .. 255 in uint8), and
+    which has more 8-connected components than that. Signed maps are not checked.
     """
     if numbers.dtype.kind != "u":
         return

@@ -45,7 +45,10 @@ class Match(ReadOnly):
 
     @classmethod
     def of_pairs(cls, shape: tuple[int, ...], pred_at: I8, gt_at: I8, cost: float) -> Match:
-        """Build a matching of maps of size `shape` from the flat indices (pairs,) of its pixels."""
+        """Build a matching of two maps of size `shape` (rows, columns).
+
+        pred_at, gt_at (pairs,): flat indices of the two pixels of each pair, one in each map.
+        """
         pred_match, gt_match = np.full(shape, -1, np.int64), np.full(shape, -1, np.int64)
         pred_match.flat[pred_at] = gt_at
         gt_match.flat[gt_at] = pred_at

@@ -99,14 +99,17 @@ class OcclusionMetric(CurveMetric[None]):
     ) -> Arrays:
         """Count the matched pixels, and those in pairs whose angles agree, at each threshold.
 
-        Returns a dict with these arrays, and those that `counter` (if given) adds:
+        Two angles agree if they differ by at most a quarter turn. The prediction is first resized
+        to the size of the ground truth. `counter` is a function like `boundary_counts` that returns
+        further arrays, or None. Returns a dict with these arrays, and those of `counter`:
 
         thresholds, matches : float64 (T,), int64 (T, 4), as in `boundary_counts`
         right_gt : int64 (T,), annotated pixels in a pair with agreeing angles, summed over
             annotators. The official program writes this number, but never uses it.
         right_pred : int64 (T,), predicted pixels in such a pair with at least one annotator
 
-        A threshold 0 that stands for the whole image (`protocol.whole_image`) is left out.
+        If `protocol.whole_image`, the first threshold is 0 and stands for the whole image. It is
+        not one of the T thresholds, because it needs no matching.
         """
         gt_maps = truth_maps(gt, protocol)
         shape = gt_maps.shape[1], gt_maps.shape[2]
@@ -146,9 +149,11 @@ class OcclusionMetric(CurveMetric[None]):
         """Return the counts of the three curves, keyed by path, such as ("edge",).
 
         Counts are (N, T, 4): matched and all annotated pixels, matched and all predicted pixels.
-        The edge curve has those of all pairs. In the orientation curve, the matched predicted
-        pixels are only those with a partner whose angle agrees. In the accuracy curve, the matched
-        predicted pixels of the edge curve also take the place of all predicted pixels.
+        All three curves have the same recall, that of all pairs. Precision is
+
+        - edge: matched predicted pixels / all predicted pixels
+        - orientation: predicted pixels in a pair with agreeing angles / all predicted pixels
+        - accuracy: predicted pixels in a pair with agreeing angles / matched predicted pixels
         """
         edge = stack["matches"]
         orientation = edge.copy()
@@ -162,7 +167,9 @@ class OcclusionMetric(CurveMetric[None]):
     ) -> Texts:
         """Yield (name, text) for the tables of each curve, and per_image/ID_ev1_occ.txt per image.
 
-        The columns of the latter are thresh cntR sumR cntP sumP cntR_occ cntP_occ.
+        The latter is a file of the official program. Its columns are the threshold, matched and all
+        annotated pixels, matched and all predicted pixels, and the annotated and predicted pixels
+        in pairs with agreeing angles (thresh cntR sumR cntP sumP cntR_occ cntP_occ).
         """
         yield from super().files(score, ids, stack, protocol, opt)
         counts = [stack[name] for name in ("matches", "right_gt", "right_pred")]

@@ -62,7 +62,11 @@ class _PixelCounts(Metric[Opt]):
     def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Opt
     ) -> DrawnSteps:
-        """Classify each pixel as correct, false or missed at each threshold of `pixel_counts`."""
+        """Classify each pixel as correct, false or missed at each threshold of the protocol.
+
+        If the prediction is n segmentations, the thresholds are 1 .. n, one per segmentation. Void
+        pixels have no class.
+        """
         from bsdsbench.kernels.thresholding import levels
 
         masks, valid = annotated_masks(gt), gt.parts.get("valid")
@@ -108,6 +112,7 @@ class PixelMetric(_PixelCounts[PixelOptions]):
 
         stack: the counts tp, fp, fn and tn of all images, (N, T) each.
         """
+        # tp + fn, the annotated pixels, and fp + tn, the others, are the same at every threshold
         tp, fp, fn, tn = (stack[name][:, 0].sum() for name in ("tp", "fp", "fn", "tn"))
         return curve.with_whole_image(ratio(tp + fn, tp + fp + fn + tn))
 

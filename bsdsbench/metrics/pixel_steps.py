@@ -63,7 +63,7 @@ class DrawnSteps(NamedTuple):
     marks: tuple[LargestError | None, ...] = ()  # one per part, if distances are measured
 
     def at(self, k: int) -> NDArray[np.uint8]:
-        """Return the class of each pixel at step `k`, uint8 (H, W); 0 means no class."""
+        """Return the `PixelClass` of each pixel at step `k` (from 0), uint8 (H, W); 0: no class."""
         # The changes starts[p] .. ends[p] - 1 belong to pixel p, in flat (row-major) order
         ends = np.cumsum(self.n_changes, dtype=np.int64)
         starts = ends - self.n_changes.ravel()
@@ -124,7 +124,7 @@ def steps_of_soft(
     """Classify the pixels of a soft map at each of T ascending thresholds.
 
     A predicted pixel is correct if at least one annotator marked it, and false if none did. A pixel
-    that is not predicted is missed if at least one annotator marked it.
+    that is not predicted is missed if at least one annotator marked it, and otherwise has no class.
 
     n_reached: integers (H, W), number of thresholds at which each pixel is predicted.
     masks: bool (A, H, W), the pixels that each of A annotators marked.
@@ -181,10 +181,13 @@ def _possible_classes(masks: Bool) -> NDArray[np.uint8]:
 
 
 def _matches_of(matched: I8, predicted: I8, masks: Bool) -> I8:
-    """Return `DrawnSteps.matches` (T, 4), summed over the annotators of `masks` (A, H, W).
+    """Return the counts `DrawnSteps.matches`, (T, 4), all summed over annotators.
 
-    matched, predicted (T,): numbers of matched pixels, summed over annotators, and of predicted
-        pixels, counted once.
+    The columns are matched and all annotated pixels, matched and all predicted pixels.
+
+    matched (T,): number of pixels that are both predicted and annotated, summed over annotators.
+    predicted (T,): number of predicted pixels, counted once.
+    masks (A, H, W): the pixels that each annotator marked.
     """
     annotated = np.full_like(matched, np.count_nonzero(masks))
     return np.stack([matched, annotated, matched, len(masks) * predicted], axis=-1)

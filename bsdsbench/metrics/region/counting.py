@@ -250,7 +250,8 @@ def _tables_of_levels(levels: I4, gts: Annotators, n_levels: int) -> Iterator[Ov
 def _tables_of_ucm(ucm2: F8, gts: Annotators, thresholds: F8) -> Iterator[_TablePair]:
     """Yield the overlap tables of an ultrametric contour map at each ascending threshold.
 
-    If both region definitions agree at all thresholds, the two tables are the same object. In
+    There are two tables at each threshold: of the 8-connected regions of the official program, and
+    of SEISM's 4-connected ones. If these agree at all thresholds, both are the same object. In
     `ucm2` (2H + 1, 2W + 1), image pixels are at odd rows and columns. Raises ShapeError for another
     shape, and DataError if the value at an image pixel, normally 0, is above the first threshold.
     """
@@ -272,10 +273,10 @@ def _tables_of_ucm(ucm2: F8, gts: Annotators, thresholds: F8) -> Iterator[_Table
 
 
 def _measure_official(table: OverlapTable) -> dict[str, float | F8]:
-    """Compute covering, Rand index, VOI and adapted Rand errors of a segmentation, by key.
+    """Compute covering, Rand index, VOI and adapted Rand errors of a segmentation.
 
-    The measures are defined in the module's docstring, except for `best_gt` (G,): the best IoU of
-    each annotated region with a region of the segmentation.
+    Returns a dict of name -> value, such as "pri" -> 0.93. The module's docstring defines all
+    values but `best_gt` (G,), the best IoU of each annotated region with a predicted region.
     """
     gts, n_px = table.gts, table.n_pixels
     overlaps, pred_areas, gt_areas = table.overlaps, table.area_sums, gts.area_sums
@@ -296,7 +297,11 @@ def _measure_official(table: OverlapTable) -> dict[str, float | F8]:
 
 
 def _measure_seism(table: OverlapTable) -> dict[str, float]:
-    """Compute the measures of the program SEISM, which the module's docstring defines, by key."""
+    """Compute the measures of the program SEISM for one segmentation.
+
+    Returns a dict of name -> value, such as "fop_recall" -> 0.41. The module's docstring defines
+    them. `table` holds the overlaps of the segmentation (rows) with all annotators (columns).
+    """
     gts, n_px, area = table.gts, table.n_pixels, table.row_area
     overlaps, all_px = table.overlaps, n_px * len(gts.labels)
     most_regions = np.maximum(np.diff(gts.col_start), area.size).tolist()  # of both maps, (A,)
