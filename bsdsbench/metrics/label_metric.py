@@ -251,8 +251,8 @@ class LabelMetric(Metric[MapOptions]):
 def _class_symptoms(pred: Map, gt: Map, opt: MapContents) -> Symptoms:
     """Yield (code, problem, fix) if predicted labels seem interpolated, or classes exchanged.
 
-    pred, gt (H, W): class labels; with `opt.divisor`, class x divisor + instance. Without classes, the
-        labels are the numbers of objects that are paired by number.
+    pred, gt (H, W): class labels or, with `opt.divisor`, class x divisor + instance. Without
+        classes, the labels are the numbers of objects that are paired by number.
     """
     known = ~np.isin(gt, (VOID, *opt.ignored))
     if opt.unit == "class" and _is_interpolated(pred, gt):

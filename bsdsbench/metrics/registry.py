@@ -131,7 +131,7 @@ def source_hashes(metrics: Iterable[str]) -> dict[str, str]:
 
 
 def check_names(wanted: str | Iterable[str]) -> tuple[str, ...]:
-    """Check one or more names of metrics, and return them sorted by `sort_names`.
+    """Check one or more names of metrics, and return them in the order of tables, without repeats.
 
     Raises DataError if no name is given, or if one is unknown.
     """
@@ -150,13 +150,11 @@ def check_names(wanted: str | Iterable[str]) -> tuple[str, ...]:
 def readers(metrics: Sequence[str]) -> list[Metric]:
     """Return the metrics that determine how the files of a run are read.
 
-    If any metric reads masks, only those that do, as the others can also count masks. Otherwise,
-    all metrics.
+    If at least one metric requires masks (such as "saliency"), these are the metrics that require
+    them, because the others can also evaluate masks. If none does, these are all metrics.
     """
-    asked, of_masks = list(map(get, metrics)), []
-    for metric in asked:
-        if metric.reads == "mask":
-            of_masks.append(metric)
+    asked = list(map(get, metrics))
+    of_masks = [metric for metric in asked if metric.reads == "mask"]
     return of_masks or asked
 
 
@@ -178,7 +176,9 @@ def _others() -> dict[str, EntryPoint]:
 def complete_options(protocol: Protocol) -> Protocol:
     """Validate the metric options of a protocol, and fill in their defaults.
 
-    Equivalent protocols with options for the same metrics then compare equal.
+    Two protocols then compare equal even if one of them states a default that the other leaves out.
+    Metrics that the protocol has no options for are not added.
+
     Raises ProtocolError for an unknown metric, an unknown option or an invalid value.
     """
     for name in protocol.options:
@@ -194,7 +194,7 @@ def complete_options(protocol: Protocol) -> Protocol:
 
 
 def read_protocol(values: Mapping[str, Any]) -> Protocol:
-    """Rebuild the protocol of a saved run from its fields, given by name.
+    """Rebuild the protocol of a saved run from a mapping of its fields, name -> value.
 
     Raises ProtocolError if a field or an option is unknown or has an invalid value.
     """
@@ -204,7 +204,10 @@ def read_protocol(values: Mapping[str, Any]) -> Protocol:
 
 
 def describe(metrics: Sequence[str], protocol: Protocol) -> str:
-    """Describe, as text, the protocol's fields that affect the scores, and metrics' conventions."""
+    """Describe in one line the settings that affect the scores of these metrics.
+
+    They are fields of the protocol, and the options of the metrics with their conventions.
+    """
     conventions, used = list[str](), set[str]()
     for metric in map(get, metrics):
         opt = metric.options_of(protocol)
@@ -251,11 +254,12 @@ def check_options(metrics: Sequence[str], protocol: Protocol) -> None:
 def _check_part_names(metric: Metric, paths: Mapping[str, tuple[str, ...]]) -> None:
     """Raise DataError if the name of a part, such as a class, makes the key of a score ambiguous.
 
-    Some columns belong to a group, such as "pooled.iou" beside "iou". If a class were also called
-    "pooled", its IoU would have the key of the group's. So no part may have the name of a group or
-    end with ".GROUP", unless the part is the group itself.
+    Parts are items with scores of their own. Some columns belong to a group, such as "pooled.iou"
+    beside "iou". A class called "pooled" would have the same key, "pooled.iou", for its own IoU.
+    So no part may have the name of a group or end with it after a dot ("x.pooled"), unless the part
+    is the group itself.
 
-    paths: part -> its path in the scores.
+    paths: part -> its path in the scores, such as "road" -> ("per_class", "road").
     """
     keys = {column.key for column in (*metric.columns, *metric.part_columns)}
     # "pooled" is a group if the keys include "iou" and "pooled.iou"
@@ -281,7 +285,8 @@ def group_by_reading(
     """Group the metrics that read the files in the same way, so that each group reads them once.
 
     Metrics of a group have the same kind of ground truth, meaning of labels and void values. If
-    some metrics read masks, only these determine the groups, and the others join the first group.
+    some metrics require masks, only these are grouped by their reading; the others, which can also
+    evaluate masks, are added to the first group.
 
     metrics: the names of at least one metric. pred_kind: the predictions' kind, such as "soft".
 
@@ -308,8 +313,9 @@ def group_by_reading(
 def always_signed_options(metrics: Sequence[str], protocol: Protocol) -> dict[str, str]:
     """Return the options that a run's signature (its settings in one line) always includes.
 
-    These options have the field metadata "signed", and are included even at their defaults.
-    Returns "METRIC.OPTION" -> value as JSON text.
+    A signature leaves out options at their defaults, except those that are declared with
+    `signed=True`. Returns "METRIC.OPTION" -> value as JSON text, such as "pixel.ap_rule" ->
+    '"step"'.
     """
     signed = {}
     for metric in map(get, metrics):
@@ -323,8 +329,8 @@ def always_signed_options(metrics: Sequence[str], protocol: Protocol) -> dict[st
 def unused_settings(metrics: Sequence[str], protocol: Protocol) -> frozenset[str]:
     """Return the names in a protocol that affect no score of the metrics.
 
-    They are fields of the protocol, and other metrics for which it has options. If there are no
-    metrics, the result is empty.
+    They are names of fields, such as "thin", and names of other metrics for which the protocol has
+    options. If there are no metrics, the result is empty.
     """
     unused = {*protocol.names(), *protocol.options} if metrics else set()
     for metric in map(get, metrics):

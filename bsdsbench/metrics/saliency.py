@@ -65,10 +65,12 @@ class SaliencyOptions:
 
 
 def _curves(counts: Stack, beta2: float) -> dict[str, F8]:
-    """Compute precision, recall, F, IoU, Dice and BER from N images' counts or N sums over images.
+    """Compute precision, recall, F, IoU, Dice and balanced error rate (BER) from counts.
 
-    Each measure is float64 (N, 258). The columns are the 256 levels, the image's adaptive
-    threshold, and one half. Rows of images with only void pixels are NaN.
+    counts: the arrays of `SaliencyMetric.count`, of N images or summed over the images of N sets.
+
+    Returns measure -> float64 (N, 258), with keys such as "iou". The columns are the 256 levels,
+    the image's adaptive threshold, and one half. Rows of images with only void pixels are NaN.
     """
     tp = np.column_stack([counts["tp"], counts["half_tp"]])
     fp = np.column_stack([counts["fp"], counts["half_fp"]])
@@ -113,7 +115,12 @@ _AT_HALF = ("iou", "dice", "ber")
 
 
 def _column(key: str, heading: str, measure: str, digits: int = 4, shown: str = "never") -> Column:
-    """Build the column of a score of `measure` (a key of `_SHOWN`), with a short heading too."""
+    """Build the column of a score, with an abbreviated heading for narrow tables.
+
+    key: path of the score, such as "max_f_mean".
+    measure: what it measures, a key of `_SHOWN` such as "max_f"; it decides whether smaller values
+        are better, and which columns are alternatives because papers call them by one name.
+    """
     return Column(
         key,
         heading,
@@ -200,12 +207,20 @@ class SaliencyMetric(Metric[SaliencyOptions]):
     ) -> ScoreTree:
         """Compute the scores of S data sets, (S,) each, from the counts of N images.
 
-        iou_mean, mean_iou_mean and so on : means over images, of the measure at one half, or of its
-            mean over the 256 levels (mean_*) or its value at the adaptive threshold (adaptive_*)
-        max_*_mean : maximum over the levels of the curve averaged over images; for errors (BER),
-            min_*_mean, the minimum, instead
-        *_sum : the measure computed from counts summed over images
-        curve, ods, max_f_pr : mean precision and recall, and the point with the largest F
+        Keys that end with "_mean" are means over images. For the measure IoU they are
+
+        iou_mean : IoU with the map thresholded at one half
+        mean_iou_mean : the mean IoU over the 256 levels (thresholds 0, 1/255, .. 1)
+        adaptive_iou_mean : IoU at each image's adaptive threshold, twice the mean of its map
+        max_iou_mean : the maximum over the levels of the curve averaged over images; for BER, an
+            error, the minimum, min_ber_mean, instead
+
+        F and E have all of these except the first. MAE, S and weighted F have one value per image,
+        as in mae_mean. The other keys are
+
+        iou_sum and others with _sum : the measure computed from counts summed over images
+        curve, ods, max_f_pr : mean precision and recall at each level, the point of this curve with
+            the largest F, and this F
         """
         n_pixels = stack["pixels"]
         sums = {name: weighted_sum(weights, counts) for name, counts in stack.items()}
@@ -260,10 +275,10 @@ def _best_of_curve(precision: F8, recall: F8, beta2: float) -> ScoreTree:
 def _prepare_map(
     pred: Prediction, valid: Bool | None, protocol: Protocol, opt: SaliencyOptions
 ) -> Map:
-    """Return the soft map (H, W), inverted and stretched to [0, 1] as protocol and options say.
+    """Return the soft map (H, W) in [0, 1], inverted if `protocol.invert`.
 
-    Void pixels, where `valid` is False, first get the smallest valid value, so that they do not
-    affect the stretching.
+    If `opt.stretch`, a map that is not constant is rescaled to 0 .. 1. Void pixels, where `valid`
+    is False, first get the smallest valid value, so that they do not affect the rescaling.
     """
     soft = invert(pred.soft) if protocol.invert else pred.soft
     if valid is not None and valid.any():

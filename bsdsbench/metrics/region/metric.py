@@ -62,10 +62,11 @@ _RATIOS = (*MEANS, "fop_precision", "fop_recall", "pair_precision", "pair_recall
 
 
 def _image_curves(counts: Stack) -> dict[str, F8]:
-    """Return each measure that is averaged over images, (N, T) for N images and T thresholds.
+    """Return the values of N images at T thresholds, (N, T), for measures averaged over images.
 
-    Distances are summed over annotators, so they are divided by the total area of all annotators'
-    maps. The van Dongen distance is the sum of two distances, divided by twice that area.
+    Counted distances in pixels ("bgm", "hamming_gt", "hamming_pred") are sums over annotators, and
+    are divided by the total area of all annotators' maps. "van_dongen" is the sum of both Hamming
+    distances, divided by twice that area, and "voi_per_log_area" is VOI / log2(pixels).
     """
     curves = {name: counts[name] for name in MEANS}
     for name in ("bgm", "hamming_gt", "hamming_pred"):
@@ -160,7 +161,9 @@ def _columns_of(
 ) -> Iterator[Column]:
     """Yield one column per measure and score, such as "pri.ods" with the title "PRI ODS".
 
-    measures: path of a measure in the scores, such as "pri" -> its heading in tables.
+    measures: path of a measure in the scores -> its heading in tables, such as "pri" -> "PRI".
+    scores: keys of its scores, such as "ods".
+    lower: True if smaller values are better. shown: in which tables, as in `Column`.
     """
     for path, heading in measures.items():
         for score in scores:
@@ -229,9 +232,9 @@ class RegionMetric(Metric[None]):
     def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: None) -> Arrays:
         """Count each annotator's segmentation against all other annotators of the image.
 
-        Each annotator in turn is the prediction of `region_counts`. The measures in `_RATIOS` are
-        averaged over annotators, and the other counts are summed. The only threshold is 1. Raises
-        DataError if there are fewer than two annotators.
+        Each annotator in turn is the prediction of `region_counts`. Ratios such as `pri` (those in
+        `_RATIOS`) are averaged over annotators, and counts in pixels or regions are summed. The
+        only threshold is 1. Raises DataError if there are fewer than two annotators.
         """
         from bsdsbench.metrics.region.counting import region_counts
 
@@ -243,7 +246,10 @@ class RegionMetric(Metric[None]):
         return {**sums, **means, "thresholds": np.ones(1), "n_pixels": counts[0]["n_pixels"]}
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: None) -> ScoreTree:
-        """Compute the scores of each measure: measure -> score -> (S,).
+        """Compute the scores of each measure, such as scores["pri"]["ods"], (S,).
+
+        Most measures have ODS and OIS (see `_mean_scores`), "fop" and "pair_f" also AP, and
+        "covering" has "best". "similarities" holds SEISM's variants, which are 1 - error, and nvoi.
 
         `voi_split` and `voi_merge` use the best thresholds of VOI, so that they add up to VOI; on
         its own, each would be smallest at one end of the threshold range. `fop` also has `summed`,
@@ -326,8 +332,10 @@ class RegionMetric(Metric[None]):
     def reported(self, tables: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return the region scores in the official program's tables, or None if there are none.
 
-        tables: file name -> array (rows, columns), as described in `files`. The result's `n_images`
-            is 0 if eval_cover_img.txt is missing.
+        tables: file name -> array (rows, columns), as described in `files`.
+
+        The result holds "covering", "pri" and "voi", as far as their tables are there, each with
+        "ods" and "ois", and `n_images`, which is 0 if eval_cover_img.txt is missing.
         """
         scores = {}
         if "eval_cover.txt" in tables:
@@ -343,7 +351,10 @@ class RegionMetric(Metric[None]):
 
 
 def _curves_csv(score: Score, thresholds: F8) -> str:
-    """Return CSV text with a header, one row per threshold and one column per measure."""
+    """Return CSV text with a header, one row per threshold and one column per measure.
+
+    Measures with precision and recall have three columns, such as fop_precision, fop_recall, fop_f.
+    """
     columns = {"thresholds": thresholds}
     columns |= {name: score[name].curve for name in ("covering", "pri", "voi")}
     for name, curve in (("fop", score.fop.curve), ("pair", score.pair_f.curve)):

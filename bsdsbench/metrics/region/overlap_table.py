@@ -83,7 +83,9 @@ class Annotators:
 
     @classmethod
     def of(cls, maps: Sequence[ArrayLike]) -> Annotators:
-        """Renumber the regions of the annotators' label maps (H, W), each map from 0.
+        """Number the regions of the annotators' label maps (H, W), and measure their areas.
+
+        The regions of each map are numbered from 0; each is also a column of `OverlapTable`.
 
         Raises DataError if there is no map or one is not a label map, and ShapeError if the shapes
         differ.
