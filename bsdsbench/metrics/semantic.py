@@ -186,8 +186,10 @@ def _prepare_classes(pred: Map, gt: GroundTruth, params: SemanticOptions) -> Pre
 
     The prediction `pred` is a label map (H, W), whose boundaries are drawn here, or the boundaries
     of each class (C, H, W), soft or bool. If the ground truth has both labels and boundaries, the
-    boundaries are drawn from the labels if `params.radius` is above 0. The maps are scaled by
-    `params.scale`, and their border of `params.border` pixels is overwritten or cut off.
+    boundaries are drawn from the labels if `params.radius` is above 0. The ground truth and
+    predicted labels are scaled by `params.scale`; predictions of another size than the scaled
+    ground truth are resized by the rule `params.resize`. A border of `params.border` pixels is
+    overwritten if `params.border_rule` is "ignore", and otherwise cut off.
 
     Raises ShapeError if a shape is wrong or nothing is left inside the border, and MissingPartError
     if `gt` lacks a map that is needed.
@@ -232,8 +234,9 @@ def _draw_from_labels(labels: Map, params: SemanticOptions, instances: Map | Non
     """Draw the boundaries of every class in a label map (H, W), as bool (C, H', W').
 
     The size (H', W') differs from (H, W) if `params.scaled` is "labels": the labels are then scaled
-    by `params.scale` before boundaries are drawn. If `params.frame` is not 0, the image border gets
-    the ignored label first, but for classes only, not for instances, as in py-edge-eval.
+    by `params.scale` before boundaries are drawn. If `params.frame` is not 0, the image border
+    first gets the ignored label, so that no class has boundaries there. The boundaries of instances
+    are drawn from the labels without this change, as in py-edge-eval.
 
     instances (H, W): the instance at each pixel. If given, the boundaries of instances are drawn
         too.
@@ -255,10 +258,10 @@ def _check_class_axis(array: Map, params: SemanticOptions, what: str) -> None:
 
 
 def _overwrite_border(maps: Map, params: SemanticOptions) -> Map:
-    """Return the maps with the outermost `params.frame` rows and columns overwritten.
+    """Return the maps with a border, `params.frame` pixels wide on each side, overwritten.
 
-    Boundary maps (C, H, W) are set to 0 there; a label map (H, W) is set to the first ignored
-    label, or returned unchanged if no label is ignored.
+    In boundary maps (C, H, W), the border becomes 0. In a label map (H, W), it gets the first of
+    `params.ignored`; if no label is ignored, the map is returned unchanged.
     """
     border, values = params.frame, params.ignored if maps.ndim == 2 else (0,)
     if not border or not values:
@@ -270,7 +273,10 @@ def _overwrite_border(maps: Map, params: SemanticOptions) -> Map:
 
 
 def _resize(maps: Map, shape: tuple[int, ...], rule: str) -> Map:
-    """Resize maps (C, H, W) to `shape`; `rule` is the option `resize` ("refuse": ShapeError)."""
+    """Resize the maps (C, H, W) of C classes to `shape` (rows, columns).
+
+    rule: "nearest", "bicubic", or "refuse", which raises ShapeError if the sizes differ.
+    """
     if maps.shape[1:] == tuple(shape):
         return maps
     if rule == "refuse":
@@ -387,7 +393,7 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: SemanticOptions
     ) -> ScoreTree:
-        """Compute the scores of each class, and their means over the classes, for S data sets.
+        """Compute the boundary scores of each class, and their means over classes, for S data sets.
 
         ods_mean, ois_mean, ap_mean : means over the classes that occur in the ground truth, (S,)
         n_classes : number of these classes, (S,)
@@ -429,8 +435,9 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
 def _check_numbering(pred: Prediction, gt: GroundTruth, opt: SemanticOptions) -> None:
     """Raise DataError if the content of an image's maps contradicts the options.
 
-    The two label maps must use the same class numbers, and not be masks of 0 and 255. Maps
-    (C, H, W) must be boundaries, not per-pixel class scores such as one-hot maps or probabilities.
+    Label maps (H, W) must use the same class numbers on both sides, and the predicted one must not
+    be a mask of 0 and 255. Maps (C, H, W) must hold the boundaries of each class, instead of class
+    scores of each pixel such as one-hot maps or probabilities.
     """
     labels, pred_maps = gt.parts.get("labels"), pred.classes
     with name_file_in_errors(pred, gt):
@@ -448,8 +455,8 @@ def _check_numbering(pred: Prediction, gt: GroundTruth, opt: SemanticOptions) ->
 def _undefine_absent(scores: object, is_annotated: Bool) -> Any:
     """Return the scores of a class, with NaN for data sets in which the class is not annotated.
 
-    scores: nested dicts of arrays (S,). `n_images`, and values that are not arrays, such as curves,
-        are kept unchanged.
+    scores: nested dicts of arrays (S,), such as {"ap": array, "ods": {"f": array}}. The entry
+        `n_images`, and values that are not arrays, such as curves, are kept unchanged.
     is_annotated (S,): True for data sets with annotated boundaries of the class.
     """
     if isinstance(scores, np.ndarray):

@@ -129,9 +129,12 @@ class _ThresholdedMetric(ValuesMetric[StructureOptions]):
 def _foregrounds(
     pred: Prediction, gt: GroundTruth, protocol: Protocol, threshold: float
 ) -> MapPair:
-    """Binarise the prediction at `threshold`, and return it with the annotated mask (bool).
+    """Binarise the prediction at `threshold`, and return it with the annotated mask, both bool.
 
-    Values equal to the threshold are foreground. Void pixels are background in both.
+    threshold: in [0, 1], the smallest value of the foreground; 8-bit values are divided by 255.
+
+    The protocol may invert or normalise the prediction first. Void pixels become background in both
+    maps.
     """
     valid = gt.parts.get("valid")
     soft = prepare(pred.soft, protocol, valid)
@@ -226,8 +229,9 @@ class TopologyMetric(_ThresholdedMetric[TopologyOptions]):
     ) -> Arrays:
         """Count the topological errors and the skeleton pixels of one image.
 
-        errors : int64 (3,), the absolute differences of b0, b1 and the Euler characteristic between
-            the two masks, summed over patches that have a valid (not void) pixel
+        errors : int64 (3,), the absolute differences of b0 (components), b1 (holes) and the Euler
+            characteristic (b0 - b1) between the two masks, summed over the patches with at least
+            one pixel that is not void. By default, the whole mask is the only patch.
         patches : int (), the number of these patches
         skeleton : int64 (2, 2), the counts of `skeleton_pixels`
         """
@@ -254,7 +258,8 @@ class TopologyMetric(_ThresholdedMetric[TopologyOptions]):
     def values(self, counts: Stack, opt: TopologyOptions) -> dict[str, F8]:
         """Compute the mean errors over patches and clDice of N images, (N,) each.
 
-        Errors are NaN if the image has no patch, and clDice is NaN if both masks are empty.
+        The errors are those in b0 (components), b1 (holes) and the Euler characteristic. They are
+        NaN if the image has no patch, and clDice is NaN if both masks are empty.
         """
         b0, b1, euler = defined_ratio(counts["errors"], counts["patches"][:, None]).T
         return {"b0": b0, "b1": b1, "euler": euler, "cldice": cldice(counts["skeleton"])}
@@ -270,7 +275,12 @@ class _BufferedLines(NamedTuple):
 def _find_lines(
     pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CcqOptions
 ) -> _BufferedLines:
-    """Skeletonise both masks (unless `opt.lines` is "given"), and dilate the lines by `buffer`."""
+    """Find the centre lines of both masks, and the pixels within the buffer of each line.
+
+    The masks are skeletonised, or taken as lines if `opt.lines` is "given". A pixel is within the
+    buffer if the distance to the nearest pixel of the line is at most `opt.buffer`, in the unit of
+    `opt.spacing`.
+    """
     from skimage.morphology import skeletonize
 
     from bsdsbench.kernels.matching.graph import within_reach
@@ -316,10 +326,10 @@ class CcqMetric(_ThresholdedMetric[CcqOptions]):
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CcqOptions
     ) -> Arrays:
-        """Count the matched and all pixels of the predicted ([0]) and annotated ([1]) lines.
+        """Count the matched pixels and all pixels of the centre lines of one image.
 
         Returns `matched`, the line pixels within the buffer of the other map's lines, and `total`,
-        all line pixels, both int (2,).
+        all line pixels. Both have two integers, for the predicted and for the annotated lines.
         """
         lines, near = _find_lines(pred, gt, protocol, opt)
         matched = [(lines.pred & near.gt).sum(), (lines.gt & near.pred).sum()]

@@ -241,9 +241,10 @@ def superpixels(labels: ArrayLike, opt: SuperpixelOptions) -> Superpixels:
     """Return the superpixels of a label map (H, W), and the number of its 8-connected components.
 
     If `opt.components` is 4 or 8, each connected component of a label is a superpixel; otherwise
-    each label is one. In the latter case, a map that looks truncated to 8 bits raises DataError. It
-    has at least 255 different labels, the largest is 255, and there are more 8-connected components
-    than labels or, if the user has set `components` to 0, than _REUSED times the labels.
+    each label is one. In the latter case, DataError is raised if the labels were probably truncated
+    to 8 bits. That is assumed if there are at least 255 different labels from 0 to 255, with 255
+    among them, and more 8-connected components than labels. If the user has set `components` to 0,
+    there must be over _REUSED (1.5) times as many components as labels.
     """
     label_map = as_label_map(labels)
     if opt.components:
@@ -295,10 +296,12 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SuperpixelOptions
     ) -> Arrays:
-        """Compute the measures of one image, and count its superpixels and connected pieces.
+        """Compute the measures of one image, and count its superpixels and connected components.
 
-        Each value of `measures` becomes float64 (3,): mean, minimum and maximum over annotators.
-        `variation` is NaN if the photo is missing. Raises DataError if the prediction is not
+        Returns the values of `measures`, such as `ue`, as float64 (3,): mean, minimum and maximum
+        over annotators; the numbers `n_superpixels` and `n_pieces` (8-connected components);
+        `compactness`; and `variation`, the explained variation of the photo, which is NaN if there
+        is no photo. Raises DataError if the prediction is not
         exactly one label map, or if `superpixels` rejects it.
         """
         if len(pred.segs) != 1:
@@ -320,7 +323,10 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
     def check_set(
         self, ids: Sequence[str], stack: Stack, opt: SuperpixelOptions
     ) -> list[InputWarning]:
-        """Warn if maps have over _REUSED pieces per superpixel and `components` is unset."""
+        """Warn if labels seem to be used for several superpixels, and `components` is unset.
+
+        A map is listed if it has over _REUSED (1.5) 8-connected components per label on average.
+        """
         is_reused = stack["n_pieces"] > _REUSED * stack["n_superpixels"]
         if opt.components is not None or not is_reused.any():
             return []
@@ -335,7 +341,11 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
         return [InputWarning(message, fix=fix)]
 
     def values(self, counts: Stack, opt: SuperpixelOptions) -> dict[str, F8]:
-        """Return the measures of N images, (N,) each, by the columns' keys, such as "ue.min"."""
+        """Return the measures of N images, (N,) each.
+
+        The keys are those of the columns: "compactness" and other measures that do not depend on
+        the annotators, and "ue.mean", "ue.min" and "ue.max" over annotators, for example.
+        """
         single = ("compactness", "variation", "n_superpixels", "n_pieces")
         values = {name: counts[name] for name in single}
         for name in _MEASURES:

@@ -93,7 +93,8 @@ class WireframeMetric(Metric[WireframeOptions]):
         n_lines, n_junctions : float64 (), the numbers of annotated lines and junctions
 
         If the prediction or the ground truth has no line coordinates, both arrays are empty and
-        both numbers NaN. If only junctions are missing, this holds for junctions alone.
+        both numbers are NaN. If it has lines but no junctions, `junctions` is empty and
+        `n_junctions` is NaN.
         """
         grid, drawn = GRID, pred  # the grid of the predicted coordinates; the map of drawn lines
         if "lines" in pred.parts:
@@ -125,7 +126,11 @@ class WireframeMetric(Metric[WireframeOptions]):
     def symptoms(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: WireframeOptions
     ) -> Symptoms:
-        """Yield one symptom if far more lines are found when rows and columns are exchanged."""
+        """Yield (code, problem, fix) if lines fit better with rows and columns exchanged.
+
+        That is, if over 2 n + 1 predicted lines are true positives at the largest distance
+        threshold when rows and columns are exchanged, but only n as given.
+        """
         if "lines" not in pred.parts or "lines" not in gt.parts:
             return
         grid = pred.lines.grid or (gt.shape if opt.lines_in == "image" else GRID)
@@ -188,7 +193,8 @@ def _match_lines(lines: Lines, pred_ends: F8, gt_ends: F8) -> F8:
 def _match_junctions(junctions: F8, grid: tuple[int, int], annotated: F8) -> F8:
     """Match predicted junctions to annotated ones, in descending order of score.
 
-    junctions (N, 3): row, column and score of each predicted junction, in cells of `grid`.
+    junctions (N, 3): row, column and score of each predicted junction; coordinates are in cells of
+        `grid`.
     grid: rows and columns of the grid on which the junctions were predicted.
     annotated (M, 2): row and column of each annotated junction on the grid of 128 x 128.
 
