@@ -437,6 +437,8 @@ def parse_annotation(
     drawn, labels = fields.get("Boundaries"), fields.get("Segmentation")
     if drawn is None and labels is None:
         has = f"the fields {listed(sorted(fields))}" if fields else kind_of_value(drawing)
+        if fields.keys() & {"Boundaries", "Segmentation"}:
+            has += " without numbers"
         raise FaultError(f"{what}: {has}, expected Boundaries or Segmentation")
     if drawn is not None:
         plane = pictures.to_plane(drawn, what)

@@ -374,14 +374,17 @@ class Readings(NamedTuple):
                 is_mask = self.pred.kind is Kind.MASK  # an all-zero mask is not FAINT
                 has = "no value exceeds one half" if is_mask else "every map is all zeros"
                 yield InputWarning(f"{has}: nothing is predicted")
-        elif values & Values.NARROW and (
-            narrow := [record for record in records if record.pred.values & Values.NARROW]
-        ):
-            white = max(record.pred.strongest for record in narrow)
-            top = f"{len(narrow)} of {len(records)} maps have no value above {white:g}"
-            ids = listed([record.image_id for record in narrow], 3)
-            fix = "0/1, or 8 bit saved as 16? save all maps on the same scale"
-            yield InputWarning(f"{top}, unlike the others [{ids}]", fix=fix)
+        elif values & Values.FAINT:
+            faint = [record for record in records if record.pred.values & Values.FAINT]
+            narrow = [record for record in faint if record.pred.values & Values.NARROW]
+            # Faint maps of 16 bits may be images without boundaries, but hardly a quarter of them
+            deep = [r for r in faint if r.form == "soft16" and r.pred.strongest > 1]
+            if narrow := deep if 4 * len(deep) >= len(records) else narrow:
+                white = max(record.pred.strongest for record in narrow)
+                top = f"{len(narrow)} of {len(records)} maps have no value above {white:g}"
+                ids = listed([record.image_id for record in narrow], 3)
+                fix = "0/1, or 8 bit saved as 16? save all maps on the same scale"
+                yield InputWarning(f"{top}, unlike the others [{ids}]", fix=fix)
         if values & Values.DARK:
             dark = [r.image_id for r in records if r.pred.values & Values.DARK]
             light = [r.image_id for r in records if r.pred.values & Values.LIGHT]

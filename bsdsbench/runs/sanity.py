@@ -117,7 +117,7 @@ def find_symptoms(
 
     The code is "inverted" for a map that is darker on the ground-truth mask than elsewhere, and
     "turned" for a map that fits the ground-truth mask or labels only mirrored, rotated or
-    transposed. Metrics add their own symptoms.
+    transposed, and "outside" if the whole object is void. Metrics add their own symptoms.
     """
     if gt.parts.keys() & _LABELLED:
         thumbnails = _label_thumbnails(pred, gt, protocol)
@@ -126,6 +126,9 @@ def find_symptoms(
     if "mask" in gt.parts and _is_dark_on_mask(pred, gt, protocol):
         problem = "the map is darker on the object than beside it"
         yield "inverted", problem, Setting("invert", not protocol.invert)
+    if {"mask", "valid"} <= gt.parts.keys() and gt.mask.any() and not gt.mask[gt.valid].any():
+        fix = "0 is what does not count in a field of view"
+        yield "outside", "the whole object lies in pixels that do not count", fix
     for metric in metrics:
         if isinstance(metric, Diagnosed):
             yield from metric.symptoms(pred, gt, protocol, metric.options_of(protocol))

@@ -74,6 +74,7 @@ def test_bsds_mat_has_all_annotators(tmp_path, annotators, boundaries, labels):
     [
         ([], "no annotators"),
         ([{"Other": EDGE}], "annotation 1: the fields Other, expected Boundaries or Segmentation"),
+        ([{"Boundaries": "text"}], "the fields Boundaries without numbers, expected Boundaries"),
         ([{"Boundaries": EDGE & False}] * 2, "any of 2 annotations"),
         ([{"Boundaries": EDGE}, {"Boundaries": EDGE.T}], r"\(4, 3\)"),
         ([{"Segmentation": LABELS}, {"Segmentation": LABELS.T}], r"\(4, 3\)"),

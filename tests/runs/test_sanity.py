@@ -86,6 +86,17 @@ def test_values_of_twelve_bits_in_sixteen_are_said(tmp_path):
     counted(pred, gt, fine)
 
 
+def test_maps_of_eight_bits_in_sixteen_are_named_beside_others(tmp_path):
+    pred, gt = make_set(tmp_path)
+    changed(pred, lambda a: a * np.uint16(257))
+    changed(pred, lambda a: a // 257, "im00[12]*")
+    words = r"2 of 6 maps have no value above 2\d\d, unlike the others \[im001, im002\] \(.*8 bit"
+    with pytest.warns(InputWarning, match=words):
+        counted(pred, gt, TEN)
+    changed(pred, lambda a: a * np.uint16(257), "im001*")
+    counted(pred, gt, TEN)  # one may be an image without boundaries
+
+
 def test_one_map_that_is_inverted_is_named(tmp_path):
     pred, gt = make_set(tmp_path)
     changed(pred, lambda a: 255 - a, "im005*")
@@ -194,6 +205,17 @@ def test_masks_of_which_some_are_inverted_are_named(metric, tmp_path, recwarn):
     (line,) = warnings_of(recwarn, pred, gt, metric)
     words = "2 of 6 maps are darker on the ground truth than off it [b, f] (invert only these)"
     assert line == words
+
+
+def test_a_field_of_view_without_the_object_is_said(tmp_path, recwarn):
+    gt = write_maps(tmp_path / "gt", {"a": BLOCK > 0})
+    pred = write_maps(tmp_path / "pred", {"a": np.roll(BLOCK > 0, 3, 1)})
+    for view, n_lines in ((BLOCK > 0, 0), (BLOCK == 0, 1)):
+        recwarn.clear()
+        valid = write_maps(tmp_path / f"valid{n_lines}", {"a": view})
+        counted(pred, gt, "masks", metrics="contour", valid_dir=valid)
+        lines = [str(w.message) for w in recwarn if "pixels that do not count" in str(w.message)]
+        assert len(lines) == n_lines
 
 
 def test_a_line_beside_the_annotated_one_is_no_inversion():
