@@ -133,9 +133,10 @@ def _print_input_warnings(write_setting: Callable[[Setting], str]) -> None:
 
 
 def _write_all(problems: Iterable[Problem], write_setting: Callable[[Setting], str]) -> str:
-    """Write a line for each problem, and for each of its `names`, to a temporary file.
+    """Write all problems to a temporary file, and return the path of the file.
 
-    Returns the path of the file. `write_setting` formats a setting that a problem suggests.
+    The line of each problem is followed by an indented line for each of its `names`, the affected
+    files or images. `write_setting` formats a setting that a problem suggests as a fix.
     """
     lines = list[str]()
     for problem in problems:

@@ -94,7 +94,7 @@ def check_command(args: _CheckArguments = opt.options_of(_CheckArguments)) -> in
 def _write_check(checked: GateResult, args: _CheckArguments) -> None:
     """Write a check to the files of --junit and --summary, then print it as text or JSON.
 
-    With --quiet, the text has only the scores that failed.
+    With --quiet, the text has only the scores that failed. Notes go to standard error.
     """
     from bsdsbench.io import write_atomic
 
@@ -113,7 +113,7 @@ def _write_check(checked: GateResult, args: _CheckArguments) -> None:
     for line in checked.lines(failed_only=quiet):
         print(line)
     if checked.reading and not quiet:
-        print(checked.reading)
+        print(checked.reading)  # how the values in the files of the run were interpreted
     for line in checked.notes:
         say(line)
 
@@ -277,7 +277,8 @@ def protocols_command(
 def _print_presets_and_tasks() -> None:
     """Print three lists: the presets, the fields of a protocol, and the tasks.
 
-    A preset is described by the start of its file's comment, and by what it changes in bsds500.
+    A preset is described by the first phrase of its file's comment, and by the fields whose values
+    differ from those of the preset bsds500.
     """
     from bsdsbench.protocol.fields import abbreviate
     from bsdsbench.protocol.protocol import Protocol, preset_names, preset_text
@@ -289,7 +290,8 @@ def _print_presets_and_tasks() -> None:
         comment = preset_text(preset.name).removeprefix("#")  # a file begins with its comment
         summary = re.split(r"[:,(.]", comment)[0].strip().replace("\n# ", " ")  # up to punctuation
         for key, value in preset.leaves().items():
-            if key in preset.names() and key not in _NOT_SUMMARISED and value != defaults[key]:
+            is_field = key in preset.names()  # not a dotted entry, such as "nms_params.radius"
+            if is_field and key not in _NOT_SUMMARISED and value != defaults[key]:
                 summary += f"; {key} {abbreviate(value)}"
         presets.append((f"{preset.name} v{preset.version}", summary))
     fields = []

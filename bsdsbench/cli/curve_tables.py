@@ -17,6 +17,7 @@ from bsdsbench.cli.shared import say
 from bsdsbench.errors import InputWarning
 
 if TYPE_CHECKING:
+    from bsdsbench.curves.areas import AreaRow
     from bsdsbench.curves.points import AxesKind, CurvePoints
     from bsdsbench.curves.samples import LabelReading
     from bsdsbench.loaders.formats.scores import LabelsAndScores
@@ -86,15 +87,18 @@ def curve_tables(
 ) -> list[Table]:
     """Return the tables of the curves: summary numbers, points, areas and crossings.
 
-    Points are listed for curves given by points or, with --steps, for all curves. If any curve has
-    a `sample`, and `kind` is "roc" or several curves have one, the last tables show the areas under
-    the ROC curves with intervals, and their differences.
+    Points are listed for curves given by points or, with --steps, for all curves.
 
-    kind: a key of AXES_OF_KIND.
+    The last tables show the areas under the ROC curves with confidence intervals, and their
+    differences. They include the curves computed from labels and scores (`sample` is not None), and
+    are left out if there is no such curve or, unless `kind` is "roc", only one.
+
+    kind: the value of --kind: "pr", "roc", "det" or "both".
     shown: the options that add tables.
-    reading: how labels are interpreted, a value of --labels.
-    has_all_rows: True if the curves use all rows of the files, and have one point for equal scores.
-        The areas under ROC curves are always computed so. If False, a note says this.
+    reading: the value of --labels, which says how labels are interpreted.
+    has_all_rows: False if options made the curves drop rows of the files, or give equal scores
+        separate points. The areas with intervals ignore these options, so a note then says how they
+        are computed.
     """
     tables = [_summary_table(curves, kind, shown.hull)]
     with_steps = [curve for curve in curves if shown.steps or curve.is_given]
@@ -118,8 +122,9 @@ def curve_tables(
 def _summary_table(curves: Sequence[NamedCurve], kind: str, hull: bool) -> Table:
     """Return the table of summary numbers, with a row per curve.
 
-    The numbers are those of _NUMBERS or, for a curve without a sample, of _POINT_NUMBERS. A cell is
-    None if the curve lacks the number. If `kind` is "both", headings begin with the axes.
+    For curves computed from labels and scores, the numbers are those of _NUMBERS, such as AP;
+    for curves that have only points, those of _POINT_NUMBERS. A cell is None if the curve lacks the
+    number of its column. If `kind` is "both", headings begin with the axes, as in "PR ap".
 
     hull: add the area under the ROC convex hull or, on PR axes, under the achievable curve (the ROC
         convex hull converted to PR space).
@@ -188,17 +193,19 @@ def _points_table(curves: Sequence[NamedCurve]) -> Table:
 def _crossings_table(curves: Sequence[NamedCurve], kind: str) -> Table:
     """Return a table that says which of two curves dominates the other, or where they cross.
 
-    There is a row for each pair of curves on each axes of `kind`.
+    There is a row for each pair of curves in each space of `kind` ("ROC" or "PR"). Its cells are
+    the names of the two curves, the space, their relation, such as "x dominates" or "they cross",
+    and the points where they cross, or "-" if there are none.
     """
     from bsdsbench.curves.points import meeting
     from bsdsbench.tables.table import Field, Table
 
     rows = []
     for a, b in combinations(curves, 2):
-        verdicts = {"first": f"{a.name} dominates", "second": f"{b.name} dominates"}
-        verdicts |= {"equal": "equal", "neither": "they cross"}
+        text_of_relation = {"first": f"{a.name} dominates", "second": f"{b.name} dominates"}
+        text_of_relation |= {"equal": "equal", "neither": "they cross"}
         for axes in AXES_OF_KIND[kind]:
-            dominant, crossings = meeting(a.points, b.points, axes)
+            relation, crossings = meeting(a.points, b.points, axes)
             if axes == "pr":
                 space, template = "PR", "recall {:.4g}, precision {:.4g}"
                 points = crossings.recall, crossings.precision
@@ -206,7 +213,7 @@ def _crossings_table(curves: Sequence[NamedCurve], kind: str) -> Table:
                 space, template = "ROC", "FPR {:.4g}, TPR {:.4g}"
                 points = crossings.fpr, crossings.tpr
             where = "; ".join(map(template.format, *points)) or "-"
-            rows.append([a.name, b.name, space, verdicts[dominant], where])
+            rows.append([a.name, b.name, space, text_of_relation[relation], where])
     fields = [Field(key, key) for key in ("a", "b", "space", "relation", "where")]
     return Table("crossings", "Domination and crossings", fields, rows, n_labels=2)
 
@@ -217,24 +224,27 @@ def _warned_before() -> AbstractContextManager[None]:
 
 
 def _areas_tables(curves: Sequence[NamedCurve], reading: LabelReading) -> list[Table]:
-    """Return the tables of --areas: every variant of AP and AUC, with a column per curve.
+    """Return the tables of --areas: AP and AUC computed in all known ways, with a column per curve.
 
-    Curves without a sample have different variants and get a separate table. Raises DataError if
-    the numbers of positives and negatives of such a curve are unknown.
+    The ways are those of various programs and papers. Curves that have only points, and no labels
+    and scores (`sample` is None), allow other ways, so they get a separate table. Raises DataError
+    if the numbers of positives and negatives of such a curve are unknown.
     """
     from bsdsbench.curves.areas import area_table, point_areas
     from bsdsbench.curves.points import check_totals
 
-    areas_of_samples: dict[str, Sequence[Any]] = {}  # by the name of the curve
-    areas_of_points: dict[str, Sequence[Any]] = {}
-    for name, _, points, _, sample in curves:
+    areas_of_samples: dict[str, Sequence[AreaRow]] = {}  # by the name of the curve
+    areas_of_points: dict[str, Sequence[AreaRow]] = {}
+    for curve in curves:
+        sample, points = curve.sample, curve.points
         if sample is not None:
             with _warned_before():
-                areas_of_samples[name] = area_table(sample.labels, sample.scores, reading=reading)
+                areas = area_table(sample.labels, sample.scores, reading=reading)
+            areas_of_samples[curve.name] = areas
         else:
             check_totals(points)
             counts = points.tp, points.fp, points.positives, points.negatives
-            areas_of_points[name] = point_areas(*counts)
+            areas_of_points[curve.name] = point_areas(*counts)
     tables = []
     if areas_of_samples:
         tables.append(_table_of_areas("areas", areas_of_samples, ("points", "ties", "rule")))
@@ -243,12 +253,14 @@ def _areas_tables(curves: Sequence[NamedCurve], reading: LabelReading) -> list[T
     return tables
 
 
-def _table_of_areas(key: str, areas: dict[str, Sequence[Any]], columns: Sequence[str]) -> Table:
-    """Return a table with a row per variant of the area, and a column of values per curve.
+def _table_of_areas(key: str, areas: dict[str, Sequence[AreaRow]], columns: Sequence[str]) -> Table:
+    """Return a table of areas under curves: a row per way to compute the area, a column per curve.
 
-    areas: name of a curve -> its `AreaRow` objects. All curves have the same variants, in the same
-        order.
-    columns: the attributes of the variants to show in the last columns, such as "rule".
+    The first column, "number", names the way, such as "scikit-learn average_precision_score".
+
+    key: the key of the table.
+    areas: name of a curve -> its areas, computed in the same ways and order for every curve.
+    columns: the attributes of `AreaRow` that are shown in the last columns, such as "rule".
     """
     from bsdsbench.tables.table import Field, Table
 
@@ -257,8 +269,9 @@ def _table_of_areas(key: str, areas: dict[str, Sequence[Any]], columns: Sequence
     fields += [Field(f"value_{k}", heading, "", ".6g") for k, heading in enumerate(headings)]
     fields += [Field(column, column) for column in columns]
     rows = []
-    for first, *others in zip(*areas.values(), strict=True):  # the same variant of every curve
-        values = [area.value for area in (first, *others)]
+    for areas_of_curves in zip(*areas.values(), strict=True):  # computed in the same way
+        values = [area.value for area in areas_of_curves]
+        first = areas_of_curves[0]
         rows.append([first.name, *values, *(getattr(first, column) for column in columns)])
     return Table(key, "", fields, rows)
 

@@ -51,10 +51,12 @@ _OF_QUANTILES = ("num_thresholds", "instance_count", "strict")
 def _parse_points(
     ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]
 ) -> list[list[tuple[float, ...]]]:
-    """Parse curves such as "0,0.5;0.75,1": semicolons separate points, commas their numbers.
+    """Parse the values of --points or --counts, each of which is a curve.
 
-    The option's metavar, such as "FPR,TPR;...", names the numbers of a point. Raises BadParameter
-    unless a curve has at least one point, and each point all of these numbers, which are finite.
+    For example, "0,0.5;0.75,1" gives [(0.0, 0.5), (0.75, 1.0)]: semicolons separate points, commas
+    the numbers of a point. The option's metavar, such as "FPR,TPR;...", determines how many numbers
+    a point has. Raises BadParameter if a curve has no point, if a point has more or fewer numbers,
+    or if a number is not finite.
     """
     names = str(param.metavar).partition(";")[0]
     curves = []
@@ -248,7 +250,10 @@ def _with_implied_options(args: _CurvesArguments) -> _CurvesArguments:
 
 
 def _convention_flags(args: _CurvesArguments) -> list[str]:
-    """Return the options that --convention controls, such as ["--ties merge", "--include-inf"]."""
+    """Return the options that --convention sets, such as ["--ties merge", "--include-inf"].
+
+    They have the values in use: an option that the user also gave has the user's value.
+    """
     params = {param.name: param for param in click.get_current_context().command.params}
     flags = []
     for name in _CONVENTIONS.get(args.convention, {}):
@@ -329,7 +334,8 @@ def _curves_of_files(args: _CurvesArguments) -> list[NamedCurve]:
 def _curve_of_sample(name: str, sample: LabelsAndScores, args: _CurvesArguments) -> NamedCurve:
     """Compute the curve of labels and scores on the axes (PR, ROC or DET) selected by --kind.
 
-    With --quantiles, all axes share one curve, with points at quantiles of the scores.
+    With --quantiles, the curve has points at quantiles of the scores, and the same `CurvePoints`
+    are used on all axes. The labels and scores are then not kept in `NamedCurve.sample`.
     """
     from bsdsbench import curves
     from bsdsbench.curves.points import points_of
@@ -343,7 +349,8 @@ def _curve_of_sample(name: str, sample: LabelsAndScores, args: _CurvesArguments)
         special = {"pr": ["interpolate", "normalize_prior"], "roc": ["plot"], "det": []}
         for axes in all_axes:
             options = keywords_of(args, common + special[axes])
-            by_axes[axes] = getattr(curves, axes)(sample.labels, sample.scores, **options)
+            compute = getattr(curves, axes)  # the function `pr`, `roc` or `det`
+            by_axes[axes] = compute(sample.labels, sample.scores, **options)
     points = points_of(by_axes[all_axes[0]])
     if args.between:
         points = points.with_between()
@@ -354,10 +361,12 @@ def _curve_of_sample(name: str, sample: LabelsAndScores, args: _CurvesArguments)
 def _quantile_curve(sample: LabelsAndScores, args: _CurvesArguments) -> CurvePoints:
     """Compute the curve with points at quantiles of the scores.
 
-    A row of the file may stand for several instances, by --instance-count: a number for all rows,
-    or the name of a column, whose values are in `sample.counts`. The label of a row is then the
-    number of its positives, and DataError is raised if one is negative. Without --instance-count
-    (None), a label is the positive share of its row.
+    Without --instance-count, a row of the file is one instance, and its label is its positive
+    share, from 0 to 1. With --instance-count, a row stands for several instances, and its label is
+    the number of positive ones. The option is either a number for all rows, or the name of the
+    column that has the number for each row; `sample.counts` then has the values of that column.
+
+    Raises DataError if a label is negative although --instance-count is given.
     """
     from bsdsbench.curves import threshold_curve
     from bsdsbench.errors import DataError
@@ -419,10 +428,12 @@ def _write_file(target: str, curves: Sequence[NamedCurve], args: _CurvesArgument
     else:
         from bsdsbench.plotting import plot_spaces
 
-        # With --kind both, the last curve is the PR curve, which can be converted to ROC
-        drawn: dict[str, Any] = {c.name: list(c.by_axes.values())[-1] for c in curves}
+        drawn: dict[str, Any]
         if args.between:
             drawn = {curve.name: curve.points for curve in curves}
+        else:
+            # With --kind both, the last curve is the PR curve, which can be converted to ROC
+            drawn = {curve.name: list(curve.by_axes.values())[-1] for curve in curves}
         options = keywords_of(args, ("hull", "chance", "plot", "scale", "look"))
         options |= {"spaces": AXES_OF_KIND[args.kind], "crossed": args.shown.crossings}
         plot_spaces(drawn, target, **options)
@@ -430,10 +441,11 @@ def _write_file(target: str, curves: Sequence[NamedCurve], args: _CurvesArgument
 
 
 def _write_csv(path: Path, curve: NamedCurve, kind: str, between: bool) -> None:
-    """Write the threshold, the rates of --kind, TP and FP of each point as CSV.
+    """Write a CSV file with a row per point: threshold, the rates of --kind, TP and FP.
 
-    Values are taken from `curve.by_axes`. If `between` is True, or for values that it lacks, they
-    are taken from `curve.points`. Thresholds are left out if all are NaN.
+    Each column is taken from the first curve in `curve.by_axes` that has it, or from `curve.points`
+    if none has. With `between`, all columns are taken from `curve.points`, because only these
+    include the points added by --between. If all thresholds are NaN, their column is left out.
     """
     from bsdsbench.io import write_atomic
 

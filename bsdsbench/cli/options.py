@@ -20,13 +20,15 @@ from bsdsbench.runs.keywords import RunKeywords
 
 
 def add_option(text: str, *flags: str, **settings: Any) -> Any:
-    """Declare an option of a command, as the default value of a parameter or of an attrs field.
+    """Declare a command-line option.
 
-    The result is an attrs field. Its metadata "make_parameter" is a function that makes the option
-    later, when the name of the parameter is known.
+    Use the result as the default value of a parameter of a command function, or as a field of an
+    attrs class of options. It is an attrs field whose metadata "make_parameter" is a function that
+    takes the name of the parameter or field and returns the `click.Option`.
 
     text: the help text.
-    flags: the spellings of the option. Default: "--" and the parameter name, with hyphens.
+    flags: the spellings of the option, such as "-o", "--out". Default: "--" and the name of the
+        parameter, with hyphens for underscores.
     settings: keywords of `click.Option`.
     """
 
@@ -38,7 +40,11 @@ def add_option(text: str, *flags: str, **settings: Any) -> Any:
 
 
 def add_argument(metavar: str | None = None, **settings: Any) -> Any:
-    """Declare an argument; `settings` are keywords of `click.Argument`."""
+    """Declare a command-line argument; the result is used like that of `add_option`.
+
+    metavar: the name of the argument in the usage line. Default: the parameter name in upper case.
+    settings: keywords of `click.Argument`.
+    """
 
     def make_argument(name: str) -> click.Argument:
         return click.Argument([name], metavar=metavar, **settings)
@@ -83,9 +89,13 @@ word_list = partial(add_option, multiple=True, callback=split_words)
 def run_option(name: str, **changes: object) -> Any:
     """Declare the option for a keyword of `RunKeywords`, with the help text of the keyword.
 
-    The keyword's metadata "flag" has the settings of the option, which `changes` override. They are
-    keywords of `click.Option`, "names" (the flags, as in `add_option`), and one that selects the
-    type: "path" (True), "number" (True for an integer of at least 1) or "choices" (a sequence).
+    The settings of the option are in the keyword's metadata "flag"; `changes` override them. They
+    are keywords of `click.Option`, and these:
+
+    - "names": the spellings, the parameter `flags` of `add_option`.
+    - "path": True if the value is a path.
+    - "number": True if the value is an integer of at least 1.
+    - "choices": the allowed values.
     """
     field = attrs.fields_dict(RunKeywords)[name]
     settings: dict[str, Any] = {"default": field.default, **field.metadata["flag"], **changes}
@@ -110,9 +120,10 @@ def _parse_labels(
 
 
 def _choose_format(ctx: click.Context, param: click.Parameter, output_format: str | None) -> str:
-    """Return the table format: that of --format or, if not given, of the suffix of -o, or "table".
+    """Return the format of tables: --format, else that of the suffix of -o, else "table".
 
-    With --history, -o may also name a plot, for which "figure" is returned.
+    Raises DataError if the suffix and --format disagree. With --history, -o may also name a figure
+    (.pdf, .svg, .png), for which "figure" is returned.
     """
     from bsdsbench.tables.forms import format_of
 

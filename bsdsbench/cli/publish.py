@@ -113,9 +113,10 @@ def report_command(args: _ReportArguments = opt.options_of(_ReportArguments)) ->
 def _show_run_tables(runs: Sequence[Evaluation], args: _ReportArguments) -> None:
     """Print the tables of runs, or write them to the file given with -o.
 
-    There are tables of scores; of error classes, if runs counted them, unless --columns is given;
-    of slices (groups of images), with --by; and of summaries of the per-image scores, with
-    --summary. In CSV, the tables of runs get a last column with the images that were left out.
+    There are always tables of scores, with rows for the results of --published. Further tables show
+    the error classes (unless --columns is given, and only for runs that counted them), the scores
+    in each slice, a group of images, of --by, and summaries of the per-image scores (--summary). In
+    CSV, the tables of runs get a last column with the images that were left out.
 
     Raises UsageError if the user gave an option that only applies to a page, or --cluster without
     --by.
@@ -127,8 +128,8 @@ def _show_run_tables(runs: Sequence[Evaluation], args: _ReportArguments) -> None
     if slicing.cluster and not slicing.by:
         raise click.UsageError("--cluster needs --by COLUMN or -o FILE.html")
     refuse_given((*_PAGE_OPTIONS, "gt_dir"), "tables, only with a page (-o FILE.html)")
-    extra, notes = published_beside(args.published, runs, args.force, args.labels)
-    tables = score_tables(runs, extra=extra, notes=notes, columns=columns)
+    published_rows, notes = published_beside(args.published, runs, args.force, args.labels)
+    tables = score_tables(runs, extra=published_rows, notes=notes, columns=columns)
     with_classes = [run for run in runs if metric_with_errors(run) is not None]
     if with_classes and columns is None:
         from bsdsbench.comparison.lost_scores import error_table, lost_scores
@@ -147,15 +148,16 @@ def _show_run_tables(runs: Sequence[Evaluation], args: _ReportArguments) -> None
 
 
 def _write_page(runs: Sequence[Evaluation], out: str, args: _ReportArguments) -> None:
-    """Write an HTML report of the (already relabelled) runs, and print the path of the file.
+    """Write an HTML report of the runs to the file `out`, and print its path.
 
-    Raises UsageError if the user gave an option that does not apply to a page.
+    The runs already have the names given with --label. Raises UsageError if the user gave an option
+    that does not apply to a page.
     """
     from bsdsbench.report import write_report
 
     refuse_given(("columns", "summary"), "a page (-o FILE.html), which has all of them")
     options = keywords_of(args, (*_PAGE_OPTIONS, "gt_dir", "published", "force", "by", "cluster"))
-    # The runs are already relabelled, so only the labels of published results are passed on
+    # The runs already have their new names, so only the labels of published results are passed on
     published_keys = {key.lower() for key in args.published}
     options["labels"] = {key: args.labels[key] for key in args.labels if key in published_keys}
     with progress("report") as report:
@@ -181,7 +183,8 @@ def _show_methods(args: _ReportArguments) -> None:
     methods = methods_of(args.methods.method)
     methods = with_runs(methods, as_runs(runs_of(methods), **keywords_of(args.grouping)))
     published, labels, columns = args.published, args.labels, args.tables.columns
-    labelled_runs((), (), labels, published)  # raises for a label of no published result
+    # Only published results can have a label here: with no runs, this raises for any other key
+    labelled_runs((), (), labels, published)
     published_rows, notes = published_beside(published, runs_of(methods), args.force, labels)
     spread = Spread(args.methods.spread)
     tables = [means_table(methods, spread, columns, published_rows, notes)]

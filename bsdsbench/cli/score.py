@@ -179,7 +179,8 @@ def _evaluate(args: _EvaluateArguments) -> Evaluation:
     """Score predictions against the ground truth or, with --humans, annotators against each other.
 
     Predictions and ground truth are two folders, or two COCO files (.json). Raises UsageError if
-    an option that the user gave does not apply to them.
+    the user gave both PRED_DIR and --humans or neither, an option that does not apply, or a metric
+    that cannot score COCO files.
     """
     import bsdsbench as bb
     from bsdsbench.runs.keywords import HumanOptions, ItemOptions, RunOptions
@@ -189,7 +190,7 @@ def _evaluate(args: _EvaluateArguments) -> Evaluation:
     pred = str(args.pred_dir)
     is_coco = pred.endswith(".json") and str(args.evaluation.gt).endswith(".json")
     folder_options = RunOptions.__annotations__
-    accepted = folder_options
+    accepted = folder_options  # the keywords of the function that scores the inputs
     if args.humans:
         accepted = HumanOptions.__annotations__
         refuse_given({*folder_options, "nms", "invert"} - accepted.keys(), "--humans")
@@ -217,12 +218,16 @@ def _evaluate(args: _EvaluateArguments) -> Evaluation:
 
 
 def _refuse_for_coco(gt: str, metrics: Sequence[str]) -> None:
-    """Raise UsageError if a metric does not compare instances of classes, as COCO's JSON holds."""
+    """Raise UsageError if a metric cannot score the masks of objects in a COCO file.
+
+    gt: the path of the ground-truth file, which begins the message.
+    metrics: the names of the metrics to check.
+    """
     from bsdsbench.metrics import registry
     from bsdsbench.metrics.label_maps import LabelOptions
 
     def fits(name: str) -> bool:
-        """Return True if a metric has options for classes with instances."""
+        """Return True if a metric scores label maps, which its options then describe."""
         return issubclass(registry.get(name).options or object, LabelOptions)
 
     if unfit := [name for name in metrics if not fits(name)]:
@@ -236,8 +241,8 @@ def _print_evaluation(
 ) -> None:
     """Print the scores of a run as tables or JSON, with those of --summary and --by.
 
-    threshold_run: the run of --threshold-from, at whose best threshold further scores are shown, or
-        None.
+    threshold_run: the run of --threshold-from, or None. Its best threshold is applied to `run`, and
+        the scores at this threshold are printed too.
     """
     from bsdsbench.results.score_tables import at_threshold_of
 
@@ -263,7 +268,13 @@ def _print_evaluation(
 
 
 def _as_json(tables_by_key: Mapping[str, Sequence[Table]]) -> dict[str, Any]:
-    """Convert {key: tables} to {key: {table key: columns}} for JSON. Empty lists are left out."""
+    """Convert lists of tables to plain dicts for JSON.
+
+    tables_by_key: key in the JSON file, such as "slices" -> tables.
+
+    Returns a dict with these keys, from the key of each table to its content. Keys of empty lists
+    are left out.
+    """
     return {
         key: {table.key: table.plain() for table in tables}
         for key, tables in tables_by_key.items()
@@ -338,10 +349,11 @@ def run_command(args: _RunArguments = opt.options_of(_RunArguments)) -> int:
 
 
 def _detector_inputs(args: _RunArguments) -> RunInputs:
-    """Check and resolve the options of `run`, and compile the kernels if maps will be scored.
+    """Check the options of `run`, and determine its folders, metrics and protocol from them.
 
-    Raises UsageError if options are inconsistent, or if there is no folder of images. Raises
-    DataError if the ground truth does not belong to the task.
+    If maps will be scored, kernels that were never compiled are compiled now. Raises UsageError if
+    options are inconsistent, or if there is no folder of images. Raises DataError if the ground
+    truth does not belong to the task.
     """
     from bsdsbench.runs.sources import check_truth
 
@@ -360,10 +372,10 @@ def _detector_inputs(args: _RunArguments) -> RunInputs:
 
 
 def _print_detector_run(run: DetectorRun, args: _RunArguments) -> None:
-    """Print the scores of a detector run (if any), the tables of --by, and its speed.
+    """Print the scores of a detector run (if it was scored), the tables of --by, and its speed.
 
-    With --format json, everything is printed as JSON. The number of maps kept from an earlier call
-    is printed last, on standard error.
+    With --format json, all of this is printed as JSON. If --resume kept maps that an earlier run of
+    the detector wrote, their number is printed last, on standard error.
     """
     slices: list[Table] = []
     if run.evaluation and args.slicing.by:

@@ -103,8 +103,9 @@ class Command(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the command-line arguments, and return those that were not parsed.
 
-        Before that, a --nms in `args` that no recipe follows is replaced with --nms=USUAL. If the
-        word after it is not understood either, the error lists the recipes.
+        The value of --nms is optional: if the next word is not the name of a recipe, --nms is first
+        replaced, in `args`, with --nms=USUAL, the protocol's recipe. If that word is then refused
+        as an extra argument, it may be a misspelt recipe, so the UsageError also lists the recipes.
         """
         recipes, words_after_nms = "", list[str]()
         if "--nms" in args:
@@ -217,8 +218,9 @@ def _make_parameters(owner: Callable[..., object]) -> list[click.Parameter]:
 def _call(owner: Callable[..., object], /, **values: object) -> object:
     """Call a command function with the values parsed by click, and return its result.
 
-    `owner` is the function. The values of a nested options class are passed as an instance of it,
-    which is made by a recursive call with the class as `owner`.
+    owner: the command function. In recursive calls it is the options class of a parameter or field,
+        and the result is the instance that is passed for it.
+    values: name of an option or argument -> value, for all options of the command.
     """
     arguments = {}
     for name, metadata in _declarations(owner):
@@ -278,9 +280,9 @@ def is_given(parameter: str) -> bool:
 
 
 def refuse_given(parameters: Collection[str], conflict: str) -> None:
-    """Raise UsageError, "FLAG: not with CONFLICT", if the user gave any of these options.
+    """Raise UsageError, "FLAG: cannot be combined with CONFLICT", if any of the options was given.
 
-    parameters: the parameter names of the options in the command function.
+    parameters: parameter names, such as "max_dist". Names that the command lacks are ignored.
     """
     params = click.get_current_context().command.params
     refused = [p for p in params if p.name in parameters and is_given(str(p.name))]
@@ -351,9 +353,10 @@ def protocol_from(
 
 
 def _warn_of_unused(given: set[str], metrics: Sequence[str], protocol: Protocol) -> None:
-    """Warn of settings that the user gave but no score of the metrics depends on.
+    """Warn of settings that the user gave although no score of the metrics depends on them.
 
-    `given` has names of protocol fields, and of metrics whose options were given.
+    given: the names of the protocol fields that the user set, such as "max_dist", and the names of
+        the metrics whose options the user set.
     """
     silent = {"name", "version", "options"}  # they only describe the protocol
     unused = given & registry.unused_settings(metrics, protocol) - silent
@@ -548,7 +551,7 @@ def show_tables(
 ) -> None:
     """Print tables, or write them to the file `out`, in a format of `forms.TABLE_FORMATS`.
 
-    In plain text on standard output, tables marked `aside` are listed only by title.
+    In plain text on standard output, minor tables (`Table.aside`) are only listed by title.
 
     left_out: run name -> the images that the run left out, with reasons. In CSV, which has no
         notes, they are added as a last column to the tables of runs.
@@ -572,11 +575,10 @@ def show_tables(
 def as_flag(setting: Setting, command_name: str) -> str:
     """Format a setting as the user must type it on the command line.
 
-    - For an option of the command `command_name`: "--flag VALUE". If the value is a bool: "--flag"
-      (True) or "without --flag" (False).
-    - For a field of the protocol or an option of a metric, if the command has --set:
-      "--set FIELD=VALUE".
-    - Otherwise, as in Python: "name=value".
+    - An option of the command `command_name` gives "--flag VALUE", such as "--max-dist 0.01". If
+      its value is a bool, it gives "--flag" (True) or the advice "without --flag" (False).
+    - A field of the protocol or option of a metric gives "--set FIELD=VALUE", if there is a --set.
+    - Any other setting is written as in Python: "name=value".
     """
     from bsdsbench.protocol.protocol import Protocol
 

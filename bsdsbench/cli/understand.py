@@ -174,8 +174,8 @@ def _compare(
 
     If every method has only one run, these are compared as runs.
 
-    options: keywords that both `bb.compare` and `bb.compare_methods` accept.
-    test: the test for p-values, which only `bb.compare` accepts.
+    options: keywords of both `bb.compare` and `bb.compare_methods`, such as "seed".
+    test: the test for p-values, "bootstrap" or "permutation". Only `bb.compare` has this keyword.
 
     Raises UsageError if the user gave both or neither of runs and --method, --names for methods, or
     --test for methods with several runs.
@@ -333,10 +333,11 @@ def worst_command(
 
 
 def _with_error_class(runs: list[Evaluation], score: str) -> list[Evaluation]:
-    """Count the error classes of the runs if `score` is that of an error class.
+    """Return the runs with counted error classes, if `score` is the score of an error class.
 
-    For any other score, return the runs unchanged. Raises DataError if `score` begins with "error."
-    but names no error class.
+    An error class is a kind of missed or false pixels; its score is "error.absent" or
+    "boundary.error.absent", for example. For any other score, the runs are returned unchanged.
+    Raises DataError if `score` begins with "error." but names no error class.
     """
     from bsdsbench.comparison.lost_scores import with_errors
     from bsdsbench.metrics.base import ERROR_COLUMNS

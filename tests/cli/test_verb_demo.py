@@ -53,7 +53,7 @@ def test_demo_ranks_the_detectors_by_ods(ran):
     rows = [line for line in table if any(line.strip().startswith(name) for name in scores)]
     assert [next(n for n in scores if row.strip().startswith(n)) for row in rows] == best_first
     assert f"{scores[best_first[0]]:.3f}" in rows[0]
-    assert "4 images only" in result.output
+    assert "only 4 images" in result.output
     for name in ("pr.png", "f_threshold.png"):
         assert (out / name).read_bytes().startswith(b"\x89PNG")
 
