@@ -91,6 +91,8 @@ def method_curve(
 ) -> MethodCurve:
     """Combine the curves of a method's runs into one entry of a plot, with a text for the legend.
 
+    The text of several runs is, for example, "[F=0.780 ± 0.004] NAME (3 runs), AP 0.800 ± 0.002".
+
     displays : the curve of each run. If there is only one, it is the curve of the method, and its
         name is changed in place
     aps : the AP of each run, or (). The legend shows their mean, unless one of them is NaN
@@ -126,9 +128,10 @@ def _average_curves(curves: Sequence[F8], spread: Spread) -> _MeanCurve:
     """Average y at equal x over two or more curves (2, K), x and y, and compute a band.
 
     Curves are interpolated linearly. Points where x turns back (see `_advancing`), and all but the
-    first of several points of equal x, are left out. The mean is computed at every x where some
-    curve has a point and all curves are defined. The band is the range of y (RANGE), or the mean
-    plus and minus one sample standard deviation (SD) or standard error (SE).
+    first of several points of equal x, are left out. The mean is computed at every x at which at
+    least one curve has a point and that lies between the ends of all curves. The band is the range
+    of y (RANGE), or the mean plus and minus one sample standard deviation (SD) or standard error
+    (SE).
     """
     curves = [_advancing(curve) for curve in curves]
     x = np.unique(np.concatenate([curve_x for curve_x, _ in curves]))

@@ -188,8 +188,10 @@ def option(
 ) -> Any:
     """Build an attrs field of a protocol or of metric options: default, help sentence, validator.
 
-    `metadata` may have the keys caption, others, usual and signed, which the docstring of this
-    module explains. Without a `converter`, values are converted to match the default:
+    `metadata` may have the keys caption (the value in words), others (programs that use other
+    values), usual (the default in words) and signed (True to show the option in all signatures).
+    The docstring of this module explains them. Without a `converter`, values are converted to match
+    the default:
 
     - If the default is a tuple, lists and single values become tuples.
     - If the default is a float, None, or a tuple of these, numbers become floats, so that 2 and 2.0
