@@ -316,8 +316,9 @@ def new_arena(n_vertices: int, n_opposite: int, n_offsets: int) -> Arena:
     n_vertices, n_opposite: number of vertices of this side and of the other side.
     n_offsets: upper bound for the number of pixels within the radius of a pixel.
 
-    A vertex has at most min(n_offsets, n_opposite) edges. The arena has at most _ARENA_EDGES
-    elements, or more if the edges of a single vertex need more.
+    A vertex has at most min(n_offsets, n_opposite) edges. The arena has room for the edges of all
+    vertices, but is limited to _ARENA_EDGES elements; when it is full, edges are discarded and
+    found again later. It always has room for the edges of one vertex, even above this limit.
     """
     list_size = min(n_offsets, n_opposite) + 1  # the most edges that a vertex has, and their header
     size = max(min(_ARENA_EDGES, n_vertices * list_size), list_size)
@@ -335,9 +336,11 @@ def new_side(
     """Allocate a side (one of the two sets of vertices) of a matching.
 
     vertices, k: use the vertices of map k.
-    factor, value: the fields of `Side`. By default nothing is added to the weights of edges.
-    arena: from `new_arena`.
+    factor: PRED or GT, the constant by which the pixels of this side are multiplied in the hash
+        that breaks ties between matchings.
+    arena: the array for the edges of the vertices, from `new_arena`.
     words: number of uint64 words that hold, as bits, the steps at which a vertex is matched.
+    value (n,): what is added to the weights of the edges of each vertex; by default nothing.
 
     The array `node`, which holds the mates and duals of the vertices, is not initialised here;
     `clear_matching` does that.
@@ -374,10 +377,11 @@ def _steps_before(n_steps: int) -> U8:
 
 @inner
 def clear_matching(side, dual):
-    """Make all vertices of a side free (unmatched), and forget their edges in the arena.
+    """Make all vertices of a side free (unmatched), and empty its arena, the array of their edges.
 
-    All vertices get the given dual variable. Pass 0 for the pixels of a complete map. For pixels
-    that will enter a map later, pass UNREACHED, so that no path of a search leads to them.
+    dual: the dual variable that all vertices get; duals prove that a matching is optimal. It is 0
+        for the pixels of a complete map. For pixels that will enter a map later, it is UNREACHED,
+        so that no path of a search leads to them.
     """
     nodes, side.used[0] = side.node, 0
     for i in range(nodes.size):
@@ -394,6 +398,7 @@ def forget_edges(nodes, edges, used):
     edges EDGE_DTYPE: the arena, see EDGE_DTYPE.
     used uint64 (1,): the length of the filled part of the arena; set to 0.
     """
+    # A header names its vertex (`weight`) and the end of its edges, where the next header is (`to`)
     header = np.uint64(0)
     while header < used[0]:
         nodes[edges[header].weight].first_edge = EDGES_UNKNOWN
@@ -433,11 +438,12 @@ def _write_vertices(tiles, tile_cols, frame, cols, ends, pixel, place):
 
     tiles TILE_DTYPE (A, tiles): the field `bits` has the pixels of each tile. The field `before`
         receives the number of pixels in the earlier tiles of the map, if the tile has any pixel.
-    tile_cols, frame: number of tiles in a row of tiles, and number of empty ones at either end.
+    tile_cols, frame: number of tiles in a row of tiles, and number of empty ones at either end of a
+        row or column.
     cols: number of columns of a map.
     ends int64 (A + 1,): 0 on entry; receives the number of pixels in the first 0, 1, .. A maps.
-    pixel, place uint64 (pixels or more,): receive the flat index of each pixel in its map, and 64
-        times the index of its tile plus its bit in the tile.
+    pixel, place uint64, with at least one element for each pixel: receive the flat index of each
+        pixel in its map, and 64 times the index of its tile plus its bit in the tile.
     """
     n = 0
     for k in range(tiles.shape[0]):

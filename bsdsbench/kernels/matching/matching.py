@@ -160,12 +160,13 @@ def match_maps(bmap: Bool, gt: Bool, max_dist_px: float, annotator: int = 0) -> 
 
 
 def matched_pairs(side: Side, opposite_pixel: U8) -> I8:
-    """Return the K matched pixels of one map and their mates in the other, as flat indices (2, K).
+    """Return the K pairs of pixels of a matching, as flat indices in their maps, (2, K).
 
-    side: the vertices of the one map, after a matching.
-    opposite_pixel (vertices,): the flat index of each vertex of the other side.
+    side: the vertices (pixels) of one map, after the matching.
+    opposite_pixel (vertices,): the flat index of each vertex of the other map.
 
-    Row 0 of the answer has the pixels of `side` in ascending order, and row 1 has their mates.
+    Row 0 has the matched pixels of `side` in ascending order, and row 1 their mates, the pixels of
+    the other map that they are matched with.
     """
     mate = side.node["mate"]
     is_matched = mate != NO_VERTEX
@@ -181,8 +182,9 @@ def steps_within_reach(events: Events, truth: Truth, *, gt_enters: bool) -> Step
     events: all changes of the predicted map in n steps, from the highest threshold to the lowest.
     truth: the annotators' maps, from `prepare_truth`.
     gt_enters: False to keep the steps of the events, which start from an empty map. True to take
-        the thresholds in reverse: the map of the lowest threshold is there from the start, step 0
-        changes nothing (the ground truth is inserted at it), and step k undoes step n - k.
+        the thresholds in reverse: the predicted map starts as that of the lowest threshold. Step 0
+        does not change it, but inserts the ground truth, and step k undoes step n - k of the
+        events.
     """
     shape, n_pixels = truth.shape, math.prod(truth.shape)
     is_near = unpack(truth.near, shape[1]).ravel()  # within the radius of an annotated pixel
@@ -255,10 +257,12 @@ def match_all(
 
 
 def count_partners(truth: Truth) -> I8:
-    """Count, for each ground-truth vertex, the other annotators in whose maps it has a mate.
+    """Count, for each annotated pixel, the other annotators who have a pixel matched with it.
 
-    Each pair of annotators is matched once, with the earlier one as the prediction. Ties are broken
-    as for annotator 0. Returns an array (vertices,).
+    The maps of every two annotators are matched once, with the earlier one as the prediction. Ties
+    are broken as in a match with annotator 0.
+
+    Returns an int64 array (vertices,). The vertices are the pixels of all annotators.
     """
     ends = truth.vertices.ends
     n_partners = np.zeros(truth.vertices.pixel.size, np.int64)
@@ -286,10 +290,10 @@ def count_partners(truth: Truth) -> I8:
 def _match(start, vertex, enters, present, gt_enters, pred, gt, geometry, work, matched_gt):
     """Match the prediction with one annotator's map at each of n steps (thresholds).
 
-    The matching at one step is updated to the next. First some predicted vertices leave the map,
-    and their mates (the ground-truth vertices matched with them) become free. Then others enter,
-    which may match these mates. Finally the mates that are still free are inserted again, from the
-    side of the ground truth.
+    The matching of each step is obtained by updating that of the step before. First some predicted
+    vertices leave the map, and their mates (the ground-truth vertices matched with them) become
+    free. Then others enter, which may match these mates. Finally the mates that are still free are
+    inserted again, from the side of the ground truth.
 
     start, vertex, enters: step k changes the predicted vertices vertex[start[k] : start[k + 1]].
         A vertex enters the predicted map if `enters` is True, and leaves it otherwise.

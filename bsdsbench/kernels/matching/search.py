@@ -190,7 +190,7 @@ def _remove_from_front(place, n_front, front, front_dist, front_place):
 
 @inner
 def _flip(last, nodes, opposite_nodes, bits, before, step):
-    """Exchange matched and unmatched edges along an alternating path.
+    """Exchange the matched and the unmatched edges of a path, which matches its first vertex.
 
     last: the opposite vertex at which the path ends. The fields `parent` and `mate` lead from it
         back to the start of the path, the vertex being inserted.

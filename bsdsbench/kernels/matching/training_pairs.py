@@ -44,13 +44,14 @@ class _WholeCosts(NamedTuple):
 
 
 def _whole_costs(parts: Sequence[F8], n: int) -> _WholeCosts:
-    """Convert costs to integer numbers of units, for a matching of at most n pairs.
+    """Express the costs of pairs as integer numbers of a unit, for a matching of at most n pairs.
 
     parts: the cost of a pair is the sum of one element of each of these arrays; empty arrays add
         nothing. The minimum of each array is subtracted, which shifts all costs equally.
 
-    The unit is the smallest power of two for which edge weights, which are up to n times the
-    largest cost, fit into 60 bits. It is at least 2^-40.
+    The weight of an edge is at most n `span` + 1, where `span` is more than any cost plus tie. The
+    unit is a power of two, as small as possible if weights must fit into 60 bits, but at least
+    2^-40.
     """
     shifted = [part - part.min() if part.size else part for part in parts]
     largest_cost = sum(float(part.max(initial=0)) for part in shifted)

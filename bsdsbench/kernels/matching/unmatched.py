@@ -82,10 +82,13 @@ def prepare_surroundings(truth: Truth, max_dist_px: float) -> Surroundings:
 
 
 def agreement_of(truth: Truth) -> I8:
-    """Return how many other annotators agree on each ground-truth vertex (pixel of one annotator).
+    """Classify each annotated pixel by how many other annotators agree with it.
 
-    The value is ALONE if the vertex is matched in no other annotator's map, ALL if it is matched in
-    every other map, and SOME otherwise. With a single annotator it is NO_CLASS.
+    Another annotator agrees with a pixel if a pixel of that annotator's map is matched with it. The
+    class is ALONE if no other annotator agrees, ALL if every other one does, and SOME otherwise.
+    With a single annotator it is NO_CLASS.
+
+    Returns an int64 array (vertices,). The vertices are the pixels of all annotators.
     """
     n_others = len(truth.vertices.tiles) - 1
     if n_others == 0:
@@ -153,7 +156,9 @@ def classify_steps(
     size (n,): number of pixels of the whole predicted map at each threshold.
     truth, surroundings: the annotators' maps and the pixels within twice the tolerance of these,
         from `prepare_truth` and `prepare_surroundings`.
-    agreement (ground-truth vertices,): how many other annotators agree, from `agreement_of`.
+    agreement (ground-truth vertices,): for each annotated pixel, whether no other annotator
+        (ALONE), some (SOME) or all (ALL) have a pixel matched with it, from `agreement_of`; or
+        NO_CLASS.
     """
     steps = match_by_pixel(events, truth, surroundings)
     n_steps = size.size
@@ -230,7 +235,7 @@ def _record_near_steps(gt_pixel, gt_bits, last, pred, row_of, bits, half, near_b
     last: index of the step with the lowest threshold. Vertices matched at it are skipped.
     pred: the predicted vertices: vertex i is the pixel with the flat index pred.pixel[i], and
         pred.bits[i] has the steps at which it is matched.
-    row_of int32 (H, W): the row of each pixel in `bits`, or -1.
+    row_of int32 (H, W): the row of each pixel in `bits`, or -1 if the pixel is never on.
     bits uint64 (rows, words): the steps at which a predicted pixel is on. Those at which it is
         matched are removed in place, which leaves the steps at which it is false.
     half int32 (2 R + 1,): half the width of each row of the disk.
