@@ -176,6 +176,8 @@ def _check_part(name: str, value: object, label: str, map_label: str) -> Map:
         return check_soft_map(array, "ucm2" if name == "ucm2" else "soft map")
     if name in ("boundaries", "mask"):
         return binary_map(array, map_label)
+    if name == "valid" and array.dtype.kind == "f" and np.isnan(array).any():
+        raise DataError(f"{label}: {np.isnan(array).sum()} values are NaN, expected 0 or 1")
     return array != 0 if name == "valid" else array
 
 

@@ -556,6 +556,8 @@ def plot_command(args: _PlotArguments = opt.options_of(_PlotArguments)) -> None:
         refuse_given(("published", "human", "ap"), f"--kind {args.kind}")
     if args.kind != "ranks":
         refuse_given(("n_boot", "seed", "cluster"), f"--kind {args.kind}, only with ranks")
+    if not (args.by or args.cluster):
+        refuse_given(("groups", "group_by"), "a figure without --by or --cluster")
     if args.kind == "ranks":
         refuse_given(("labels", "spread", "each_run"), "--kind ranks")
         compared = _compare(args, keywords_of(args, ("n_boot", "seed", "cluster", "force")))

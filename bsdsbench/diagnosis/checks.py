@@ -112,6 +112,8 @@ CHECKS = {
          Setting("missing", "zero"), Setting("missing", "skip"))),
     "extra": (ERROR, "{preds} without ground truth",
         ("check the split", Setting("split_file", ..., "with the ids that count"))),
+    "unknown": (ERROR, "{n} of {of} ids in the split file have no ground truth",
+        ("correct the split file",)),
     "doubled": (ERROR, "more than one {what} file for an image",
         ("leave one file for each image",)),
     "unreadable": (ERROR, "{words}", ()),
@@ -379,11 +381,16 @@ class Examination:
 def check_image_names(examination: Examination) -> None:
     """Report ids with a prediction only ("extra") or with ground truth only ("missing").
 
+    Ids in a split that have no ground truth are "unknown".
+
     If both occur and fewer than half of the ground-truth ids have a prediction, a single problem is
     reported instead: "names" if the extra names are the missing ids plus a common prefix or suffix;
     otherwise "split", because the folders probably hold different splits of the data set.
     """
     preds, gts = examination.grouping.pred.files, examination.grouping.gt.files
+    wanted = examination.grouping.wanted or set()  # the ids of a split
+    if unknown := sorted(wanted - gts.keys()):
+        examination.report("unknown", unknown, of=len(wanted))
     missing = [image_id for image_id in gts if image_id not in preds]
     extra = [image_id for image_id in preds if image_id not in gts]
     n_common = len(gts) - len(missing)

@@ -136,3 +136,8 @@ def test_the_files_of_a_run_are_not_overwritten(tmp_path):
         with pytest.raises(click.UsageError, match=f"{name}: is a file of a run, expected another"):
             call("report", tmp_path, "-o", tmp_path / name)
         assert (tmp_path / name).read_text() == "kept"
+
+
+def test_groups_that_a_figure_does_not_show_are_refused(tmp_path):
+    with pytest.raises(click.UsageError, match=r"--groups.* without --by or --cluster"):
+        call("plot", tmp_path, "-o", tmp_path / "x.png", "--groups", tmp_path / "none.csv")

@@ -333,3 +333,14 @@ def test_a_note_says_where_the_curve_starts(tmp_path, strong, rule):
         assert f"starts at recall {start:.2f};" in findings.note
     else:
         assert findings.note == ""
+
+
+@pytest.mark.parametrize("others", [[], ["lake1"]])
+def test_a_split_of_unknown_images_is_an_error(pred, tmp_path, six, others):
+    split = tmp_path / "split.txt"
+    split.write_text("\n".join(["nowhere", "elsewhere", *others]))
+    found = doctor(pred, six, split_file=split)
+    (error,) = (f for f in found if f.code == "unknown")
+    assert error.level == "error"
+    assert error.files == ("elsewhere", "nowhere")
+    assert error.message == f"2 of {2 + len(others)} ids in the split file have no ground truth"

@@ -7,6 +7,7 @@ from scipy.io import savemat
 from scipy.sparse import csc_matrix
 
 from bsdsbench.errors import FileFormatError
+from bsdsbench.images import GroundTruth
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.loaders.pairing import Pair
 from bsdsbench.loaders.readers import load_ground_truth, read_truth
@@ -186,3 +187,8 @@ def test_a_palette_s_colours_are_boundaries_and_its_indices_labels(tmp_path):
     found = load_ground_truth(tmp_path / "a.png", kind="labels")
     np.testing.assert_array_equal(found.segmentations, [EDGE])
     np.testing.assert_array_equal(truth(tmp_path / "a.png", "classes").labels, EDGE)
+
+
+def test_valid_pixels_that_are_undefined_are_refused():
+    valid = np.array([[1, np.nan, 0]])
+    refused("valid: 1 values are NaN", GroundTruth, "a", labels=valid * 0 == 0, valid=valid)
