@@ -80,7 +80,8 @@ def test_the_command_line(folder, tmp_path):
 @pytest.mark.parametrize("columns", [None, ["all"]])
 def test_runs_without_a_defined_score_have_no_plot(columns):
     empty = np.zeros((20, 20), np.uint8)
-    run = bb.evaluate_items([("a", empty, empty)], metrics=["contour"], name="void")
+    with pytest.warns(bb.InputWarning, match="nothing is predicted"):
+        run = bb.evaluate_items([("a", empty, empty)], metrics=["contour"], name="void")
     assert history_table([run], columns).plain()["method"] == ["void"]
     with pytest.raises(bb.DataError, match="void: every score is undefined"):
         plot_history([run], columns)
