@@ -178,8 +178,9 @@ class Sampling(NamedTuple):
         """Return a copy of the settings that draws the images of the runs, or clusters of them.
 
         All runs have the same images. `cluster` is the group column whose groups are the clusters,
-        or None to draw single images. Runs without group columns take the clusters of the other
-        runs. Raises DataError if two runs have different clusters, or if none has the column.
+        or None to draw single images. Runs without any group columns are not checked: their images
+        are in the clusters of the other runs. Raises DataError if two runs have different clusters,
+        or if none has the column.
         """
         if cluster is None:
             return self._replace(n=len(runs[0].records))
@@ -206,9 +207,10 @@ class Sampling(NamedTuple):
 
 
 def check_sampling(n_boot: int, seed: int, level: float) -> Sampling:
-    """Return the settings of a bootstrap. `Sampling.over` sets later what is drawn.
+    """Check the settings of a bootstrap, and return them.
 
-    Raises DataError if a setting is out of range.
+    They do not say yet how many images or clusters are drawn; `Sampling.over` sets this. Raises
+    DataError if a setting is out of range.
     """
     if not 0 < given_number(level, "level", 0, math.inf) < 1:
         raise DataError(f"level {level:g}: expected a number between 0 and 1, such as 0.95")

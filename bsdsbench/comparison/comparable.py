@@ -83,6 +83,7 @@ def _official_notes(runs: Sequence[Evaluation]) -> list[str]:
     for run in runs:
         if run.provenance.official is not None:
             rule = run.protocol.ap_rule
+            # With `whole_image`, every pixel is predicted at threshold 0
             if run.protocol.whole_image and rule != "edter":
                 rule += " without the row of threshold 0"
             notes.append(
@@ -95,11 +96,15 @@ def _official_notes(runs: Sequence[Evaluation]) -> list[str]:
 def _restrict_to_shared_images(
     runs: Sequence[Evaluation], may_drop: bool, has_option: bool
 ) -> ComparableRuns:
-    """Drop the images that are not in every run; there is at least one.
+    """Drop the images that some run lacks. To be called only if there are such images.
 
-    In the returned runs, `Evaluation.failed` lists each dropped image with the runs that lack it.
-    Raises DataError if images may not be dropped, or if no image is in all runs. The error suggests
-    the option `common` if the caller has it (`has_option`).
+    In the returned runs, `Evaluation.failed` lists each image that was dropped from the run, with
+    the reason "not in" and the names of the runs that lack it.
+
+    may_drop : if False, raise instead of dropping images
+    has_option : True if the caller has the option `common`, which the error then suggests
+
+    Raises DataError if images may not be dropped, or if no image is in all runs.
     """
     ids_of_runs = [set(run.image_ids) for run in runs]
     shared = set.intersection(*ids_of_runs)
@@ -162,7 +167,8 @@ def fewer_values(
 
     Means skip undefined values, of which one run may have more than another. `labels` are the names
     of the runs. Returns a dict from score name to a text such as "9 images in A, 10 images in B".
-    It lacks scores that are no means, have equal numbers, or are missing in a run.
+    Scores that are not means, that average over equally many values in all runs, or that a run
+    lacks are left out.
     """
     # For each run: score -> unit of the mean, such as "images" -> number of defined values
     n_defined_of_runs = [run.defined() for run in runs]

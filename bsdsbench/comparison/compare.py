@@ -157,10 +157,10 @@ def compare(
 def _late_starts(
     runs: Sequence[Evaluation], metrics: Sequence[str], scores: Sequence[str]
 ) -> dict[str, str]:
-    """Return notes on the runs whose precision-recall curve starts above recall 0.
+    """Return notes on the runs whose precision-recall curve starts well above recall 0.
 
-    There AP, the area under the curve, is too small. Returns a dict from the name of each such AP
-    to its note.
+    Their AP, the area under the curve, is too small if the part below the first recall counts as 0.
+    Returns a dict from the name of each such area, such as "boundary.ap", to its note.
     """
     note_of_score = dict[str, str]()
     for metric in metrics:
@@ -188,7 +188,8 @@ def _score_changes_by_solver(
     """Estimate how much each score would change if the official solver had missed no pairs.
 
     The official benchmark matches predicted to ground-truth pixels with a solver that is not
-    optimal. It misses about PAIRS_LOST pairs in each map, which are added here.
+    optimal: in each edge map it leaves about PAIRS_LOST pairs of pixels unmatched that an optimal
+    solver matches. Here, the scores are computed again with that many more matched pairs.
 
     Returns, by run name, a dict from score name to absolute change. It is empty for runs that were
     matched by another solver.
@@ -223,9 +224,11 @@ def _test_differences(
         p = d.p
         if permutation_p and not isnan(d.value):
             p = permutation_p[d.a, d.b][d.score]
+        # Each is {} if another solver matched the run
         changes_a, changes_b = solver_changes[d.a], solver_changes[d.b]
-        moves = SOLVER_MOVES  # how much the solver may have changed the difference
-        if not (changes_a and changes_b):
+        if changes_a and changes_b:
+            moves = SOLVER_MOVES  # how much the solver may have changed the difference
+        else:
             moves = (changes_a or changes_b).get(d.score, 0.0)
         tested.append(replace(d, p=p, solver=abs(d.value) < moves, solver_moves=moves))
     return correct_families(tested)
@@ -259,9 +262,11 @@ def _compare_images(
 ) -> tuple[ImagePairs, ...]:
     """Compare each pair of runs image by image, by each metric's first per-image score.
 
-    Each image also has an influence: how much the difference of the metric's first score on all
-    images falls if this image (or, if clusters are drawn, its whole cluster) is left out. It is 0
-    if nothing else remains. Images whose score is undefined in a run are not compared.
+    Each image also has an influence: how much the difference between the runs in the metric's first
+    score, such as ODS, falls if this image (or, if clusters are drawn, its whole cluster) is left
+    out. It is 0 if no images would remain. Images whose score is undefined in a run are left out.
+
+    Returns the comparisons by metric and, for each metric, by pair of runs.
     """
     # (N,): the index of each image's unit, an image or a cluster
     units = sampling.unit_of_images(len(runs[0].run.records))

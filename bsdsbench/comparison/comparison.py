@@ -70,8 +70,9 @@ def correct_p(differences: Iterable[ScoreDifference]) -> list[ScoreDifference]:
 def correct_families(differences: Iterable[ScoreDifference]) -> list[ScoreDifference]:
     """Correct the p-values of each family by Holm's method, and return the differences by family.
 
-    A family has the differences of one score between all pairs of runs or methods. Scores of parts
-    of a metric, such as the Dice of each class, are in the same family.
+    A family consists of the differences of one score between all pairs of runs or methods. The
+    differences of the same score of all parts of a metric, such as the Dice of every class, form
+    one family, separate from that of the overall score.
     """
     named = [(parse_score(difference.score), difference) for difference in differences]
     families = grouped(((n.metric, n.column.key, n.part != ""), d) for n, d in named)

@@ -237,8 +237,9 @@ def holm_note(level: float, scores: Sequence[str]) -> str:
 def _difference_table(compared: Comparison, scores: Sequence[str], metric: str) -> Table:
     """Build a table of differences in scores: one row per score (of each part) and pair of runs.
 
-    scores : METRIC.SCORE of any metrics, or METRIC.PART.SCORE of one metric
-    metric : the metric whose parts, such as classes, are compared, or "" for overall scores
+    scores : names METRIC.SCORE of any metrics, or METRIC.PART.SCORE of one metric
+    metric : the metric whose parts, such as classes, are compared. If it is "", the overall scores
+        of all metrics are compared, and the table has no column of parts.
     """
     differences = [d for d in compared.differences if d.score in scores]
     a, b, score_label, *numbers = difference_fields(compared.percent)
@@ -255,10 +256,11 @@ def _difference_table(compared: Comparison, scores: Sequence[str], metric: str) 
             _, part, column = parse_score(d.score)
             rows.append([d.a, d.b, column.heading, part, *difference_cells(d, compared.level)])
     else:
-        in_title = _only_metric(compared.scores) != ""  # that of the table of scores
-        notes += _detectable_note(compared, differences, in_title)
+        # The title of the table of scores, which stands above this one, names a single metric
+        is_metric_named = _only_metric(compared.scores) != ""
+        notes += _detectable_note(compared, differences, in_title=is_metric_named)
         for d in differences:
-            score_cell = heading(d.score, in_title)
+            score_cell = heading(d.score, in_title=is_metric_named)
             rows.append([d.a, d.b, score_cell, *difference_cells(d, compared.level)])
     notes += _solver_and_interval_notes(compared, differences)
     numbers_note = f"{compared.percent} intervals and p, on {counted(compared.n_images, 'image')}"
@@ -300,12 +302,13 @@ def _solver_and_interval_notes(
     """Return footnotes for a table of differences.
 
     - What "~" means, if any difference has this mark.
-    - Why an interval and its p-value may disagree, if any pair does: the interval excludes 0 but
-      the uncorrected p is not significant, or the reverse. Only for bootstrap p-values.
+    - Why an interval and its p-value may disagree, if they do for any difference: the interval
+      excludes 0 but the uncorrected p is not significant, or the reverse. This note is only given
+      for p-values from the bootstrap.
     """
     notes = []
-    if reach := sorted(f"{d.solver_moves:.4f}" for d in differences if d.solver):
-        span = reach[0] if reach[0] == reach[-1] else f"{reach[0]} to {reach[-1]}, by row"
+    if limits := sorted(f"{d.solver_moves:.4f}" for d in differences if d.solver):
+        span = limits[0] if limits[0] == limits[-1] else f"{limits[0]} to {limits[-1]}, by row"
         notes.append(
             f"~ below {span}, by which the official matching itself can move a score: it is "
             f"randomised and misses about {PAIRS_LOST} pairs per map. Such differences get no star."

@@ -301,9 +301,10 @@ def _tolerances_of(
 ) -> dict[str, Tolerance]:
     """Return the tolerance of each score.
 
-    `given` is the parameter `tolerance` of `check`. A mapping overrides the baseline's per-score
-    tolerances. A single tolerance replaces the default TOLERANCE, and applies to scores without a
-    per-score tolerance.
+    scores : full names, such as "boundary.ods"
+    given : the parameter `tolerance` of `check`. A mapping from scores to tolerances overrides the
+        baseline's per-score tolerances; scores in neither get the default TOLERANCE. A single
+        tolerance, such as 0.01 or "5%", applies to scores without one in the baseline.
     """
     for_all = TOLERANCE if isinstance(given, Mapping) else given
     by_score = _by_full_name(baseline.tolerances, baseline.scores)
@@ -419,7 +420,7 @@ def _check_slices(
     slice are not checked there. Notes in `known_notes`, which concern all images, are not repeated.
     """
     column, slices = runs_by_slice([run, baseline_run], by)
-    if sampling:
+    if sampling:  # Bonferroni: 1 - level, the significance level, is divided by the slices
         sampling = sampling._replace(level=1 - (1 - sampling.level) / len(slices))
     checks: list[Check] = []
     notes: list[str] = []
@@ -461,9 +462,11 @@ def assert_scores(
 
 
 def _in_units_of_score(tolerance: Tolerance, before: float, score: str) -> float:
-    """Convert a tolerance, a number or a percentage of the score `before`, to units of the score.
+    """Return a tolerance as the largest allowed drop of a score.
 
-    Raises DataError if the tolerance is neither, or if it is negative.
+    For example, the tolerance "5%" is 0.04 if the score was 0.8 in the baseline (`before`). A
+    number is returned unchanged. `score` is the name of the score for errors. Raises DataError if
+    the tolerance is neither a number nor a percentage, or if it is negative.
     """
     name_in_errors = f"tolerance of {score} (0.01, or 5%)"
     if isinstance(tolerance, str) and tolerance.endswith("%"):
