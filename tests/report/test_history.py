@@ -10,6 +10,7 @@ import pytest
 from click import UsageError
 
 import bsdsbench as bb
+from bsdsbench.errors import InputWarning
 from bsdsbench.report.history import history_of, history_table, plot_history
 from tests.helpers.runs import call, refused
 from tests.helpers.simulated import simulated_run
@@ -80,7 +81,7 @@ def test_the_command_line(folder, tmp_path):
 @pytest.mark.parametrize("columns", [None, ["all"]])
 def test_runs_without_a_defined_score_have_no_plot(columns):
     empty = np.zeros((20, 20), np.uint8)
-    with pytest.warns(bb.InputWarning, match="nothing is predicted"):
+    with pytest.warns(InputWarning, match="nothing is predicted"):
         run = bb.evaluate_items([("a", empty, empty)], metrics=["contour"], name="void")
     assert history_table([run], columns).plain()["method"] == ["void"]
     with pytest.raises(bb.DataError, match="void: every score is undefined"):
