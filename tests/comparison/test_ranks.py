@@ -138,7 +138,7 @@ def test_methods_in_slices_and_clusters(runs):
     wide = bb.compare_methods(methods, cluster="side", **options)
     assert wide.n_clusters == 2
     assert "in 2 clusters (side)" in wide.tables()[0].caption
-    assert any("2 clusters (side) only" in note for note in wide.notes)
+    assert any("only 2 clusters (side)" in note for note in wide.notes)
     slices = compare_slices((), "side", methods, **options)
     left = [i for i in runs[0].image_ids if groups[i]["side"] == "l"]
     part = [

@@ -141,8 +141,10 @@ def test_nothing_in_it_is_executed_and_its_form_is_checked(file, what):
         mark = b"bsdsbench:" + b"0" * 32
         end = npz_bytes(stored, comment=mark)[: -len(mark)]
     file.write_bytes(end + b"bsdsbench:" + digest(end).encode())
+    if what == "objects":  # left out, as they are never loaded
+        assert all("planted" not in r.counts["boundary"] for r in bb.Evaluation.load(file).records)
+        return
     words = {
-        "objects": "Python objects, which are never loaded",
         "steps": "expected steps in bytes",
         "no about": "not JSON",
         "another schema": "schema '.*, expected 'bsdsbench",
