@@ -120,7 +120,7 @@ OFFERED = {
         *("contour", "segmentation", "instances"),
     },
     Diagnosed: {
-        *("wireframe", "contour", "segmentation", "instances", "depth"),
+        *("region", "wireframe", "contour", "segmentation", "instances", "depth"),
         *("topology", "ccq", "calibration"),
     },
     ShowsLabels: {"semantic", "contour", "segmentation", "instances"},
