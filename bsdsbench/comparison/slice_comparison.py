@@ -41,10 +41,10 @@ def runs_by_slice(runs: Sequence[Evaluation | str], by: str) -> RunsBySlice:
     are dropped from the other runs. Raises DataError if it lacks the column, or per-image counts.
     """
     evaluations = as_runs(runs)
-    grouped = next((run for run in evaluations if group_columns(run.records)), evaluations[0])
-    grouped.require_records()
-    groups = partition(grouped.records, by)
-    group_of_image = dict(zip(grouped.image_ids, groups.members.tolist(), strict=True))
+    with_groups = next((run for run in evaluations if group_columns(run.records)), evaluations[0])
+    with_groups.require_records()
+    groups = partition(with_groups.records, by)
+    group_of_image = dict(zip(with_groups.image_ids, groups.members.tolist(), strict=True))
     slices: dict[str, list[Evaluation]] = {name: [] for name in groups.names}
     for number, runs_in_slice in enumerate(slices.values()):
         for run in evaluations:
