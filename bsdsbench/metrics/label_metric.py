@@ -187,10 +187,10 @@ class LabelMetric(Metric[MapOptions]):
     def label_evidence(self, labels: Map, opt: MapOptions, truth: bool) -> Evidence:
         """Return statistics of a label map (H, W), from which the meaning of labels is inferred.
 
-        They are pooled over all images of a run (see `Evidence`). Instance maps tell whether each
-        object has its own number, unless `components` is set or the numbers contain a class
-        (`divisor`). Annotated class maps tell whether they may be masks of 0 and 255. Of other
-        maps there are no statistics. `truth` is True for annotated maps.
+        They are pooled over all images of a run (see `Evidence`). For instance maps, they say
+        whether each object has its own number, unless `components` is set or the numbers contain a
+        class (`divisor`). For annotated class maps, they say whether the map may be a mask of 0
+        and 255. For other maps, the result is NO_EVIDENCE. `truth` is True for annotated maps.
         """
         if opt.unit != "class" and opt.components is None and not opt.divisor:
             void = opt.ignored if truth else ()
@@ -342,8 +342,9 @@ def _numbers_background(numbers: I8, other: I8, pixels: I8) -> bool:
 def _single_map(maps: Map, shape: tuple[int, ...], what: str) -> Map:
     """Return a label map (H, W) as it is, or the only map of an integer stack (1, H, W).
 
-    Raises DataError for any other stack. The message begins with `what`, and suggests argmax along
-    the class axis, which is found by comparison with the other map's `shape` (..., rows, columns).
+    Raises DataError for any other stack, such as class scores (C, H, W). The message begins with
+    `what`, and suggests argmax along the class axis. That is the last axis if the other two agree
+    with the `shape` (..., rows, columns) of the other side's map, and otherwise the first.
     """
     if maps.ndim != 3:
         return maps

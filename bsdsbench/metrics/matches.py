@@ -76,7 +76,8 @@ def match_boundaries(bmap: Map, gt: Map, max_dist_px: float) -> Match:
     Returns
     -------
     Match
-        Each pixel's partner, the cost and the number of pairs.
+        The partner of each pixel, the cost in the official program's units, and the number of
+        pairs.
 
     Raises
     ------

@@ -99,8 +99,8 @@ class PixelMetric(_PixelCounts[PixelOptions]):
     def options_of(self, protocol: Protocol) -> PixelOptions:
         """Return the metric's options as set in a protocol, with the defaults of the others.
 
-        If the option `ap_rule` is not set, the protocol's rule for AP replaces its default, unless
-        it is "bsds", the rule for matched boundaries.
+        If the option `ap_rule` is not set, it becomes the protocol's rule for AP, except that
+        "bsds", the rule for matched boundaries, leaves the option at its default, "step".
         """
         options = super().options_of(protocol)
         if protocol.ap_rule == "bsds" or "ap_rule" in protocol.options.get(self.name, {}):
@@ -120,6 +120,9 @@ class PixelMetric(_PixelCounts[PixelOptions]):
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: PixelOptions
     ) -> ScoreTree:
         """Compute the scores of the precision-recall curve, AUC-ROC, EER and MAE, (S,) each.
+
+        AUC-ROC is the area under the ROC curve, EER its equal error rate, and MAE the mean absolute
+        error of the soft map.
 
         If the AP rule is "step", a point at which every pixel is predicted is added to the curve
         before AP is computed.

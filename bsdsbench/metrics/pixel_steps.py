@@ -160,7 +160,7 @@ def steps_of_maps(thresholds: F8, maps: Bool, masks: Bool, valid: Bool | None = 
     """Classify the pixels of T binary maps, one per threshold, as `steps_of_soft` does.
 
     maps: bool (T, H, W), the predicted pixels at each threshold, such as the boundaries of several
-        segmentations. The maps need not be nested.
+        segmentations. A pixel may be predicted again after a threshold at which it is not.
     masks, valid: as in `steps_of_soft`.
     """
     masks, maps = without_void(masks, valid), without_void(maps, valid)

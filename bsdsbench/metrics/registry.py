@@ -176,7 +176,7 @@ def _others() -> dict[str, EntryPoint]:
 def complete_options(protocol: Protocol) -> Protocol:
     """Validate the metric options of a protocol, and fill in their defaults.
 
-    Two protocols then compare equal even if one of them states a default that the other leaves out.
+    Two protocols then compare equal even if one of them sets a default that the other leaves out.
     Metrics that the protocol has no options for are not added.
 
     Raises ProtocolError for an unknown metric, an unknown option or an invalid value.

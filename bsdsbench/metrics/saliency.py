@@ -118,8 +118,8 @@ def _column(key: str, heading: str, measure: str, digits: int = 4, shown: str = 
     """Build the column of a score, with an abbreviated heading for narrow tables.
 
     key: path of the score, such as "max_f_mean".
-    measure: what it measures, a key of `_SHOWN` such as "max_f"; it decides whether smaller values
-        are better, and which columns are alternatives because papers call them by one name.
+    measure: what it measures, a key of `_SHOWN` such as "max_f". It determines whether smaller
+        values are better, and which columns papers report under the same name (`quantity`).
     """
     return Column(
         key,

@@ -110,7 +110,9 @@ class _ThresholdedMetric(ValuesMetric[StructureOptions]):
     def symptoms(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: StructureOptions
     ) -> Symptoms:
-        """Yield a symptom if no positive value reaches the threshold, or if one may mark a void.
+        """Yield (code, problem, fix) if no value reaches the threshold, or one may mark a void.
+
+        A map of only zeros is not reported, nor is an image without an annotated object.
 
         A map of exactly three values may have one for void pixels, such as 255 beside 0 and 1, or
         128 beside 0 and 255.

@@ -301,8 +301,8 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
         Returns the values of `measures`, such as `ue`, as float64 (3,): mean, minimum and maximum
         over annotators; the numbers `n_superpixels` and `n_pieces` (8-connected components);
         `compactness`; and `variation`, the explained variation of the photo, which is NaN if there
-        is no photo. Raises DataError if the prediction is not
-        exactly one label map, or if `superpixels` rejects it.
+        is no photo. Raises DataError if the prediction is not exactly one label map, or if
+        `superpixels` rejects it.
         """
         if len(pred.segs) != 1:
             raise DataError(f"{pred.where}: {len(pred.segs)} label maps, expected one")
