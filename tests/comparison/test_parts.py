@@ -11,7 +11,7 @@ from bsdsbench.comparison.gate import Baseline, check
 from bsdsbench.comparison.significance import holm
 from bsdsbench.comparison.slices import ALL, slice_tables
 from bsdsbench.diagnosis.explain import parse_targets
-from bsdsbench.errors import DataError
+from bsdsbench.errors import DataError, InputWarning
 from bsdsbench.plotting import plot_runs
 from bsdsbench.report.worst import worst_table
 from bsdsbench.results.image_tables import Summary, summary_tables
@@ -197,7 +197,8 @@ def test_a_class_that_falls_fails_the_gate(runs):
 def test_columns_that_are_empty_for_all_are_not_shown_to_people():
     """Nothing is predicted, so that there is no distance."""
     mask = np.eye(9, dtype=np.uint8)
-    run = bb.evaluate_items([("a", 0 * mask, mask)], "masks", metrics="contour", workers=1)
+    with pytest.warns(InputWarning, match="nothing is predicted"):
+        run = bb.evaluate_items([("a", 0 * mask, mask)], "masks", metrics="contour", workers=1)
     (table,) = score_tables([run])
     assert "hd95-pooled" in table.plain()  # for programs
     shown = table.for_people

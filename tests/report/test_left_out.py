@@ -63,6 +63,7 @@ def test_any_two_subsets_are_shown_and_compared_on_what_they_share(whole, tmp_pa
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::bsdsbench.errors.InvertedWarning")  # maps of other images
 @pytest.mark.parametrize("metric", [name for name in CASES if name != "boundary"])
 def test_any_two_subsets_of_any_metric(metric, tmp_path):
     """96 pairs in all; classes and objects are in some of the images alone."""
