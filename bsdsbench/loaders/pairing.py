@@ -346,16 +346,15 @@ def group_files(
     elif lines is not None:
         wanted = {id_of(line) if is_path else line for line in lines}
 
-    may_differ = wanted is not None and pred_names != gt_names
-    if may_differ and (difference := _suggest_renaming(pred_names, gt_names)):
-        warn(InputWarning(f"{show(pred_dir)} and {show(gt_dir)}: {difference}"))
-
     def count_known_ids(rules: tuple[Arrangement, Arrangement]) -> int:
         pred, gt = preds[rules[0]].keys(), gts[rules[1]].keys()
         return len(pred & gt) if wanted is None else len(pred & wanted) + len(gt & wanted)
 
     pred_rule, gt_rule = max(product(preds, gts), key=count_known_ids)
     of_pred, of_gt = preds[pred_rule].keys(), gts[gt_rule].keys()
+    may_differ = wanted is not None and of_pred != of_gt
+    if may_differ and (difference := _suggest_renaming(of_pred, of_gt)):
+        warn(InputWarning(f"{show(pred_dir)} and {show(gt_dir)}: {difference}"))
     return Grouping(
         wanted,
         _select_files(preds, pred_rule, roots, wanted, of_gt, gt_names, may_be_frames=False),

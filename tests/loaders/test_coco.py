@@ -273,6 +273,7 @@ def test_the_protocol_of_coco_s_maps(small):
                 ({"size": [4, 6], "counts": 3}, "counts 3, expected run lengths of 4 x 6"),
                 ({"size": [4, 6], "counts": [4, 2]}, "counts of 6 pixels, expected"),
                 ({"size": [4, 6], "counts": [25, -1]}, "counts of 24 pixels, expected"),
+                ({"size": [4, 6], "counts": [2**62] * 4 + [24]}, "counts of 1.84467e.19 pixels"),
                 ({"size": [4, 6], "counts": [23.5, 0.5]}, r"counts \[23.5, 0.5\], expected"),
                 ({"size": [4, 6], "counts": "f1b"}, "counts of -1 pixels, expected"),
                 ([[0, 0, 2, 2]], "a polygon of 4 numbers"),

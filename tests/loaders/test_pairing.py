@@ -286,6 +286,12 @@ def test_a_split_does_not_hide_that_frames_are_numbered_otherwise(tree):
     tree.pairs(split=["f_1", "f_2"], gt_kind="mask")  # warnings are errors
 
 
+def test_the_ending_of_annotators_is_no_reason_to_rename(tree):
+    ids = ["im1", "im2", "im3"]
+    tree.preds(*(f"{i}.png" for i in ids)).gts(*(f"{i}_gt1.png" for i in ids))
+    assert list(tree.pairs(split=ids)) == ids  # warnings are errors
+
+
 def test_a_split_file_chooses_and_keeps_its_order(tree):
     tree.preds("a.png", "b.png", "extra.png", "extra.mat").gts("a.mat", "b.mat", "c.mat", "d.mat")
     split = tree.split(b"\xef\xbb\xbf# wanted\r\n\r\nb\r\n images/test/a.jpg \r\nb\r\n")

@@ -459,10 +459,11 @@ def _decode_runs(counts: object, shape: _Size, where: str) -> Bool:
     """
     runs = np.array(_parse_runs(counts) if isinstance(counts, str) else counts)
     is_whole = runs.ndim == 1 and runs.dtype.kind in "iuf" and not (runs % 1).any()
-    if not is_whole or runs.min(initial=0) < 0 or runs.sum() != shape[0] * shape[1]:
-        total = f"of {runs.sum():g} pixels" if is_whole else f"{counts!r:.40}"
+    total: float = runs.sum(dtype=np.float64) if is_whole else -1  # a sum in int64 may wrap around
+    if total != shape[0] * shape[1] or runs.min(initial=0) < 0:
+        has = f"of {total:g} pixels" if is_whole else f"{counts!r:.40}"
         expected = f"expected run lengths of {shape[0]} x {shape[1]} pixels"
-        raise FaultError(f"{where} with counts {total}, {expected}")
+        raise FaultError(f"{where} with counts {has}, {expected}")
     is_inside = np.arange(runs.size) % 2 == 1
     return np.repeat(is_inside, runs.astype(np.int64)).reshape(shape, order="F")
 
