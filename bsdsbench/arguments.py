@@ -7,7 +7,6 @@ which the user knows the argument.
 from __future__ import annotations
 
 import math
-import os
 import sys
 from collections.abc import Collection, Mapping
 from contextlib import suppress
@@ -21,7 +20,7 @@ from bsdsbench.errors import DataError
 from bsdsbench.kernels.arrays import F8 as F8
 from bsdsbench.kernels.arrays import I8 as I8
 from bsdsbench.kernels.arrays import Bool as Bool
-from bsdsbench.text import clip, did_you_mean, visible
+from bsdsbench.text import clip, did_you_mean, is_path, visible
 
 MAX_GIVEN = 10**9  # numbers in an array; np.broadcast_to makes huge arrays of few bytes
 
@@ -108,8 +107,8 @@ def given_path(value: object, what: str) -> Path:
 
     Raises DataError for any other value, and for a path that is empty, bytes or has a NUL.
     """
-    path = os.fspath(value) if isinstance(value, str | os.PathLike) else b""
-    if not isinstance(path, str) or path == "" or "\0" in path:
+    path: Any = value
+    if not is_path(path):
         raise DataError(f"{what}: {kind_of_value(value)}, expected a path of text")
     return Path(path)
 

@@ -584,10 +584,15 @@ def labels_to_integers(values: Map, what: str) -> Map:
     return values.astype(np.int32 if low >= -(2**31) and high < 2**31 else np.int64)
 
 
-def same_shape(pred: tuple[int, ...], gt: tuple[int, ...], what: str = "prediction") -> None:
-    """Raise ShapeError, naming the prediction by `what`, unless both shapes are equal."""
+def same_shape(
+    pred: tuple[int, ...], gt: tuple[int, ...], what: str = "prediction", contours: bool = False
+) -> None:
+    """Raise ShapeError, naming the prediction by `what`, unless both shapes are equal.
+
+    `contours` is True for a soft boundary map, which may be a contour map of double size.
+    """
     if tuple(pred) != tuple(gt):
         hint = ", transposed" if tuple(pred) == tuple(gt)[::-1] else ""
-        is_doubled = tuple(pred) == tuple(2 * length + 1 for length in gt)
+        is_doubled = contours and tuple(pred) == tuple(2 * length + 1 for length in gt)
         fix = "a contour map of double size: name its variable ucm2" if is_doubled else ()
         raise ShapeError(f"{what}: shape {tuple(pred)}{hint}, expected {tuple(gt)}", fix=fix)

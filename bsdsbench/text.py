@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import TypeVar
@@ -101,3 +102,9 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 def is_text(value: str) -> bool:
     """Return True if a text can be encoded as UTF-8, that is, has no surrogate characters."""
     return re.search("[\ud800-\udfff]", value) is None
+
+
+def is_path(value: object) -> bool:
+    """Return True for a path object or text that may name a file: not empty, not bytes, no NUL."""
+    path = os.fspath(value) if isinstance(value, str | os.PathLike) else b""
+    return isinstance(path, str) and path != "" and "\0" not in path

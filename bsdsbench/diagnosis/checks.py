@@ -317,7 +317,8 @@ class Examination:
         details = {"first": images[0], "maps": maps, "measured": measured, **details}
         self.report(code, [image.file for image in images], **details)
         if CHECKS[code][0] == ERROR:
-            self.sound = [image for image in self.sound if image not in images]
+            unsound = set(images)
+            self.sound = [image for image in self.sound if image not in unsound]
 
     def report(self, code: str, files: Sequence[str] = (), **details: Any) -> None:
         """Add a finding about some files, or about the whole set if `files` is empty.

@@ -126,7 +126,7 @@ def _read_map(
                 return Prediction.of_checked(image_id, file, NO_EVIDENCE, parts)
             has_several = isinstance(content, list) or np.ndim(content) == 3
             if isinstance(content, np.ndarray) and has_several:
-                pictures.refuse_last_axis(content, "maps")
+                pictures.refuse_last_axis(content, "maps", pictures.MOST_ANNOTATORS)
             for labels in content if has_several else [content]:
                 segs.append(_to_labels(labels))
                 budget.spend(segs[-1].nbytes)

@@ -465,7 +465,8 @@ class Metric(ABC, Generic[Opt]):
                 raise DataError(f"metric {self.name!r}: cannot compare annotators")
             return self.count_humans(gt, protocol, opt)
         if not self.fits(pred, gt, opt):
-            same_shape(pred.shape, gt.shape, pred.where)
+            contours = pred.kind == "soft" and self.reads == "annotators"
+            same_shape(pred.shape, gt.shape, pred.where, contours)
         count: Callable[..., Arrays] = self.count
         further = {"counter": counter} if counter and self.has_errors else {}
         try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 from importlib import resources
@@ -42,7 +41,7 @@ from bsdsbench.protocol.fields import (
 from bsdsbench.protocol.nms_recipes import NMSParams, nms_params
 from bsdsbench.scores.curve import AP_RULES, ODS_RULES
 from bsdsbench.tables.read_only import ReadOnlyDict
-from bsdsbench.text import did_you_mean, listed
+from bsdsbench.text import did_you_mean, is_path, listed
 
 MAX_PX = 1_000
 UNSTATED = "unstated"  # name of a protocol if only the thresholds are known
@@ -342,10 +341,12 @@ class Protocol:
         """
         if isinstance(protocol, Protocol):
             return protocol
-        if protocol is not None and not isinstance(protocol, str | os.PathLike):
+        if protocol is None or (isinstance(protocol, str) and protocol in preset_names()):
+            return _preset(protocol or "bsds500")
+        if not is_path(protocol):
             expected = "a Protocol, the name of a preset or a .toml file"
             raise ProtocolError(f"protocol {kind_of_value(protocol)}: expected {expected}")
-        path = Path("bsds500" if protocol is None else protocol)
+        path = Path(protocol)
         if path.suffix.lower() != ".toml":
             return cls.preset(str(path))
         values = read_toml(path, "a protocol in TOML")

@@ -25,7 +25,7 @@ from bsdsbench.errors import DataError, Problem
 from bsdsbench.io import Progress
 from bsdsbench.kernels import KERNEL_VERSION
 from bsdsbench.metrics import registry
-from bsdsbench.text import did_you_mean, is_text, show
+from bsdsbench.text import did_you_mean, is_path, is_text, show
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -61,9 +61,8 @@ TEXT_CHECK = _Check(
     lambda value: isinstance(value, str) and value != "" and is_text(value), "text in UTF-8"
 )
 PATH_CHECK = _Check(
-    lambda value: (
-        isinstance(value, str | os.PathLike) and str(value) != "" and "\0" not in str(value)
-    ),
+    # Printable text needs no call
+    lambda value: (isinstance(value, str) and value > "" and value.isprintable()) or is_path(value),
     "a path",
 )
 NAMES_CHECK = _Check(

@@ -11,6 +11,7 @@ from PIL import Image
 from scipy.io import loadmat, savemat
 
 import bsdsbench as bb
+from bsdsbench.diagnosis import checks
 from bsdsbench.diagnosis.checks import GAIN
 from bsdsbench.diagnosis.doctor import doctor
 from bsdsbench.diagnosis.measured_maps import JPEG, _jpeg_ratio
@@ -344,3 +345,14 @@ def test_a_split_of_unknown_images_is_an_error(pred, tmp_path, six, others):
     assert error.level == "error"
     assert error.files == ("elsewhere", "nowhere")
     assert error.message == f"2 of {2 + len(others)} ids in the split file have no ground truth"
+
+
+def test_unsound_images_are_left_out_without_a_search_of_the_list():
+    class Unsearchable(list):
+        __contains__ = None
+
+    images = [checks.ExaminedImage(name, name, "", set()) for name in "abc"]
+    found = checks.Examination(None, BSDS, "soft", None)
+    found.sound = images[:]
+    found.report_images("zero", Unsearchable(images[:2]))
+    assert found.sound == images[2:]

@@ -319,6 +319,8 @@ def test_masks_that_are_not_in_their_boxes_are_said(small, recwarn):
         ([sound], 0),
         ([sound | {"bbox": [1, 1, 3, 4]}], 0),  # x and y of two corners
         ([sound | {"bbox": [0, 0, 1, 1]}], 0),  # not the box of a mask
+        ([sound | {"bbox": [0, 0, 6, 4]}], 0),  # the whole image
+        *(([sound | {"bbox": box}], 0) for box in (5, "abcd", [*"1234"], [1, 1, 2, 10**400])),
         ([along_rows], 1),
         ([along_rows, sound], 0),
     ):

@@ -138,19 +138,25 @@ def test_an_axis_of_length_one_is_none(tmp_path, suffix, metric):
 
 @pytest.mark.parametrize("axis", [1, 2])
 def test_maps_whose_number_is_not_the_first_axis(tmp_path, axis):
-    """Also more than a usual number of annotators, and label maps of several thresholds."""
+    """Also more than a usual number of annotators, and label maps of a few thresholds."""
     stack = np.moveaxis(np.stack([OBJECT] * 20), 0, axis)
     path = write(tmp_path / "g", "npy", stack)
     words = (
         rf"shape .*expected the annotators first, \(20, 24, 31\) \(np.moveaxis\(array, {axis}, 0"
     )
     refused(words, bb.load_ground_truth, path)
-    np.savez(tmp_path / "a.npz", segs=stack.astype(np.uint8))
+    np.savez(tmp_path / "a.npz", segs=stack.take(range(8), axis).astype(np.uint8))
     refused("expected the maps first", bb.load_prediction, tmp_path / "a.npz")
     assert (
         len(bb.load_ground_truth(write(tmp_path / "g", "npy", stack.swapaxes(0, axis))).boundaries)
         == 20
     )
+
+
+@pytest.mark.parametrize("shape", [(100, 64, 64), (30, 28, 28), (20, 16, 30)])
+def test_label_maps_may_be_more_than_the_rows_of_an_image(tmp_path, shape):
+    np.savez(tmp_path / "a.npz", segs=np.zeros(shape, np.uint8))
+    assert np.shape(bb.load_prediction(tmp_path / "a.npz").segs) == shape
 
 
 def test_a_contour_map_of_double_size_says_its_name(tmp_path):
@@ -163,6 +169,9 @@ def test_a_contour_map_of_double_size_says_its_name(tmp_path):
         r"a\.npy: shape \(49, 63\), expected \(24, 31\) \(.*double size: name its variable ucm2\)"
     )
     refused(words, bb.evaluate, tmp_path / "p", tmp_path / "g", workers=1)
+    with pytest.raises(bb.DataError) as caught:  # a saliency map is none
+        bb.evaluate(tmp_path / "p", tmp_path / "g", metrics="saliency", workers=1)
+    assert "ucm2" not in str(caught.value)
 
 
 def test_truth_values_as_other_integers_are_refused_with_the_way_to_save_them(tmp_path):

@@ -158,11 +158,20 @@ def test_wrong_options_are_reported_together(tiny):
         bb.evaluate(*tiny, TEN, no_such=1)
 
 
-@pytest.mark.parametrize("path", ["", "a\0b", b"maps", None, ["maps"]])
+class PathOfBytes(os.PathLike):
+    """A path like those that os.scandir gives for a folder in bytes."""
+
+    def __fspath__(self):
+        return b"maps"
+
+
+@pytest.mark.parametrize("path", ["", "a\0b", b"maps", None, ["maps"], PathOfBytes(), Path("a\0b")])
 def test_a_path_is_text_that_may_name_a_file(tiny, path):
     """An empty one would be the current folder, which nobody has named."""
     pred, gt = tiny
     refused("pred_dir .*: expected a path", bb.evaluate, path, gt, TEN)
+    if path is not None:
+        refused("protocol .*: expected", bb.Protocol.load, path)
     refused("folder: .*expected a path", bb.Evaluation.load, path)
     refused("folder: .*expected a path", bb.evaluate(pred, gt, TEN, workers=1).save, path)
     if path is not None:
@@ -338,7 +347,7 @@ def counted_or_killed(item, *rest, real=engine.count):
 def test_an_executor_that_was_shut_down_says_so(tiny):
     executor = ThreadPoolExecutor(1)
     executor.shutdown()
-    words = r"worker died \(RuntimeError: cannot schedule new futures after shutdown; out of memory"
+    words = r" died \(RuntimeError: cannot schedule new futures after shutdown; out of memory"
     refused(words, bb.evaluate, *tiny, TEN, executor=executor)
 
 
@@ -347,7 +356,9 @@ def test_an_executor_that_was_shut_down_says_so(tiny):
 def test_a_worker_that_dies_is_one_line_and_a_second_call_goes_on(tiny, tmp_path, monkeypatch):
     out = tmp_path / "out"
     monkeypatch.setattr(engine, "count", counted_or_killed)
-    with pytest.raises(bb.DataError, match=r"worker died .*im003.* images are kept") as caught:
+    with pytest.raises(
+        bb.DataError, match=r"worker process died .*im003.* images are kept"
+    ) as caught:
         bb.evaluate(*tiny, TEN, workers=2, executor="process", out=out)
     assert len(caught.value.problems) == 1
     kept = stored(out)

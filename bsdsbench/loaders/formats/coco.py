@@ -178,8 +178,10 @@ class CocoItems:
             score = 1.0 if is_truth else annotation.get("score", 1.0)
             if not isinstance(score, int | float):
                 raise FaultError(f"score {score!r:.40}, expected a number")
-            box: Sequence[float] = annotation.get("bbox") or []
-            if is_truth and mask.any() and len(box) == 4 and box[2] * box[3] >= mask.sum():
+            box: Any = annotation.get("bbox")
+            is_box = isinstance(box, list) and len(box) == 4
+            is_box = is_box and all(isinstance(n, int | float) and abs(n) < 1e9 for n in box)
+            if is_truth and is_box and mask.any() and box[2] * box[3] >= mask.sum():
                 self.n_boxes += 1  # a box smaller than the mask cannot be its box
                 self.n_elsewhere += not _fits_box(mask, box)
             drawing_key = (not _is_crowd(annotation), score, -int(mask.sum()), int(mask.argmax()))
@@ -375,7 +377,7 @@ def _is_crowd(annotation: Entry) -> bool:
 
 
 def _fits_box(mask: Bool, box: Sequence[float]) -> bool:
-    """Return True if the bounding box of a mask has an IoU of 1/2 or more with an annotated box.
+    """Return True if an annotated box contains a mask, or has an IoU of 1/2 with its bounding box.
 
     The annotated box is read both as x, y, width, height, which is COCO's format, and as x and y of
     two opposite corners. One match suffices.
@@ -385,8 +387,9 @@ def _fits_box(mask: Bool, box: Sequence[float]) -> bool:
     low, size = np.array(box, np.float64).reshape(2, 2)
     for high in (low + size, size):
         shared = np.maximum(np.minimum(end, high) - np.maximum(start, low), 0).prod()
+        area = (end - start).prod()
         # IoU >= 1/2, which is 3 * intersection >= sum of the areas
-        if 3 * shared >= (end - start).prod() + np.maximum(high - low, 0).prod():
+        if shared == area or 3 * shared >= area + np.maximum(high - low, 0).prod():
             return True
     return False
 

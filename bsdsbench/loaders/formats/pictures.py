@@ -502,14 +502,14 @@ def find_crack_mask(variables: Mapping[str, object]) -> Bool | None:
     return np.ascontiguousarray(mask)
 
 
-def refuse_last_axis(array: Map, noun: str = "annotators") -> None:
+def refuse_last_axis(array: Map, noun: str = "annotators", limit: float = math.inf) -> None:
     """Raise FaultError if an array looks like (H, W, A) or (H, A, W), not (A, H, W).
 
     A, the number of annotators or of what else the `noun` says, is then the shortest axis, which is
-    above 1; and the first has more than MOST_ANNOTATORS entries.
+    above 1 and below `limit`; and the first has more than MOST_ANNOTATORS entries.
     """
     axis = min(2, 1, key=array.shape.__getitem__)
-    if 1 < array.shape[axis] < array.shape[0] > MOST_ANNOTATORS:
+    if array.shape[0] > MOST_ANNOTATORS and 1 < array.shape[axis] < min(array.shape[0], limit):
         wanted = np.moveaxis(array, axis, 0).shape
         fault = f"shape {array.shape}, expected the {noun} first, {wanted}"
         raise FaultError(fault, fix=f"np.moveaxis(array, {axis}, 0)")

@@ -188,7 +188,7 @@ def _tables_at_thresholds(
         maps = pred.segs
     else:
         soft = pred.soft
-        same_shape(soft.shape, gts.shape, pred.where)
+        same_shape(soft.shape, gts.shape, pred.where, contours=True)
         if soft.any() and not protocol.regions_from_soft:
             raise DataError(
                 f"{pred.where}: a soft boundary map, expected ucm2, segs or a label map",
