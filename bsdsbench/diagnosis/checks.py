@@ -19,10 +19,17 @@ import numpy as np
 
 from bsdsbench.arguments import F8
 from bsdsbench.diagnosis import measured_maps
-from bsdsbench.errors import DataError, Fix, Problem, Setting, group_similar_problems
+from bsdsbench.errors import (
+    DataError,
+    Fix,
+    InputWarning,
+    Problem,
+    Setting,
+    group_similar_problems,
+)
 from bsdsbench.images import GroundTruth, Prediction
 from bsdsbench.loaders.pairing import Grouping, Pair
-from bsdsbench.loaders.reading import Readings
+from bsdsbench.loaders.reading import Kind, Readings
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
 from bsdsbench.metrics.optional import Symptom
@@ -447,7 +454,8 @@ def check_files(examination: Examination) -> None:
     for reason in dict.fromkeys(examination.refused):
         examination.report("refused", words=reason)
     for (code, text, remedy), files in examination.symptoms.items():
-        if 2 * len(files) >= len(examination.measured):
+        is_chance = code == "turned" and len(files) < sanity.FEWEST_TURNED
+        if 2 * len(files) >= len(examination.measured) and not is_chance:
             message = f"{text} in {counted(len(files), 'image')}"
             examination.findings.append(Finding(code, WARNING, message, tuple(files), (remedy,)))
 
@@ -473,10 +481,20 @@ def check_values(examination: Examination) -> None:
         examination.report("one-annotator", name=name)
     examination.report_images("gt-polarity")
     for problem in examination.readings.check_values(examination.records):
-        # An InputWarning is not reported, because later checks measure the same better
         if isinstance(problem, Problem):
             fix = problem.fix or (AS_EXPECTED,)
             examination.report("values", words=attrs.evolve(problem, fix=()), fix=fix)
+        elif examination.readings.pred.kind is Kind.MASK and type(problem) is InputWarning:
+            # Later checks measure soft maps better, and symptoms say that masks are inverted
+            examination.findings.append(
+                Finding(
+                    "values",
+                    WARNING,
+                    str(attrs.evolve(problem.problem, fix=())),
+                    (),
+                    problem.problem.fix,
+                )
+            )
     for code in ("zero", "saturated", "few-values"):
         examination.report_images(code)
 

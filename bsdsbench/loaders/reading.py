@@ -196,7 +196,8 @@ class ReadOptions:
             masks = "predictions" if self.truth else "truth"
             yield Setting(f"{self.metric}.components_of", masks, "if these are object numbers")
         elif self.kind is Kind.MASK and are_integers:
-            yield "--set contour.classes=NAME,NAME if these are class labels"
+            metric = "segmentation" if self.metric == "segmentation" else "contour"
+            yield f"--set {metric}.classes=NAME,NAME if these are class labels"
         if not self.truth:
             yield Setting("normalise", True, "if these are gray levels")
         elif 2 * top >= white_above(top) > 0:
@@ -354,7 +355,8 @@ class Readings(NamedTuple):
           if all soft predictions are almost 0
         - an InputWarning if nothing is predicted in any image, or if only some predictions are as
           faint as if saved with fewer bits
-        - an InvertedWarning if some soft maps are darker on annotated boundaries than elsewhere
+        - an InvertedWarning if some soft maps are darker on annotated boundaries than elsewhere, or
+          a quarter of the masks or maps of masks darker on the object
         """
         preds, gts = [], []
         for record in records:
@@ -371,14 +373,15 @@ class Readings(NamedTuple):
                 form = max(records, key=lambda record: record.pred.strongest).form
                 yield _faint_problem(form, strongest)
             else:
-                is_mask = self.pred.kind is Kind.MASK  # an all-zero mask is not FAINT
+                is_mask = self.pred.kind is Kind.MASK
                 has = "no value exceeds one half" if is_mask else "every map is all zeros"
                 yield InputWarning(f"{has}: nothing is predicted")
         elif values & Values.FAINT:
             faint = [record for record in records if record.pred.values & Values.FAINT]
             narrow = [record for record in faint if record.pred.values & Values.NARROW]
-            # Faint maps of 16 bits may be images without boundaries, but hardly a quarter of them
-            deep = [r for r in faint if r.form == "soft16" and r.pred.strongest > 1]
+            # Maps of 16 bits without a value of more than 8 bits may be images without boundaries,
+            # but hardly a quarter of them
+            deep = [r for r in faint if r.form == "soft16" and 1 < r.pred.strongest <= 255]
             if narrow := deep if 4 * len(deep) >= len(records) else narrow:
                 white = max(record.pred.strongest for record in narrow)
                 top = f"{len(narrow)} of {len(records)} maps have no value above {white:g}"
@@ -388,10 +391,13 @@ class Readings(NamedTuple):
         if values & Values.DARK:
             dark = [r.image_id for r in records if r.pred.values & Values.DARK]
             light = [r.image_id for r in records if r.pred.values & Values.LIGHT]
-            has = f"{len(dark)} of {len(dark) + len(light)} maps {DARKER} [{listed(dark, 3)}]"
+            n_maps = len(dark) + len(light)
+            has = f"{len(dark)} of {n_maps} maps {DARKER} [{listed(dark, 3)}]"
             invert = Setting("invert", not self.pred.inverted)
             is_most = len(dark) > len(light)
-            yield InvertedWarning(has, fix=invert if is_most else "invert only these")
+            # A few masks may be wrong without being inverted
+            if self.pred.kind is not Kind.MASK or 4 * len(dark) >= n_maps:
+                yield InvertedWarning(has, fix=invert if is_most else "invert only these")
 
     def _number_problems(
         self, preds: Sequence[Evidence], gts: Sequence[Evidence]

@@ -42,6 +42,7 @@ CONSTANT: _Finding = ("have one value everywhere, unlike their ground truth", "p
 RAW: _Finding = ("have broad edges, whose precision is low without NMS", Setting("nms"))
 # A map is inverted if 1 - value is more than this many times larger on the ground truth than off it
 MUCH_DARKER = 1.3
+FEWEST_TURNED = 3  # masks or label maps that fit better when turned in the same way
 _DARKER = 0.05  # a map seems inverted if its mean on the object is lower by more than this
 # These limits are based on correlations between thumbnails on BSDS500 val and the sample: 0.22 to
 # 0.85 between a map and its ground truth (0.03 for one map), up to 0.24 between a map and the
@@ -197,9 +198,9 @@ def first_look(
     4. Swapped maps: a map fits the ground truth of another image clearly better than its own.
     5. Thick maps: most maps have broad edges (only if boundaries are matched, thinned without NMS).
 
-    None of these is reported if predictions are constant or all the same although their ground
-    truth is not, or if most of them fit the mask or labels of another image; this is reported
-    instead. A warning of its own says that no map uses more than 12 of its 16 bits.
+    The last three are not reported if predictions are constant or all the same although their
+    ground truth is not, or if most of them fit the mask or labels of another image; this is
+    reported instead. A warning of its own says that no map uses more than 12 of its 16 bits.
 
     looks: the first images. Maps that cannot be compared with their ground truth are skipped.
     unused: the protocol fields that the metrics of the run do not use.
@@ -223,21 +224,26 @@ def first_look(
     if not ids_by_finding and is_matched and protocol.thin and not protocol.nms:
         ids_by_finding = _find_thick_maps(comparable)
     n_compared = len(comparable)
-    if mistaken := _find_mistaken_files(looks, protocol):
+    are_inverted = 2 * max(len(covered), len(dark)) > n_compared
+    if not are_inverted and (mistaken := _find_mistaken_files(looks, protocol)):
         ids_by_finding, n_compared = mistaken, len(looks)
     warnings = list[InputWarning]()
-    top, ids_by_symptom = -1, dict[Symptom, list[str]]()
+    largest, ids_by_symptom = list[int](), dict[Symptom, list[str]]()
     for look in looks:
         if look.pred.form == "soft16":
-            top = max(top, int(look.pred.soft.max(initial=0)))
+            largest.append(int(look.pred.soft.max(initial=0)))
         for symptom in look.symptoms:
             ids_by_symptom.setdefault(symptom, []).append(look.pred.image_id)
-    if _MAX_FAINT[2] < top <= _TWELVE_BITS and not protocol.normalise:
+    has_few_bits = largest and min(largest) > _MAX_FAINT[2] and max(largest) <= _TWELVE_BITS
+    if has_few_bits and not protocol.normalise:
         normalise = Setting("normalise", True, "divides each map by its maximum")
-        line = f"no value above {top} of 65535 in the checked maps (10 or 12 bit saved as 16?)"
+        has = f"no value above {max(largest)} of 65535 in the checked maps"
+        line = f"{has} (10 or 12 bit saved as 16?)"
         warnings.append(InputWarning(line, fix=normalise))
     for (code, problem, fix), ids in ids_by_symptom.items():
-        if 2 * len(ids) > len(looks) and code != "scale":
+        # A shifted mask of a centred object may fit better when it is turned
+        is_chance = code == "turned" and len(ids) < FEWEST_TURNED
+        if 2 * len(ids) > len(looks) and code != "scale" and not is_chance:
             line = f"{problem} in {len(ids)} of {len(looks)} checked images [{listed(ids, 3)}]"
             kind = InvertedWarning if code == "inverted" else InputWarning
             warnings.append(kind(line, fix=fix))
@@ -249,32 +255,37 @@ def first_look(
 
 
 def _find_mistaken_files(looks: Sequence[Look], protocol: Protocol) -> dict[_Finding, list[str]]:
-    """Find predictions of any kind that are constant, one and the same, or of other images.
+    """Find signs of mistaken predictions: constant, all identical, or fitting other images.
+
+    Only the first sign that is found is returned:
 
     - {CONSTANT: image ids} if all of two or more predictions are constant although their ground
-      truth is not; of soft maps, half of them are enough, unless all are 0
+      truth is not. Half of them are enough for soft maps; those that are all 0 are not counted,
+      because some images have no boundary
     - {SAME: image ids} if LOOKS images have one prediction but different ground truth
     - {SWAPPED: ["ID looks like OTHER_ID", ...]} if more than half of the masks and labels fit the
       ground truth of another image (`find_swaps`)
     - otherwise, {}
     """
     first: Any = looks[0].pred.parts[looks[0].pred.kind] if looks else None
+    is_soft = bool(looks) and looks[0].pred.kind in ("soft", "ucm2")
     thumbnails, constant, n_same, is_zero = [], list[str](), 0, True
     for look in looks:
         values, parts = look.pred.parts[look.pred.kind], look.gt.parts
         n_same += np.array_equal(first, values)
         truth = parts.get("mask", parts.get("labels", parts.get("depth", look.truth)))
-        if np.min(values) == np.max(values) and np.size(truth) and truth.min() < truth.max():
+        is_empty = not np.any(values)  # of soft maps, some images may have no boundary
+        is_constant = np.min(values) == np.max(values) and not (is_soft and is_empty)
+        if is_constant and np.size(truth) and truth.min() < truth.max():
             constant.append(look.pred.image_id)
-        is_zero &= not np.any(values)
+        is_zero &= is_empty
         if parts.keys() & _LABELLED:
             thumbnails.append(_label_thumbnails(look.pred, look.gt, protocol))
-    is_soft = bool(looks) and looks[0].pred.kind in ("soft", "ucm2")
-    # The whole set tells if nothing is predicted in soft maps or masks (`Readings.check_values`)
-    is_said = is_zero and (is_soft or any("mask" in look.gt.parts for look in looks))
-    if len(constant) >= max(2, len(looks) / 2 if is_soft else len(looks)) and not is_said:
+    # `Readings.check_values` warns of a set in which nothing is predicted
+    is_reported = is_zero and (is_soft or any("mask" in look.gt.parts for look in looks))
+    if len(constant) >= max(2, len(looks) / 2 if is_soft else len(looks)) and not is_reported:
         return {CONSTANT: constant}
-    is_same = n_same == len(looks) == LOOKS and not constant
+    is_same = n_same == len(looks) == LOOKS and not constant and not is_zero
     if is_same and len({look.gt.fingerprint for look in looks}) > 1:
         return {SAME: [look.pred.image_id for look in looks]}
     swaps = find_swaps(filter(None, thumbnails))
@@ -334,8 +345,8 @@ def _is_faint(soft: Map, protocol: Protocol, has_thresholds: bool = True) -> boo
     """Return True if the values of a soft map are so small that its scale is probably wrong.
 
     A map is faint if it has unsigned integers of at most _MAX_FAINT, or if all values, scaled to
-    [0, 1], are below the smallest positive threshold. The second test is skipped if
-    `has_thresholds` is False. Bool maps and maps that the protocol normalises are never faint.
+    [0, 1], are below the smallest positive threshold. If `has_thresholds` is False, the second test
+    is that all values are 0. Bool maps and maps that the protocol normalises are never faint.
     """
     if protocol.normalise or soft.dtype == bool:
         return False
@@ -362,13 +373,14 @@ def evidence_of(
     """Collect statistics of one image's values, to detect wrong conventions such as inverted maps.
 
     One image is not enough to tell, so the statistics are later pooled over all images. They are
-    those collected when the files were read, and for soft and ucm2 maps also these `Values` flags:
+    those collected when the files were read, and also these `Values` flags, the first three for
+    soft and ucm2 maps, the last also for masks:
 
     - FAINT if all values are so small that the scale is probably wrong, otherwise STRONG. Float
       maps that do not come from a file are always STRONG, because a network in training may return
       any values.
     - NARROW for a faint map whose maximum is 1 or 255, which is white in a format of fewer bits.
-    - DARK if the map is darker on boundaries than elsewhere, otherwise LIGHT.
+    - DARK if the map is darker on the boundaries or the object than elsewhere, otherwise LIGHT.
 
     If the metric interprets labels, it adds statistics of the label maps.
 
@@ -393,10 +405,8 @@ def evidence_of(
                     values |= Values.NARROW
             else:
                 values |= Values.STRONG
+        if pred.kind in ("soft", "ucm2") or (pred.kind == "classes" and "mask" in gt.parts):
             values |= _polarity(pred, gt, protocol)
-        if "mask" in gt.parts:
-            is_dark = _is_dark_on_mask(pred, gt, protocol, least=0.5)
-            values |= Values.DARK if is_dark else Values.LIGHT
         pred_file = pred.path.name if pred.path else pred.image_id
         pred_evidence = Evidence(values, read.levels, strongest, max(read.maps, 1), pred_file)
     if metric.reads == "classes" and isinstance(metric, ShowsLabels):
@@ -410,25 +420,31 @@ def evidence_of(
 
 
 def _polarity(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Values:
-    """Return DARK if a soft map is darker on boundaries than elsewhere, otherwise LIGHT.
+    """Return DARK if a map or mask is bright, but darker on the ground truth, otherwise LIGHT.
 
-    The map is first inverted if the protocol inverts maps. Boundaries cover a small part of an
-    image, so a map with a mean below 0.5 is LIGHT. A brighter map is DARK if it is much darker on
-    annotated boundaries than elsewhere (`has_dark_boundaries`).
+    A soft map is first inverted if the protocol inverts maps. If its mean in a sample of rows is
+    below 0.25, it is LIGHT. If the ground truth has a mask, a brighter prediction is DARK if its
+    mean on the background exceeds 0.5, and that on the object is lower (`_is_dark_on_mask`).
 
-    The result is NOTHING (unknown) for a map without pixels. It is also NOTHING for a brighter map
-    that cannot be compared with the ground truth, because their sizes differ or either is constant.
+    Boundaries cover a small part of an image, so for other ground truth, a map with a mean below
+    0.5 is LIGHT. A brighter map is DARK if it is much darker on annotated boundaries than elsewhere
+    (`has_dark_boundaries`). If it cannot be compared with the ground truth, because their sizes
+    differ or either is constant, the result is NOTHING (unknown), as for a map without pixels.
     """
     if 0 in pred.shape:
         return Values.NOTHING
     # The benchmark takes every second value of a ucm2 map (2 H + 1, 2 W + 1) as a map (H, W)
-    soft = pred.soft if pred.kind == "soft" else pred.ucm2[2::2, 2::2]
-    white = np.iinfo(soft.dtype).max if soft.dtype.kind == "u" else 1
+    values = pred.ucm2[2::2, 2::2] if pred.kind == "ucm2" else pred.parts[pred.kind]
+    is_soft = pred.kind in ("soft", "ucm2")
+    white = np.iinfo(values.dtype).max if is_soft and values.dtype.kind == "u" else 1
     # For most maps, a sample of rows with a stricter limit decides, without averaging all pixels
-    for lines, limit in ((_sample_lines(soft), 0.25), (soft, 0.5)):
+    for lines, limit in ((_sample_lines(values), 0.25), (values, 0.5)):
         mean = float(lines.mean()) / white
-        if (1 - mean if protocol.invert else mean) < limit:
+        if (1 - mean if is_soft and protocol.invert else mean) < limit:
             return Values.LIGHT
+        if "mask" in gt.parts:
+            is_dark = _is_dark_on_mask(pred, gt, protocol, least=0.5)
+            return Values.DARK if is_dark else Values.LIGHT
     look = look_at(pred, gt, protocol)
     if not look.measured:
         return Values.NOTHING

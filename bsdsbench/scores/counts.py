@@ -258,8 +258,8 @@ class Values(Flag):
     STRONG = auto()  # a soft map that is not faint
     WHITE_LABELS = auto()  # only labels 0 and 255, and 255 is not a class
     LABELS = auto()  # other labels
-    DARK = auto()  # a soft map that is darker on the boundaries than elsewhere
-    LIGHT = auto()  # a soft map that is not darker on the boundaries
+    DARK = auto()  # a map or mask that is darker on the boundaries or the object than elsewhere
+    LIGHT = auto()  # a map or mask that is not darker there
     PIECES = auto()  # all instances have the same label, and form several connected components
     NUMBERS = auto()  # instances have different labels
     TRAIN_IDS = auto()  # a label below the number of classes that is not a class id

@@ -83,10 +83,10 @@ def test_types_and_axes_of_npy(tmp_path, data, expected):
         (npy(body=bytes(47)), "47 bytes"),
         (npy("(100000, 100000)"), "100000 x 100000"),
         (npy(descr="'<c16'"), "'<c16'"),
-        (npy(descr="'|b0'", body=b""), "expected"),
+        (npy(descr="'|b0'", body=b""), "no .npy file of numbers"),
         (npy(descr="'|O'"), "Python objects"),
         (npy(descr="[('a', '<f8')]"), "expected numbers"),
-        (b"\x93NUMPX" + bytes(90), "header"),
+        (b"\x93NUMPX" + bytes(90), "no .npy file of numbers"),
     ],
 )
 def test_npy_files_that_are_none(tmp_path, data, words):

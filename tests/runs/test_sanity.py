@@ -10,7 +10,7 @@ from PIL import Image
 from scipy import ndimage
 
 import bsdsbench as bb
-from bsdsbench.errors import InputWarning
+from bsdsbench.errors import InputWarning, InvertedWarning
 from bsdsbench.loaders.sample import DETECTORS, sample_ground_truth, sample_results
 from bsdsbench.metrics import registry
 from bsdsbench.runs.keywords import RunKeywords, plan
@@ -148,7 +148,7 @@ def test_masks_in_a_wrong_place_are_said_and_sound_ones_are_not(metric, tmp_path
     orientation, turn = TURNS[metric]
     labels = HOOK if metric == "instances" else HOOK > 0
     shifted = {
-        name: np.roll(labels, shift, 0) for name, shift in zip("abc", (0, 5, -6), strict=True)
+        name: np.roll(labels, shift, 0) for name, shift in zip("abcd", (0, 5, -6, 9), strict=True)
     }
     gt = write_maps(tmp_path / "gt", shifted)
     sound = write_maps(tmp_path / "sound", {n: np.roll(a, 2, 1) for n, a in shifted.items()})
@@ -159,9 +159,9 @@ def test_masks_in_a_wrong_place_are_said_and_sound_ones_are_not(metric, tmp_path
     if metric != "saliency":  # those that the doctor knows no more of than what the run says
         protocol = registry.get(metric).default_protocol
         assert "turned" in {f.code for f in bb.doctor(turned, gt, protocol, metrics=metric)}
-    other = {"a": shifted["b"], "b": shifted["c"], "c": shifted["a"]}
+    other = dict(zip("abcd", [shifted[name] for name in "bcda"], strict=True))
     said = warnings_of(recwarn, write_maps(tmp_path / "other", other), gt, metric)
-    words = "3 of 3 checked maps fit the ground truth of another image [a looks like b"
+    words = "4 of 4 checked maps fit the ground truth of another image [a looks like b"
     assert any(line.startswith(words) for line in said)
 
 
@@ -195,6 +195,48 @@ def test_constant_maps_of_other_ground_truth_are_said(metric, tmp_path, recwarn)
     said = warnings_of(recwarn, pred, gt, metric)
     words = "one value everywhere" if metric == "instances" else "nothing is predicted"
     assert any(words in line for line in said)
+
+
+def test_one_mask_that_fits_when_it_is_turned_may_be_shifted(tmp_path, recwarn):
+    y, x = np.mgrid[:80, :120]
+    ellipse = ((y - 37) / 12) ** 2 + ((x - 57) / 9) ** 2 < 1
+    gt = write_maps(tmp_path / "gt", {"a": ellipse})
+    pred = write_maps(tmp_path / "pred", {"a": np.roll(ellipse, (6, 6), (0, 1))})
+    assert warnings_of(recwarn, pred, gt, "contour") == []
+
+
+def test_empty_maps_are_not_constant_and_hide_no_inverted_truth(tmp_path, recwarn):
+    """Half of the first images have no prediction; then their ground truth is inverted."""
+    pred, gt = make_set(tmp_path, annotators=1)
+    for name in ("im000", "im001"):
+        changed(pred, lambda a: a * 0, name)
+    assert not any("one value" in note for note in looked_at(pred, gt))
+    for path in gt.rglob("*.png"):
+        iio.imwrite(path, 255 - iio.imread(path))
+    (note,) = looked_at(pred, gt)
+    assert "most pixels are boundary" in note
+
+
+@pytest.mark.parametrize("metric", ["saliency", "topology"])
+def test_large_objects_that_are_inverted_are_counted_once(metric):
+    y, x = np.mgrid[:80, :120]
+    disc = np.hypot(y - 40, x - 60) < 45  # more than half of the image
+    items = [(f"i{k}", (1.0 - disc if k > 3 else disc) * 0.98 + 0.01, disc) for k in range(10)]
+    protocol = registry.get(metric).default_protocol
+    with pytest.warns(InvertedWarning) as caught:
+        bb.evaluate_items(items, protocol, metrics=metric, workers=1)
+    lines = [str(warning.message) for warning in caught]
+    words = (
+        "6 of 10 maps are darker on the ground truth than off it [i4, i5, i6 and 3 more] (invert=True)"
+    )
+    assert [line for line in lines if "darker" in line] == [words]
+
+
+def test_one_wrong_mask_of_many_is_not_said_to_be_inverted(tmp_path, recwarn):
+    drawn = {f"{k}": np.roll(BLOCK > 0, k, 1) for k in range(9)}
+    gt = write_maps(tmp_path / "gt", drawn)
+    pred = write_maps(tmp_path / "pred", {n: a ^ (n == "7") for n, a in drawn.items()})
+    assert warnings_of(recwarn, pred, gt, "contour") == []
 
 
 @pytest.mark.parametrize("metric", ["contour", "segmentation", "saliency"])
