@@ -196,8 +196,8 @@ class ReadOptions:
             masks = "predictions" if self.truth else "truth"
             yield Setting(f"{self.metric}.components_of", masks, "if these are object numbers")
         elif self.kind is Kind.MASK and are_integers:
-            metric = "segmentation" if self.metric == "segmentation" else "contour"
-            yield f"--set {metric}.classes=NAME,NAME if these are class labels"
+            option = "contour.classes=NAME,NAME (or segmentation.classes)"
+            yield f"--set {option} if these are class labels"
         if not self.truth:
             yield Setting("normalise", True, "if these are gray levels")
         elif 2 * top >= white_above(top) > 0:
