@@ -196,7 +196,7 @@ class ReadOptions:
             masks = "predictions" if self.truth else "truth"
             yield Setting(f"{self.metric}.components_of", masks, "if these are object numbers")
         elif self.kind is Kind.MASK and are_integers:
-            yield "--set contour.classes=NAME,NAME (or segmentation.classes) if these are class labels"
+            yield "--set contour.classes=NAME,NAME (segmentation.classes) if these are class labels"
         if not self.truth:
             yield Setting("normalise", True, "if these are gray levels")
         elif 2 * top >= white_above(top) > 0:

@@ -472,7 +472,7 @@ WORDS = [
 def test_labels_of_classes_are_refused_with_the_options_that_name_them(tmp_path):
     for folder in ("gt", "pred"):
         write(tmp_path / folder, "a", 3 * DISK + 9 * LINES, "npy-u1")
-    words = "values from 0 to 12, .*contour.classes=NAME,NAME .or segmentation.classes. if"
+    words = "values from 0 to 12, .*contour.classes=NAME,NAME .segmentation.classes. if"
     refused(words, counted, tmp_path / "pred", tmp_path / "gt", metrics="contour")
 
 
