@@ -235,15 +235,20 @@ def describe_unexpected(error: BaseException, packages: Collection[str]) -> str:
 
 
 def with_file_of_side(error: DataError, pred: str, gt: str) -> DataError:
-    """Return an error of a function of arrays, with the file of the prediction or ground truth.
+    """Add file names to an error that was raised by a function that knows only arrays.
 
-    Such an error names only the side: "prediction: ", "ucm2: " or "ground truth: ". Any other error
-    is returned unchanged. `pred` and `gt` are the files of the two sides.
+    Each of its problems that begins with "prediction: " or "ucm2: " gets the file `pred`, and each
+    that begins with "ground truth: " gets the file `gt`. If there is none, the error is returned
+    as it is.
     """
-    for side, file in (("prediction: ", pred), ("ucm2: ", pred), ("ground truth: ", gt)):
-        if str(error).startswith(side):
-            return type(error)("", [problem.with_file(file) for problem in error.problems])
-    return error
+    problems = list[Problem]()
+    for problem in error.problems:
+        file = ""
+        for side, file_of_side in (("prediction", pred), ("ucm2", pred), ("ground truth", gt)):
+            if str(problem).startswith(f"{side}: "):
+                file = file_of_side
+        problems.append(problem.with_file(file) if file else problem)
+    return type(error)("", problems) if problems != [*error.problems] else error
 
 
 def group_similar_problems(problems: Iterable[Problem]) -> list[list[Problem]]:

@@ -9,6 +9,7 @@ from bsdsbench.errors import (
     Problem,
     Setting,
     merge_similar_problems,
+    with_file_of_side,
 )
 
 
@@ -66,3 +67,15 @@ def test_collecting_and_pickling_keep_every_line():
     assert tuple(map(str, joined.problems)) == ("a", "b", "c")
     again = pickle.loads(pickle.dumps(joined))
     assert (type(again), again.problems, str(again)) == (DataError, joined.problems, "a\nb\nc")
+
+
+def test_each_problem_gets_the_file_of_its_side():
+    error = DataError(problems=["prediction: one", "ground truth: two", "three"])
+    named = with_file_of_side(error, "p.png", "g.png")
+    assert [str(problem) for problem in named.problems] == [
+        "p.png: prediction: one",
+        "g.png: ground truth: two",
+        "three",
+    ]
+    other = DataError("three")
+    assert with_file_of_side(other, "p.png", "g.png") is other

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bsdsbench.arguments import F8, I8, given_number
+from bsdsbench.arguments import F8, I8, given_number, kind_of_value
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
@@ -212,8 +212,9 @@ def check_sampling(n_boot: int, seed: int, level: float) -> Sampling:
     They do not say yet how many images or clusters are drawn; `Sampling.over` sets this. Raises
     DataError if a setting is out of range.
     """
-    if not 0 < given_number(level, "level", 0, math.inf) < 1:
-        raise DataError(f"level {level:g}: expected a number between 0 and 1, such as 0.95")
+    if not isinstance(level, int | float | np.number) or not 0 < level < 1:
+        has = f"level: {kind_of_value(level)}"
+        raise DataError(f"{has}, expected a number between 0 and 1, such as 0.95")
     n_samples = int(given_number(n_boot, "n_boot", 1, 10_000_000, whole=True))
     return Sampling(n_samples, int(given_number(seed, "seed", 0, math.inf, whole=True)), level)
 

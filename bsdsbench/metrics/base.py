@@ -472,7 +472,7 @@ class Metric(ABC, Generic[Opt]):
         try:
             return count(pred, gt, protocol, opt, **further)
         except DataError as error:
-            raise with_file_of_side(error, pred.where, gt.where) from None
+            raise with_file_of_side(error, pred.where, gt.where) from error.__cause__
 
     def readings(self, protocol: Protocol, pred_kind: str) -> Readings:
         """Return how to interpret the values in prediction files and in ground-truth files.

@@ -334,23 +334,23 @@ class DepthMetric(ValuesMetric[DepthOptions]):
         - "stretched": the prediction begins at 0 and ends at 1 or at white, so that it was probably
           stretched to its own range, which changes the ratios of depths
 
-        "inverse" and "scale" are checked only if the ground truth has a depth map. "scale" is not
-        checked if "inverse" is reported.
+        The last three are checked only if the ground truth has a depth map, and "scale" only if
+        "inverse" is not reported.
         """
         maps = prepare_depth_maps(pred.depth, gt, opt)
         is_unknown = ~maps.known & maps.valid
         if is_unknown.mean() > _UNKNOWN_SHARE:
             problem = "over 1 % of the predicted depths are 0, negative or not finite"
             yield "unknown", problem, Setting("depth.invalid", "both", "leaves it out")
-        values = pred.depth
-        if values.size and values.min() == 0 and values.max() in (1, 255, 65535):
-            problem = f"the prediction goes from 0 to {values.max():g}: stretched to its range?"
-            if not opt.align.endswith("shift"):
-                fix = Setting("depth.align", "scale-shift", "estimates the scale and the shift")
-                yield "stretched", problem, fix
         is_known = maps.valid & ~is_unknown
         if maps.gt is None or not is_known.any():
             return
+        values = pred.depth
+        is_stretched = values.min() == 0 and values.max() in (1, 255, 65535)
+        if is_stretched and not opt.align.endswith("shift"):
+            problem = f"the prediction goes from 0 to {values.max():g}: stretched to its range?"
+            fix = Setting("depth.align", "scale-shift", "estimates the scale and the shift")
+            yield "stretched", problem, fix
         log_pred = np.log(inverse(maps.pred[is_known]))
         log_gt = np.log(inverse(maps.gt[is_known]))
         covariance = ((log_pred - log_pred.mean()) * (log_gt - log_gt.mean())).mean()

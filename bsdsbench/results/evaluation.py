@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import isnan
@@ -98,14 +98,14 @@ class Evaluation(TabularResult):
         if not isinstance(self.protocol, Protocol) or not isinstance(self.name, str):
             wrong = self.name if isinstance(self.protocol, Protocol) else self.protocol
             raise DataError(f"Evaluation: {kind_of_value(wrong)}, expected a Protocol and a name")
-        try:
-            records = sorted(self.records, key=attrgetter("image_id"))
-        except (AttributeError, TypeError):
-            wrong = kind_of_value(self.records)
-            raise DataError(f"records: {wrong}, expected ImageRecords") from None
-        for k, record in enumerate(records):
+        if not isinstance(self.records, Iterable):
+            raise DataError(f"records: {kind_of_value(self.records)}, expected ImageRecords")
+        records = list(self.records)
+        for record in records:
             if not isinstance(record, ImageRecord):
                 raise DataError(f"records: {kind_of_value(record)}, expected ImageRecords")
+        records.sort(key=attrgetter("image_id"))
+        for k, record in enumerate(records):
             if record.counts.keys() != records[0].counts.keys():
                 metrics, expected = ", ".join(record.counts), ", ".join(records[0].counts)
                 raise MergeError(
@@ -381,12 +381,10 @@ class Evaluation(TabularResult):
         if not self.records:
             return dict(self.reported[metric].get("images", ())) if metric in self.reported else {}
         values = self.image_values(metric).get("", {})  # "": the overall scores of each image
+        keys = [c.key for c in registry.get(metric).image_columns if c.key in values]
         scores: dict[str, dict[str, float]] = {}
         for k, image_id in enumerate(self.image_ids):
-            scores[image_id] = {}
-            for column in registry.get(metric).image_columns:
-                if column.key in values:
-                    scores[image_id][column.key] = values[column.key][k]
+            scores[image_id] = {key: values[key][k] for key in keys}
         return scores
 
     def image_values(self, metric: str) -> dict[str, dict[str, list[Any]]]:

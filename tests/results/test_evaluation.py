@@ -32,6 +32,8 @@ def test_records_of_other_metrics_or_of_one_id_are_no_evaluation():
     cases = {"has counts of boundary, pixel, expected": two, "is a duplicate id": one}
     for words, other in {**cases, "of no metric": ImageRecord("z", (3, 4))}.items():
         refused(words, Evaluation, Protocol(), "x", (one, other), error=MergeError)
+    refused("records: 5, expected", Evaluation, Protocol(), "x", 5)
+    refused("records: of type dict, expected", Evaluation, Protocol(), "x", [one, {"id": 1}])
 
 
 def arrays_in(tree):

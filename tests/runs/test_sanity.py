@@ -288,6 +288,13 @@ def test_depth_that_is_stretched_to_its_range_is_said(tmp_path, recwarn):
         pred = write_maps(tmp_path / str(top), {"a": stretched * top})
         lines = warnings_of(recwarn, pred, gt, "depth")
         assert any(f"goes from 0 to {top}: stretched to its range?" in line for line in lines)
+    edges = bb.GroundTruth("a", boundaries=(np.eye(*STEP.shape) > 0,))
+    items = [("a", bb.Prediction("a", depth=stretched), edges)]
+    recwarn.clear()
+    name = registry.get("depth").default_protocol
+    protocol = bb.Protocol.preset(name).replace(options={"depth": {"measures": ("dbe",)}})
+    bb.evaluate_items(items, protocol, metrics="depth", workers=1)
+    assert not any("stretched" in str(w.message) for w in recwarn)  # no depth to align with
     fitted = {"options": {"depth": {"align": "scale-shift"}}}
     assert not any(
         "stretched" in line for line in warnings_of(recwarn, pred, gt, "depth", **fitted)

@@ -131,11 +131,15 @@ def _nsd(unit: Literal["area", "counts", "mean"], outlines: BothOutlines, tolera
     points ("mean"). For labels that lack an outline in pred or in gt, `label_values` replaces the
     value.
     """
-    near, total = [], []  # of pred, of gt
+    near, total = list[Any](), list[Any]()  # of pred, of gt; numbers of labels (n,)
     for outline in outlines:
-        weight = outline.length if unit == "area" else np.ones(outline.label.size)
-        near.append(outline.sums(weight * (outline.distance <= with_tolerance(tolerance))))
-        total.append(outline.sums(weight))
+        is_near = outline.distance <= with_tolerance(tolerance)
+        if unit == "area":
+            near.append(outline.sums(is_near * outline.length))
+            total.append(outline.sums(outline.length))
+        else:
+            near.append(outline.counts(is_near))
+            total.append(outline.n)
     if unit == "mean":
         return (ratio(near[0], total[0]) + ratio(near[1], total[1])) / 2
     return ratio(near[0] + near[1], total[0] + total[1])

@@ -221,13 +221,16 @@ class RegionMetric(Metric[None]):
     def symptoms(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None
     ) -> Symptoms:
-        """Yield a symptom if a predicted label map is a map of boundaries, which are thin lines."""
-        for labels in pred.parts.get("segs", ()):
+        """Yield a symptom if all predicted label maps are boundary maps, which are thin lines."""
+        maps = pred.parts.get("segs", ())
+        for labels in maps:
             on = labels == labels.max(initial=0)
             has_squares = (on[:-1, :-1] & on[1:, :-1] & on[:-1, 1:] & on[1:, 1:]).any()
-            if np.unique(labels).size == 2 and not has_squares:
-                fix = "write a map with a number for each region, such as skimage.measure.label"
-                yield "lines", "a label map has two labels, of which one is thin lines", fix
+            if has_squares or np.unique(labels).size != 2:
+                return
+        if len(maps):
+            fix = "write a map with a number for each region, such as skimage.measure.label"
+            yield "lines", "a label map has two labels, of which one is thin lines", fix
 
     def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: None) -> Arrays:
         """Count each annotator's segmentation against all other annotators of the image.
