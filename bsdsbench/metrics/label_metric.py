@@ -214,6 +214,9 @@ class LabelMetric(Metric[MapOptions]):
         same_shape(pred_map.shape, gt_map.shape)
         # The checks need only the distinct pairs of values, of which there are few
         overlaps = find_overlaps(pred_map, gt_map)
+        is_known = ~np.isin(overlaps.gt, (VOID, *opt.ignored))
+        pixels = overlaps.pixels[is_known]
+        known_pred, known_gt = overlaps.pred[is_known], overlaps.gt[is_known]
         if opt.unit != "class" and not (opt.components or opt.divisor):
             numbers = np.unique(overlaps.gt[overlaps.gt > 0])
             n_others, white = len(numbers) - 1, numbers.max(initial=0)
@@ -224,22 +227,29 @@ class LabelMetric(Metric[MapOptions]):
                     f"objects of the truth are numbered from 1, but one is {white}: is it void?"
                 )
                 yield "void", problem, Setting(f"{self.name}.ignore", int(white), "if it is void")
-            is_known = ~np.isin(overlaps.gt, (VOID, *opt.ignored))
-            pixels = overlaps.pixels[is_known]
-            pred_numbers, gt_numbers = overlaps.pred[is_known], overlaps.gt[is_known]
-            for side, numbers in zip(SIDES, (pred_numbers, gt_numbers), strict=True):
+            for side, numbers in zip(SIDES, (known_pred, known_gt), strict=True):
                 if 0 < pixels[numbers == 0].sum() < pixels[numbers < 0].sum():
                     problem = (
                         f"in the {side}, more pixels are below 0 than 0, and both mean background"
                     )
                     yield "negative", problem, "number objects from 1"
             fix = "save background as 0"
-            if _numbers_background(pred_numbers, gt_numbers, pixels):
+            if _numbers_background(known_pred, known_gt, pixels):
                 yield "background", "the largest predicted object is the truth's background", fix
-            if _numbers_background(gt_numbers, pred_numbers, pixels):
+            if _numbers_background(known_gt, known_pred, pixels):
                 yield "background", "the largest object is the prediction's background", fix
+        if opt.unit == "class" and opt.classes and _is_interpolated(pred_map, gt_map):
+            problem = "most narrow stripes of labels lie between two labels, also by value"
+            yield "resized", f"{problem}: interpolated?", "resize labels to the nearest"
         if opt.classes or opt.unit == "id":
-            yield from _class_symptoms(pred_map, gt_map, opt)
+            divisor = max(opt.divisor, 1)
+            moved = _find_exchanged(known_pred // divisor, known_gt // divisor, pixels)
+            names = ", ".join(f"{k} is {j} of the truth" for k, j in moved)
+            noun, fix = "classes", "renumber one side"
+            if not opt.classes:
+                noun, fix = "numbers of objects", "`unit` instance pairs objects by their overlap"
+            if moved:
+                yield "classes", f"{noun} are exchanged (label {names})", fix
         if opt.unit != "instance" and np.intersect1d(overlaps.pred, overlaps.gt).size == 0:
             fix = "check the order of the classes and `first`"
             yield "classes", "no label is in both maps", fix
@@ -248,43 +258,27 @@ class LabelMetric(Metric[MapOptions]):
                 yield "ignored", f"the label to ignore ({label}) is predicted", "set `ignore`"
 
 
-def _class_symptoms(pred: Map, gt: Map, opt: MapContents) -> Symptoms:
-    """Yield (code, problem, fix) if predicted labels seem interpolated, or classes exchanged.
-
-    pred, gt (H, W): class labels or, with `opt.divisor`, class x divisor + instance. Without
-        classes, the labels are the numbers of objects that are paired by number.
-    """
-    known = ~np.isin(gt, (VOID, *opt.ignored))
-    if opt.unit == "class" and _is_interpolated(pred, gt):
-        problem = "most narrow stripes of labels lie between two labels, also by value"
-        yield "resized", f"{problem}: interpolated?", "resize labels to the nearest"
-    pred_class, gt_class = (labels[known] // max(opt.divisor, 1) for labels in (pred, gt))
-    if moved := _find_exchanged(pred_class, gt_class):
-        names = ", ".join(f"{k} is {j} of the truth" for k, j in moved)
-        noun, fix = "classes", "renumber one side"
-        if not opt.classes:
-            noun, fix = "numbers of objects", "`unit` instance pairs objects by their overlap"
-        yield "classes", f"{noun} are exchanged (label {names})", fix
-
-
-def _find_exchanged(pred: Map, gt: Map) -> list[tuple[int, int]]:
+def _find_exchanged(pred: I8, gt: I8, pixels: I8) -> list[tuple[int, int]]:
     """Find predicted labels that probably denote another class of the truth: [(pred, gt), ...].
 
-    pred, gt (N,): class labels of the same N pixels in the two maps.
+    pred, gt (n,): pairs of class labels that the two maps have at the same pixels; a pair may occur
+        several times.
+    pixels (n,): the number of pixels of each pair.
 
     A pair (pred, gt) consists of two different labels whose pixels overlap with an IoU above 0.5. A
     single pair may be an error of the classifier, which took one class for another. Therefore the
     list is empty unless there are several pairs, and some label is the first of one and the second
     of another, as 2 is in [(1, 2), (2, 3)].
     """
-    overlaps = find_overlaps(pred[None], gt[None])
+    (pred, gt), index = np.unique(np.stack([pred, gt]), axis=1, return_inverse=True)
+    pixels = np.bincount(index.ravel(), pixels)
     moved = []
-    for k in np.unique(overlaps.pred):
-        of_label = overlaps.pred == k
-        best = overlaps.gt[of_label][overlaps.pixels[of_label].argmax()]
-        either = of_label | (overlaps.gt == best)
-        shared = overlaps.pixels[of_label & (overlaps.gt == best)].sum()
-        if k != best and 2 * shared > overlaps.pixels[either].sum():
+    for k in np.unique(pred):
+        of_label = pred == k
+        best = gt[of_label][pixels[of_label].argmax()]
+        either = of_label | (gt == best)
+        shared = pixels[of_label & (gt == best)].sum()
+        if k != best and 2 * shared > pixels[either].sum():
             moved.append((int(k), int(best)))
     sources, targets = {k for k, _ in moved}, {j for _, j in moved}
     return moved if len(moved) > 1 and sources & targets else []
@@ -307,16 +301,18 @@ def _count_stripes(labels: Map) -> I8:
     """Count the pixels of one-pixel stripes in a label map (H, W), along rows and columns.
 
     Such a pixel and its two neighbours in the row (or column) have three different labels. Returns
-    the number of such pixels, and of those whose label lies between the two others, (2,).
+    the number of such pixels, and of those whose label lies between the two others, (2,). In large
+    maps, they are estimated from every second or third row and column.
     """
     counts = np.zeros(2, np.int64)
-    for lines in (labels.astype(np.int64), labels.T.astype(np.int64)):
+    step = 1 + min(labels.shape) // 200
+    for lines in (labels[::step].astype(np.int64), labels.T[::step].astype(np.int64)):
         rise = np.diff(lines, axis=1)
         before, after = rise[:, :-1], rise[:, 1:]  # steps to a pixel, and to the one after it
         is_stripe = (before != 0) & (after != 0) & (before + after != 0)
         is_between = is_stripe & ((before > 0) == (after > 0))
         counts += np.count_nonzero(is_stripe), np.count_nonzero(is_between)
-    return counts
+    return counts * step
 
 
 def _numbers_background(numbers: I8, other: I8, pixels: I8) -> bool:

@@ -166,7 +166,10 @@ def array_items(items: Iterable[object], plan: Plan) -> Iterator[ArrayItem]:
                 metric, readings = alike.metrics[0], alike.readings
                 wrapped_pred = _wrap_prediction(image_id, pred, plan.pred_kind, readings)
                 wrapped_truth = _wrap_truth(image_id, truth, metric.gt_kind, readings.gt)
-                inputs[metric.name] = Inputs(_copied(wrapped_pred), _copied(wrapped_truth))
+                if not isinstance(items, list | tuple):
+                    # A generator may write the next image into the same arrays
+                    wrapped_pred, wrapped_truth = _copied(wrapped_pred), _copied(wrapped_truth)
+                inputs[metric.name] = Inputs(wrapped_pred, wrapped_truth)
             yield ArrayItem(image_id, inputs)
         except DataError as error:
             problems = []  # they name the image as their file, instead of in the text
@@ -177,7 +180,7 @@ def array_items(items: Iterable[object], plan: Plan) -> Iterator[ArrayItem]:
 
 
 def _copied(image: Parts) -> Parts:
-    """Copy the arrays of an image, as a generator may write the next image into the same ones."""
+    """Return the image with copies of its arrays."""
     parts = deepcopy(dict(image.parts))
     return image.of_checked(image.image_id, image.path, image.evidence, parts)
 

@@ -145,12 +145,16 @@ def _label_thumbnails(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> 
     truth = gt.parts.get("mask", gt.parts.get("labels"))
     if truth is None or pred.kind not in ("soft", "classes") or pred.shape != truth.shape:
         return None
+    step = 1 + min(truth.shape) // 200  # of large images, every second or third pixel is enough
+    reduced_truth = truth[::step, ::step]
     if pred.kind == "soft":
-        soft = 1 - unit(pred.soft) if protocol.invert else unit(pred.soft)
-        return pred.image_id, thumbnail(soft), thumbnail((truth != 0).astype(np.float64))
+        soft = unit(pred.soft[::step, ::step])
+        soft = 1 - soft if protocol.invert else soft
+        return pred.image_id, thumbnail(soft), thumbnail((reduced_truth != 0).astype(np.float64))
     if pred.classes.ndim > 2:
         return None
-    return pred.image_id, thumbnail(_outlines(pred.classes)), thumbnail(_outlines(truth))
+    reduced_pred = pred.classes[::step, ::step]
+    return pred.image_id, thumbnail(_outlines(reduced_pred)), thumbnail(_outlines(reduced_truth))
 
 
 def _outlines(labels: Map) -> F8:
