@@ -523,8 +523,8 @@ def annotated_maps(gt: GroundTruth) -> Bool:
     """
     if not gt.boundaries:
         raise DataError("ground truth: no annotators, expected at least one")
-    maps = np.array(gt.boundaries)  # np.stack takes four times as long for small maps
-    return maps & gt.valid if "valid" in gt.parts else maps
+    # np.stack takes four times as long for small maps
+    return without_void(np.array(gt.boundaries), gt.parts.get("valid"))
 
 
 def annotated_masks(gt: GroundTruth) -> Bool:

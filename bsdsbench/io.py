@@ -258,6 +258,15 @@ def write_atomic(path: str | Path, data: bytes | str, *, durable: bool = True) -
         raise
 
 
+def remove_leftovers(folder: Path) -> None:
+    """Delete the ".part" files that interrupted calls of `write_atomic` left in `folder`.
+
+    No other process may be writing to the folder.
+    """
+    for path in folder.glob(".*.part"):
+        path.unlink(missing_ok=True)
+
+
 def png_bytes(pixels: NDArray[Any], palette: ArrayLike | None = None) -> bytes:
     """Encode an image as PNG, and return the bytes of the file.
 

@@ -29,8 +29,7 @@ from bsdsbench.arguments import kind_of_value
 from bsdsbench.detectors.map_files import MapsRecord, encode_map, maps_in, open_maps
 from bsdsbench.errors import DataError, Problem, Setting
 from bsdsbench.io import locked, write_atomic
-from bsdsbench.loaders.formats.photos import read_photo
-from bsdsbench.loaders.formats.pictures import find_photos
+from bsdsbench.loaders.formats.photos import find_photos, read_photo
 from bsdsbench.loaders.pairing import ground_truths, read_split
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.arguments import kind_of_value
 from bsdsbench.errors import DataError, InputWarning, Setting, warn
-from bsdsbench.io import as_json, png_bytes, read_json, write_atomic
+from bsdsbench.io import as_json, png_bytes, read_json, remove_leftovers, write_atomic
 from bsdsbench.text import show
 
 RUN_FILE = "run.json"
@@ -63,8 +63,7 @@ def open_maps(maps: Path, record: MapsRecord, *, resume: bool, fresh: bool) -> s
     function, tag or scales. Warns if `resume` is set and the detector's file has changed.
     """
     maps.mkdir(parents=True, exist_ok=True)
-    for part in maps.glob(".*.part"):  # of interrupted calls of `write_atomic`
-        part.unlink(missing_ok=True)
+    remove_leftovers(maps)
     present = maps_in(maps)
     if not present:
         return set()

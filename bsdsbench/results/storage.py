@@ -35,6 +35,7 @@ from bsdsbench.io import (
     locked,
     parse_json,
     read_bytes,
+    remove_leftovers,
     too_much_json,
     write_atomic,
 )
@@ -239,8 +240,7 @@ def locked_records(out: Path, fresh: bool) -> Iterator[Records]:
     Raises RunLockedError if another run holds the lock, or OSError if the disk is full.
     """
     with locked(out):
-        for part in out.glob(".*.part"):  # of interrupted calls of `write_atomic`
-            part.unlink(missing_ok=True)
+        remove_leftovers(out)
         path = out / RECORDS
         if fresh:
             path.unlink(missing_ok=True)

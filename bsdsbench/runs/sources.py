@@ -19,9 +19,8 @@ from bsdsbench.errors import DataError, InputWarning, warn
 from bsdsbench.images import GroundTruth, Prediction
 from bsdsbench.io import HeldFiles, ReadBytes, read_bytes
 from bsdsbench.loaders import pairing, readers
-from bsdsbench.loaders.formats import pictures
 from bsdsbench.loaders.formats.class_files import find_instances_file
-from bsdsbench.loaders.formats.photos import read_photo
+from bsdsbench.loaders.formats.photos import find_photo_folder, find_photos, read_photo
 from bsdsbench.loaders.pairing import Layout, Pair
 from bsdsbench.loaders.sets.identity import folder_fingerprints, identify, set_fingerprint
 from bsdsbench.metrics import registry
@@ -169,7 +168,7 @@ def list_items(
     if not any(registry.get(name).photo for name in plan.metrics):
         images_dir = None
     elif images_dir is None:
-        images_dir = pictures.find_photo_folder(gt_dir)
+        images_dir = find_photo_folder(gt_dir)
     if plan.on_dask:  # Dask workers have other working directories
         pred_dir, gt_dir = os.path.abspath(pred_dir), os.path.abspath(gt_dir)
         images_dir = images_dir and os.path.abspath(images_dir)
@@ -187,7 +186,7 @@ def list_items(
     if plan.missing == "skip":
         absent = tuple(p.image_id for p in pairs if not p.pred_paths)
         pairs = [p for p in pairs if p.pred_paths]
-    photos = pictures.find_photos(images_dir, {p.image_id for p in pairs}) if images_dir else {}
+    photos = find_photos(images_dir, {p.image_id for p in pairs}) if images_dir else {}
     views = {} if plan.valid_dir is None else _fields_of_view(plan.valid_dir, pairs)
     n_maps = readers.count_placeholder_maps(pairs) if kind == "labels" else 1
     items = []
@@ -437,8 +436,8 @@ def find_sources(
         classes=alike.files.classes,
         sequences=alike.files.sequences,
     )
-    photo_dir = images_dir or run.place("photos") or pictures.find_photo_folder(gt)
-    photos = pictures.find_photos(photo_dir, {*run.image_ids}) if photo_dir else {}
+    photo_dir = images_dir or run.place("photos") or find_photo_folder(gt)
+    photos = find_photos(photo_dir, {*run.image_ids}) if photo_dir else {}
     read_photos = photos if reader.photo else {}
     valid_dir = run.place("valid") if reader.void else None  # fields of view exclude void pixels
     views = {} if valid_dir is None else _fields_of_view(valid_dir, pairs)

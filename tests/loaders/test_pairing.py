@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from bsdsbench.errors import DataError, InputWarning, PairingError
-from bsdsbench.loaders.formats.pictures import find_files, find_photos
+from bsdsbench.loaders.formats.photos import find_photos
+from bsdsbench.loaders.formats.pictures import find_files
 from bsdsbench.loaders.pairing import Pair, ground_truths, pair, read_split
 from bsdsbench.loaders.readers import read_truth
 from bsdsbench.loaders.reading import Kind, ReadOptions

@@ -157,11 +157,10 @@ def format_boundary_tables(
     """
     curve: PRCurve = score["curve"]
     n_images = len(matches)
-    ends = range(BLOCK, n_images + BLOCK, BLOCK)  # of blocks of images, which limit the memory
-    blocks = list(map(slice, range(0, n_images, BLOCK), ends))
     image_rows = np.zeros((n_images, 5))  # index bestT bestR bestP bestF
     image_rows[:, 0] = np.arange(1, n_images + 1)
-    for block in blocks:
+    for first in range(0, n_images, BLOCK):  # in blocks, to limit the memory
+        block = slice(first, first + BLOCK)
         best_points = best(PRCurve.of_counts(thresholds, matches[block]), rule)
         image_rows[block, 1:] = np.transpose(list(best_points.values()))
     _, *ois = score["ois"].values()  # without the threshold
@@ -170,7 +169,8 @@ def format_boundary_tables(
     yield "eval_bdry.txt", format_rows([summary])
     yield "eval_bdry_thr.txt", format_rows(curve_rows)
     yield "eval_bdry_img.txt", format_rows(image_rows)
-    for block in blocks:
+    for first in range(0, n_images, BLOCK):
+        block = slice(first, first + BLOCK)
         for image_id, text in zip(ids[block], _format_ev1(thresholds, matches[block]), strict=True):
             yield f"{PER_IMAGE}/{safe_name(image_id)}{EV1}", text
 

@@ -16,7 +16,6 @@ import zlib
 from collections.abc import Collection, Mapping, Sequence
 from enum import Enum, auto
 from importlib import import_module
-from itertools import repeat
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeGuard
 from unicodedata import normalize
@@ -113,37 +112,9 @@ def find_files(folder: PathLike, suffixes: Collection[str]) -> list[Path]:
 def natural_sort_key(name: PathLike) -> str:
     """Return a key that sorts names by the values of their numbers: ID_2 comes before ID_10."""
     parts = re.split(r"(\d+)", os.fspath(name))  # texts, and numbers between them
-    parts[1::2] = map(str.zfill, parts[1::2], repeat(20))
+    for k in range(1, len(parts), 2):
+        parts[k] = parts[k].zfill(20)
     return "".join(parts)
-
-
-def find_photos(folder: PathLike, ids: Collection[str] | None = None) -> dict[str, Path]:
-    """Return the photos at any depth below a folder, as a dict from image id to path.
-
-    `ids` are the images to look for (None: all); those without a photo are left out. Raises
-    PairingError if an image has two photos.
-    """
-    photos: dict[str, Path] = {}
-    for path in find_files(folder, IMAGE_SUFFIXES):
-        name = id_of(path)
-        if ids is None or name in ids:
-            if name in photos:
-                both = f"{show(photos[name])} and {show(path)}"
-                raise PairingError(f"{show(name)}: two pictures, {both}, expected one")
-            photos[name] = path
-    return photos
-
-
-def find_photo_folder(gt_dir: PathLike) -> Path | None:
-    """Return the photo folder that belongs to a ground-truth folder in the BSDS layout.
-
-    The photos of .../groundTruth/test (or ground_truth/test) are in .../images/test. Returns None
-    if the path has no such part, or if the photo folder does not exist.
-    """
-    gt_path = Path(gt_dir).absolute()
-    parts = [re.sub(r"(?i)^ground_?truth$", "images", part) for part in gt_path.parts]
-    folder = Path(*parts)
-    return folder if folder.is_dir() and folder != gt_path else None
 
 
 def read_arrays(
