@@ -341,6 +341,7 @@ def protocol_from(
             protocol = protocol.replace(nms_params=options.nms)
     if overrides:
         changes = parse_overrides(overrides)
+        registry.refuse_options_without_metric(changes, metrics)
         if "max_dist" in changes and changes.get("max_dist_px") is not None:
             raise click.UsageError("give --max-dist or --max-dist-px, not both")
         if options.thresholds:  # the raw text: the field accepts more than --set can express

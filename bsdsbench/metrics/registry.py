@@ -18,10 +18,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from attrs import evolve, fields
+from attrs import evolve, fields, fields_dict
 
 from bsdsbench.errors import DataError, ProtocolError, describe_unexpected
-from bsdsbench.text import did_you_mean
+from bsdsbench.text import did_you_mean, listed
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -324,6 +324,25 @@ def always_signed_options(metrics: Sequence[str], protocol: Protocol) -> dict[st
             if field.metadata.get("signed"):
                 signed[f"{metric.name}.{field.name}"] = json.dumps(getattr(options, field.name))
     return signed
+
+
+def refuse_options_without_metric(settings: Iterable[str], metrics: Sequence[str]) -> None:
+    """Raise ProtocolError if a metric's option is set as if it were a field of the protocol.
+
+    settings: the names that are set, such as "unit", where "segmentation.unit" was meant. The error
+        names those of the run's metrics that have the option, or all metrics that have it.
+    """
+    from bsdsbench.protocol.protocol import Protocol
+
+    for option in set(settings) - set(Protocol.names()):
+        for candidates in (metrics, names()):
+            kinds = {metric: get(metric).options for metric in candidates}
+            owners = [m for m, kind in kinds.items() if kind and option in fields_dict(kind)]
+            if owners:
+                way = f"write {owners[0]}.{option}"
+                raise ProtocolError(
+                    f"protocol field {option!r}: an option of {listed(owners)}; {way}"
+                )
 
 
 def unused_settings(metrics: Sequence[str], protocol: Protocol) -> frozenset[str]:

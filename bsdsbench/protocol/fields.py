@@ -167,7 +167,7 @@ def _is_text(value: object) -> bool:
 
 TEXT = accepting(_is_text, "text")
 CLASS_NAMES = [
-    each(_is_text, 0, MAX_CLASSES, "names"),
+    each(_is_text, 0, MAX_CLASSES, "names, such as road,car (not their number)"),
     accepting(lambda v: len(set(v)) == len(v), "each name once"),
 ]
 BOOL = accepting(lambda v: isinstance(v, bool), "true or false")

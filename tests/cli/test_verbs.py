@@ -71,6 +71,30 @@ def test_a_field_that_is_given_twice_is_refused(words, tmp_path):
         call("evaluate", tmp_path, "--gt", tmp_path, *words)
 
 
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (
+            ["--metrics", "segmentation", "--set", "unit=class"],
+            "field 'unit': an option of segmentation; write segmentation.unit",
+        ),
+        (
+            ["--set", "divisor=1000"],
+            r"an option of contour, segmentation[a-z, ]*; write contour\.divisor",
+        ),
+        (
+            ["--metrics", "segmentation", "--set", "segmentation.classes=6"],
+            r"expected names, such as road,car \(not their",
+        ),
+    ],
+)
+def test_an_option_without_its_metric_and_a_number_of_classes_name_the_way(
+    words, expected, tmp_path
+):
+    with pytest.raises((click.UsageError, bb.DataError), match=expected):
+        call("evaluate", tmp_path, "--gt", tmp_path, *words)
+
+
 def test_metrics_add_up_with_a_comma_or_an_option_each(tiny):
     pred, gt = tiny
     found = [
