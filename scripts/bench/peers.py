@@ -56,7 +56,7 @@ VOI | counting._measure_official(table())["voi"] | = | scikit-image \
 | sum(sm.variation_of_information(true, segs))
 ARE | counting._measure_official(table())["are_skimage"] | = | scikit-image \
 | sm.adapted_rand_error(true, segs)[0]
-superpixels, ASA | table().overlaps.largest_of_rows.sum() / segs.size | = | scikit-learn \
+superpixels, ASA | table().overlap_sums.largest_of_rows.sum() / segs.size | = | scikit-learn \
 | sk.cluster.contingency_matrix(segs.ravel(), true.ravel()).max(1).sum() / segs.size
 AUC and AP, 1,000,000 scores | bb.curves.roc(labels, scores).auc + bb.curves.pr(labels, scores).ap \
 | = | scikit-learn | sk.roc_auc_score(labels, scores) + sk.average_precision_score(labels, scores)

@@ -1,9 +1,9 @@
 """Region measures of one image, from the overlaps of a segmentation with its annotations.
 
 Each distinct label is one region, connected or not. Label 0 is an ordinary label except in the
-adapted Rand error (`RULES`). In the formulas, n is the number of pixels that a region of the
-segmentation shares with an annotated region, a and b are the areas of these two regions, and N is
-the number of pixels of the image. Unless stated otherwise, a measure is a mean over annotators.
+adapted Rand error (`_adapted_rand`). In the formulas, n is the number of pixels that a region of
+the segmentation shares with an annotated region, a and b are the areas of these two regions, and N
+is the number of pixels of the image. Unless stated otherwise, a measure is a mean over annotators.
 
 Measures of the official program (Arbelaez et al., PAMI 2011), and others of the same regions:
 
@@ -75,7 +75,7 @@ from bsdsbench.scores.counts import Counts
 from bsdsbench.scores.ratios import ratio
 from bsdsbench.transforms.maps import prepare
 
-RULES = ("region", "skimage", "cremi")  # variants of the adapted Rand error
+ADAPTED_RAND_RULES = ("region", "skimage", "cremi")
 
 
 def region_counts(
@@ -130,23 +130,24 @@ def region_counts(
     thresholds = proto.threshold_array()
     if pred.kind == "segs":
         thresholds = np.arange(1.0, len(pred.segs) + 1)
-    columns: dict[str, Any] = {}  # name of a measure -> its values at all thresholds
-    measures: dict[str, Any] = {}
-    official = seism = None
+    curves: dict[str, Any] = {}  # name of a measure -> list of its values at all thresholds
+    measures: dict[str, Any] = {}  # name of a measure -> its value at the current threshold
+    last_official = last_seism = None  # the tables at the threshold before
     for tables in _tables_at_thresholds(pred, annotators, proto):
-        if tables.official is not official:  # the same object means that no regions have merged
+        # If no regions have merged since then, the table is the same object: the values still hold
+        if tables.official is not last_official:
             measures |= _measure_official(tables.official)
-        if tables.seism is not seism:
+        if tables.seism is not last_seism:
             measures |= _measure_seism(tables.seism)
-        official, seism = tables
+        last_official, last_seism = tables.official, tables.seism
         for name, value in measures.items():
-            columns.setdefault(name, []).append(value)
-    best_iou = np.maximum.reduce(columns.pop("best_gt"))  # (G,), at any threshold
+            curves.setdefault(name, []).append(value)
+    best_iou = np.maximum.reduce(curves.pop("best_gt"))  # of each gt region, at any threshold
     n_annotators, n_pixels = annotators.labels.shape
-    columns["total_gt"] = np.full(thresholds.size, n_pixels * n_annotators)
-    columns["total_pred"] = np.full(thresholds.size, n_pixels)
+    curves["total_gt"] = np.full(thresholds.size, n_pixels * n_annotators)
+    curves["total_pred"] = np.full(thresholds.size, n_pixels)
     covered = (best_iou * annotators.col_area).sum()
-    return Counts(thresholds=thresholds, n_pixels=n_pixels, best_covered_gt=covered, **columns)
+    return Counts(thresholds=thresholds, n_pixels=n_pixels, best_covered_gt=covered, **curves)
 
 
 def _to_prediction(pred: object, shape: tuple[int, ...]) -> Prediction:
@@ -168,17 +169,18 @@ class _TablePair(NamedTuple):
     """Overlaps of predicted and annotated regions at one threshold, for two region definitions."""
 
     official: OverlapTable  # its rows are regions as the official program defines them
-    seism: OverlapTable  # its rows are regions as SEISM defines them
+    seism: OverlapTable  # its rows are regions as the program SEISM defines them
 
 
 def _tables_at_thresholds(
     pred: Prediction, gts: Annotators, protocol: Protocol
 ) -> Iterator[_TablePair]:
-    """Yield the overlap tables of a prediction at each threshold, in ascending order.
+    """Yield the overlaps of predicted and annotated regions at each threshold, in ascending order.
 
-    If the prediction consists of segmentations, each one counts as a threshold. Any other
-    prediction is partitioned into regions at each threshold of the protocol. Raises DataError for a
-    soft map if `protocol.regions_from_soft` is False; an all-zero map is always accepted.
+    `pred` is one of three kinds of prediction. Given label maps ("segs") count as one threshold
+    each. An ultrametric contour map ("ucm2") or a soft boundary map is partitioned into regions at
+    each threshold of the protocol. Raises DataError for a soft map that is not all zeros if
+    `protocol.regions_from_soft` is False.
     """
     if pred.kind == "ucm2":
         yield from _tables_of_ucm(pred.ucm2, gts, protocol.threshold_array())
@@ -197,11 +199,12 @@ def _tables_at_thresholds(
                     Setting("regions_from_soft", True, "closes a soft map into regions"),
                 ),
             )
-        soft = prepare(soft, protocol)
+        soft = prepare(soft, protocol)  # inversion and NMS, if the protocol asks for them
         maps = (_close_regions(soft, threshold) for threshold in protocol.thresholds)
     for labels in maps:
         table = OverlapTable.of_map(labels, gts)
-        yield _TablePair(table, table)
+        # The definitions of a region by the official program and by SEISM differ for "ucm2" only
+        yield _TablePair(official=table, seism=table)
 
 
 def _close_regions(soft: Map, threshold: float) -> I4:
@@ -222,26 +225,27 @@ def _close_regions(soft: Map, threshold: float) -> I4:
 
 
 def _tables_of_levels(levels: I4, gts: Annotators, n_levels: int) -> Iterator[OverlapTable]:
-    """Yield the overlap table of a region hierarchy at each of `n_levels` thresholds.
+    """Yield the overlap table of a region hierarchy at each of `n_levels` ascending thresholds.
 
-    Regions only merge as the threshold rises. Pixels are therefore counted once, at the first
-    threshold, and later tables are made by merging rows. If no regions merge at a threshold, the
-    previous table object is yielded again.
+    The rows of a table are the regions at a threshold. Regions only merge as the threshold rises,
+    so pixels are counted at the first threshold alone, and rows are added up for later tables. If
+    no regions merge at a threshold, the previous table object is yielded again.
 
-    levels (2, H, W), from `ucm.join_levels`: for each pixel, the index of the threshold at which it
-        merges with its right neighbour ([0]) and its lower neighbour ([1]).
+    levels (2, H, W): for each pixel, the index of the threshold from which on it is in one region
+        with its right neighbour (levels[0]) and with its lower neighbour (levels[1]).
     """
-    labels, n_regions = ucm.finest_regions(levels)
-    # Pairs (a, b) of finest regions that merge; pairs start[t] .. start[t + 1] - 1 at threshold t
+    labels, n_regions = ucm.finest_regions(levels)  # at the first threshold
+    # At threshold t, the finest regions a[i] and b[i] merge for i in start[t] .. start[t + 1] - 1
     a, b, start = ucm.later_joins(levels, labels, n_levels)
-    roots = np.arange(n_regions, dtype=np.int32)  # the finest region that represents each row
-    parent = roots.copy()  # disjoint-set forest, updated in place by `ucm.join`
+    # A row is a set of finest regions, and is represented by one of them, the root of the set
+    roots = np.arange(n_regions, dtype=np.int32)
+    parent = roots.copy()  # disjoint-set forest, in which `ucm.join` unites sets in place
     table = OverlapTable.of(labels, n_regions, gts)
     yield table
     for level in range(1, n_levels):
-        joins = slice(start[level], start[level + 1])
-        new_row, new_roots = ucm.join(parent, roots, a[joins], b[joins])
-        if new_roots.size < roots.size:
+        merging = slice(start[level], start[level + 1])
+        new_row, new_roots = ucm.join(parent, roots, a[merging], b[merging])
+        if new_roots.size < roots.size:  # fewer regions: add each row to the row new_row[row]
             table = table.merge_rows(new_row, new_roots.size)
         roots = new_roots
         yield table
@@ -251,9 +255,10 @@ def _tables_of_ucm(ucm2: F8, gts: Annotators, thresholds: F8) -> Iterator[_Table
     """Yield the overlap tables of an ultrametric contour map at each ascending threshold.
 
     There are two tables at each threshold: of the 8-connected regions of the official program, and
-    of SEISM's 4-connected ones. If these agree at all thresholds, both are the same object. In
-    `ucm2` (2H + 1, 2W + 1), image pixels are at odd rows and columns. Raises ShapeError for another
-    shape, and DataError if the value at an image pixel, normally 0, is above the first threshold.
+    of the 4-connected regions of the program SEISM. If these agree at all thresholds, both are the
+    same object. `ucm2` (2H + 1, 2W + 1) has the pixels of the image at odd rows and columns, and
+    contours between them. Raises ShapeError for another shape, and DataError if the value at an
+    image pixel, normally 0, is above the first threshold.
     """
     array = np.ascontiguousarray(ucm2, np.float64)
     rows, cols = gts.shape
@@ -262,7 +267,7 @@ def _tables_of_ucm(ucm2: F8, gts: Annotators, thresholds: F8) -> Iterator[_Table
         raise DataError(
             "ucm2: strengths at pixel positions (odd rows and columns), expected 0 there"
         )
-    # Official regions are 8-connected across the contour grid, SEISM's are 4-connected
+    # 8-connected regions also join through a corner where four pixels meet
     levels = ucm.join_levels(array, thresholds, corners=True)
     seism_levels = ucm.join_levels(array, thresholds, corners=False)
     tables = _tables_of_levels(levels, gts, thresholds.size)
@@ -275,55 +280,75 @@ def _tables_of_ucm(ucm2: F8, gts: Annotators, thresholds: F8) -> Iterator[_Table
 def _measure_official(table: OverlapTable) -> dict[str, float | F8]:
     """Compute covering, Rand index, VOI and adapted Rand errors of a segmentation.
 
-    Returns a dict of name -> value, such as "pri" -> 0.93. The module's docstring defines all
-    values but `best_gt` (G,), the best IoU of each annotated region with a predicted region.
+    table: the overlaps of its regions (rows) with the regions of all A annotators (columns).
+
+    Returns a dict of name -> value, such as "pri" -> 0.93, averaged over annotators except for
+    these: `covered_gt` and `covered_pred`, the areas of the annotated (predicted) regions times
+    their best IoUs, summed over regions; and `best_gt` (G,), the best IoU of each annotated region.
     """
-    gts, n_px = table.gts, table.n_pixels
-    overlaps, pred_areas, gt_areas = table.overlaps, table.area_sums, gts.area_sums
-    disagreeing = pred_areas.squares + gt_areas.squares - 2 * overlaps.squares  # ordered pairs
+    gts, n_pixels = table.gts, table.n_pixels
+    # For each annotator (A,): `squares` holds sum x^2 and `bits` sum x log2 x, where x is the area
+    # of every overlap, of every predicted region (one sum for all annotators), of every gt region
+    overlaps, pred_areas, gt_areas = table.overlap_sums, table.area_sums, gts.area_sums
+    # Ordered pairs of pixels that are in one region of one map, and in two regions of the other
+    disagreeing = pred_areas.squares + gt_areas.squares - 2 * overlaps.squares
+    # Conditional entropies in bits, H(seg | gt) and H(gt | seg)
+    split, merge = ((areas.bits - overlaps.bits) / n_pixels for areas in (gt_areas, pred_areas))
     measures: dict[str, float | F8] = {
         "covered_gt": float((overlaps.best_gt * gts.col_area).sum()),
         "covered_pred": float(overlaps.covered_pred),
         "best_gt": overlaps.best_gt,
-        "pri": _mean(1.0 - ratio(disagreeing, n_px * (n_px - 1))),
+        "pri": _mean(1.0 - ratio(disagreeing, n_pixels * (n_pixels - 1))),
         "voi": _mean(_voi(table)),
-        "voi_split": _mean(np.maximum(0.0, (gt_areas.bits - overlaps.bits) / n_px)),
-        "voi_merge": _mean(np.maximum(0.0, (pred_areas.bits - overlaps.bits) / n_px)),
+        "voi_split": _mean(np.maximum(0.0, split)),  # rounding could make it negative
+        "voi_merge": _mean(np.maximum(0.0, merge)),
     }
-    for rule in RULES:
+    for rule in ADAPTED_RAND_RULES:
         errors = [_adapted_rand(table, k, rule) for k in range(len(gts.labels))]
         measures[f"are_{rule}"] = _mean(errors)
     return measures
 
 
 def _measure_seism(table: OverlapTable) -> dict[str, float]:
-    """Compute the measures of the program SEISM for one segmentation.
+    """Compute the measures of SEISM, the program of Pont-Tuset and Marques, for one segmentation.
 
-    Returns a dict of name -> value, such as "fop_recall" -> 0.41. The module's docstring defines
-    them. `table` holds the overlaps of the segmentation (rows) with all annotators (columns).
+    table: the overlaps of its regions (rows) with the regions of all A annotators (columns).
+
+    Returns a dict of name -> value, such as "fop_recall" -> 0.41. The numbers of pixels
+    ("hamming_gt", "hamming_pred", "bgm") are summed over annotators. The "fop" values compare the
+    segmentation with all annotators together. The others are means over annotators.
     """
-    gts, n_px, area = table.gts, table.n_pixels, table.row_area
-    overlaps, all_px = table.overlaps, n_px * len(gts.labels)
+    gts, n_pixels, area = table.gts, table.n_pixels, table.row_area
+    overlaps, n_annotators = table.overlap_sums, len(gts.labels)
+    all_pixels = n_pixels * n_annotators
+    # VOI is at most 2 log2(regions), with the regions of the map that has more of them
     most_regions = np.maximum(np.diff(gts.col_start), area.size).tolist()  # of both maps, (A,)
-    most_bits = [math.log2(n) for n in most_regions]
+    largest_voi = 2 * np.array([math.log2(n) for n in most_regions])
+    # Objects and parts are counted among candidates: large regions that cover 0.99 of the image
     candidate = select_candidates(area)
     fop_pred, fop_gt = kernel.fop_sums(
-        table.cells, area, gts.col_area, candidate, gts.candidate, len(gts.labels)
+        table.cells, area, gts.col_area, candidate, gts.candidate, n_annotators
     )
     n_pred, n_gt = int(candidate.sum()), int(gts.candidate.sum())
     # A region of n pixels has n (n - 1) / 2 pairs, so n^2 - n is twice their number
-    common_pairs = overlaps.squares - n_px
-    pred_pairs, gt_pairs = table.area_sums.squares - n_px, gts.area_sums.squares - n_px
+    common_pairs = overlaps.squares - n_pixels
+    pred_pairs = table.area_sums.squares - n_pixels
+    gt_pairs = gts.area_sums.squares - n_pixels
     return {
-        "hamming_gt": all_px - int(overlaps.largest_of_cols.sum()),
-        "hamming_pred": all_px - int(overlaps.largest_of_rows.sum()),
+        # Pixels outside the largest overlap of each annotated region, and of each predicted one
+        "hamming_gt": all_pixels - int(overlaps.largest_of_cols.sum()),
+        "hamming_pred": all_pixels - int(overlaps.largest_of_rows.sum()),
+        # The share of the pairs in one region of pred (of gt) that are in one region of both maps
         "pair_precision": _mean(ratio(common_pairs, pred_pairs)),
         "pair_recall": _mean(ratio(common_pairs, gt_pairs)),
-        "bce": _mean(overlaps.larger_error / n_px),
-        "gce": _mean(np.minimum(overlaps.pred_error, overlaps.gt_error) / n_px),
-        "lce": _mean(overlaps.smaller_error / n_px),
-        "nvoi": _mean(1.0 - ratio(_voi(table), 2 * np.array(most_bits))),
-        "bgm": all_px - int(kernel.largest_total(table.cells, gts.col_start)),
+        # A pixel has an error for each map: the share of its region there that lies outside its
+        # region in the other map
+        "bce": _mean(overlaps.larger_error / n_pixels),
+        "gce": _mean(np.minimum(overlaps.pred_error, overlaps.gt_error) / n_pixels),
+        "lce": _mean(overlaps.smaller_error / n_pixels),
+        "nvoi": _mean(1.0 - ratio(_voi(table), largest_voi)),
+        # Pixels outside the best one-to-one assignment of regions
+        "bgm": all_pixels - int(kernel.largest_total(table.cells, gts.col_start)),
         "fop_pred": fop_pred,
         "fop_pred_candidates": n_pred,
         "fop_gt": fop_gt,
@@ -334,9 +359,13 @@ def _measure_seism(table: OverlapTable) -> dict[str, float]:
 
 
 def _voi(table: OverlapTable) -> F8:
-    """Compute the variation of information with each annotator in bits, float64 (A,)."""
+    """Compute the variation of information with each annotator in bits, float64 (A,).
+
+    It is (sum a log2 a + sum b log2 b - 2 sum n log2 n) / N for the areas a of predicted regions, b
+    of annotated regions, n of their overlaps, and N pixels. Rounding could make it negative.
+    """
     pred_bits, gt_bits = table.area_sums.bits, table.gts.area_sums.bits
-    bits = pred_bits + gt_bits - 2.0 * table.overlaps.bits
+    bits = pred_bits + gt_bits - 2.0 * table.overlap_sums.bits
     return np.asarray(np.maximum(0.0, bits / table.n_pixels))
 
 
@@ -346,43 +375,47 @@ def _mean(values: F8 | Sequence[float]) -> float:
 
 
 def _adapted_rand(table: OverlapTable, annotator: int, rule: str) -> float:
-    """Compute the adapted Rand error, 1 - F of pixel pairs in [0, 1], against one annotator.
+    """Compute the adapted Rand error against one annotator: 1 - F of pixel pairs, in [0, 1].
 
-    A pair counts for a map if both pixels are in the same region. The error is 0 if neither map has
-    a pair. `annotator` is an index. `rule` defines the meaning of label 0 and the pairs:
+    A map has a pair if both its pixels are in one region. The error is 1 - 2 B / (P + G), where P
+    is the number of pairs of the segmentation, G of the annotator's map, and B of both maps; or 0
+    if P and G are 0. `annotator` is an index. `rule` defines the meaning of label 0, and the pairs:
 
     - "region": 0 is an ordinary region in both maps, and a pixel is not paired with itself
       (scikit-image with ignore_labels=())
     - "skimage": as "region", but pixels with gt label 0 are ignored (scikit-image's default)
     - "cremi": pixels with gt label 0 are ignored. Each pixel with 0 in the segmentation is a region
-      of its own, which adds 1/N to the sums (N: all pixels of the image). A pixel is also paired
+      of its own, which adds 1/N to P and B (N: all pixels of the image). A pixel is also paired
       with itself (CREMI, SNEMI3D, gala).
 
     Source: Arganda-Carreras et al., Frontiers in Neuroanatomy 2015.
     """
-    zero, n_all = table.gts.zero[annotator], table.n_pixels
-    splits = rule == "cremi" and table.zero >= 0  # pixels with label 0 of the segmentation
-    # Ordered pairs in the same region in both maps, in the segmentation, in the annotator's map.
-    # They are sums of squared areas, which include the pair of each pixel with itself
+    zero_col, n_pixels = table.gts.zero_cols[annotator], table.n_pixels  # -1: no label 0
+    splits_zero = rule == "cremi" and table.zero_row >= 0
+    # Numbers of ordered pairs, (p, q) and (q, p). A region of n pixels has n^2 of them, including
+    # the pair of each pixel with itself
     both: float
     pred: float
-    if rule == "region" or (zero < 0 and not splits):  # no pixel needs special treatment
-        both, gt = (int(a.squares[annotator]) for a in (table.overlaps, table.gts.area_sums))
-        pred, n_counted = int(table.area_sums.squares), n_all
+    if rule == "region" or (zero_col < 0 and not splits_zero):  # label 0 needs no treatment
+        both = int(table.overlap_sums.squares[annotator])
+        gt = int(table.gts.area_sums.squares[annotator])
+        pred, n_counted = int(table.area_sums.squares), n_pixels
     else:
+        # The overlaps with the annotator's regions other than label 0. An overlap has a row (region
+        # of the segmentation), a column (region of the annotator) and a number of pixels
         indptr, cols, counts = table.cells
         first, end = table.gts.col_start[annotator : annotator + 2]
-        is_counted = (cols >= first) & (cols < end) & (cols != zero)
-        # Of each overlap: regions of the segmentation and of the annotator, number of pixels
+        is_counted = (cols >= first) & (cols < end) & (cols != zero_col)
         rows = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))[is_counted]
         cols, counts = cols[is_counted], counts[is_counted]
-        is_split = (rows == table.zero) & splits
-        n_split, n_counted = int(counts[is_split].sum()), int(counts.sum())
-        joint = counts[~is_split]
-        area = np.bincount(rows[~is_split], joint).astype(np.int64)
         gt_area = np.bincount(cols, counts).astype(np.int64)
-        both, pred = int(joint @ joint) + n_split / n_all, int(area @ area) + n_split / n_all
-        gt = int(gt_area @ gt_area)
+        gt, n_counted = int(gt_area @ gt_area), int(counts.sum())
+        is_split = splits_zero & (rows == table.zero_row)
+        split_pairs = int(counts[is_split].sum()) / n_pixels
+        unsplit = counts[~is_split]
+        area = np.bincount(rows[~is_split], unsplit).astype(np.int64)
+        both = int(unsplit @ unsplit) + split_pairs
+        pred = int(area @ area) + split_pairs
     if rule != "cremi":  # remove the pair of each pixel with itself
         both, pred, gt = both - n_counted, pred - n_counted, gt - n_counted
     mean_pairs = 0.5 * gt + 0.5 * pred

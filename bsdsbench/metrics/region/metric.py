@@ -51,18 +51,18 @@ ERRORS = {
     "lce": "lce",
     **dict.fromkeys(("voi_per_log_area", "voi_split", "voi_merge", *ADAPTED_RAND), ""),
 }
-SIMILAR_TO = {name: error for error, name in ERRORS.items() if name}  # SEISM's name -> error
+ERROR_OF_SIMILARITY = {name: error for error, name in ERRORS.items() if name}
 # Name in `similarities` -> heading
-SIMILARITIES = {name: f"1 - {error} ({name})" for name, error in SIMILAR_TO.items()}
-SIMILARITIES["nvoi"] = "nvoi"
+SIMILARITY_HEADINGS = {k: f"1 - {error} ({k})" for k, error in ERROR_OF_SIMILARITY.items()}
+SIMILARITY_HEADINGS["nvoi"] = "nvoi"
 MEANS = ("pri", "voi", "bce", "gce", "lce", "nvoi", "voi_split", "voi_merge", *ADAPTED_RAND)
 # For human agreement these are averaged over the left-out annotator, as in the published numbers
 # (precision 0.6724, recall 0.4739 of objects and parts); all other counts are summed
-_RATIOS = (*MEANS, "fop_precision", "fop_recall", "pair_precision", "pair_recall")
+_AVERAGED_FOR_HUMANS = (*MEANS, "fop_precision", "fop_recall", "pair_precision", "pair_recall")
 
 
 def _image_curves(counts: Stack) -> dict[str, F8]:
-    """Return the values of N images at T thresholds, (N, T), for measures averaged over images.
+    """Return measures that are averaged over images: name -> values of N images, (N, T).
 
     Counted distances in pixels ("bgm", "hamming_gt", "hamming_pred") are sums over annotators, and
     are divided by the total area of all annotators' maps. "van_dongen" is the sum of both Hamming
@@ -120,7 +120,7 @@ def _f_scores(weights: Weights, thresholds: F8, precision: F8, recall: F8) -> Sc
     ois_precision = weighted_mean(weights, precision[images, best_index])
     ois_recall = weighted_mean(weights, recall[images, best_index])
     curve = PRCurve(thresholds, weighted_mean(weights, precision), weighted_mean(weights, recall))
-    ods = best(curve, "maximum")
+    ods = best(curve, "maximum")  # the point with the largest F
     return {
         "ods": np.asarray(ods.f),
         "ois": f_measure(ois_precision, ois_recall),
@@ -192,7 +192,7 @@ class RegionMetric(Metric[None]):
         *_columns_of({"pair_f": "Pairs"}, "ods", "ois", "ap", shown="never"),
         *_columns_of({name: name for name in ERRORS}, "ods", "ois", lower=True, shown="never"),
         *_columns_of(
-            {f"similarities.{name}": title for name, title in SIMILARITIES.items()},
+            {f"similarities.{name}": title for name, title in SIMILARITY_HEADINGS.items()},
             "ods",
             "ois",
             shown="never",
@@ -221,13 +221,16 @@ class RegionMetric(Metric[None]):
     def symptoms(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None
     ) -> Symptoms:
-        """Yield a symptom if all predicted label maps are boundary maps, which are thin lines."""
+        """Yield a symptom (code, problem, fix) if all predicted label maps are boundary maps.
+
+        A boundary map has two labels, and the larger one forms thin lines.
+        """
         maps = pred.parts.get("segs", ())
         for labels in maps:
             on = labels == labels.max(initial=0)
-            has_squares = (on[:-1, :-1] & on[1:, :-1] & on[:-1, 1:] & on[1:, 1:]).any()
+            has_squares = (on[:-1, :-1] & on[1:, :-1] & on[:-1, 1:] & on[1:, 1:]).any()  # 2 x 2
             if has_squares or np.unique(labels).size != 2:
-                return
+                return  # not thin lines
         if len(maps):
             fix = "write a map with a number for each region, such as skimage.measure.label"
             yield "lines", "a label map has two labels, of which one is thin lines", fix
@@ -235,9 +238,9 @@ class RegionMetric(Metric[None]):
     def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: None) -> Arrays:
         """Count each annotator's segmentation against all other annotators of the image.
 
-        Each annotator in turn is the prediction of `region_counts`. Ratios such as `pri` (those in
-        `_RATIOS`) are averaged over annotators, and counts in pixels or regions are summed. The
-        only threshold is 1. Raises DataError if there are fewer than two annotators.
+        Each annotator in turn is the prediction of `region_counts`. Ratios such as `pri` are
+        averaged over annotators, and counts in pixels or regions are summed. The only threshold is
+        1. Raises DataError if there are fewer than two annotators.
         """
         from bsdsbench.metrics.region.counting import region_counts
 
@@ -245,24 +248,25 @@ class RegionMetric(Metric[None]):
         at_least_two(gt, len(maps))
         counts = [region_counts(maps[k], maps[:k] + maps[k + 1 :]) for k in range(len(maps))]
         sums = {name: np.sum([c[name] for c in counts], axis=0) for name in counts[0]}
-        means = {name: sums[name] / len(maps) for name in _RATIOS}
+        means = {name: sums[name] / len(maps) for name in _AVERAGED_FOR_HUMANS}
         return {**sums, **means, "thresholds": np.ones(1), "n_pixels": counts[0]["n_pixels"]}
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: None) -> ScoreTree:
-        """Compute the scores of each measure, such as scores["pri"]["ods"], (S,).
+        """Compute the scores of each measure for S data sets, such as scores["pri"]["ods"], (S,).
 
-        Most measures have ODS and OIS (see `_mean_scores`), "fop" and "pair_f" also AP, and
-        "covering" has "best". "similarities" holds SEISM's variants, which are 1 - error, and nvoi.
+        stack: the counts of N images at T thresholds, from `region_counts`.
+        weights (S, N): how often each image occurs in each data set.
 
-        `voi_split` and `voi_merge` use the best thresholds of VOI, so that they add up to VOI; on
-        its own, each would be smallest at one end of the threshold range. `fop` also has `summed`,
-        the largest F if precision and recall are computed from counts summed over images.
+        Each measure has ODS and OIS: at the best threshold of all images, and of each image. "fop"
+        (objects and parts) and "pair_f" also have AP, and "covering" has "best". "similarities"
+        holds normalised VOI ("nvoi") and 1 - error under the names of the program SEISM.
         """
-        thresholds, curves = stack["thresholds"], _image_curves(stack)
+        thresholds, curves = stack["thresholds"], _image_curves(stack)  # measure -> (N, T)
         mean_scores = partial(_mean_scores, weights, thresholds)
         f_scores = partial(_f_scores, weights, thresholds)
+        # Precision and recall of objects and parts from counts summed over images, (S, T)
         sums = {name: weighted_sum(weights, stack[name]) for name in stack if "fop_" in name}
-        precision = ratio(sums["fop_pred"], sums["fop_pred_candidates"])  # (S, T)
+        precision = ratio(sums["fop_pred"], sums["fop_pred_candidates"])
         recall = ratio(sums["fop_gt"], sums["fop_gt_candidates"])
         scores: dict[str, Any] = {
             "covering": _covering_scores(stack, weights),
@@ -275,25 +279,27 @@ class RegionMetric(Metric[None]):
             "pair_f": f_scores(stack["pair_precision"], stack["pair_recall"]),
         }
         for name in ERRORS:
+            # The two parts of VOI are taken at the best threshold of VOI, so that they add up to
+            # it. On its own, each would be smallest at one end of the threshold range
             deciding = curves["voi"] if name in ("voi_split", "voi_merge") else None
             scores[name] = mean_scores(curves[name], highest=False, deciding=deciding)
         similarities = {"nvoi": mean_scores(curves["nvoi"], highest=True)}
-        for name, error in SIMILAR_TO.items():
+        for name, error in ERROR_OF_SIMILARITY.items():
             similarities[name] = mean_scores(1 - curves[error], highest=True)
         return {**scores, "similarities": similarities}
 
     def parts(self, protocol: Protocol, opt: None) -> dict[str, tuple[str, ...]]:
-        """Map the name of each error and each similarity to the path of its scores in `scores`.
+        """Map the heading of each error and each similarity to the path of its scores in `scores`.
 
         An error's path is its name: "hamming_gt" -> ("hamming_gt",). The program SEISM reports some
         of them as similarities, 1 - error, under other names: "1 - hamming_gt (dhd)" ->
         ("similarities", "dhd"). The last similarity, "nvoi", belongs to no error.
         """
         paths: dict[str, tuple[str, ...]] = {}
-        for error, name in ERRORS.items():
+        for error, seism_name in ERRORS.items():  # the name of 1 - error is "" if it has none
             paths[error] = (error,)
-            if name:
-                paths[SIMILARITIES[name]] = ("similarities", name)
+            if seism_name:
+                paths[SIMILARITY_HEADINGS[seism_name]] = ("similarities", seism_name)
         return {**paths, "nvoi": ("similarities", "nvoi")}
 
     def files(
@@ -340,7 +346,7 @@ class RegionMetric(Metric[None]):
         The result holds "covering", "pri" and "voi", as far as their tables are there, each with
         "ods" and "ois", and `n_images`, which is 0 if eval_cover_img.txt is missing.
         """
-        scores = {}
+        scores = {}  # the thresholds in the tables, here _, are not scores
         if "eval_cover.txt" in tables:
             _, ods, ois, best_cover = tables["eval_cover.txt"][0].tolist()
             scores["covering"] = {"ods": ods, "ois": ois, "best": best_cover}
@@ -354,9 +360,10 @@ class RegionMetric(Metric[None]):
 
 
 def _curves_csv(score: Score, thresholds: F8) -> str:
-    """Return CSV text with a header, one row per threshold and one column per measure.
+    """Return the mean values of all measures as CSV text, with a header and a row per threshold.
 
-    Measures with precision and recall have three columns, such as fop_precision, fop_recall, fop_f.
+    Each measure is a column. Those with precision and recall, objects and parts ("fop") and pixel
+    pairs ("pair"), have three: fop_precision, fop_recall, fop_f.
     """
     columns = {"thresholds": thresholds}
     columns |= {name: score[name].curve for name in ("covering", "pri", "voi")}

@@ -20,7 +20,7 @@ from bsdsbench.kernels.arrays import I4
 from bsdsbench.kernels.regions import contingency as kernel
 from bsdsbench.metrics.label_maps import as_label_map
 
-_AREA_SHARE = 0.99  # fraction of the image to be covered by candidates for objects and parts
+_COVERED_BY_CANDIDATES = 0.99  # fraction of the image that candidates for objects and parts cover
 
 
 class RegionMap(NamedTuple):
@@ -31,7 +31,7 @@ class RegionMap(NamedTuple):
 
     labels: I4  # (N,), the region of each pixel
     area: I8  # (regions,), number of pixels of each region
-    zero: int  # new number of the region with label 0, or -1 if the map has no label 0
+    zero_region: int  # new number of the region with label 0, or -1 if the map has no label 0
 
 
 def number_regions(labels: Map) -> RegionMap:
@@ -42,21 +42,24 @@ def number_regions(labels: Map) -> RegionMap:
     """
     flat = labels.ravel()
     low, high = int(flat.min()), int(flat.max())
-    # The kernel uses a table with one entry per integer from low to high. If the table would be
-    # large or labels do not fit into int32, replace labels by their ranks
+    # The kernel uses a table with one entry per integer from low to high. If this would be much
+    # larger than the map, or labels do not fit into int32, replace labels by their ranks 0, 1, ...
     is_wide = high - low > 4 * flat.size + 65536
     fits_int32 = low >= -(2**31) and high < 2**31
     if is_wide or not fits_int32:
         flat = np.unique(flat, return_inverse=True)[1].ravel()
         low, high = 0, int(flat.max())
     span = high - low + 1
-    number, area = np.empty(flat.size, np.int32), np.zeros(min(span, flat.size), np.int64)
-    number_of_label = np.full(span, -1, np.int32)  # scratch table; -1: label not seen yet
+    # Filled by the kernel: the region of each pixel, its area (there are at most min(span, pixels)
+    # regions), and the region of the label low + i, which is -1 until the label occurs
+    region = np.empty(flat.size, np.int32)
+    area = np.zeros(min(span, flat.size), np.int64)
+    region_of_label = np.full(span, -1, np.int32)
     flat = np.ascontiguousarray(flat, np.int32)
-    n_regions = kernel.renumber(flat, low, number_of_label, number, area)
-    first_zero = int((labels == 0).argmax())  # 0, the first pixel, if there is no label 0
-    zero = int(number[first_zero]) if labels.flat[first_zero] == 0 else -1
-    return RegionMap(number, area[:n_regions].copy(), zero)
+    n_regions = kernel.renumber(flat, low, region_of_label, region, area)
+    zero_pixels = np.flatnonzero(labels == 0)  # in the original map, before ranks replaced labels
+    zero_region = int(region[zero_pixels[0]]) if zero_pixels.size else -1
+    return RegionMap(region, area[:n_regions].copy(), zero_region)
 
 
 class _AreaSums(NamedTuple):
@@ -79,13 +82,15 @@ class Annotators:
     col_area: I8  # (G,), number of pixels of each annotated region
     ann_of_col: I4  # (G,), index of the annotator of each column
     candidate: Bool  # (G,), True for candidates for objects and parts (`select_candidates`)
-    zero: tuple[int, ...]  # (A,), the column of each annotator's label 0, or -1 if there is none
+    zero_cols: tuple[int, ...]  # (A,), the column of each annotator's label 0; -1 if there is none
 
     @classmethod
     def of(cls, maps: Sequence[ArrayLike]) -> Annotators:
         """Number the regions of the annotators' label maps (H, W), and measure their areas.
 
-        The regions of each map are numbered from 0; each is also a column of `OverlapTable`.
+        The regions of each map are numbered from 0. In tables of overlaps, the regions of all maps
+        are columns, annotator by annotator: if the first map has 5 regions, region 2 of the second
+        map is column 7.
 
         Raises DataError if there is no map or one is not a label map, and ShapeError if the shapes
         differ.
@@ -97,8 +102,9 @@ class Annotators:
             same_shape(array.shape, arrays[0].shape, "ground truth")
         region_maps = [number_regions(array) for array in arrays]
         n_regions = [m.area.size for m in region_maps]
-        col_start = np.cumsum([0, *n_regions])  # the regions of all annotators are columns
-        zero = np.array([m.zero for m in region_maps])  # number of label 0 in each map, or -1
+        col_start = np.cumsum([0, *n_regions])  # the column of each annotator's region 0
+        zero_regions = np.array([m.zero_region for m in region_maps])  # -1: no label 0
+        zero_cols = np.where(zero_regions < 0, -1, col_start[:-1] + zero_regions)
         return cls(
             shape=arrays[0].shape,
             labels=np.stack([m.labels for m in region_maps]),
@@ -106,14 +112,14 @@ class Annotators:
             col_area=np.concatenate([m.area for m in region_maps]),
             ann_of_col=np.repeat(np.arange(len(region_maps), dtype=np.int32), n_regions),
             candidate=np.concatenate([select_candidates(m.area) for m in region_maps]),
-            zero=tuple(np.where(zero < 0, -1, col_start[:-1] + zero).tolist()),
+            zero_cols=tuple(zero_cols.tolist()),
         )
 
     @cached_property
     def area_sums(self) -> _AreaSums:
-        """Sums over the areas of each annotator's regions, as two arrays (A,)."""
-        areas = np.split(self.col_area, self.col_start[1:-1])
-        squares, bits = zip(*map(kernel.squares_and_bits, areas), strict=True)
+        """The sums of area^2 and of area x log2(area) over each annotator's regions, (A,) each."""
+        areas_by_annotator = np.split(self.col_area, self.col_start[1:-1])
+        squares, bits = zip(*map(kernel.squares_and_bits, areas_by_annotator), strict=True)
         return _AreaSums(np.array(squares, np.int64), np.array(bits))
 
 
@@ -123,18 +129,19 @@ class OverlapTable:
 
     gts: Annotators  # its regions are the columns
     cells: kernel.Cells  # the nonzero overlaps, as a sparse matrix in CSR form; no row is empty
-    zero: int = -1  # row of the segmentation's label 0; -1 if there is none, as in hierarchies
+    zero_row: int = -1  # of the segmentation's label 0; -1 if there is none, as in hierarchies
 
     @classmethod
-    def of(cls, labels: I4, n_regions: int, gts: Annotators, zero: int = -1) -> OverlapTable:
+    def of(cls, labels: I4, n_regions: int, gts: Annotators, zero_row: int = -1) -> OverlapTable:
         """Tabulate the overlaps of a segmentation's regions with those of all annotators.
 
-        labels (N,): the region 0 .. n_regions - 1 of each pixel.
-        zero: the region that had label 0 before renumbering, or -1 if there is none.
+        labels (N,): the region 0 .. n_regions - 1 of each pixel, which is its row of the table.
+        zero_row: the region that had label 0 before renumbering, or -1 if there is none.
         """
+        # Runs of consecutive pixels with the same row and column, and the length of each run
         rows, cols, counts = kernel.overlap_runs(labels, gts.labels, gts.col_start)
         cells = kernel.tabulate(rows, cols, counts, n_regions, gts.col_area.size)
-        return cls(gts, cells, zero)
+        return cls(gts, cells, zero_row)
 
     @classmethod
     def of_map(cls, labels: ArrayLike, gts: Annotators) -> OverlapTable:
@@ -146,14 +153,14 @@ class OverlapTable:
         array = as_label_map(labels, "segmentation")
         same_shape(array.shape, gts.shape, "segmentation")
         regions = number_regions(array)
-        return cls.of(regions.labels, regions.area.size, gts, regions.zero)
+        return cls.of(regions.labels, regions.area.size, gts, regions.zero_region)
 
     def merge_rows(self, new_row: I4, n_rows: int) -> OverlapTable:
         """Return a new table with `n_rows` rows, in which regions of the segmentation are merged.
 
         new_row (rows,): for each row of this table, the row of the new table it is added to.
         """
-        indptr, cols, counts = self.cells
+        indptr, cols, counts = self.cells  # sparse (CSR), row r has np.diff(indptr)[r] cells
         rows = np.repeat(new_row, np.diff(indptr))
         table = kernel.tabulate(rows, cols, counts, n_rows, self.gts.col_area.size)
         return OverlapTable(self.gts, table)
@@ -172,19 +179,19 @@ class OverlapTable:
 
     @cached_property
     def area_sums(self) -> _AreaSums:
-        """Sums over the areas of the segmentation's regions, as two scalars."""
+        """The sums of area^2 and of area x log2(area) over the segmentation's regions, scalars."""
         return _AreaSums(*kernel.squares_and_bits(self.row_area))
 
     @cached_property
-    def overlaps(self) -> kernel.OverlapSums:
-        """Sums over the cells from which the measures are computed; see `kernel.OverlapSums`."""
+    def overlap_sums(self) -> kernel.OverlapSums:
+        """Sums over the overlaps from which measures are computed, such as sum n^2 (`squares`)."""
         gts = self.gts
         areas = self.row_area, gts.col_area
         return kernel.overlap_sums(self.cells, *areas, gts.ann_of_col, len(gts.labels))
 
 
 def select_candidates(area: Map) -> Bool:
-    """Select candidate regions for objects and parts (see `region.counting`), bool (regions,).
+    """Select candidate regions for objects and parts: True for each candidate, bool (regions,).
 
     Regions are selected from largest to smallest until they cover 0.99 of the image. Among regions
     of equal area, the last in raster order comes first. `area` (regions,) is in pixels.
@@ -195,5 +202,6 @@ def select_candidates(area: Map) -> Bool:
     covered = np.cumsum(area[from_largest] / area.sum())
     candidate = np.empty(area.size, np.bool_)
     candidate[from_largest[0]] = True
-    candidate[from_largest[1:]] = covered[:-1] < _AREA_SHARE  # covered by all larger regions
+    # A region is selected if those before it, which cover covered[:-1], do not suffice
+    candidate[from_largest[1:]] = covered[:-1] < _COVERED_BY_CANDIDATES
     return candidate

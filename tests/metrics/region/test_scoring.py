@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.region.metric import SIMILAR_TO, region_score
+from bsdsbench.metrics.region.metric import ERROR_OF_SIMILARITY, region_score
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts, ImageRecord
 
@@ -124,8 +124,8 @@ def test_errors_are_shares_and_means():
 
 def test_similarities_are_one_minus_the_errors_under_the_names_of_the_program():
     found = score(counts(), counts(total_gt=[8] * 3, nvoi=[0.25, 1.0, 0.5]))
-    assert set(found.similarities) == {*SIMILAR_TO, "nvoi"}
-    for ours, error in SIMILAR_TO.items():
+    assert set(found.similarities) == {*ERROR_OF_SIMILARITY, "nvoi"}
+    for ours, error in ERROR_OF_SIMILARITY.items():
         one, other = found.similarities[ours], found[error]
         np.testing.assert_allclose(one.curve, 1 - other.curve)
         assert one.ods == pytest.approx(1 - other.ods)
