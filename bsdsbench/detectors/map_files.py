@@ -112,7 +112,8 @@ def encode_map(answer: object, shape: tuple[int, ...]) -> MapFile:
     - uint8 or uint16: a soft map, stored unchanged as a PNG
     - bool: a soft map, stored as a PNG of 0 and 255
     - floats in [0, 1]: a soft map, stored as a 16-bit PNG, rounded to 1 / 65535
-    - other integers: a label map, stored as a 16-bit PNG with the labels renumbered to 1 .. n
+    - other integers: a label map, stored as a 16-bit PNG with the labels renumbered to 1 .. n;
+      refused if they change at most pixels, as soft maps and thin lines do
 
     A list or tuple of label maps is stored as a .mat file with the cell array `segs`.
 
@@ -137,6 +138,11 @@ def encode_map(answer: object, shape: tuple[int, ...]) -> MapFile:
         )
     is_soft = array.dtype.kind in "fb" or array.dtype in (np.uint8, np.uint16)
     if not is_soft:
+        if array.dtype.kind in "iu" and _changes_at_most_pixels(array):
+            raise DataError(
+                f"the detector returned {array.dtype} that changes at most pixels, expected a "
+                "soft map (return floats in [0, 1], uint8 or bool), or labels (return [labels])"
+            )
         return MapFile("labels", ".png", png_bytes(_renumber(array, shape)))
     if array.shape != shape:
         raise DataError(f"the detector returned shape {array.shape}, expected {shape}")
@@ -150,6 +156,21 @@ def encode_map(answer: object, shape: tuple[int, ...]) -> MapFile:
         # In float64, because 65535 exceeds the largest float16
         array = np.rint(array.astype(np.float64) * 65535.0).astype(np.uint16)
     return MapFile("soft", ".png", png_bytes(np.ascontiguousarray(array)))
+
+
+def _changes_at_most_pixels(labels: NDArray[Any]) -> bool:
+    """Return True if most pixels differ from one of their four neighbours, as in a soft map.
+
+    Pixels with the lowest value, which is often the background, are left out.
+    """
+    differs = np.zeros(labels.shape, bool)
+    for axis in range(labels.ndim):
+        steps = np.moveaxis(differs, axis, 0)  # a view: filling it fills `differs`
+        changes = np.diff(np.moveaxis(labels, axis, 0), axis=0) != 0
+        steps[:-1] |= changes
+        steps[1:] |= changes
+    inside = labels > labels.min(initial=np.iinfo(labels.dtype).max)
+    return bool(2 * differs[inside].sum() > inside.sum())
 
 
 def _renumber(labels: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.uint16]:

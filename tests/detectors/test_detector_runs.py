@@ -140,6 +140,20 @@ def test_wrong_results_are_named(result, fault):
     refused(fault, encode_map, result, (4, 5))
 
 
+def test_integers_that_change_at_most_pixels_are_neither_surely_soft_nor_labels():
+    lines = np.zeros((30, 40), np.int64)
+    lines[10:12] = 1
+    slope = np.add.outer(np.arange(30), np.arange(40))
+    regions = slope // 20
+    for doubtful in (lines, 255 * lines, slope, slope.astype(np.int32)):
+        words = r"changes at most pixels, expected a soft map .* or labels \(return \[labels\]"
+        refused(words, encode_map, doubtful, (30, 40))
+        assert encode_map([doubtful], (30, 40)).suffix == ".mat"
+        assert encode_map(doubtful.astype(np.uint8), (30, 40)).kind == "soft"
+    for labels in (regions, regions > 1, lines * 0):
+        assert encode_map(labels.astype(int), (30, 40)).kind == "labels"
+
+
 def test_half_precision_is_stored_as_its_values_in_float64():
     """65535 is beyond float16: computed in it, every strong edge would become 0."""
     half = np.linspace(0, 1, 20, dtype=np.float16).reshape(4, 5)
@@ -156,12 +170,12 @@ def test_what_is_no_function_is_refused_before_a_picture_is_read(tmp_path, funct
 
 
 def test_labels_and_sweeps_are_read_back_as_they_were(tmp_path):
-    labels = np.arange(20).reshape(4, 5) // 7 - 1
+    labels = (np.arange(20).reshape(4, 5) // 7 - 1).repeat(6, 0).repeat(6, 1)
     for result, expected in (
         (labels, ("labels", ".png")),
         ([labels, labels * 0], ("soft", ".mat")),
     ):
-        *about, data = encode_map(result, (4, 5))
+        *about, data = encode_map(result, (24, 30))
         assert tuple(about) == expected
         path = tmp_path / f"a{about[1]}"
         path.write_bytes(data)
