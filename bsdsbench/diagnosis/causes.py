@@ -50,7 +50,7 @@ MAX_SPLIT_FILES = 50
 
 # ---- other rules: the same counts give another score ---------------------------------------------
 
-AREAS = {  # name of an AP rule -> programs that use it
+PROGRAMS_OF_AP_RULES = {
     "bsds": "the BSDS500 and edges programs",
     "edter": "EDTER, UAED, MuGE, SAUGE",
     "endpoints": "plot-edge-pr-curves",
@@ -72,7 +72,7 @@ def iterate_rules(run: PRCurve, images: PRCurve, whole: PRCurve) -> Iterator[Oth
     """Yield ODS, OIS and AP by every rule that programs or papers use.
 
     Each item has one score, such as OtherScores("ODS as mean of the images' F", HOME_MADE,
-    {"ods": 0.74}).
+    {"ods": 0.74}), where HOME_MADE says that no known program has the rule.
 
     run : the curve of the run, with T points
     images : the curves of the N images, as arrays (N, T)
@@ -86,19 +86,23 @@ def iterate_rules(run: PRCurve, images: PRCurve, whole: PRCurve) -> Iterator[Oth
     p, r = run.precision[order], run.recall[order]
     # Sum over 101 recall levels of the largest precision at this or a higher recall, times 0.01
     envelope = largest_precision_from(p, r, RECALL_LEVELS).sum() * 0.01
-    for measure, label, who, value in (
+    rules = [  # (score, description of the rule, programs that use it, value)
         ("ods", "ODS at a threshold, not interpolated", seism, best(run, "maximum").f),
-        ("ods", "ODS interpolated between thresholds", bsds, best(run).f),
+        ("ods", "ODS interpolated between thresholds", bsds, best(run, "interpolated").f),
         ("ods", "ODS as mean of the images' F", HOME_MADE, f.mean(axis=0).max()),
         ("ods", "ODS as F of the images' mean P and R", HOME_MADE, f_of_means),
         ("ois", "OIS as mean of the images' best F", HOME_MADE, f.max(axis=1).mean()),
-        *(("ap", f"AP rule {k}", user, average_precision(whole, k)) for k, user in AREAS.items()),
+    ]
+    for rule, programs in PROGRAMS_OF_AP_RULES.items():
+        rules.append(("ap", f"AP rule {rule}", programs, average_precision(whole, rule)))
+    rules += [
         ("ap", "AP of the envelope", HOME_MADE, envelope),
         ("ap", "AP as a step sum", sklearn_ap, auc_pr(p, r, rule="step")),
         ("ap", "AP as a trapezoid sum", sklearn_auc, auc_pr(p, r, rule="trapezoid")),
         ("ap", "AP as mean of the images' AP", HOME_MADE, area(images).mean()),
-    ):
-        yield OtherScores(label, who, {measure: float(value)})
+    ]
+    for score, label, who, value in rules:
+        yield OtherScores(label, who, {score: float(value)})
 
 
 def iterate_other_columns(
@@ -106,11 +110,11 @@ def iterate_other_columns(
 ) -> Iterator[OtherScores]:
     """Yield the scores of a run from other columns that the published numbers may come from.
 
-    A metric may have several columns for the same quantity: "mae_mean" and "mae_sum" are the
-    variants "_mean" and "_sum" of "mae", and a published "mae" may be either. One item is yielded
-    for each variant that has a score for every target, including the variant of the targets
-    themselves. Its `scores` map each target to the score in this variant, such as
-    {"mae_mean": score of "mae_sum"}, and its label lists the headings of the columns.
+    A metric may have several columns for the same quantity: "ece" and "ece_mean" are the variants
+    "" and "_mean" of "ece", and a published ECE may be either. One item is yielded for each variant
+    that has a score for every target, including the variant of the targets themselves. Its `scores`
+    map each target to the score in this variant, such as {"ece": score of "ece_mean"}, and its
+    label lists the headings of the columns.
 
     Nothing is yielded if the targets belong to several parts of the metric (such as classes), or if
     the column of a target belongs to no quantity.
@@ -120,22 +124,22 @@ def iterate_other_columns(
     """
     names = [score_name(f"{metric.name}.{target}") for target in targets]
     prefixes = {f"{name.part}." if name and name.part else "" for name in names}
-    if len(prefixes) != 1:
+    if len(prefixes) != 1:  # targets of several parts
         return
-    (prefix,) = prefixes  # of the keys of a part, such as a class
+    (prefix,) = prefixes  # "road." if the keys are those of the class "road", "" for no class
     columns = {prefix + c.key: c for c in metric.columns if c.quantity}
     if not targets.keys() <= columns.keys():
         return
-    keys_of_variant: dict[str, dict[str, str]] = {}  # such as "_sum" -> quantity -> key
+    keys_by_variant: dict[str, dict[str, str]] = {}  # "_mean" -> quantity "ece" -> "ece_mean"
     for key, column in columns.items():
         variant = column.key.replace(column.quantity, "", 1)
-        keys_of_variant.setdefault(variant, {}).setdefault(column.quantity, key)
-    for key_of_quantity in keys_of_variant.values():
+        keys_by_variant.setdefault(variant, {}).setdefault(column.quantity, key)
+    for key_of_quantity in keys_by_variant.values():
         key_of_target = {t: key_of_quantity.get(columns[t].quantity, "") for t in targets}
         if all(key in scores for key in key_of_target.values()):
             headings = [columns[key].heading for key in key_of_target.values()]
-            of_targets = {t: scores[key] for t, key in key_of_target.items()}
-            yield OtherScores(", ".join(headings), "", of_targets)
+            scores_of_targets = {t: scores[key] for t, key in key_of_target.items()}
+            yield OtherScores(", ".join(headings), who="", scores=scores_of_targets)
 
 
 # ---- tables of every rule ------------------------------------------------------------------------
@@ -149,14 +153,15 @@ def add_whole_image(files: Sources, protocol: Protocol, thresholds: F8, matches:
     """Return a run's curve with an additional point at threshold 0, where every pixel is predicted.
 
     This point is counted from the ground truth of all images in `files`. `matches` (T, 4) are the
-    columns of `MatchCounts` at the T other `thresholds`, which are ascending and above 0, summed
-    over the images.
+    counts at the T other `thresholds`, which are ascending and above 0: matched and all annotated
+    pixels, matched and all predicted pixels, summed over the images.
     """
     matches_at_0 = np.zeros(4, np.int64)
     for image_id in files.items:
         truth = files.truth(image_id, protocol)
         gt_maps = truth_maps(truth, protocol)
-        matches_at_0 = matches_at_0 + whole_image_counts(gt_maps, truth.parts.get("valid"))
+        valid = truth.parts.get("valid")  # None if all pixels count
+        matches_at_0 = matches_at_0 + whole_image_counts(gt_maps, valid)
     return PRCurve.of_counts(np.r_[0.0, thresholds], np.vstack([matches_at_0, matches]))
 
 
@@ -173,18 +178,18 @@ def build_rules_tables(runs: Sequence[Evaluation], gt_dir: StrPath | None = None
     for metric in dict.fromkeys(metric for run in runs for metric in run.metrics):
         values_of_runs = []  # for each run: part -> (score, rule) -> value
         for run in runs:
-            curves = curves_of(run, metric) if metric in run.metrics else {}
+            curves = curves_of(run, metric) if metric in run.metrics else {}  # part -> curve
             values = {p: _apply_rules(run, metric, p, curve, gt_dir) for p, curve in curves.items()}
             values_of_runs.append(values)
         parts = dict.fromkeys(part for values in values_of_runs for part in values)
-        if not parts:
+        if not parts:  # no run has a curve of this metric
             continue
         has_named_parts = any(parts)  # the part "" is the metric as a whole
         labels = [Field("score", "Score"), Field("rule", "Rule")]
         labels += [Field("part", "Curve")] if has_named_parts else []
         run_columns = [Field(f"run_{k}", r.name, "", ".4f") for k, r in enumerate(runs, 1)]
         rows: list[list[Cell]] = []
-        for score, rule, description in _RULES:
+        for score, rule, description in _RULES:  # such as "AP", "edter", "as bsds, with ..."
             for part in parts:
                 row: list[Cell] = [score, rule, part] if has_named_parts else [score, rule]
                 row += [values.get(part, {}).get((score, rule)) for values in values_of_runs]
@@ -209,23 +214,23 @@ def _apply_rules(
     metric as a whole.
 
     The AP rule "edter" needs a point at threshold 0, where every pixel is predicted. The rule
-    "step" also uses it, except for boundary metrics. If neither the curve nor the run's counts
-    have this point, for boundary metrics it is counted from the ground truth in `gt_dir` (None: the
-    folder recorded in the run). If it remains unknown, "edter" gives None, and "step" uses the
-    curve as it is.
+    "step" also uses it, except for the metric "boundary". There, a point that neither the curve nor
+    the run's counts have is counted from the ground truth in `gt_dir` (None: the folder recorded in
+    the run). If it remains unknown, "edter" gives None, and "step" uses the curve as it is.
     """
     is_boundary = metric in registry.DEFAULT_METRICS
-    whole = curve  # the curve with the point at threshold 0, if that is available
-    if not run.records:
-        curve = whole = replace(curve, whole_image=bool(curve.thresholds[0] == 0))
+    extended = curve  # the curve with the point at threshold 0, if that is available
+    if not run.records:  # read from official result files, which have no counts of single images
+        curve = extended = replace(curve, whole_image=bool(curve.thresholds[0] == 0))
     elif not part:
-        whole = whole_curve(registry.get(metric), curve, run.stack(metric))
-        if is_boundary and not whole.whole_image and curve.thresholds[-1] <= 1:
-            matches = run.stack(metric)["matches"].sum(axis=0)
+        extended = whole_curve(registry.get(metric), curve, run.stack(metric))
+        # Lists of segmentations, whose thresholds are 1, 2, ..., have no such point
+        if is_boundary and not extended.whole_image and curve.thresholds[-1] <= 1:
+            matches = run.stack(metric)["matches"].sum(axis=0)  # (T, 4), over the images
             with suppress(DataError):  # without ground truth the curve stays as it is
                 files = find_sources(run, gt_dir=gt_dir, metric=metric)
-                whole = add_whole_image(files, run.protocol, curve.thresholds, matches)
-    curve_of_rule = {"edter": whole, "step": curve if is_boundary else whole}
+                extended = add_whole_image(files, run.protocol, curve.thresholds, matches)
+    curve_of_rule = {"edter": extended, "step": curve if is_boundary else extended}
     numbers: dict[tuple[str, str], float | None] = {}
     for rule in AP_RULES:
         ap = float(area(curve_of_rule.get(rule, curve), rule))
@@ -267,11 +272,12 @@ class CountingChange:
         except ProtocolError:
             return False
         if self.annotators != "all" or self.many_to_one:
-            return True
+            return True  # a run never counts in these ways
         if options_after != metric.options_of(protocol):
             return True
-        # Compare the other fields by their signatures, which know what the scores depend on.
-        # Options were compared above, and names do not matter.
+        # Compare the other fields by their signatures, which state what the scores depend on: the
+        # parameters of an NMS that is off make no difference. Options were compared above, and the
+        # name of the protocol does not matter.
         signature = Signature(evolve(protocol, name="any", options={}))
         signature_after = Signature(evolve(after, name="any", options={}))
         differences = signature.differences(signature_after)
@@ -296,8 +302,8 @@ class CountingChange:
 
         They do if they have the same kind, such as "nms", or change the same field of the protocol.
         """
-        fields = set().union(*self.changes)
-        other_fields = set().union(*other.changes)
+        fields = {field for change in self.changes for field in change}
+        other_fields = {field for change in other.changes for field in change}
         # Two changes of "options" are compatible, because `Protocol.replace` merges them
         changed_by_both = (fields & other_fields) - {"options"}
         if self.kind == other.kind or changed_by_both:
@@ -318,14 +324,15 @@ def counting_changes(metric: Metric) -> Iterator[CountingChange]:
 
     These are other values of the metric's options and of the protocol's fields, such as the
     tolerance and NMS, and, depending on the metric, many-to-one matching and the use of one
-    annotation instead of all. Some may be what a run does already; see `CountingChange.differs`.
+    annotation instead of all. Some may be what a run does already; the caller leaves these out.
     """
-    for name, value, who in in_use(metric.options, metric.name) if metric.options else ():
-        text = ", ".join(map(str, value)) if isinstance(value, tuple) else value
-        key = f"{metric.name}.{name}"
-        change: dict[str, Any] = {"options": {metric.name: {name: value}}}
-        yield CountingChange(key, f"{key} {text}", who, (change,))
-    if metric.name == registry.DEFAULT_METRICS[0]:
+    if metric.options:
+        for name, value, who in in_use(metric.options, metric.name):  # values in other programs
+            text = ", ".join(map(str, value)) if isinstance(value, tuple) else value
+            key = f"{metric.name}.{name}"
+            change: dict[str, Any] = {"options": {metric.name: {name: value}}}
+            yield CountingChange(key, f"{key} {text}", who, (change,))
+    if metric.name in registry.DEFAULT_METRICS:  # boundary
         who = f"{HOME_MADE} with a distance transform"
         yield CountingChange("matching", "many-to-one matching", who, many_to_one=True)
         label = "many-to-one matching of unthinned maps"
@@ -352,8 +359,11 @@ def _nms_changes() -> Iterator[CountingChange]:
     """
     who = "maps that had it already, or never"
     yield CountingChange("nms", "no NMS", who, ({"nms": False},))
-    for recipe, names in grouped((recipe, name) for name, recipe in RECIPES.items()).items():
-        label = f"NMS {names[0]} ({recipe.describe().partition(': ')[2]})"
+    # RECIPES: name of a program -> the parameters of its NMS
+    names_by_recipe = grouped((recipe, name) for name, recipe in RECIPES.items())
+    for recipe, names in names_by_recipe.items():
+        parameters = recipe.describe().partition(": ")[2]  # without the name
+        label = f"NMS {names[0]} ({parameters})"
         change = {"nms": True, "nms_params": names[0]}
         yield CountingChange("nms", label, ", ".join(names), (change,))
 
@@ -375,8 +385,11 @@ def many_to_one_counts(
     pred, truth = Prediction.of(pred), GroundTruth.of(gts)
     gt_maps = truth_maps(truth, protocol)  # (A, H, W)
     rows, cols = gt_maps.shape[1:]
-    radius = protocol.radius((rows, cols))
-    # `events`: the pixels added to or removed from the prediction, from the highest threshold down
+    tolerance = with_tolerance(
+        protocol.radius((rows, cols))
+    )  # in pixels, with floating-point slack
+    # The boundary map at each threshold, from the highest down, as `events`: the pixels that enter
+    # or leave it from one threshold to the next
     thresholds, events, _ = threshold_events(
         pred, (rows, cols), protocol, valid=truth.parts.get("valid")
     )
@@ -386,18 +399,19 @@ def many_to_one_counts(
     # undefined if no pixel is marked.
     is_correct = np.zeros(is_marked.shape, bool)
     if is_marked.any():
-        is_correct = ndimage.distance_transform_edt(~is_marked) <= with_tolerance(radius)
+        is_correct = ndimage.distance_transform_edt(~is_marked) <= tolerance
     # The row and column offsets from a pixel to all pixels within the tolerance
-    largest = int(with_tolerance(radius))
+    largest = int(tolerance)
     dy, dx = np.mgrid[-largest : largest + 1, -largest : largest + 1]
-    is_within = np.hypot(dy, dx) <= with_tolerance(radius)
+    is_within = np.hypot(dy, dx) <= tolerance
     dy, dx = dy[is_within], dx[is_within]
-    # Filled by `count_near_pixels`: the number of predicted pixels near each pixel, and the matched
-    # gt, matched pred and total pred counts from the highest threshold to the lowest
+    # `count_near_pixels` adds and removes the pixels step by step. In place it updates `n_near`,
+    # the number of predicted pixels near each pixel, and fills `from_highest`: matched gt, matched
+    # pred and total pred at each threshold, from the highest down.
     n_near = np.zeros(is_marked.shape, np.int32)
     from_highest = np.empty((3, thresholds.size), np.int64)
     count_near_pixels(events, n_annotators, is_correct, dy, dx, n_near, from_highest)
-    matched_gt, matched_pred, total_pred = from_highest[:, ::-1]
+    matched_gt, matched_pred, total_pred = from_highest[:, ::-1]  # by ascending threshold
     total_gt = np.full(thresholds.size, n_annotators.sum())
     counts = np.column_stack([matched_gt, total_gt, matched_pred, total_pred])
     return MatchCounts(thresholds, counts)
@@ -416,12 +430,14 @@ def find_named_subsets(ids: Sequence[str], place: str | Path | None) -> dict[str
     Returns {description of the subset: ascending indices of its images in `ids`, int64 (n,)}. A
     subset is left out if it is empty, contains all images, or equals an earlier one.
     """
+    # Name of a data set or split -> the ids of its images
     known_sets = {name: list(images) for name, images in shipped_sets().items()}
     gt_dir = Path(place) if place else None
     if gt_dir and gt_dir.is_dir():
         for folder in (gt_dir, *gt_dir.parents[:2]):
-            for path in sorted([*folder.glob("*.txt"), *folder.glob("*.lst")])[:MAX_SPLIT_FILES]:
-                with suppress(DataError, OSError):
+            paths = sorted([*folder.glob("*.txt"), *folder.glob("*.lst")])
+            for path in paths[:MAX_SPLIT_FILES]:
+                with suppress(DataError, OSError):  # a text file that is no list of ids
                     known_sets.setdefault(f"the split file {path.name}", read_split(path))
     index_of_id = {image_id: k for k, image_id in enumerate(ids)}
     subsets: dict[str, I8] = {}

@@ -43,8 +43,8 @@ ERROR, WARNING = "error", "warning"
 GAIN = 0.003  # a remedy is reported if it raises F by at least this much
 FEW_VALUES = 10  # a map with fewer distinct values gives a curve with few points
 SCALED = 1.5  # pixels; maps are "scaled" if the displacements of two quarters differ by more
-TRIAL = 5  # number of thresholds at which a remedy is tried
-AS_EXPECTED = "write the files again as expected"
+N_THRESHOLDS_OF_TRIAL = 5  # at which a remedy is tried, for speed
+REWRITE = "write the files again as expected"  # the remedy of a file that cannot be used
 # Presets for data sets with several annotators per image, all of whom are counted
 MANY_ANNOTATORS = ("bsds500", "bsds300", "mdbd-edges", "mdbd-boundaries")
 
@@ -227,26 +227,32 @@ class Examination:
             paths = paths[:1]
         item = FileItem(image_id, Pair(image_id, paths, gt_paths), self.kind)
         try:
-            (same_reading,) = registry.group_by_reading([metric.name], protocol, self.kind)
-            prediction, gt = item.load(same_reading, protocol)
+            # Metrics are grouped by how they read files; of a single metric there is one group
+            (group,) = registry.group_by_reading([metric.name], protocol, self.kind)
+            prediction, gt = item.load(group, protocol)
         except DataError as error:
             self.unread.append(error.problems[0])
             return
         pred = cast(Prediction, prediction)
+        # False if the sizes differ and the metric does not resize
         fits = metric.fits(pred, gt, metric.options_of(protocol))
-        code_of_size = "transposed" if pred.shape == gt.shape[::-1] else "resized"
-        codes = set[str]() if fits else {code_of_size}
+        codes = set[str]()
+        if not fits:
+            codes.add("transposed" if pred.shape == gt.shape[::-1] else "resized")
         pred_size, gt_size = " x ".join(map(str, pred.shape)), " x ".join(map(str, gt.shape))
         sizes = f"{pred_size} for an image of {gt_size}"
         image = ExaminedImage(image_id, paths[0].name, sizes, codes)
         self.images.append(image)
         self.sound.append(image)
         if fits:
-            sides = sanity.evidence_of(pred, gt, metric, protocol, metric.cuts_at_thresholds)
-            record = ImageRecord(image_id, gt.shape, form=pred.form, pred=sides.pred, gt=sides.gt)
-            self.records.append(record)
-        if metric.name in registry.DEFAULT_METRICS:
-            measure &= self._measure_boundaries(image, pred, gt, measure)
+            # Flags of the values, such as FAINT or DARK, by which `check_values` judges the set
+            evidence = sanity.evidence_of(pred, gt, metric, protocol, metric.cuts_at_thresholds)
+            self.records.append(
+                ImageRecord(image_id, gt.shape, form=pred.form, pred=evidence.pred, gt=evidence.gt)
+            )
+        if metric.name in registry.DEFAULT_METRICS:  # boundary
+            is_comparable = self._measure_boundaries(image, pred, gt, measure)
+            measure = measure and is_comparable
         if measure and fits:
             self._count(image, pred, gt)
 
@@ -281,6 +287,7 @@ class Examination:
         maps = sanity.look_at(pred, gt, self.protocol)
         if not maps.soft.size:
             return False
+        # Boundaries cover a few percent of an image; of dark lines read on white, most of it
         shares_of_boundary = [boundary_map.mean() for boundary_map in gt.boundaries]
         if all(shares_of_boundary) and np.mean(shares_of_boundary) > 0.5:
             image.codes.add("gt-polarity")
@@ -290,8 +297,9 @@ class Examination:
             image.codes.add("saturated")
         if pred.kind == "soft" and len(np.unique(pred.soft)) < FEW_VALUES:
             image.codes.add("few-values")
-        if not maps.measured:
+        if not maps.measured:  # other sizes, or one of the two is constant
             return False
+        # `check_fit` compares the thumbnails of different images to find exchanged maps
         small_pred, small_truth = sanity.thumbnail(maps.soft), sanity.thumbnail(maps.truth)
         image.orientation = sanity.best_orientation(small_pred, small_truth)
         image.thumbnails = small_pred.astype(np.float32), small_truth.astype(np.float32)
@@ -334,27 +342,28 @@ class Examination:
         details : values for the placeholders of the message, in addition to {n} (number of files)
             and {of} (number of images). The item `fix`, a tuple, replaces the remedies
         """
-        level, text, fix = CHECKS[code]
-        message = text.format(**{"of": len(self.images), "n": len(files), **details})
+        level, template, fix = CHECKS[code]
+        message = template.format(**{"of": len(self.images), "n": len(files), **details})
         self.findings.append(Finding(code, level, message, (*files,), details.get("fix", fix)))
 
     def best_f(
         self,
-        measured: Sequence[sanity.Look],
+        images: Sequence[sanity.Look],
         protocol: Protocol,
         change: Callable[[F8], F8] | None = None,
     ) -> float:
-        """Return the ODS F of measured images, for speed at TRIAL thresholds only.
+        """Compute the best F (ODS) of images at N_THRESHOLDS_OF_TRIAL thresholds only, for speed.
 
+        images : each has a prediction `pred` and its ground truth `gt`
         change : a function that is applied to each soft map, float64 (H, W), before counting
         """
-        metric, protocol = self.metric, protocol.replace(thresholds=TRIAL)
+        metric, protocol = self.metric, protocol.replace(thresholds=N_THRESHOLDS_OF_TRIAL)
         counts = []
-        for maps in measured:
-            pred = maps.pred
+        for image in images:
+            pred = image.pred
             if change:
                 pred = Prediction(pred.image_id, soft=change(pred.boundary_map()))
-            counts.append(metric.count(pred, maps.gt, protocol, metric.options_of(protocol)))
+            counts.append(metric.count(pred, image.gt, protocol, metric.options_of(protocol)))
         return float(metric.score_of(metric.stack(counts), protocol)["ods"]["f"])
 
     def report_remedy(
@@ -370,10 +379,11 @@ class Examination:
         The remedy is tried on those of the images that were measured. If there are none, nothing is
         reported. A remedy is another protocol, a function that changes the maps, or both.
 
-        code, images, details : as in `report_images`. The message may also have the placeholder
-            {tried}, such as "F rises from 0.512 to 0.633"
+        code : the kind of problem, a key of CHECKS
         protocol : the protocol of the remedy, or None if the remedy keeps the protocol
         change : a function that takes and returns a soft map, float64 (H, W), or None
+        details : values for further placeholders of the message. {tried} is set here, such as
+            "F rises from 0.512 to 0.633"
         """
         measured = [image.maps for image in images if image.maps]
         if not measured:
@@ -395,8 +405,9 @@ def check_image_names(examination: Examination) -> None:
     reported instead: "names" if the extra names are the missing ids plus a common prefix or suffix;
     otherwise "split", because the folders probably hold different splits of the data set.
     """
+    # Image id -> its files
     preds, gts = examination.grouping.pred.files, examination.grouping.gt.files
-    wanted = examination.grouping.wanted or set()  # the ids of a split
+    wanted = examination.grouping.wanted or set()  # the ids in the split file, if there is one
     if unknown := sorted(wanted - gts.keys()):
         examination.report("unknown", unknown, of=len(wanted))
     missing = [image_id for image_id in gts if image_id not in preds]
@@ -404,8 +415,8 @@ def check_image_names(examination: Examination) -> None:
     n_common = len(gts) - len(missing)
     numbers = {"of": len(gts), "common": n_common, "preds": counted(len(extra), "prediction")}
     if missing and extra and n_common < len(gts) / 2:
-        affixes = _find_affixes(missing, extra)
-        examination.report("names" if affixes else "split", extra, longer=affixes, **numbers)
+        pattern = _find_affixes(missing, extra)  # such as "*_pred", or "" if there is none
+        examination.report("names" if pattern else "split", extra, longer=pattern, **numbers)
         return
     if missing:
         examination.report("missing", missing, **numbers)
@@ -419,21 +430,28 @@ def check_doubled_files(examination: Examination) -> None:
     There are two such cases: ids that differ only in case, such as "Dog" and "dog", and ids for
     which it is unclear which files belong to the image (`FilesOfSide.ambiguous`).
     """
-    _, pred, gt = examination.grouping
-    for what, (files_of, ambiguous) in {"prediction": pred, "ground truth": gt}.items():
-        alike = grouped((image_id.casefold(), image_id) for image_id in files_of).values()
-        groups = [ids for ids in alike if len(ids) > 1 or ids[0] in ambiguous]
-        files = [str(file) for ids in groups for image_id in ids for file in files_of[image_id]]
-        if files:
-            examination.report("doubled", files, what=what)
+    grouping = examination.grouping
+    for what, side in (("prediction", grouping.pred), ("ground truth", grouping.gt)):
+        doubled_files: list[str] = []
+        ids_by_lower_case = grouped((image_id.casefold(), image_id) for image_id in side.files)
+        for ids in ids_by_lower_case.values():
+            if len(ids) > 1 or ids[0] in side.ambiguous:
+                doubled_files += [str(file) for image_id in ids for file in side.files[image_id]]
+        if doubled_files:
+            examination.report("doubled", doubled_files, what=what)
 
 
 def _find_affixes(missing: Sequence[str], extra: Sequence[str]) -> str:
-    """Return "PREFIX*SUFFIX" if `extra` has PREFIX + id + SUFFIX for all missing ids, else ""."""
+    """Return "PREFIX*SUFFIX" if `extra` has PREFIX + id + SUFFIX for all missing ids, else "".
+
+    >>> _find_affixes(["2018", "3063"], ["2018_edge", "3063_edge"])
+    '*_edge'
+    """
     first_id = missing[0]
     for name in extra:
-        prefix, separator, suffix = name.partition(first_id)
-        if separator and {prefix + image_id + suffix for image_id in missing} <= set(extra):
+        prefix, middle, suffix = name.partition(first_id)
+        has_first_id = middle != ""
+        if has_first_id and {prefix + image_id + suffix for image_id in missing} <= set(extra):
             return f"{prefix}*{suffix}"
     return ""
 
@@ -448,12 +466,14 @@ def check_files(examination: Examination) -> None:
     """
     for similar in group_similar_problems(examination.unread):
         files = [Path(problem.file).name for problem in similar]
-        words = f"{counted(len(files), 'file')}: {attrs.evolve(similar[0], file='', fix=())}"
-        fix = similar[0].fix or (AS_EXPECTED,)
-        examination.report("unreadable", files, words=words, fix=fix)
+        first = similar[0]
+        fault = attrs.evolve(first, file="", fix=())  # the message without file and remedy
+        words = f"{counted(len(files), 'file')}: {fault}"
+        examination.report("unreadable", files, words=words, fix=first.fix or (REWRITE,))
     for reason in dict.fromkeys(examination.refused):
         examination.report("refused", words=reason)
     for (code, text, remedy), files in examination.symptoms.items():
+        # One or two masks of centred objects may fit better when turned, by chance
         is_chance = code == "turned" and len(files) < sanity.FEWEST_TURNED
         if 2 * len(files) >= len(examination.measured) and not is_chance:
             message = f"{text} in {counted(len(files), 'image')}"
@@ -470,31 +490,26 @@ def check_values(examination: Examination) -> None:
 
     - "one-annotator": every image has a single annotator, although the data set, one of
       MANY_ANNOTATORS, has several
-    - "values": an error of `Readings.check_values`, for example because the values do not have the
-      same meaning in all files
+    - "values": a problem that `Readings.check_values` found, for example because the values do not
+      have the same meaning in all files. It is a `Problem` (an error) or a warning
     """
     for code in ("transposed", "resized"):
         examination.report_images(code)
-    name = examination.protocol.name
+    name = examination.protocol.name  # ends with "*" if a field of the preset was changed
     numbers_of_annotators = {image.annotators for image in examination.images}
     if name.rstrip("*") in MANY_ANNOTATORS and numbers_of_annotators == {1}:
         examination.report("one-annotator", name=name)
     examination.report_images("gt-polarity")
-    for problem in examination.readings.check_values(examination.records):
-        if isinstance(problem, Problem):
-            fix = problem.fix or (AS_EXPECTED,)
-            examination.report("values", words=attrs.evolve(problem, fix=()), fix=fix)
-        elif examination.readings.pred.kind is Kind.MASK and type(problem) is InputWarning:
-            # Later checks measure soft maps better, and symptoms say that masks are inverted
-            examination.findings.append(
-                Finding(
-                    "values",
-                    WARNING,
-                    str(attrs.evolve(problem.problem, fix=())),
-                    (),
-                    problem.problem.fix,
-                )
-            )
+    for fault in examination.readings.check_values(examination.records):
+        if isinstance(fault, Problem):
+            fix = fault.fix or (REWRITE,)
+            examination.report("values", words=attrs.evolve(fault, fix=()), fix=fix)
+        elif examination.readings.pred.kind is Kind.MASK and type(fault) is InputWarning:
+            # Warnings of soft maps are left to later checks, which measure more. Warnings of a
+            # child of InputWarning, such as inverted masks, are left to symptoms.
+            message = str(attrs.evolve(fault.problem, fix=()))
+            finding = Finding("values", WARNING, message, fix=fault.problem.fix)
+            examination.findings.append(finding)
     for code in ("zero", "saturated", "few-values"):
         examination.report_images(code)
 
@@ -510,20 +525,21 @@ def check_fit(examination: Examination) -> None:
 
     These are errors, so a map with one of them is not tested for the later ones.
     """
-    dark = [
-        i
-        for i in examination.sound
-        if i.maps and sanity.has_dark_boundaries(i.maps.soft, i.maps.truth)
-    ]
+    dark = []
+    for image in examination.sound:
+        if image.maps and sanity.has_dark_boundaries(image.maps.soft, image.maps.truth):
+            dark.append(image)
     fix = Setting("invert", not examination.protocol.invert)
-    inverted = examination.protocol.replace(invert=fix.value)
-    examination.report_remedy("inverted", dark, inverted, fix=(fix,))
-    for orientation in sorted({image.orientation for image in examination.sound} - {""}):
+    inverting = examination.protocol.replace(invert=fix.value)
+    examination.report_remedy("inverted", dark, inverting, fix=(fix,))
+    orientations = {image.orientation for image in examination.sound} - {""}  # "": as it should be
+    for orientation in sorted(orientations):
         turned = [image for image in examination.sound if image.orientation == orientation]
         examination.report_images("mirrored", turned, way=orientation)
     thumbnails = [(i.image_id, *i.thumbnails) for i in examination.sound if i.thumbnails]
+    # Id of an image -> id of the image whose ground truth its map fits better
     other_of_image = dict(sanity.find_swaps(thumbnails))
-    a, b = next(iter(other_of_image.items()), ("", ""))
+    a, b = next(iter(other_of_image.items()), ("", ""))  # the example in the message
     exchanged = [image for image in examination.sound if image.image_id in other_of_image]
     examination.report_images("exchanged", exchanged, a=a, b=b)
 
@@ -557,13 +573,19 @@ def _check_displacement(examination: Examination) -> None:
     moved = measured_maps.find_displacement(maps) if maps else None
     if not moved or (round(moved.rows), round(moved.columns)) == (0, 0):
         return
+    # (rows, columns) from the upper left to the lower right. A quarter that does not fit the ground
+    # truth is missing; the comparison needs all four.
     quarters = measured_maps.find_quarter_displacements(maps)
-    # Quarters that do not fit the ground truth are missing; the comparison needs all four
     if len(quarters) == 4 and np.ptp(quarters, axis=0).max() > SCALED:
-        first, last = quarters[0], quarters[-1]
-        ends = {"dy": first.rows, "dx": first.columns, "dy2": last.rows, "dx2": last.columns}
-        examination.report_images("scaled", images, **ends)
+        upper_left, lower_right = quarters[0], quarters[-1]
+        examination.report_images(
+            "scaled",
+            images,
+            dy=upper_left.rows,
+            dx=upper_left.columns,
+            dy2=lower_right.rows,
+            dx2=lower_right.columns,
+        )
         return
-    rows, columns = moved
-    move_back = partial(np.roll, shift=(-round(rows), -round(columns)), axis=(0, 1))
-    examination.report_remedy("shift", images, change=move_back, dy=rows, dx=columns)
+    move_back = partial(np.roll, shift=(-round(moved.rows), -round(moved.columns)), axis=(0, 1))
+    examination.report_remedy("shift", images, change=move_back, dy=moved.rows, dx=moved.columns)

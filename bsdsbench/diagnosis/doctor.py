@@ -81,8 +81,8 @@ def doctor(
     >>> [finding.fixes() for finding in bb.doctor(thick, sample_ground_truth())]
     ['nms=True']
     """
-    keywords = RunKeywords(pred_kind=pred_kind, split_file=split_file)
-    options = plan(keywords, protocol, metrics)
+    # Defaults and checks as in `evaluate`
+    options = plan(RunKeywords(pred_kind=pred_kind, split_file=split_file), protocol, metrics)
     findings = Findings()
     readings = list[str]()
     notes = list[str]()
@@ -93,8 +93,8 @@ def doctor(
         findings.n_images, findings.n_measured = new.n_images, new.n_measured
         readings.append(new.reading)
         notes.append(new.note)
-    findings.sort(key=lambda finding: finding.level != ERROR)
-    findings.reading = "; ".join(filter(None, dict.fromkeys(readings)))
+    findings.sort(key=lambda finding: finding.level != ERROR)  # False, an error, sorts first
+    findings.reading = "; ".join(filter(None, dict.fromkeys(readings)))  # distinct ones
     findings.note = "; ".join(filter(None, dict.fromkeys(notes)))
     return findings
 
@@ -107,10 +107,13 @@ def _examine_metric(
     looked_at: int,
     progress: Progress | None,
 ) -> Findings:
-    """Examine predictions and ground truth as one metric reads them; see `doctor`.
+    """Examine folders of predictions and ground truth for problems, as one metric reads them.
 
     All images with both a prediction and ground truth are read. About `looked_at` of them, evenly
     spread, are also measured. If one of these cannot be measured, the next image is used instead.
+
+    name : the metric
+    options : the protocol, split file and kind of predictions, as `evaluate` would use them
 
     Returns the findings in the order of the checks. Their `reading` says how the files were
     interpreted. Their `note` is set only if there is no error.
@@ -129,15 +132,16 @@ def _examine_metric(
     )
     examination = checks.Examination(metric, options.protocol, options.pred_kind, grouping)
     ids = [image_id for image_id in grouping.gt.files if image_id in grouping.pred.files]
-    images_per_measured = max(1, math.ceil(len(ids) / looked_at))
+    spacing = max(1, math.ceil(len(ids) / looked_at))  # images from one measured image to the next
     for k, image_id in enumerate(ids):
         if progress:
             progress(k + 1, len(ids) + 1, image_id)
         # True if fewer images were measured so far than the even spacing requires
-        measure = len(examination.measured) * images_per_measured <= k
+        measure = len(examination.measured) * spacing <= k
         examination.read_image(image_id, measure)
     if progress:
         progress(len(ids) + 1, len(ids) + 1, "checks")
+    # Each check adds its findings, and may exclude images with an error from the later checks
     checks.check_image_names(examination)
     checks.check_doubled_files(examination)
     checks.check_files(examination)
@@ -147,6 +151,7 @@ def _examine_metric(
     findings = examination.findings
     findings.n_images = len(ids)
     findings.n_measured = len(examination.measured)
+    # The numbers of files per image, which the description of the files mentions
     layouts = Layout.of_files(grouping.pred.files), Layout.of_files(grouping.gt.files)
     findings.reading = examination.readings.describe(examination.records, *layouts)
     if not any(finding.level == ERROR for finding in findings):

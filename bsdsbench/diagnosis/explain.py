@@ -40,11 +40,11 @@ from bsdsbench.runs.sources import Sources, find_sources
 from bsdsbench.scores.counts import counts_by_image, sample_scores
 from bsdsbench.text import rounding_error
 
-METRIC = registry.DEFAULT_METRICS[0]
+BOUNDARY = registry.DEFAULT_METRICS[0]  # the metric whose scores are "ods", "ois" and "ap"
 SUBSET_SIZES = (2, 6, 25)  # numbers of images on which a setting is tried before all images
-STARTS = 4  # number of single settings that are combined with all others to pairs
-LATE = 0.5  # no image is started later than this fraction of the time limit after its end
-ROUNDING = 1e-12  # larger differences between scores are not rounding errors
+N_PAIRED = 4  # number of single settings that are combined with all others to pairs
+MAX_OVERTIME = 0.5  # no image is started later than this fraction of the time limit after its end
+ROUNDING_ERROR = 1e-12  # larger differences between scores are not rounding errors
 GOLDEN_RATIO = 0.6180339887498949
 NO_CHANGE = CountingChange("", "", "")  # the run's own settings
 
@@ -63,9 +63,9 @@ def parse_targets(items: Sequence[str]) -> dict[str, str]:
     targets = {}
     for item in ",".join(items).split(","):
         name, _, value = map(str.strip, item.partition("="))
-        score = score_name(name)
-        if not (score and score.part):  # names of classes keep their letters
-            name = name.lower().removeprefix(f"{METRIC}.")
+        score = score_name(name)  # None for a bare "ods" and for an unknown name
+        if not (score and score.part):  # the name of a class, such as "Road", is not lowercased
+            name = name.lower().removeprefix(f"{BOUNDARY}.")
         number = re.fullmatch(r"[0-9]*\.?[0-9]+", value)
         # A name with a dot is METRIC.SCORE of another metric, which may exceed 1
         is_in_range = number and ("." in name or float(value) <= 1)
@@ -101,9 +101,9 @@ def find_metric(targets: Mapping[str, Number]) -> MetricTargets:
         if not math.isfinite(number):
             raise DataError(f"target {target!r}: {kind_of_value(value)}, expected a number")
         name, _, key = target.partition(".")
-        if name not in registry.names():
-            name, key = METRIC, target
-        if name == METRIC and not 0 <= number <= 1:
+        if name not in registry.names():  # a score without a metric's name, such as "ods"
+            name, key = BOUNDARY, target
+        if name == BOUNDARY and not 0 <= number <= 1:
             raise DataError(f"target {target!r}: {value}, expected a number in [0, 1]")
         by_metric.setdefault(name, {})[key] = value
     if len(by_metric) != 1:
@@ -124,7 +124,7 @@ def load_run_with_files(
     gt_dir: str | Path | None,
     protocol: Protocol,
     *,
-    metric: str = METRIC,
+    metric: str = BOUNDARY,
     **options: Any,
 ) -> RunWithFiles:
     """Load a run and its files. If `run` is a folder of maps, evaluate the maps first.
@@ -204,24 +204,27 @@ def explain(
         sources = find_sources(run, metric=name)
     search = Search(run, name, values, sources, seconds, workers or available_cores(), progress)
     # Trials without recounting images: the run as it is, other scoring rules, subsets of the images
-    search.record_trial(label="as it is", kind="as it is", scores=search.run_scores, n_causes=0)
+    search.record_trial("as it is", "as it is", search.run_scores, n_causes=0)
     search.record_other_rules(NO_CHANGE, search.run_counts, search.run_scores)
+    # Subsets that a known data set or a split file beside the ground truth lists
     for label, indices in causes.find_named_subsets(search.ids, run.place("gt")).items():
         scores = search.compute_scores([search.run_counts[k] for k in indices], run.protocol)
         who = f"a run of {len(indices)} images"
         search.record_trial(label, "images", scores, n_images=len(indices), who=who)
     # Trials for which images are counted again under other settings, singly and then in pairs
     changes = [
-        c for c in causes.counting_changes(search.metric) if c.differs(run.protocol, search.metric)
+        change
+        for change in causes.counting_changes(search.metric)
+        if change.differs(run.protocol, search.metric)  # not what the run does already
     ]
     if sources is None:  # without files, no image can be counted again
         search.not_tried = changes
     else:
-        gaps = search.search_settings(changes)
+        gap_by_label = search.search_settings(changes)
         if not search.reached:
-            search.search_settings(_pair_nearest(changes, gaps, search))
+            search.search_settings(_pair_nearest(changes, gap_by_label, search))
     single_not_tried = [change for change in search.not_tried if change.n_causes == 1]
-    # Without files no setting was tried, and only the changed options are listed
+    # Without files nothing was tried: list options ("nms"), not each setting ("NMS rcf (...)")
     names = [c.kind if sources is None else c.label for c in single_not_tried]
     return Explanation(
         search.targets,
@@ -230,26 +233,27 @@ def explain(
         seconds=seconds - search.seconds_left,
         n_images=len(search.ids),
         published=tuple(published),
-        not_counted=tuple(dict.fromkeys(names)),
+        not_counted=tuple(dict.fromkeys(names)),  # without repetitions
         pairs_not_counted=len(search.not_tried) - len(single_not_tried),
         files=sources is not None,
     )
 
 
 def _pair_nearest(
-    changes: Sequence[CountingChange], gaps: Mapping[str, float], search: Search
+    changes: Sequence[CountingChange], gap_by_label: Mapping[str, float], search: Search
 ) -> list[CountingChange]:
-    """Combine each of the STARTS changes with the smallest gaps with every other change.
+    """Combine the N_PAIRED changes that came nearest to the targets with every other change.
 
-    The gap of a change is the largest difference between a score under it and its target; `gaps`
-    has it by the label of the change. Changes without a gap, because they were not evaluated, rank
-    last. A pair is left out if the two changes exclude each other, or if both together would not
-    affect how the run is counted. No pair is returned twice, in either order.
+    The nearest have the smallest gap: the largest difference between a score under the change and
+    its target. `gap_by_label` has the gaps by the labels of changes. Changes without a gap, because
+    they were not evaluated, rank last. A pair is left out if the two changes exclude each other, or
+    if both together would not affect how the run is counted.
     """
-    pairs = dict[frozenset[str], CountingChange]()
-    for nearest in sorted(changes, key=lambda change: gaps.get(change.label, inf))[:STARTS]:
+    by_gap = sorted(changes, key=lambda change: gap_by_label.get(change.label, inf))
+    pairs = dict[frozenset[str], CountingChange]()  # both labels -> pair, so (a, b) equals (b, a)
+    for nearest in by_gap[:N_PAIRED]:
         for partner in changes:
-            pair = nearest.with_other(partner)
+            pair = nearest.with_other(partner)  # None if they exclude each other
             if pair and pair.differs(search.run.protocol, search.metric):
                 pairs.setdefault(frozenset((nearest.label, partner.label)), pair)
     return list(pairs.values())
@@ -292,6 +296,11 @@ class Search:
     ) -> None:
         """Start the clock, compute the run's scores, and choose the order of the images.
 
+        metric : the name of the metric that all targets belong to
+        targets : name of a score -> published value
+        sources : the files of the run, or None if only its counts are available
+        seconds : the time limit
+
         Raises DataError if the run has no counts of the metric, or no score for a target.
         """
         self.run, self.targets, self.sources = run, targets, sources
@@ -306,12 +315,13 @@ class Search:
             if target not in self.run_scores:
                 known = ", ".join(self.run_scores)
                 raise DataError(f"target {target!r}: expected any of {known}")
-        # Fractional parts of multiples of the golden ratio are spread evenly for any number
-        spread = np.modf(np.arange(len(self.ids)) * GOLDEN_RATIO)[0]
+        # The first 2, 6 or 25 images to count shall be spread over the whole run. The fractional
+        # parts of k * GOLDEN_RATIO order the images so.
+        spread = np.arange(len(self.ids)) * GOLDEN_RATIO % 1
         self.image_order = np.argsort(spread, kind="stable").tolist()
-        self.counted: dict[str, dict[int, Any]] = {}
-        self.trials: dict[str, Trial] = {}
-        self.not_tried: list[CountingChange] = []
+        self.counted: dict[str, dict[int, Any]] = {}  # label of a setting -> image -> counts
+        self.trials: dict[str, Trial] = {}  # by label
+        self.not_tried: list[CountingChange] = []  # for lack of time
 
     @property
     def seconds_left(self) -> float:
@@ -331,7 +341,8 @@ class Search:
         The keys are those of the metric's score columns. Undefined scores are left out.
         """
         opt = self.metric.options_of(protocol)
-        once = np.ones((1, len(counts)), np.int64)  # one sample, in which each image occurs once
+        # `Metric.scores` takes weights (samples, images): one sample that has each image once
+        once = np.ones((1, len(counts)), np.int64)
         tree = self.metric.scores(self.metric.stack(counts), once, protocol, opt)
         columns = self.metric.score_columns(sample_scores(tree), protocol)
         return {key: float(value) for key, _, value in columns if not math.isnan(value)}
@@ -344,17 +355,18 @@ class Search:
         The gap is the largest absolute difference between a score and its target. If a score with a
         target is missing from `scores`, nothing is recorded, and inf is returned.
 
-        The parameters are the fields of `Trial`; further ones are given as keywords. By default, a
-        trial has one cause, and its scores are exact, from all images. It replaces an earlier trial
-        with the same label, except that one that reaches the targets is never replaced by one that
-        does not.
+        label : the change in words; an earlier trial with this label is replaced, unless it reaches
+            the targets and the new one does not
+        kind : one of LIKELY_FIRST, such as "reading"
+        fields : further fields of `Trial`. By default, a trial has one cause, and its scores are
+            exact, from all images
         """
         if not self.targets.keys() <= scores.keys():
             return inf
         fields = {"n_images": len(self.ids), **fields}
         trial = Trial(label, kind, dict(scores), self.targets, **fields)
         before = self.trials.get(label)
-        if trial.reached or not (before and before.reached):
+        if before is None or trial.reached or not before.reached:
             self.trials[label] = trial
         return trial.gap
 
@@ -367,7 +379,7 @@ class Search:
         """Record a trial for each other way to compute scores from the same counts.
 
         These are the other rules for ODS, OIS and AP, and the metric's other columns for the same
-        quantity. One that changes no score with a target is left out.
+        quantity, such as "ece_mean" for "ece". One that changes no target's score is left out.
 
         setting : the change under which the images were counted, or NO_CHANGE. Unless it is
             NO_CHANGE, a trial has two causes: the setting and the rule
@@ -377,8 +389,9 @@ class Search:
         other_columns = causes.iterate_other_columns(self.metric, self.targets, scores)
         for label, who, others in chain(other_columns, self._apply_other_rules(setting, counts)):
             changed = {**scores, **others}
-            # NaN (undefined) compares as no change
-            if not any(abs(changed[t] - scores[t]) > ROUNDING for t in self.targets):
+            differences = [abs(changed[target] - scores[target]) for target in self.targets]
+            # The comparison is False for NaN, an undefined score, which so counts as no change
+            if not any(difference > ROUNDING_ERROR for difference in differences):
                 continue
             if setting is NO_CHANGE:
                 self.record_trial(label, "reading", changed, who=who)
@@ -390,7 +403,7 @@ class Search:
     def _apply_other_rules(
         self, setting: CountingChange, counts: Sequence[Mapping[str, Any]]
     ) -> Iterator[OtherScores]:
-        """Yield ODS, OIS and AP by every rule that programs use; see `causes.iterate_rules`.
+        """Yield ODS, OIS and AP by every rule that programs use, such as an interpolated ODS.
 
         Nothing is yielded if the metric has no precision-recall curve.
 
@@ -401,43 +414,45 @@ class Search:
         opt = self.metric.options_of(protocol)
         if not registry.with_curve([self.metric.name], protocol):
             return
-        stack = self.metric.stack(counts)
+        stack = self.metric.stack(counts)  # name of a count -> its values for all images
         n = len(counts)
+        # Weights (samples, images): one sample of all images, and N samples of a single image
         all_once, each_alone = np.ones((1, n), np.int64), np.eye(n, dtype=np.int64)
         run_curves: Any = self.metric.scores(stack, all_once, protocol, opt)["curve"]
         image_curves: Any = self.metric.scores(stack, each_alone, protocol, opt)["curve"]
-        curve = run_curves[0]
+        run_curve = run_curves[0]
         # Some AP rules need the point at threshold 0, where every pixel is predicted. If a boundary
         # run's own counts lack it, and AP has a target, it is counted from the ground truth.
-        whole = whole_curve(self.metric, curve, stack)  # with this point, if the counts have it
+        extended = whole_curve(self.metric, run_curve, stack)  # if the counts have this point
         are_boundaries = self.metric.reads == "annotators" and "matches" in stack
-        lacks_point = are_boundaries and 0 < curve.thresholds[0] < 1
+        lacks_point = are_boundaries and 0 < run_curve.thresholds[0] < 1
         if self.sources and "ap" in self.targets and setting is NO_CHANGE and lacks_point:
-            matches = stack["matches"].sum(axis=0)
-            whole = causes.add_whole_image(self.sources, protocol, curve.thresholds, matches)
-        yield from causes.iterate_rules(curve, image_curves, whole)
+            matches = stack["matches"].sum(axis=0)  # (T, 4), over the images
+            extended = causes.add_whole_image(self.sources, protocol, run_curve.thresholds, matches)
+        yield from causes.iterate_rules(run_curve, image_curves, extended)
 
     def search_settings(self, settings: Iterable[CountingChange]) -> dict[str, float]:
-        """Count images under other settings until the targets are reached or time runs out.
+        """Count images under other settings, the nearest to the targets first (best-first search).
 
-        Each setting is counted on a few images, then on more (SUBSET_SIZES), and finally on all.
-        The gap of a setting is the largest difference between a score and its target, from the
-        images counted so far. The setting with the smallest gap is always counted next; those that
-        have none yet come before all others. A setting is dropped if an image cannot be counted
-        under it, or if it turns out, on all images, to change no score that has a target. Once a
-        trial reaches the targets, the search ends as soon as all settings that are not counted on
-        all images have gaps above half a unit of the last decimal.
+        Each setting is counted on 2 images, then on 6 and on 25 (SUBSET_SIZES), and finally on all.
+        Its gap is the largest difference between a target and a score, which is estimated from the
+        images counted so far. The setting with the smallest gap is counted next, but every setting
+        is counted on 2 images before any is counted on more.
+
+        The search ends when time runs out. Once a trial reaches the targets, it also ends when no
+        other setting has a gap within half a unit of the last decimal. A setting is dropped if an
+        image cannot be counted under it, or if it changes no target's score on all images.
 
         Returns {label of a setting: its last gap}. Settings for which time ran out are added to
         `not_tried`.
         """
         sizes = [n for n in SUBSET_SIZES if n < len(self.ids)] + [len(self.ids)]
         half_unit = max(rounding_error(target) for target in self.targets.values())
-        places = count()
+        places = count()  # 0, 1, 2, ...: of equal gaps, the one that was queued first comes first
         queue = [_Waiting(-inf, next(places), 0, setting) for setting in settings]  # a heap
-        gaps = {}
+        gap_by_label = {}
         while queue and self.seconds_left > 0:
-            gap, _, n_counted, setting = heapq.heappop(queue)
+            gap, _, n_counted, setting = heapq.heappop(queue)  # the smallest gap
             if self.reached and gap > half_unit:
                 break
             n = next(size for size in sizes if size > n_counted)
@@ -455,15 +470,15 @@ class Search:
                 continue
             fields = {"exact": is_exact, "n_images": n, "n_causes": setting.n_causes}
             gap = self.record_trial(setting.label, "setting", scores, who=setting.who, **fields)
-            gaps[setting.label] = gap
+            gap_by_label[setting.label] = gap
             if not is_exact:
                 heapq.heappush(queue, _Waiting(gap, next(places), n, setting))
-            elif setting.n_causes == 1:
+            elif setting.n_causes == 1:  # a pair and another rule would be three changes
                 self.record_other_rules(setting, counts, scores)
         if self.seconds_left <= 0:
             in_turn = sorted(queue, key=lambda waiting: waiting.place)
             self.not_tried += [waiting.setting for waiting in in_turn]
-        return gaps
+        return gap_by_label
 
     def _estimate_scores(
         self, setting: CountingChange, counts: Sequence[Mapping[str, Any]], indices: Sequence[int]
@@ -471,7 +486,8 @@ class Search:
         """Estimate the scores on all images under a setting from its counts of some images.
 
         The estimate is the run's score on all images, plus the change of the score on the images
-        `indices` whose `counts` are given. It is exact if these are all images.
+        `indices`, whose `counts` are given. If the run has 0.700 on all images, and these rise from
+        0.650 to 0.660 under the setting, it is 0.710. It is exact if these are all images.
         """
         scores = self.compute_scores(counts, setting.on(self.run.protocol))
         if len(indices) == len(self.ids):
@@ -484,19 +500,18 @@ class Search:
         """Count images, given by their indices, under a setting, and return the counts of each.
 
         Counts are kept in `counted`, so that no image is counted twice under the same setting.
-        Returns None if an image cannot be counted. It may take longer than the time limit, but when
-        the limit is exceeded by the fraction LATE, no further image is started, and None is
-        returned.
+        Returns None if an image cannot be counted, or if the time limit is exceeded by more than
+        the fraction MAX_OVERTIME, after which no further image is started.
         """
         protocol = setting.on(self.run.protocol)
         opt = self.metric.options_of(protocol)
-        counts = self.counted.setdefault(setting.label, {})
+        counts = self.counted.setdefault(setting.label, {})  # index of an image -> its counts
 
         def count_image(k: int) -> None:
-            """Count image `k` and store its counts in `counts`, unless time is up."""
-            if self.seconds_left < -LATE * self.seconds:
+            """Count image `k` under `setting`, and store its counts, unless time is up."""
+            if self.seconds_left < -MAX_OVERTIME * self.seconds:  # negative after the time limit
                 return
-            assert self.sources is not None  # without files there are no settings
+            assert self.sources is not None  # without files no setting is searched
             pred, gt = self.sources.load(self.ids[k], protocol)
             gt = setting.truth(gt)
             if setting.many_to_one:

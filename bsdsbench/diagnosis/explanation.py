@@ -10,7 +10,7 @@ import numpy as np
 from bsdsbench.protocol.fields import HOME_MADE
 from bsdsbench.text import counted, rounding_error
 
-FINE = 5e-5  # rounding error of a target with four decimals
+FOUR_DECIMALS = 5e-5  # the rounding error of a number with four decimals
 # Kinds of trials: no change, another rule or column, a subset of the images, another setting
 LIKELY_FIRST = ("as it is", "reading", "images", "setting")
 Number = float | str  # a string keeps the published decimals: "0.760" is not "0.76"
@@ -41,11 +41,11 @@ class Trial:
     def __post_init__(self, targets: Mapping[str, Number]) -> None:
         """Drop scores without a target (a published value), and set `gap` and `reached`.
 
-        A trial reaches the targets if its scores are exact, and each differs from its target by at
-        most half a unit in the last decimal of the target. A pair of changes (`n_causes` is 2), or
-        a change that only home-made scripts make (`in_use` is False), can agree with targets of few
-        decimals by chance. It reaches them only if, in addition, at least one of the targets has
-        four or more decimals.
+        A trial reaches the targets if its scores are exact (from all images), and each differs from
+        its target by at most half a unit in the last decimal of the target. A pair of changes
+        (`n_causes` is 2), or a change that only home-made scripts make (`in_use` is False), can
+        agree with targets of few decimals by chance. It reaches them only if, in addition, at least
+        one of the targets has four or more decimals.
         """
         self.scores = {t: self.scores[t] for t in targets}
         gaps = np.array([abs(self.scores[t] - float(value)) for t, value in targets.items()])
@@ -54,7 +54,7 @@ class Trial:
         # The tolerance accepts a gap of exactly half a unit despite floating-point error
         agrees = self.exact and bool((gaps <= half_units * (1 + 1e-9)).all())
         is_likely = self.n_causes < 2 and self.in_use
-        self.reached = agrees and (is_likely or bool(half_units.min() <= FINE))
+        self.reached = agrees and (is_likely or bool(half_units.min() <= FOUR_DECIMALS))
 
     @property
     def in_use(self) -> bool:

@@ -19,11 +19,11 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs import sanity
 
 THICK, THIN = 0.8, 0.6  # `thickness` is above THICK for raw maps and below THIN for thinned maps
-JPEG = 1.2  # a larger `_jpeg_ratio` means JPEG compression
-HUNDREDTHS = 0.01  # a larger `_share_on_hundredths` means rounded values
+JPEG_RATIO = 1.2  # a larger `_jpeg_ratio` means JPEG compression
+ROUNDED_SHARE = 0.01  # a larger `_share_on_hundredths` means rounded values
 REACH = 16  # largest displacement searched, in rows and in columns
-CORRELATED = 0.05  # if the correlation with the ground truth is lower, displacement is not measured
-CHANCE = 3  # standard errors; no sound crop of 64 to 321 rows exceeds 3 with a ratio above 1.2
+LEAST_CORRELATION = 0.05  # with the ground truth; if it is lower, displacement is not measured
+N_ERRORS = 3  # standard errors; no sound crop of 64 to 321 rows exceeds 3 with a ratio above 1.2
 JPEG_BLOCK = 8  # rows and columns of a JPEG block
 LEAST_SPAN = 8  # a block whose values (0 .. 255) do not span more is nearly constant
 HIGH_FREQUENCY = 5  # a DCT coefficient (u, v) is of high frequency if u + v is at least this
@@ -38,26 +38,26 @@ def find_slow_problems(file: str, maps: sanity.Look, protocol: Protocol) -> set[
       does not thin at all
     - "raw": the lines are broad, but the protocol does not apply NMS
     - "grid-values": in a map of floats to which no NMS is applied, more than the fraction
-      HUNDREDTHS of the values are multiples of 1/100, while some thresholds are so only almost
+      ROUNDED_SHARE of the values are multiples of 1/100, but some thresholds only almost
 
     If the prediction is not a soft map but, for example, a ucm2, only the file suffix is checked.
     """
     codes = {"jpeg"} if file.lower().endswith((".jpg", ".jpeg")) else set()
     if maps.pred.kind != "soft":
         return codes
-    if _jpeg_ratio(maps.soft) > JPEG:
+    if _jpeg_ratio(maps.soft) > JPEG_RATIO:
         codes.add("jpeg")
-    thick = sanity.thickness(maps.soft)
+    thickness = sanity.thickness(maps.soft)  # about 1 for raw maps, at most THIN for thinned ones
     takes_raw_maps = protocol.nms or not protocol.thin
-    if takes_raw_maps and thick < THIN:
+    if takes_raw_maps and thickness < THIN:
         codes.add("thinned")
-    if not takes_raw_maps and thick > THICK:
+    if not takes_raw_maps and thickness > THICK:
         codes.add("raw")
     # Some thresholds of MATLAB's linspace differ from k/100 in the last bit, so that rounding
     # decides whether a value of k/100 reaches them
     is_matlab_grid = any(0 < abs(t - round(t, 2)) < 1e-9 for t in protocol.thresholds)
-    may_be_rounded = is_matlab_grid and maps.pred.soft.dtype.kind == "f" and not protocol.nms
-    if may_be_rounded and _share_on_hundredths(maps.pred.soft) > HUNDREDTHS:
+    is_affected = is_matlab_grid and maps.pred.soft.dtype.kind == "f" and not protocol.nms
+    if is_affected and _share_on_hundredths(maps.pred.soft) > ROUNDED_SHARE:
         codes.add("grid-values")
     return codes
 
@@ -82,16 +82,16 @@ def _jpeg_ratio(soft: F8) -> float:
     fractions on two displaced grids, where JPEG causes no zeros.
 
     Returns 1 (no trace) if no coefficient vanishes on one of the grids, or if the fraction on
-    JPEG's grid is not larger by at least CHANCE standard errors.
+    JPEG's grid is not larger by at least N_ERRORS standard errors of the difference.
     """
-    shares = _compute_vanishing_shares(soft)
+    shares = _compute_vanishing_shares(soft)  # one per block
     largest = 0.0  # largest mean share on a displaced grid
     for top, left in ((4, 4), (3, 5)):  # row and column where a displaced grid starts
         displaced_shares = _compute_vanishing_shares(soft[top:, left:])
         if not (shares.any() and displaced_shares.any()):
             return 1.0
         variance = shares.var() / shares.size + displaced_shares.var() / displaced_shares.size
-        if shares.mean() - displaced_shares.mean() < CHANCE * np.sqrt(variance):
+        if shares.mean() - displaced_shares.mean() < N_ERRORS * np.sqrt(variance):
             return 1.0
         largest = max(largest, displaced_shares.mean())
     return float(shares.mean() / largest)
@@ -109,16 +109,14 @@ def _compute_vanishing_shares(soft: F8) -> F8:
 
     rows, cols = soft.shape[0] // JPEG_BLOCK, soft.shape[1] // JPEG_BLOCK  # of complete blocks
     complete = 255 * soft[: rows * JPEG_BLOCK, : cols * JPEG_BLOCK]
-    blocks = (
-        complete.reshape(rows, JPEG_BLOCK, cols, JPEG_BLOCK)
-        .swapaxes(1, 2)
-        .reshape(-1, JPEG_BLOCK, JPEG_BLOCK)
-    )
-    blocks = blocks[np.ptp(blocks, axis=(1, 2)) > LEAST_SPAN]  # (blocks, 8, 8)
+    in_grid = complete.reshape(rows, JPEG_BLOCK, cols, JPEG_BLOCK)
+    blocks = in_grid.swapaxes(1, 2).reshape(-1, JPEG_BLOCK, JPEG_BLOCK)  # (blocks, 8, 8)
+    blocks = blocks[np.ptp(blocks, axis=(1, 2)) > LEAST_SPAN]
     if not blocks.size:
         return np.zeros(0)
     coefficients = dctn(blocks, axes=(1, 2), norm="ortho")
-    is_high = np.add.outer(np.arange(JPEG_BLOCK), np.arange(JPEG_BLOCK)) >= HIGH_FREQUENCY
+    u = np.arange(JPEG_BLOCK)
+    is_high = u[:, None] + u >= HIGH_FREQUENCY  # (8, 8)
     vanishes = np.abs(coefficients) < VANISHING
     return np.asarray(vanishes[:, is_high].mean(axis=1))
 
@@ -129,9 +127,9 @@ def _correlate_shifts(soft: F8, truth: F8) -> F8:
     truth : (H, W), the number of annotators that marked each pixel
 
     Both arrays are centred to zero mean and blurred (Gaussian, sigma 1). Returns an array
-    (2 * REACH + 1, 2 * REACH + 1): entry [REACH + dy, REACH + dx] is the correlation, -1 to 1, if
-    the map is displaced dy rows down and dx columns right of the ground truth. All entries are 0
-    if one of the arrays is constant.
+    (2 * REACH + 1, 2 * REACH + 1): entry [REACH + dy, REACH + dx] is the correlation, -1 to 1,
+    which is largest where the map lies dy rows below and dx columns right of the ground truth. All
+    entries are 0 if one of the arrays is constant.
     """
     from scipy import fft, ndimage
 
@@ -143,7 +141,7 @@ def _correlate_shifts(soft: F8, truth: F8) -> F8:
     spectrum = fft.rfft2(a, shape) * fft.rfft2(b, shape).conj()
     products = fft.irfft2(spectrum, shape)  # one entry per shift; negative shifts are at the end
     shifts = np.arange(-REACH, REACH + 1)
-    products = products[np.ix_(shifts % shape[0], shifts % shape[1])]
+    products = products[np.ix_(shifts % shape[0], shifts % shape[1])]  # -1 becomes the last index
     return np.divide(products, norm, out=np.zeros_like(products), where=norm > 0)
 
 
@@ -158,11 +156,11 @@ def find_displacement(maps: Sequence[tuple[F8, F8]]) -> Displacement | None:
     """Find the common displacement of all maps from the ground truth.
 
     `maps` has for each image its boundary map and the number of annotators that marked each pixel,
-    both (H, W). Returns None if their correlation, averaged over the images, is below CORRELATED at
-    every shift.
+    both (H, W). Returns None if their correlation, averaged over the images, is below
+    LEAST_CORRELATION at every shift.
     """
     surface = np.mean([_correlate_shifts(soft, truth) for soft, truth in maps], axis=0)
-    return _locate_peak(surface) if surface.max() >= CORRELATED else None
+    return _locate_peak(surface) if surface.max() >= LEAST_CORRELATION else None
 
 
 def find_quarter_displacements(maps: Sequence[tuple[F8, F8]]) -> list[Displacement]:
@@ -184,21 +182,28 @@ def find_quarter_displacements(maps: Sequence[tuple[F8, F8]]) -> list[Displaceme
 
 
 def _locate_peak(surface: F8) -> Displacement:
-    """Return the sub-pixel displacement at the peak of `_correlate_shifts`, minus 0.5 in each axis.
+    """Return the sub-pixel displacement at the peak of a correlation surface, minus 0.5 pixels.
+
+    surface : (2 * REACH + 1, 2 * REACH + 1), where entry [REACH + dy, REACH + dx] is the
+        correlation of map and ground truth at a displacement of dy rows and dx columns
 
     In each axis, the peak is the vertex of the parabola through the largest entry and its two
     neighbours. 0.5 is subtracted because boundaries drawn from label maps lie half a pixel above
-    and to the left of the true edge. Returns (0, 0) if the largest entry is at the border.
+    and to the left of the true edge. Returns (0, 0) if the largest entry is at the border, where
+    it has no two neighbours.
     """
     y, x = np.unravel_index(np.argmax(surface), surface.shape)
     if y in (0, 2 * REACH) or x in (0, 2 * REACH):
         return Displacement(0.0, 0.0)
-    rows = y - REACH - 0.5 + _vertex(*surface[y - 1 : y + 2, x])
-    columns = x - REACH - 0.5 + _vertex(*surface[y, x - 1 : x + 2])
+    rows = y - REACH - 0.5 + _find_vertex(*surface[y - 1 : y + 2, x])
+    columns = x - REACH - 0.5 + _find_vertex(*surface[y, x - 1 : x + 2])
     return Displacement(float(rows), float(columns))
 
 
-def _vertex(before: float, top: float, after: float) -> float:
-    """Return the peak of the parabola through (-1, before), (0, top), (1, after); 0 for a line."""
+def _find_vertex(before: float, top: float, after: float) -> float:
+    """Return the x of the peak of the parabola through (-1, before), (0, top) and (1, after).
+
+    It is 0 if the points lie on a line.
+    """
     bend = before - 2 * top + after
     return (before - after) / (2 * bend) if bend else 0.0

@@ -14,7 +14,7 @@ import bsdsbench as bb
 from bsdsbench.diagnosis import checks
 from bsdsbench.diagnosis.checks import GAIN
 from bsdsbench.diagnosis.doctor import doctor
-from bsdsbench.diagnosis.measured_maps import JPEG, _jpeg_ratio
+from bsdsbench.diagnosis.measured_maps import JPEG_RATIO, _jpeg_ratio
 from bsdsbench.loaders.sample import DETECTORS, sample_ground_truth, sample_results
 from bsdsbench.protocol.protocol import Protocol
 from tests.helpers.runs import changed, refused
@@ -248,7 +248,7 @@ def test_no_jpeg_in_small_sound_maps(method):
     """Between a hundred blocks chance alone makes the ratio 1.9."""
     maps = [iio.imread(path) / 255 for path in sorted(sample_results(method).glob("*.png"))]
     crops = [soft[y : y + 96, x : x + 96] for soft in maps for y in (0, 160) for x in (0, 160)]
-    assert max(map(_jpeg_ratio, crops)) <= JPEG
+    assert max(map(_jpeg_ratio, crops)) <= JPEG_RATIO
 
 
 @pytest.mark.parametrize("method", [*DETECTORS, RAW])
