@@ -56,7 +56,7 @@ from bsdsbench.scores.ratios import defined_f, defined_ratio
 
 NONE = "no object in any image"
 _CELLPOSE_IOU = 0.5  # cellpose maximises the number of pairs with at least this IoU
-_FOUND = {"iou": "found with", "one-to-one": "pairs with"}
+_FOUND_PHRASE = {"iou": "found with", "one-to-one": "pairs with"}
 JACCARD = ("aji", "aji_plus", "aji_union")
 
 
@@ -78,7 +78,9 @@ class InstancesOptions(MapContents):
         0.5,
         'A found object has an IoU above this number; unused if `overlap` is "any".',
         accepting(lambda v: is_number(v) and 0 <= v < 1, "a number from 0, below 1"),
-        caption=lambda o: "" if o.overlap == "any" else f"{_FOUND[o.overlap]} IoU above {o.iou:g}",
+        caption=lambda o: (
+            "" if o.overlap == "any" else f"{_FOUND_PHRASE[o.overlap]} IoU above {o.iou:g}"
+        ),
     )
     ignore: tuple[float, ...] = IGNORE
     sizes: tuple[int, ...] = option(
@@ -147,20 +149,22 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None
         void = void_of(gt_map, opt.ignored)
         valid = None if void is None else ~void
         pred_map, gt_map = number_masks(pred_map, gt_map, opt, valid)
-        opt = evolve(opt, ignore=())
-    regions = find_instances(pred_map, gt_map, opt)
-    pixels, pairs = regions.overlaps.pixels, match_regions(regions, opt.overlap, opt.iou)
-    gt_rows = _count_by_size(pairs.gt, regions.gt.count_pixels(pixels), opt.sizes)
-    pred_rows = _count_by_size(pairs.pred, regions.pred.count_pixels(pixels), opt.sizes)
-    by_size = np.stack([gt_rows, pred_rows], axis=1)  # one size class if `sizes` is empty
-    table = _tabulate_overlaps(regions)
-    one_to_one = _assignment()(table.iou, maximize=True)
+        opt = evolve(opt, ignore=())  # now numbers, of which none is to be ignored
+    instances = find_instances(pred_map, gt_map, opt)
+    pairs = match_regions(instances, opt.overlap, opt.iou)  # indices of found and correct objects
+    pixels = instances.overlaps.pixels
+    gt_rows = _count_by_size(pairs.gt, instances.gt.count_pixels(pixels), opt.sizes)
+    pred_rows = _count_by_size(pairs.pred, instances.pred.count_pixels(pixels), opt.sizes)
+    by_size = np.stack([gt_rows, pred_rows], axis=1)  # (B, 2, 2); B = 1 if `sizes` is empty
+    table = _tabulate_overlaps(instances)
+    one_to_one = _linear_sum_assignment()(table.iou, maximize=True)
     inside, joined = _jaccard_sums(table, one_to_one)
+    n_objects = sum(table.iou.shape)  # of both maps
     return Counts(
         inside=inside,
         joined=joined,
         objects=by_size.sum(axis=0),
-        sorted_ap=_sorted_ap(table.iou[one_to_one], sum(table.iou.shape)),
+        sorted_ap=_sorted_ap(table.iou[one_to_one], n_objects),
         **({"by_size": by_size} if opt.sizes else {}),
     )
 
@@ -175,17 +179,18 @@ class _OverlapTable(NamedTuple):
     pred_pixels: I8  # (P,), the number of pixels of each predicted object
 
 
-def _tabulate_overlaps(regions: Instances) -> _OverlapTable:
+def _tabulate_overlaps(instances: Instances) -> _OverlapTable:
     """Tabulate the pixel overlaps of annotated objects (rows) with predicted objects (columns).
 
     Rows and columns ascend by label. Predicted objects that lie only on void pixels are left out.
     """
-    pixels = regions.overlaps.pixels
-    pairs = match_regions(regions, rule="any")  # all pairs that have a common pixel
-    gt_pixels, pred_pixels = regions.gt.count_pixels(pixels), regions.pred.count_pixels(pixels)
+    pixels = instances.overlaps.pixels
+    pairs = match_regions(instances, rule="any")  # all pairs that have a common pixel
+    gt_pixels, pred_pixels = instances.gt.count_pixels(pixels), instances.pred.count_pixels(pixels)
     shared = np.zeros((gt_pixels.size, pred_pixels.size), np.int64)
     shared[pairs.gt, pairs.pred] = pairs.shared
-    shared, pred_pixels = shared[:, pred_pixels > 0], pred_pixels[pred_pixels > 0]
+    has_pixels = pred_pixels > 0  # outside void
+    shared, pred_pixels = shared[:, has_pixels], pred_pixels[has_pixels]
     union = gt_pixels[:, None] + pred_pixels - shared
     return _OverlapTable(shared, union, shared / union, gt_pixels, pred_pixels)
 
@@ -204,8 +209,8 @@ def _jaccard_sums(table: _OverlapTable, one_to_one: tuple[I8, I8]) -> I8:
     one_to_one: the one-to-one pairs with the largest sum of IoUs, (indices of annotated objects,
         indices of predicted objects).
     """
-    sums = []
-    largest_iou = one_to_one
+    sums = []  # (numerator, denominator) of each index
+    largest_iou = one_to_one  # no pairs, if a map has no object
     if table.iou.size:
         largest_iou = np.arange(len(table.iou)), table.iou.argmax(axis=1)
     for pairs in (largest_iou, one_to_one):
@@ -215,13 +220,14 @@ def _jaccard_sums(table: _OverlapTable, one_to_one: tuple[I8, I8]) -> I8:
         unpaired_pred = table.pred_pixels[~is_pair.any(axis=0)].sum()
         joined = table.union[is_pair].sum() + unpaired_gt + unpaired_pred
         sums.append((table.shared[is_pair].sum(), joined))
-    # The IoU terms add up to at most 1/2, so they only break ties between assignments with equal
-    # numbers of pairs with an IoU of at least 0.5
+    # A pair with an IoU of at least 0.5 benefits by 1. The IoU terms add up to at most 1/2, so they
+    # only break ties between assignments with equal numbers of such pairs
     most_pairs = max(min(table.iou.shape), 1)
     benefit = (table.iou >= _CELLPOSE_IOU) + table.iou / (2 * most_pairs)
-    pairs = _assignment()(benefit, maximize=True)
+    pairs = _linear_sum_assignment()(benefit, maximize=True)
     joined = table.gt_pixels.sum() + table.pred_pixels.sum() - table.shared.sum()
-    return np.array([*sums, (table.shared[pairs].sum(), joined)]).T
+    sums.append((table.shared[pairs].sum(), joined))
+    return np.array(sums).T
 
 
 def _sorted_ap(pair_ious: F8, n_objects: int) -> float:
@@ -253,17 +259,20 @@ def _count_by_size(matched: I8, pixels: I8, sizes: Sequence[int]) -> I8:
     """
     size_class = np.searchsorted(sizes, pixels, side="right")
     counts = np.zeros((len(sizes) + 1, 2), np.int64)
-    for k, objects in enumerate((np.unique(matched), np.flatnonzero(pixels))):
+    for k, objects in enumerate((np.unique(matched), np.flatnonzero(pixels))):  # matched, all
         counts[:, k] = np.bincount(size_class[objects], minlength=len(counts))
     return counts
 
 
 @cache
-def _assignment() -> Callable[..., tuple[I8, I8]]:
-    """Return scipy's `linear_sum_assignment`, if possible without importing scipy.optimize."""
+def _linear_sum_assignment() -> Callable[..., tuple[I8, I8]]:
+    """Return scipy's `linear_sum_assignment`, if possible without importing scipy.optimize.
+
+    Importing all of scipy.optimize would take as long as compiling this metric's kernels.
+    """
     import scipy
 
-    # Importing all of scipy.optimize would take as long as compiling this metric's kernels
+    # The extension module that defines it, loaded directly; a private name, which may change
     spec = PathFinder.find_spec("scipy.optimize._lsap", [f"{scipy.__path__[0]}/optimize"])
     if spec is None or spec.loader is None:
         from scipy.optimize import linear_sum_assignment
@@ -327,7 +336,9 @@ class InstancesMetric(LabelMetric[InstancesOptions], ValuesMetric[InstancesOptio
         These are the Jaccard indices AJI, AJI+ and cellpose's ("aji", "aji_plus", "aji_union"),
         "sorted_ap", and "mean_f1", the F of the matched objects. ("f1" is the F of all images.)
         """
-        indices = defined_ratio(counts["inside"], counts["joined"])  # (N, 3)
+        indices = defined_ratio(
+            counts["inside"], counts["joined"]
+        )  # (N, 3), in the order of JACCARD
         scores = dict(zip(JACCARD, indices.T, strict=True))
         scores["sorted_ap"] = counts["sorted_ap"]
         return {**scores, "mean_f1": _object_scores(counts["objects"])["f1"]}

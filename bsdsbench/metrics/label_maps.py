@@ -116,6 +116,7 @@ def name_file_in_errors(pred: Prediction, gt: GroundTruth) -> Iterator[None]:
         yield
     except DataError as error:
         problem = error.problems[0]
+        # The text of the error is "side: message", or a message alone
         side, _, message = problem.has.partition(": ")
         if problem.file or side in (pred.where, gt.where):  # the error already names the file
             raise
@@ -203,11 +204,12 @@ def number_masks(pred: Map, gt: Map, opt: MapContents, valid: Bool | None) -> Ma
     half of white (255, 65535 or 1). Raises DataError if a map that should be a mask is none.
     """
     maps = []
-    for labels, side, other in ((pred, SIDES[0], "truth"), (gt, SIDES[1], "predictions")):
-        known = without_void(labels, valid)
-        if opt.components and opt.components_of != other:
-            known = number_pieces(binarise(known, None, side), opt.components, background=0)
-        maps.append(known)
+    for labels, side, name in ((pred, SIDES[0], "predictions"), (gt, SIDES[1], "truth")):
+        numbered = without_void(labels, valid)
+        if opt.components and opt.components_of in ("both", name):  # a mask
+            mask = binarise(numbered, None, side)
+            numbered = number_pieces(mask, opt.components, background=0)
+        maps.append(numbered)
     return MapPair(*maps)
 
 
@@ -287,7 +289,10 @@ class LabelOptions(MapContents):
 
 
 def _as_two_steps(value: object) -> tuple[Any, ...]:
-    """Convert one or two numbers to a pair of floats; other values are left to the validator."""
+    """Convert one or two numbers to a pair of floats: 2 becomes (2.0, 2.0).
+
+    Other values remain as they are, for the validator to refuse.
+    """
     given = value if isinstance(value, list | tuple) else [value]
     steps = tuple(float(v) if is_number(v) else v for v in given)
     return steps * 2 if len(steps) == 1 else steps
@@ -316,10 +321,11 @@ def number_pieces(labels: Map, neighbours: int, background: int | None = None) -
     except ImportError:
         from skimage.measure import label
 
-    # `label` needs int64, and a background value that does not occur as a label
+    # `label` gives 0 to the pixels of its background, a value that need not occur. It needs int64
     numbers = labels.astype(np.int64)
     unused = numbers.min(initial=0) - 1
     if background is not None:
         numbers[labels == background] = unused
-    pieces: Map = label(numbers, background=unused, connectivity=1 if neighbours == 4 else 2)
+    connectivity = 1 if neighbours == 4 else 2  # 8 neighbours: steps along two axes
+    pieces: Map = label(numbers, background=unused, connectivity=connectivity)
     return pieces

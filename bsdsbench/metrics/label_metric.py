@@ -40,8 +40,8 @@ from bsdsbench.metrics.pixel_steps import DrawnSteps
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import NO_EVIDENCE, Counts, Evidence
 
-# Number of agreeing labels that rules out chance, even if the truth lacks some predicted labels
-_FEW_LABELS = 3
+# So many agreeing labels rule out chance, even if the truth lacks some predicted labels
+_ENOUGH_LABELS = 3
 
 
 MapOptions = TypeVar("MapOptions", bound=MapContents)
@@ -106,14 +106,14 @@ def _stored_maps(pred: Prediction, gt: GroundTruth, opt: MapContents) -> MapPair
     If the ground truth has both a mask and labels, the labels are used if `opt` has classes, and
     otherwise the mask. An all-zero stack (n, H, W) of predicted maps becomes a single map without
     objects: its value is -1 if 0 may be a class, otherwise 0. Raises DataError for other stacks of
-    several maps (see `_single_map`), and MissingPartError if there is no annotated map.
+    several maps, and MissingPartError if there is no annotated map.
     """
     names = ("labels", "mask") if opt.classes else ("mask", "labels")
-    # The last is a stack, which `_single_map` rejects
+    # "class_boundaries" is a stack, which `_single_map` rejects with a message that helps
     stored = [gt.parts[name] for name in (*names, "class_boundaries") if name in gt.parts]
-    gt_map = stored[0] if stored else gt.labels  # raises MissingPartError
+    gt_map = stored[0] if stored else gt.labels  # `labels` raises MissingPartError
     pred_map = pred.classes
-    if pred_map.ndim == 3 and not pred_map.any():
+    if pred_map.ndim == 3 and not pred_map.any():  # masks of objects, of which there are none
         no_object = -1 if opt.classes or opt.divisor else 0
         pred_map = np.full(gt_map.shape[-2:], no_object)
     gt_map = _single_map(gt_map, pred_map.shape, SIDES[1])
@@ -219,43 +219,55 @@ class LabelMetric(Metric[MapOptions]):
         known_pred, known_gt = overlaps.pred[is_known], overlaps.gt[is_known]
         if opt.unit != "class" and not (opt.components or opt.divisor):
             numbers = np.unique(overlaps.gt[overlaps.gt > 0])
-            n_others, white = len(numbers) - 1, numbers.max(initial=0)
-            # The other objects are numbered from 1 without a gap
-            is_odd = 0 < n_others < white - 1 and numbers[-2] == n_others
-            if is_odd and white in {255, 65535} - {*opt.ignored}:
-                problem = (
-                    f"objects of the truth are numbered from 1, but one is {white}: is it void?"
-                )
-                yield "void", problem, Setting(f"{self.name}.ignore", int(white), "if it is void")
-            for side, numbers in zip(SIDES, (known_pred, known_gt), strict=True):
-                if 0 < pixels[numbers == 0].sum() < pixels[numbers < 0].sum():
-                    problem = (
-                        f"in the {side}, more pixels are below 0 than 0, and both mean background"
-                    )
-                    yield "negative", problem, "number objects from 1"
-            fix = "save background as 0"
-            if _numbers_background(known_pred, known_gt, pixels):
-                yield "background", "the largest predicted object is the truth's background", fix
-            if _numbers_background(known_gt, known_pred, pixels):
-                yield "background", "the largest object is the prediction's background", fix
+            if len(numbers) > 1:
+                # All objects but the last are numbered 1, 2, ..., n - 1; the last is far from them
+                white, is_gapless = int(numbers[-1]), numbers[-2] == len(numbers) - 1
+                is_odd = is_gapless and white > len(numbers)
+                if is_odd and white in {255, 65535} - {*opt.ignored}:
+                    problem = f"objects of the truth are numbered from 1, but one is {white}"
+                    fix = Setting(f"{self.name}.ignore", white, "if it is void")
+                    yield "void", f"{problem}: is it void?", fix
+            yield from _background_symptoms(known_pred, known_gt, pixels)
         if opt.unit == "class" and opt.classes and _is_interpolated(pred_map, gt_map):
             problem = "most narrow stripes of labels lie between two labels, also by value"
             yield "resized", f"{problem}: interpolated?", "resize labels to the nearest"
-        if opt.classes or opt.unit == "id":
+        if opt.classes or opt.unit == "id":  # compare the classes, or the numbers without classes
             divisor = max(opt.divisor, 1)
-            moved = _find_exchanged(known_pred // divisor, known_gt // divisor, pixels)
-            names = ", ".join(f"{k} is {j} of the truth" for k, j in moved)
-            noun, fix = "classes", "renumber one side"
+            exchanged = _find_exchanged(known_pred // divisor, known_gt // divisor, pixels)
+            noun, fix_of_exchange = "classes", "renumber one side"
             if not opt.classes:
-                noun, fix = "numbers of objects", "`unit` instance pairs objects by their overlap"
-            if moved:
-                yield "classes", f"{noun} are exchanged (label {names})", fix
+                noun = "numbers of objects"
+                fix_of_exchange = "`unit` instance pairs objects by their overlap"
+            if exchanged:
+                names = ", ".join(f"{k} is {j} of the truth" for k, j in exchanged)
+                yield "classes", f"{noun} are exchanged (label {names})", fix_of_exchange
         if opt.unit != "instance" and np.intersect1d(overlaps.pred, overlaps.gt).size == 0:
-            fix = "check the order of the classes and `first`"
-            yield "classes", "no label is in both maps", fix
+            yield (
+                "classes",
+                "no label is in both maps",
+                "check the order of the classes and `first`",
+            )
         for label in opt.ignored:
             if label in overlaps.pred and label not in overlaps.gt:
                 yield "ignored", f"the label to ignore ({label}) is predicted", "set `ignore`"
+
+
+def _background_symptoms(pred: I8, gt: I8, pixels: I8) -> Symptoms:
+    """Yield (code, problem, fix) if a map of instances has a background other than 0.
+
+    pred, gt (n,): the distinct pairs of numbers of instances at the same pixels of the two maps.
+        Numbers of 0 or less are background.
+    pixels (n,): the number of pixels of each pair.
+    """
+    for side, numbers in zip(SIDES, (pred, gt), strict=True):
+        if 0 < pixels[numbers == 0].sum() < pixels[numbers < 0].sum():
+            problem = f"in the {side}, more pixels are below 0 than 0, and both mean background"
+            yield "negative", problem, "number objects from 1"
+    fix = "save background as 0"
+    if _numbers_background(pred, gt, pixels):
+        yield "background", "the largest predicted object is the truth's background", fix
+    if _numbers_background(gt, pred, pixels):
+        yield "background", "the largest object is the prediction's background", fix
 
 
 def _find_exchanged(pred: I8, gt: I8, pixels: I8) -> list[tuple[int, int]]:
@@ -270,18 +282,20 @@ def _find_exchanged(pred: I8, gt: I8, pixels: I8) -> list[tuple[int, int]]:
     list is empty unless there are several pairs, and some label is the first of one and the second
     of another, as 2 is in [(1, 2), (2, 3)].
     """
+    # Each pair once, with all its pixels
     (pred, gt), index = np.unique(np.stack([pred, gt]), axis=1, return_inverse=True)
     pixels = np.bincount(index.ravel(), pixels)
-    moved = []
-    for k in np.unique(pred):
-        of_label = pred == k
-        best = gt[of_label][pixels[of_label].argmax()]
-        either = of_label | (gt == best)
-        shared = pixels[of_label & (gt == best)].sum()
-        if k != best and 2 * shared > pixels[either].sum():
-            moved.append((int(k), int(best)))
-    sources, targets = {k for k, _ in moved}, {j for _, j in moved}
-    return moved if len(moved) > 1 and sources & targets else []
+    exchanged = []
+    for label in np.unique(pred):
+        has_label = pred == label
+        partner = gt[has_label][pixels[has_label].argmax()]  # the most frequent at its pixels
+        has_partner = gt == partner
+        shared = pixels[has_label & has_partner].sum()
+        either = pixels[has_label | has_partner].sum()
+        if label != partner and 2 * shared > either:
+            exchanged.append((int(label), int(partner)))
+    first, second = {k for k, _ in exchanged}, {j for _, j in exchanged}
+    return exchanged if len(exchanged) > 1 and first & second else []
 
 
 def _is_interpolated(pred: Map, gt: Map) -> bool:
@@ -305,11 +319,11 @@ def _count_stripes(labels: Map) -> I8:
     maps, they are estimated from every second or third row and column.
     """
     counts = np.zeros(2, np.int64)
-    step = 1 + min(labels.shape) // 200
+    step = 1 + min(labels.shape) // 200  # 1 in maps of up to 199 rows or columns
     for lines in (labels[::step].astype(np.int64), labels.T[::step].astype(np.int64)):
         rise = np.diff(lines, axis=1)
         before, after = rise[:, :-1], rise[:, 1:]  # steps to a pixel, and to the one after it
-        is_stripe = (before != 0) & (after != 0) & (before + after != 0)
+        is_stripe = (before != 0) & (after != 0) & (before + after != 0)  # neighbours differ too
         is_between = is_stripe & ((before > 0) == (after > 0))
         counts += np.count_nonzero(is_stripe), np.count_nonzero(is_between)
     return counts * step
@@ -371,8 +385,8 @@ def refuse_other_numbering(
     are correct. Other maps are rejected if one of the conversions of `_numberings` makes
 
     - over half of the pixels correct, and over four times as many as before, and
-    - at least _FEW_LABELS different labels correct at some pixel, or two if all converted labels
-      occur in the ground truth.
+    - at least three different labels correct at some pixel, or two if all converted labels occur in
+      the ground truth. (With fewer labels, the maps may agree by chance.)
     """
     if pred.shape != gt.shape:
         return
@@ -384,20 +398,21 @@ def refuse_other_numbering(
     if 4 * n_right >= n_known:
         return
     overlaps = find_overlaps(pred[is_known], gt[is_known])
-    for renumbered, numbering in _numberings(overlaps.pred, np.array(labels)):
-        is_right = renumbered == overlaps.gt
-        n_agreeing = np.unique(renumbered[is_right]).size
-        fewest = 2 if np.isin(renumbered, overlaps.gt).all() else _FEW_LABELS
+    # The converted labels are those of the distinct pairs (in pred, in gt), not of each pixel
+    for converted, mistake in _numberings(overlaps.pred, np.array(labels)):
+        is_right = converted == overlaps.gt
+        n_right_labels = np.unique(converted[is_right]).size
+        n_needed = 2 if np.isin(converted, overlaps.gt).all() else _ENOUGH_LABELS
         n_fitting = int(overlaps.pixels[is_right].sum())  # pixels that would be correct
         fits_most = 2 * n_fitting > n_known and n_fitting > 4 * n_right
-        if n_agreeing < fewest or not fits_most:
+        if n_right_labels < n_needed or not fits_most:
             continue
         fixes: tuple[Fix, ...] = ("shift the labels of one side",)
         if max(labels) - min(labels) >= len(labels):  # gaps occur only in the semantic metric
             train_ids = train_id_options("semantic")
             fixes = ("convert one side: label ids are read as they are given", train_ids)
         raise DataError(
-            f"{SIDES[0]}: {numbering}, expected one numbering on both sides: as the labels of "
+            f"{SIDES[0]}: {mistake}, expected one numbering on both sides: as the labels of "
             f"the classes are given, {min(labels)} .. {max(labels)} "
             f"({100 * n_fitting // n_known} % of the pixels would be right, "
             f"{100 * n_right // n_known} % are)",
@@ -417,14 +432,15 @@ def _numberings(values: I8, labels: I8) -> Iterator[tuple[I8, str]]:
     values that belong to no class become -1.
     """
     n = len(labels)
-    if np.ptp(labels) >= n:  # there are gaps
+    if np.ptp(labels) >= n:  # largest - smallest; there are gaps
         is_label = values[:, None] == labels  # (n, C)
         for first in (0, 1):  # train ids start at 1 in programs that reserve 0 for the background
             ids = f"train ids ({first} .. {first + n - 1})"
             is_train_id = (values >= first) & (values < first + n)
             from_train_ids = labels[np.where(is_train_id, values - first, 0)]
             yield np.where(is_train_id, from_train_ids, -1), f"{ids} beside label ids in the truth"
-            to_train_ids = np.where(is_label.any(axis=1), is_label.argmax(axis=1) + first, -1)
+            position = is_label.argmax(axis=1)  # of the value in `labels`, if it is there
+            to_train_ids = np.where(is_label.any(axis=1), position + first, -1)
             yield to_train_ids, f"label ids beside {ids} in the truth"
     yield values - 1, "labels one above those of the truth"
     yield values + 1, "labels one below those of the truth"
@@ -441,16 +457,16 @@ def _refuse_truncated_numbers(pred: Map, gt: Map, unit: str) -> None:
     if pred.shape != gt.shape:
         return
     for narrow, other, what in ((pred, gt, SIDES[0]), (gt, pred, SIDES[1])):
-        n_values = 1 << (8 * narrow.dtype.itemsize)  # number of values of the dtype of `narrow`
+        n_values = 1 << (8 * narrow.dtype.itemsize)  # of the dtype of `narrow`: 256 or 65536
         if narrow.dtype.kind not in "iu" or n_values > 1 << 16 or other.max(initial=0) < n_values:
             continue
         numbers = np.unique(other[other > 0])
-        truncated_numbers = np.unique(numbers & (n_values - 1))
+        truncated_numbers = np.unique(numbers & (n_values - 1))  # the low bits, such as 300 -> 44
         still_differ = truncated_numbers.size == numbers.size and truncated_numbers[0] > 0
         if unit == "instance" and still_differ:
             continue
         is_too_large = other >= n_values
-        unsigned = narrow.view(f"u{narrow.dtype.itemsize}")
+        unsigned = narrow.view(f"u{narrow.dtype.itemsize}")  # the same bits
         has_low_bits = unsigned == other & (n_values - 1)
         n_agreeing = int(has_low_bits[is_too_large].sum())
         if 2 * n_agreeing > int(is_too_large.sum()):

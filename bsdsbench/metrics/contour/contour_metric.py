@@ -45,11 +45,11 @@ class _Group(NamedTuple):
     """The measures that a name in the option `groups` selects."""
 
     names: tuple[str, ...]  # keys of `measures.TABLE`
-    sizes: str  # name of the option that holds their size, or a tuple of sizes
+    size_option: str  # name of the option that holds their size, or a tuple of sizes
 
 
 _ASSD, _NSD = ("assd-pooled", "assd-directed"), ("nsd-area", "nsd-counts", "nsd-mean")
-_MEASURES = {
+_MEASURES_OF_GROUP = {
     "boundary-iou": _Group(("biou", "biou-min"), "boundary_sizes"),
     "davis": _Group(("f",), "davis_bounds"),
     "bf": _Group(("bf",), "bf_theta"),
@@ -59,9 +59,9 @@ _MEASURES = {
     "trimap": _Group(("trimap",), "trimap_widths"),
     "cldice": _Group(("cldice",), "percent"),
 }
-_GROUPS = tuple(_MEASURES)
+_GROUPS = tuple(_MEASURES_OF_GROUP)
 # The counts that are summed over images, with a row for each class
-_SUMMED = ("value_sum", "value_count", "areas", "shells", "near", "outline", "pairs")
+_SUMMED_COUNTS = ("value_sum", "value_count", "areas", "shells", "near", "outline", "pairs")
 
 
 def _key_at(name: str, size: float) -> str:
@@ -135,14 +135,16 @@ class ContourOptions(LabelOptions):
         "%", as in {"hd95-pooled": ("hd%-pooled", 95.0)}.
         """
         chosen = {"iou": ("iou", 0.0), "dice": ("dice", 0.0)}
-        for group, (names, sizes_option) in _MEASURES.items():
+        for group, (names, size_option) in _MEASURES_OF_GROUP.items():
             if group not in self.groups:
                 continue
-            sizes = getattr(self, sizes_option)
-            if isinstance(sizes, tuple):
-                chosen |= {_key_at(name, size): (name, size) for size in sizes for name in names}
+            size_or_sizes = getattr(self, size_option)  # such as self.percent, self.trimap_widths
+            if isinstance(size_or_sizes, tuple):
+                for size in size_or_sizes:
+                    chosen |= {_key_at(name, size): (name, size) for name in names}
             else:  # a single size; only the keys of percentiles include it
-                chosen |= {name.replace("%", f"{sizes:g}"): (name, sizes) for name in names}
+                percent = f"{size_or_sizes:g}"
+                chosen |= {name.replace("%", percent): (name, size_or_sizes) for name in names}
         return chosen
 
 
@@ -206,14 +208,15 @@ def _contour_counts(pred: ArrayLike, gt: ArrayLike, opt: ContourOptions) -> Coun
     value_sum, value_count (C, M): the sum of each measure over the pairs of masks (or instances)
         for which it is defined, and the number of these pairs
     areas (C, 3): the number of pixels in both masks, in pred, and in gt
-    shells, near, outline (C, ...): the boundary pixels counted by `_count_boundaries`
+    shells, near, outline (C, ...): pixels of inner boundaries (for Boundary IoU) and outlines (F)
     pairs (C, 3): the number of masks (or instances) that are in both maps, only in pred, only in gt
 
     If `opt.mean` is "sequences", `objects` is added, a row with the number, areas and measures of
     each instance, and `absent` (M,), the measures of an instance that is in neither map. If all
     pixels are void, no measure is defined. Raises DataError if an array does not fit the options.
     """
-    pair, class_of, ids = pair_masks(pred, gt, opt)  # n labels (masks or instances), with classes
+    # Two maps in which each label 0 .. n - 1 is a mask or instance, and the class of each label
+    pair, class_of, ids = pair_masks(pred, gt, opt)
     compared = Compared(pair, opt.spacing)
     chosen = opt.measures().values()
     columns = [label_values(compared, name, size, opt.empty) for name, size in chosen]
@@ -230,9 +233,9 @@ def _contour_counts(pred: ArrayLike, gt: ArrayLike, opt: ContourOptions) -> Coun
         "pairs": np.stack([in_pred & in_gt, in_pred & ~in_gt, ~in_pred & in_gt], axis=1),
     }
     counts: dict[str, NDArray[np.generic]] = {}
-    for name, rows in counts_of_labels.items():  # bool and integers are summed as int64
+    for name, rows in counts_of_labels.items():  # add the row of each label to that of its class
         shape = (len(opt.class_names), *rows.shape[1:])
-        counts[name] = np.zeros(shape, np.result_type(rows, np.int64))
+        counts[name] = np.zeros(shape, np.result_type(rows, np.int64))  # int64 for bool, integers
         np.add.at(counts[name], class_of, rows)
     if opt.mean == "sequences":
         counts |= _object_counts(ids, compared.areas[:, 1:], values, opt)
@@ -242,7 +245,7 @@ def _contour_counts(pred: ArrayLike, gt: ArrayLike, opt: ContourOptions) -> Coun
 def _object_counts(
     ids: I8 | None, areas: I8, values: F8, opt: ContourOptions
 ) -> dict[str, NDArray[np.generic]]:
-    """Return the results for each object of a frame, from which means over sequences are computed.
+    """Return the counts of one frame from which means over the frames of a sequence are computed.
 
     ids (n,): the number of each object in the files, or None if objects are not paired by number.
     areas (n, 2): the number of pixels of each object in pred, and in gt.
@@ -257,6 +260,7 @@ def _object_counts(
             "contour.mean='sequences': expected objects without classes",
             fix=Setting("contour.unit", "id", "numbered objects"),
         )
+    # By the user's convention, the value of overlaps (such as IoU) and of distances of empty masks
     overlap, distance = CONVENTIONS[opt.empty].both_empty
     names = [name for name, _ in opt.measures().values()]
     absent = [distance if TABLE[name].is_distance else overlap for name in names]
@@ -283,9 +287,10 @@ def _count_boundaries(compared: Compared, opt: ContourOptions) -> dict[str, I8]:
         shells[:, k] = compared.shells(width)
     outline, near = np.zeros((n, 2), np.int64), np.zeros((n, len(bounds), 2), np.int64)
     if bounds:
+        # DAVIS' outline: pixels that differ from their right, lower or lower-right neighbour
         for side, points in enumerate(compared.outlines("side", PIXELS)):  # of pred, of gt
             outline[:, side] = points.n
-            for k, bound in enumerate(bounds):
+            for k, bound in enumerate(bounds):  # raised, as rounding could exceed the radius
                 radius = with_tolerance(davis_radius(compared.pair.shape, bound))
                 near[:, k, side] = points.counts(points.distance <= radius)
     return {"shells": shells, "near": near, "outline": outline}
@@ -372,9 +377,10 @@ class ContourMetric(LabelMetric[ContourOptions]):
         per_class : class -> its measures, "over", "pooled", and "n_images" (the largest number of
             values of any measure); only if there are two or more classes
         """
-        stack = sequences.follow_objects(stack)
-        total = {name: weighted_sum(weights, stack[name]) for name in _SUMMED}
-        keys = tuple(opt.measures())
+        stack = sequences.follow_objects(stack)  # adds "tracks" if means are over sequences
+        # The counts summed over images: (S, C, ...), for C classes
+        total = {name: weighted_sum(weights, stack[name]) for name in _SUMMED_COUNTS}
+        keys = tuple(opt.measures())  # of M measures
         n_defined = total["value_count"]  # (S, C, M)
         n_possible = _possible_values(total, weights, opt)  # (S, C, M)
         class_means = defined_ratio(total["value_sum"], n_defined)  # (S, C, M)
@@ -390,9 +396,9 @@ class ContourMetric(LabelMetric[ContourOptions]):
         if len(opt.class_names) < 2:
             return scores
         n_classes = (n_defined > 0).sum(axis=1)  # (S, M), classes with a value
-        for m, key in enumerate(keys):
-            n_of_all = (n_classes[:, m], len(opt.class_names))
-            scores["over"][key] |= over("classes", {key: n_of_all})[key]
+        over_classes = {key: (n_classes[:, m], len(opt.class_names)) for m, key in enumerate(keys)}
+        for key, counts in over("classes", over_classes).items():
+            scores["over"][key] |= counts
         scores["per_class"] = {}
         for c, name in enumerate(opt.class_names):
             score = _measure_scores(keys, class_means[:, c], n_defined[:, c], n_possible[:, c])
@@ -408,7 +414,9 @@ def _possible_values(total: Mapping[str, F8], weights: Weights, opt: ContourOpti
     If there is one mask per image, this is the number of images; otherwise, it is the number of
     pairs of masks that are not both empty.
 
-    total: the counts of `_contour_counts`, summed over the images of each of S data sets.
+    total: sums over the images of each of S data sets, such as "pairs" (S, C, 3), the number of
+        masks in both maps, only in pred and only in gt; and "value_count" (S, C, M), the number of
+        masks for which each measure is defined.
     weights (S, N): how often each image occurs in each data set.
     """
     n_pairs = total["pairs"].sum(axis=2)  # (S, C)
@@ -422,28 +430,34 @@ def _possible_values(total: Mapping[str, F8], weights: Weights, opt: ContourOpti
 def _measure_scores(
     keys: Sequence[str], values: F8, n_defined: F8, n_possible: F8
 ) -> dict[str, Any]:
-    """Return a dict of M measures, (S,) each, and the entry "over", see `over`.
+    """Return a dict of M measures, key -> (S,), and the entry "over", how much each mean includes.
 
     values (S, M): the means of the measures over pairs of masks.
-    n_defined, n_possible (S, M): how many pairs each mean includes, and out of how many.
+    n_defined, n_possible (S, M): how many pairs each mean includes, and out of how many. In "over",
+        they become key -> "pairs" -> (S, 2).
     """
     n_pairs = {key: (n_defined[:, m], n_possible[:, m]) for m, key in enumerate(keys)}
     return {**dict(zip(keys, values.T, strict=True)), "over": over("pairs", n_pairs)}
 
 
 def _pooled_scores(total: Mapping[str, F8], opt: ContourOptions) -> dict[str, F8]:
-    """Compute IoU, Dice, Boundary IoU and F from counts summed over images.
+    """Compute IoU, Dice, Boundary IoU and DAVIS' F from counts summed over images.
 
-    total: the counts of `_contour_counts`, summed over the images of each of S data sets.
+    total: numbers of pixels, summed over the images of each of S data sets, for C classes:
+
+    - "areas" (S, C, 3), pixels of the mask: in both maps, in pred, in gt
+    - "shells" (S, C, widths, 3), the same for the mask's inner boundary, for each width
+    - "outline" (S, C, 2), pixels of the mask's outline: in pred, in gt
+    - "near" (S, C, radii, 2), those within a radius of the outline in the other map
 
     Returns score key -> (S, C), NaN where both maps are empty.
     """
-    areas, shells, near, outline = (total[k] for k in ("areas", "shells", "near", "outline"))
-    pooled = {"iou": iou(areas), "dice": dice(areas)}
-    for k in range(shells.shape[2]):  # none if the group is not selected
+    pooled = {"iou": iou(total["areas"]), "dice": dice(total["areas"])}
+    shells, near, outline = total["shells"], total["near"], total["outline"]
+    for k in range(shells.shape[2]):  # no widths if Boundary IoU is not selected
         pooled[_key_at("biou", opt.boundary_sizes[k])] = iou(shells[:, :, k])
-    for k in range(near.shape[2]):
-        shares = defined_ratio(near[:, :, k], outline)  # precision and recall
+    for k in range(near.shape[2]):  # no radii if F is not selected
+        shares = defined_ratio(near[:, :, k], outline)  # precision and recall, (S, C, 2)
         pooled[_key_at("f", opt.davis_bounds[k])] = defined_f(shares)
     return pooled
 

@@ -41,7 +41,10 @@ def iou(counts: Map) -> F8:
 
 
 def dice(counts: Map) -> F8:
-    """Compute the Dice coefficient of masks, float64 (...), from `counts` as in `iou`."""
+    """Compute the Dice coefficient of masks, float64 (...); NaN if both are empty.
+
+    counts (..., 3): the number of pixels in both maps, in pred, and in gt.
+    """
     in_both, in_pred, in_gt = counts[..., 0], counts[..., 1], counts[..., 2]
     return defined_ratio(2 * in_both, in_pred + in_gt)
 
@@ -52,17 +55,17 @@ def _f_within(outlines: BothOutlines, radius: float) -> F8:
     Precision is the share of the points of pred's outline within `radius` of gt's outline, and
     recall the share of the points of gt's outline within `radius` of pred's.
     """
-    limit = with_tolerance(radius)
-    precision, recall = (ratio(o.counts(o.distance <= limit), o.n) for o in outlines)
-    return f_measure(precision, recall)
+    limit = with_tolerance(radius)  # slightly larger, so that rounding errors do not decide
+    shares = [ratio(o.counts(o.distance <= limit), o.n) for o in outlines]  # of pred, of gt
+    return f_measure(precision=shares[0], recall=shares[1])
 
 
 def _fom(outlines: BothOutlines, alpha: float) -> F8:
     """Compute Pratt's figure of merit of each of n labels, float64 (n,).
 
     This is the sum of 1 / (1 + alpha d^2) over the points of pred's outline, where d is a point's
-    distance to gt's outline, divided by the larger outline's number of points. For labels that lack
-    an outline in pred or in gt, `label_values` replaces the value.
+    distance to gt's outline, divided by the larger outline's number of points. The value has no
+    meaning for a label without an outline in pred or in gt; the caller replaces it.
     """
     pred, gt = outlines
     merit = pred.sums(1.0 / (1.0 + alpha * pred.distance * pred.distance))
@@ -78,13 +81,15 @@ def _hausdorff(
 
     - "pooled": the percentile of the distances of both outlines together
     - "directed": the larger of the two outlines' percentiles
-    - "area": as "directed", with points weighted by contour length, see `_length_quantile`
+    - "area": as "directed", with each point weighted by the contour length that it stands for
     """
     share = given_number(percent, "percent", 0, 100) / 100
     pred, gt = outlines
     percentiles = np.full(pred.n.size, np.nan)
     for label in np.flatnonzero((pred.n > 0) & (gt.n > 0)).tolist():
-        in_pred, in_gt = (slice(*outline.start[label : label + 2]) for outline in outlines)
+        # The points of the label in the arrays of both outlines
+        in_pred = slice(pred.start[label], pred.start[label + 1])
+        in_gt = slice(gt.start[label], gt.start[label + 1])
         distance = pred.distance[in_pred], gt.distance[in_gt]
         if definition == "pooled":
             percentiles[label] = quantile(np.concatenate(distance), share)
@@ -103,7 +108,8 @@ def _length_quantile(distance: F8, length: F8, q: float) -> float:
 
     distance, length (points,): each point's distance to the other outline, and contour length.
     """
-    # Sorted as in surface-distance: where a share equals q, another order could round differently
+    # By distance, then by length, as surface-distance does: in another order, the sums could round
+    # differently, which matters where a share equals q
     order = np.lexsort((length, distance))
     share_within = np.cumsum(length[order]) / np.sum(length[order])
     first = int(np.searchsorted(share_within, q))
@@ -114,8 +120,8 @@ def _assd(definition: Literal["directed", "pooled"], outlines: BothOutlines) -> 
     """Compute the average symmetric surface distance of each of n labels, float64 (n,).
 
     It is the mean distance of the points of both outlines together ("pooled"), or the mean of the
-    two outlines' mean distances ("directed"). For labels that lack an outline in pred or in gt,
-    `label_values` replaces the value.
+    two outlines' mean distances ("directed"). The value has no meaning for a label without an
+    outline in pred or in gt; the caller replaces it.
     """
     sums, n = [o.sums(o.distance) for o in outlines], [o.n for o in outlines]  # of pred, of gt
     if definition == "directed":
@@ -128,10 +134,11 @@ def _nsd(unit: Literal["area", "counts", "mean"], outlines: BothOutlines, tolera
 
     It is the share of the length of both contours ("area") or of the points of both outlines
     ("counts") within `tolerance` of the other outline, or the mean of the two outlines' shares of
-    points ("mean"). For labels that lack an outline in pred or in gt, `label_values` replaces the
-    value.
+    points ("mean"). The value has no meaning for a label without an outline in pred or in gt; the
+    caller replaces it.
     """
-    near, total = list[Any](), list[Any]()  # of pred, of gt; numbers of labels (n,)
+    # For pred and for gt: the length or number of points within the tolerance, and in all, (n,)
+    near, total = list[Any](), list[Any]()
     for outline in outlines:
         is_near = outline.distance <= with_tolerance(tolerance)
         if unit == "area":
@@ -148,7 +155,8 @@ def _nsd(unit: Literal["area", "counts", "mean"], outlines: BothOutlines, tolera
 def cldice(skeletons: Map) -> F8:
     """Compute clDice, float64 (...): the F-measure of the skeletons' shares inside the other mask.
 
-    skeletons (..., 2, 2): the counts of `skeleton_pixels`. clDice is NaN if both are empty.
+    skeletons (..., 2, 2): for pred and for gt, the skeleton pixels inside the other mask, and all
+        skeleton pixels. clDice is NaN if both skeletons are empty.
     """
     return defined_f(defined_ratio(skeletons[..., 0], skeletons[..., 1]))
 
@@ -156,8 +164,8 @@ def cldice(skeletons: Map) -> F8:
 class _Definition(NamedTuple):
     """How a measure of `TABLE` is computed."""
 
-    what: str  # the counts or outlines that it needs, a name for `Compared.find`
-    value_of: Callable[[Any, float], F8]  # (result of `find`, size) -> value of each label (n,)
+    inputs: str  # the counts or outlines that it needs, a name for `Compared.inputs`
+    value_of: Callable[[Any, float], F8]  # (these inputs, size) -> value of each label (n,)
     size: float  # default size
     is_distance: bool  # which value of `CONVENTIONS` is used for empty masks: distance or overlap
 
@@ -192,8 +200,8 @@ def label_values(compared: Compared, name: str, size: float, empty: str) -> F8:
         maps lack what is compared: pixels, an outline or a skeleton.
     """
     definition = TABLE[name]
-    inputs = compared.find(definition.what, size)
-    if name == "f":
+    inputs = compared.inputs(definition.inputs, size)
+    if name == "f":  # a fraction of the diagonal, rounded up, or pixels
         size = davis_radius(compared.pair.shape, size)
     elif name == "bf" and size < 1:  # a fraction of the diagonal
         size *= compared.pair.diagonal()
@@ -203,14 +211,14 @@ def label_values(compared: Compared, name: str, size: float, empty: str) -> F8:
     # Which labels have no pixel or point in pred and in gt, bool (n,) each
     if isinstance(inputs, tuple):  # outlines of pred and of gt
         lacks_pred, lacks_gt = (outline.n == 0 for outline in inputs)
-    elif definition.what == "skeletons":  # (n, 2, 2)
+    elif definition.inputs == "skeletons":  # (n, 2, 2), the last are all pixels of each skeleton
         lacks_pred, lacks_gt = (inputs[:, :, 1] == 0).T
     else:  # pixels in both maps, in pred and in gt, (n, 3)
         lacks_pred, lacks_gt = (inputs[:, 1:] == 0).T
     convention = CONVENTIONS[empty]
     kind = 1 if definition.is_distance else 0  # conventions list (overlap, distance)
     for_both, for_one = convention.both_empty[kind], convention.one_empty[kind]
-    if for_one is None:
+    if for_one is None:  # stands for the largest possible distance
         for_one = compared.pair.diagonal(compared.spacing)
     values = np.where(lacks_pred | lacks_gt, for_one, values)
     return np.where(lacks_pred & lacks_gt, for_both, values)
@@ -346,10 +354,13 @@ class Measure(NamedTuple):
         classes: int | None = None,
         **settings: Unpack[_Others],
     ) -> float | F8:
-        """Compute the measure called `self.name` of two masks or label maps (H, W).
+        """Compute the measure `self.name` of two masks, or of each class of two label maps (H, W).
 
-        The parameters are those of `measure`, except that `empty` is `self.empty` by default.
-        Returns a number for two masks (`classes` is None), float64 (classes,) for two label maps.
+        size: its width, radius, percentile or tolerance; None means the usual one.
+        classes: the number of labels 0 .. classes - 1 of label maps, or None for masks.
+        settings: `ignore`, `spacing` and `empty` of `measure`; `empty` is `self.empty` by default.
+
+        Returns a number for two masks, float64 (classes,) for two label maps.
         """
         settings.setdefault("empty", self.empty)
         return measure(self.name, pred, gt, size, classes=classes, **settings)

@@ -89,7 +89,7 @@ class Compared:
 
         pixels: the number of pixels for each pair of labels (in pred, in gt) in `_overlaps`.
         """
-        pred, gt = self._overlaps.pred, self._overlaps.gt
+        pred, gt = self._overlaps.pred, self._overlaps.gt  # the labels of each pair
         in_both = np.where(pred == gt, pred, -1)
         sums = np.zeros((self.pair.n, 3), np.int64)
         for k, labels in enumerate((in_both, pred, gt)):
@@ -116,22 +116,25 @@ class Compared:
         return self._shells[width]
 
     def outlines(self, kind: str, steps: Spacing) -> BothOutlines:
-        """Return the outlines of all labels in pred and in gt, two `OutlinePoints`.
+        """Return the outlines of all labels in pred and in gt, two `OutlinePoints` (cached).
 
         These give each point's distance to the outline of its label in the other map, and the
         length of the contour in the 2 x 2 pixels around the point (0 for a rim).
 
-        kind: "rim", "side" or "corner", as in `trace`.
+        kind: "rim" (pixels with one of their four neighbours outside the label), "side" (pixels
+            that differ from their right, lower or lower-right neighbour) or "corner" (corners of
+            pixels at which the contour passes).
         steps: the distances between rows and between columns, in the unit of the result.
         """
         if (kind, steps) not in self._outlines:
-            n, length_of_window = self.pair.n, _contour_lengths(steps)
+            n, length_of_pattern = self.pair.n, _contour_lengths(steps)
             pred, gt = trace(self.pair.pred, n, kind), trace(self.pair.gt, n, kind)
             outlines = []
             for outline, other in ((pred, gt), (gt, pred)):
-                distance = np.sqrt(distances.nearest(outline, other, *steps))
-                is_rim = kind == "rim"
-                length = np.zeros(distance.size) if is_rim else length_of_window[outline.codes]
+                distance = np.sqrt(distances.nearest(outline, other, *steps))  # it is squared
+                length = np.zeros(distance.size)
+                if kind != "rim":  # codes 0 .. 15: which of the 2 x 2 pixels have the label
+                    length = length_of_pattern[outline.codes]
                 label = np.repeat(np.arange(n), np.diff(outline.start))
                 outlines.append(OutlinePoints(outline.start, label, distance, length))
             self._outlines[kind, steps] = outlines[0], outlines[1]
@@ -144,27 +147,28 @@ class Compared:
         """
         if not 0 < width < math.inf:
             raise DataError(f"trimap width {width}: expected a finite number of pixels above 0")
-        near = self._squared_distance_to_other_label <= with_tolerance(width * width)
-        overlap_of_pixel = self._overlaps.of_pixel[near]
-        return self._sum_areas(np.bincount(overlap_of_pixel, minlength=self._overlaps.pixels.size))
+        is_near = self._squared_distance_to_other_label <= with_tolerance(width * width)
+        # The pixels with each pair of labels (in pred, in gt), as in `self._overlaps.pixels`
+        pair_of_pixel = self._overlaps.of_pixel[is_near]
+        return self._sum_areas(np.bincount(pair_of_pixel, minlength=self._overlaps.pixels.size))
 
     @cached_property
     def _squared_distance_to_other_label(self) -> F8:
         """The squared distance of each pixel to the nearest one of another gt label, (H, W)."""
         return distances.to_other_label(self.pair.gt.astype(np.int32), *PIXELS)
 
-    def find(self, what: str, size: float) -> Any:
-        """Return the counts or outlines that a measure compares.
+    def inputs(self, what: str, size: float) -> Any:
+        """Return the counts or outlines from which a measure of n labels is computed.
 
         `what` is one of these names; only "shells" and "trimap" use `size`:
 
         - "areas": the number of pixels of each label in both maps, in pred and in gt, int64 (n, 3)
-        - "shells": the same for the inner boundary of each label, of width `size`, see `shells`
+        - "shells": the same for the inner boundary of each label, of width `size`
         - "trimap": the same for the pixels that are within `size` pixels of another label of gt
-        - "skeletons": the pixels of the labels' centre lines, int64 (n, 2, 2), see
-          `skeleton_pixels`
-        - "rim", "side", "corner": the outlines of pred and gt, with distances in the unit of
-          `spacing`; or "rim in pixels" and so on, with distances in pixels
+        - "skeletons": the pixels of the labels' centre lines in pred and in gt: those that have the
+          label in the other map, and all, int64 (n, 2, 2)
+        - "rim", "side", "corner": the outlines of pred and gt by one of three definitions, with
+          distances in the unit of `spacing`; or "rim in pixels" and so on, in pixels
         """
         if what == "areas":
             return self.areas
@@ -183,12 +187,16 @@ def trace(labels: Labels, n_labels: int, kind: str) -> distances.Outlines:
 
     kind: "rim" (pixels with one of their four neighbours outside the label), "side" (pixels that
         differ from their right, lower or lower-right neighbour) or "corner" (corners of pixels at
-        which the contour passes); more in the module's docstring.
+        which the contour passes).
 
     Outside the image there is no label, except that "side" repeats the last row and column.
+
+    Returns the points of the outlines, label by label: rows, columns, and for "side" and "corner"
+    a code for which of the 2 x 2 pixels around the point have the label.
     """
     labels = labels.astype(np.int32)
-    if kind == "side":  # each 2 x 2 window of `corners` stands for its upper left pixel
+    # `corners` finds the 2 x 2 windows of pixels with several labels
+    if kind == "side":  # a window stands for its upper left pixel
         repeated = np.pad(labels, ((0, 1), (0, 1)), mode="edge")
         return distances.corners(repeated, n_labels)
     surrounded = np.pad(labels, 1, constant_values=-1)
@@ -200,9 +208,9 @@ def trace(labels: Labels, n_labels: int, kind: str) -> distances.Outlines:
 def _contour_lengths(steps: Spacing) -> F8:
     """Return the contour length in a 2 x 2 window of pixels for each pattern, float64 (16,).
 
-    The contour joins the midpoints between neighbouring pixels that differ. Patterns are indexed as
-    in `distances.corners`: bits 8, 4, 2, 1 are the upper left, upper right, lower left and lower
-    right pixel. `steps` are the distances between rows and between columns.
+    The contour joins the midpoints between neighbouring pixels that differ. The index of a pattern
+    has the bits 8, 4, 2, 1 for the upper left, upper right, lower left and lower right pixel.
+    `steps` are the distances between rows and between columns.
     """
     half_diagonal = 0.5 * math.sqrt(steps[0] * steps[0] + steps[1] * steps[1])
     lengths = np.full(16, half_diagonal)  # one pixel differs from the other three

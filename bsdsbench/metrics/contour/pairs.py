@@ -33,7 +33,8 @@ from bsdsbench.metrics.label_maps import (
 from bsdsbench.scores.ratios import ratio
 
 Labels = NDArray[np.int32]
-_SMALL = 2**14  # masks of up to this many pixels are not cropped: finding their box takes as long
+# Masks of up to this many pixels are not cropped: finding their box takes as long as it saves
+_LARGEST_UNCROPPED = 2**14
 MATCH_IOU = 0.5  # a region has an IoU above this with at most one region of the other map
 
 
@@ -89,7 +90,7 @@ def as_pair(
     """Check two masks or two label maps (H, W), and renumber their labels from 0; -1 is no class.
 
     classes: number of classes, with the labels first .. first + classes - 1. If None, the maps are
-        masks.
+        masks, whose only label becomes 0.
     ignored: labels that are no class. Where `gt` has one (void pixels), both maps become -1.
     first: label of the first class. If it is above 0, label 0 is no class.
 
@@ -118,7 +119,8 @@ def _number_classes(labels: Map, classes: range, ignored: Sequence[float], what:
 
     Raises DataError, which begins with `what`, for any other label.
     """
-    remarks: dict[float, str] = {0: ""} if classes.start else {}  # label without a class -> remark
+    # Label that stands for no class -> a remark on it in the error message
+    remarks: dict[float, str] = {0: ""} if classes.start else {}
     remarks |= dict.fromkeys(ignored, " (ignored)")
     is_none = np.isin(labels, list(remarks))
     if labels.dtype == np.int64:
@@ -138,13 +140,16 @@ def _number_classes(labels: Map, classes: range, ignored: Sequence[float], what:
 
 
 def _pair_of_masks(masks: MapPair) -> LabelPair:
-    """Convert two bool masks (H, W) to a pair. Large masks are cropped to the box around both."""
+    """Convert two bool masks (H, W) to a pair of label maps, with 0 in the mask and -1 outside.
+
+    Large masks are cropped to the box around both, which saves time.
+    """
     box: tuple[slice, ...] = ()  # no cropping
-    if masks.pred.size > _SMALL:
+    if masks.pred.size > _LARGEST_UNCROPPED:
         in_either = masks.pred | masks.gt
         # A single pixel if both masks are empty
         box = box_around(in_either, 1) if in_either.any() else (slice(1), slice(1))
-    # The int8 view of a bool mask is 1 inside and 0 outside; the labels are 0 and -1
+    # The int8 view of a bool mask is 1 inside and 0 outside
     pred, gt = (np.subtract(mask[box].view(np.int8), 1, order="C") for mask in masks)
     return LabelPair(pred, gt, 1, masks.pred.shape)
 
@@ -235,7 +240,7 @@ def pair_masks(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> ClassedPair:
     # A mask to compare is a region of pred, a region of gt, or a pair of them. Number the masks:
     # region k of pred belongs to mask mask_of_pred[k], region k of gt to mask_of_gt[k]
     ids = None
-    if opt.unit == "id":
+    if opt.unit == "id":  # a mask for each number in either map, in ascending order
         ids = np.union1d(pred_regions.ids, gt_regions.ids)
         mask_of_pred = np.searchsorted(ids, pred_regions.ids)
         mask_of_gt = np.searchsorted(ids, gt_regions.ids)
@@ -252,14 +257,15 @@ def pair_masks(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> ClassedPair:
         classes = gt_regions.class_of[paired.gt], pred_regions.class_of[pred_only]
         class_of = np.concatenate([*classes, gt_regions.class_of[gt_only]])
     # The mask in pred and in gt of each overlap (pair of values that the maps have at a pixel), or
-    # -1 for none: the index -1 (no region) takes the appended last entry
+    # -1 for none, (2, overlaps). The index -1 (no region) takes the appended last entry
     pred_mask = np.append(mask_of_pred, -1)[pred_regions.of_overlap]
     gt_mask = np.append(mask_of_gt, -1)[gt_regions.of_overlap]
-    masks = np.setdiff1d([pred_mask, gt_mask], -1)  # only masks with pixels get a label
-    labels = np.searchsorted(masks, [pred_mask, gt_mask]).astype(np.int32)
-    labels[0, pred_mask < 0] = labels[1, gt_mask < 0] = -1
-    pred_labels, gt_labels = (numbers[instances.overlaps.of_pixel] for numbers in labels)
-    pair = LabelPair(pred_labels, gt_labels, masks.size, pred_labels.shape)
+    mask_of_overlap = np.stack([pred_mask, gt_mask])
+    masks = np.setdiff1d(mask_of_overlap, -1)  # those with pixels: label k stands for masks[k]
+    labels = np.searchsorted(masks, mask_of_overlap).astype(np.int32)
+    labels[mask_of_overlap < 0] = -1
+    of_pixel = instances.overlaps.of_pixel  # (H, W), the overlap of each pixel
+    pair = LabelPair(labels[0][of_pixel], labels[1][of_pixel], masks.size, of_pixel.shape)
     return ClassedPair(pair, class_of[masks], None if ids is None else ids[masks])
 
 
@@ -305,8 +311,7 @@ def find_instances(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> Instance
 
     In the result, void pixels and crowds (groups of objects that are not annotated one by one) are
     in no region. Instead, `on_crowd` is the number of pixels of each predicted region on a crowd,
-    and `excused` the share of its pixels that are void or on a crowd of its class. `Instances`
-    defines the values of crowds.
+    and `excused` the share of its pixels that are void or on a crowd of its class.
 
     Raises DataError if a value is not a valid instance, and ShapeError if the shapes differ.
     """
@@ -317,7 +322,8 @@ def find_instances(pred: ArrayLike, gt: ArrayLike, opt: MapContents) -> Instance
         gt_values = _number_plain_classes(gt_values, opt)
     pred_regions = _number_regions(pred_values, opt, SIDES[0])
     gt_regions = _number_regions(gt_values, opt, SIDES[1])
-    # The k by which `Instances` defines crowds; it means nothing for values that are not ignored
+    # Values are class x divisor + number. A crowd of class k has an ignored class, and the number
+    # divisor - 1 - k. With C classes, k from C to 2 C - 1 is a crowd that excuses no prediction
     crowd_class = opt.divisor - 1 - gt_values % max(opt.divisor, 1)
     is_ignored = gt_regions.void & (gt_values != VOID)
     is_crowd = is_ignored & (crowd_class >= 0) & (crowd_class < 2 * len(opt.class_names))
@@ -336,21 +342,24 @@ def _number_plain_classes(values: I8, opt: MapContents) -> I8:
 
     Values from 0 to below the divisor are such labels; others are unchanged. The label of a class
     whose objects have numbers (the class is in `opt.things`) stands for a crowd: a group of objects
-    that are not annotated one by one. It becomes the value of a crowd that `Instances` defines. The
+    that are not annotated one by one. It becomes a value that the caller reads as a crowd. The
     label of any other class gets the number n = 0, so that the class is a single region.
+
+    With the divisor 1000, the class 255 ignored, and classes from 7 on of which 26 has numbered
+    objects, 7 becomes 7000, and 26, the class with the index 19, becomes the crowd 255980.
     """
     class_index = values - opt.first
     is_label = (values >= 0) & (values < opt.divisor)
     numbered = np.where(is_label, values * opt.divisor, values)
     # The crowd of class k, from 0, has the value k below the last one of the highest ignored class
     last_ignored_value = (max(opt.ignored, default=-1) + 1) * opt.divisor - 1
-    countable = [opt.classes.index(name) for name in opt.things or ()]
-    is_crowd = is_label & np.isin(class_index, countable)
+    classes_with_numbers = [opt.classes.index(name) for name in opt.things or ()]
+    is_crowd = is_label & np.isin(class_index, classes_with_numbers)
     return np.where(is_crowd, last_ignored_value - class_index, numbered)
 
 
 def _class_of_value(values: I8, opt: MapContents) -> I8:
-    """Return the class index, counted from 0, of each value class x divisor + number.
+    """Return the index, counted from 0, of the class of each value class x divisor + number.
 
     If `opt.divisor` is 0, values are numbers without a class, and the index is 0 for all.
     """
@@ -380,7 +389,7 @@ def _number_regions(values: I8, opt: MapContents, what: str) -> Regions:
                 "instances (16-bit numbers read as signed?)"
             )
         is_none = void | (values <= 0)
-    region_values = np.where(is_none, -1, values)
+    region_values = np.where(is_none, -1, values)  # no value of a region is below 0
     ids, region = np.unique(region_values, return_inverse=True)
     if is_none.any():  # the first id is -1: number it -1, and the regions from 0
         ids, region = ids[1:], region - 1
@@ -403,6 +412,8 @@ def _is_no_region(values: I8, void: Bool, opt: MapContents, what: str) -> Bool:
     """
     last = opt.first + max(len(opt.classes), 1) - 1
     classes = values // opt.divisor
+    # A value below the divisor is a class without a number, unless it is a number of class 0: if
+    # there is a class 0, only the labels of classes are taken for one
     is_label = (values > 0) & (values < opt.divisor) & ((opt.first > 0) | (values <= last))
     if opt.things is None and is_label.any():
         raise DataError(
@@ -450,17 +461,18 @@ def match_regions(instances: Instances, rule: str = "iou", least: float = MATCH_
     """
     pred, gt, pixels = instances.pred, instances.gt, instances.overlaps.pixels
     n_pred, n_gt = pred.count_pixels(pixels) + instances.on_crowd, gt.count_pixels(pixels)
-    # Candidates: the regions gt_at[i] and pred_at[i] have shared[i] pixels in common
+    # Candidate i: the regions gt_at[i] and pred_at[i] have shared[i] pixels in common. Each overlap
+    # that is in a region of both maps is one
     is_in_both = (pred.of_overlap >= 0) & (gt.of_overlap >= 0)
     gt_at, pred_at = gt.of_overlap[is_in_both], pred.of_overlap[is_in_both]
     shared = pixels[is_in_both]
-    if rule == "id":
+    if rule == "id":  # the candidates are the numbers that both maps have
         is_same = gt.ids[gt_at] == pred.ids[pred_at]
         shared_of_gt = np.bincount(gt_at[is_same], shared[is_same], gt.ids.size)
         _, gt_at, pred_at = np.intersect1d(gt.ids, pred.ids, return_indices=True)
         shared = shared_of_gt.astype(np.int64)[gt_at]  # 0 for regions that do not overlap
     iou = ratio(shared, n_gt[gt_at] + n_pred[pred_at] - shared)
-    pairs = np.lexsort((pred_at, gt_at))  # indices of the candidates that are paired, in order
+    pairs = np.lexsort((pred_at, gt_at))  # indices of paired candidates, by gt_at, then pred_at
     if rule in ("iou", "one-to-one"):
         is_pair = (iou > least) & (gt.class_of[gt_at] == pred.class_of[pred_at])
         pairs = pairs[is_pair[pairs]]

@@ -46,19 +46,20 @@ def draw_classes(
 
     Each drawing is a step of the result.
     """
-    # Name of a drawing -> index of its class, or None for all classes
+    # The drawings: name -> index of its class, or None for all classes
     parts: dict[str, int | None] = {"all classes": None} if len(names) > 1 else {}
     parts |= {name: k for k, name in enumerate(names)}
     columns = [_outcomes(pair, class_of, k).ravel() for k in parts.values()]
-    outcomes = np.stack(columns, axis=1)  # (pixels, parts), a `PixelClass`, or 0 for no object
+    outcomes = np.stack(columns, axis=1)  # (pixels, drawings), a `PixelClass`, or 0 for no object
     n_right, n_other, n_false, n_missed = (
-        (outcomes == code).sum(axis=0)  # (parts,)
+        (outcomes == code).sum(axis=0)  # (drawings,)
         for code in (PixelClass.MATCHED, PixelClass.OTHER, PixelClass.FALSE, PixelClass.MISSED)
     )
     n_gt, n_pred = n_right + n_missed + n_other, n_right + n_false + n_other
     errors = {} if spacing is None else _largest_errors(pair, class_of, spacing)
     marks = tuple(errors.get(k) for k in parts.values())
     numbers = np.arange(float(len(parts)))  # of the drawings
+    # The columns of match counts: matched and all pixels of gt, then of pred
     matches = np.stack([n_right, n_gt, n_right, n_pred], axis=-1)
     changes = changes_of(outcomes, pair.shape)
     return DrawnSteps(numbers, matches, *changes, parts=tuple(parts), measure="Dice", marks=marks)
@@ -98,6 +99,7 @@ def _largest_errors(
     """
     largest: dict[int | None, LargestError] = {}
     pred_rims, gt_rims = (trace(labels, pair.n, "rim") for labels in (pair.pred, pair.gt))
+    # The rim pixels of label k are at start[k] .. start[k + 1] - 1 of the arrays rows and cols
     for rims, other in ((pred_rims, gt_rims), (gt_rims, pred_rims)):
         squared = distances.nearest(rims, other, *spacing)  # (rim pixels,), inf without a partner
         for label in range(pair.n):

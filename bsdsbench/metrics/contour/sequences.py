@@ -64,12 +64,13 @@ def follow_objects(stack: Stack) -> Stack:
     """
     if "objects" not in stack:
         return stack
-    frames_of = _group_frames(stack["frame"])
+    frames_of = _group_frames(stack["frame"])  # the frames (F,) of each sequence, as indices
     numbers, measures = stack["objects"][..., 0], stack["objects"][..., 3:]
-    in_pred = np.nan_to_num(stack["objects"][..., 1]) > 0
+    in_pred = np.nan_to_num(stack["objects"][..., 1]) > 0  # (N, n), False for the padding
     in_gt = np.nan_to_num(stack["objects"][..., 2]) > 0
     first_frames = [frames[0] for frames in frames_of]  # of each sequence
-    objects_of = [numbers[first][in_gt[first]] for first in first_frames]
+    objects_of = [numbers[first][in_gt[first]] for first in first_frames]  # their numbers
+    # (N, K, M), filled where a frame has the object
     tracks = np.repeat(stack["absent"][:, None], max(map(len, objects_of)), axis=1)
     names = ("sequence", "position", "n_frames", "n_objects", "unknown")
     counts = {name: np.zeros(len(tracks), np.int64) for name in names}
@@ -82,8 +83,8 @@ def follow_objects(stack: Stack) -> Stack:
         is_unknown = in_pred[frames] & ~np.isin(numbers[frames], annotated)
         counts["unknown"][frames] = np.where(is_unknown, numbers[frames], 0).max(axis=1, initial=0)
         for k, number in enumerate(objects):
-            frame, row = np.nonzero(numbers[frames] == number)
-            tracks[frames[frame], k] = measures[frames[frame], row]
+            position, row = np.nonzero(numbers[frames] == number)  # where the frames list it
+            tracks[frames[position], k] = measures[frames[position], row]
     per_image = {k: v for k, v in stack.items() if k not in (*OBJECT_COUNTS, "absent")}
     return {**per_image, **counts, "tracks": tracks}
 
@@ -129,7 +130,8 @@ def check_sequences(ids: Sequence[str], stack: Stack, skip_ends: bool) -> None:
 def sequence_means(stack: Stack, weights: Weights, skip_ends: bool) -> dict[str, F8]:
     """Compute DAVIS' statistics: over the frames of each object, then averaged over all objects.
 
-    stack: from `follow_objects`, with M measures of N frames.
+    stack: from `follow_objects`. Its "tracks" (N, K, M) hold the M measures of the k-th object of
+        the frame's sequence in each of N frames.
     weights (S, N): how often each frame occurs in each of S data sets.
     skip_ends: whether to leave out the first and last frame of each sequence.
 
@@ -141,25 +143,25 @@ def sequence_means(stack: Stack, weights: Weights, skip_ends: bool) -> dict[str,
     objects : (S,), the number of objects for which at least one mean is defined
     """
     tracks = stack["tracks"]
-    # Mean, recall and decay of the objects of each sequence, (3, S, objects, M)
+    # Mean, recall and decay of the objects of each sequence, (3, S, objects, M); first of no object
     statistics = [np.zeros((3, len(weights), 0, tracks.shape[2]))]
     n_skipped = 1 if skip_ends else 0  # at either end
-    for number in np.unique(stack["sequence"]):
-        frames = np.flatnonzero(stack["sequence"] == number)
+    for sequence in np.unique(stack["sequence"]):
+        frames = np.flatnonzero(stack["sequence"] == sequence)
         n_kept = int(stack["n_frames"][frames[0]]) - 2 * n_skipped
         position = stack["position"][frames] - n_skipped
         is_kept = (position >= 0) & (position < n_kept)
         if not is_kept.any():
             continue
         frames, position = frames[is_kept], position[is_kept]
-        times = weights[:, frames]
+        times = weights[:, frames]  # (S, frames), how often each occurs
         n_objects = int(stack["n_objects"][frames[0]])
         values = tracks[frames, :n_objects]  # (frames, objects, M)
         recall = weighted_mean(times, values > _RECALLED)
         decay = _decay(times, values, position, n_kept)
         statistics.append(np.stack([weighted_mean(times, values), recall, decay]))
-    of_objects = np.concatenate(statistics, axis=2)
-    mean, recall, decay = defined_mean(of_objects, axis=2)
+    of_objects = np.concatenate(statistics, axis=2)  # of all sequences
+    mean, recall, decay = defined_mean(of_objects, axis=2)  # over objects, without NaN
     n_defined = (~np.isnan(of_objects[0])).any(axis=2).sum(axis=1)  # objects with a mean
     return {"mean": mean, "recall": recall, "decay": decay, "objects": n_defined.astype(np.float64)}
 
@@ -174,10 +176,10 @@ def _decay(weights: Weights, values: F8, position: I8, n_frames: int) -> F8:
 
     Returns float64 (S, objects, M), with NaN where a quarter has no value.
     """
-    # The frames at 0, 1/4, 1/2, 3/4 and 1 of the sequence, halves rounded up. Each of them belongs
-    # to both adjacent quarters
-    quarters = (np.linspace(1, n_frames, 5) + 0.5).astype(int) - 1
-    is_first, is_last = position <= quarters[1], position >= quarters[3]
+    # The frames at 0, 1/4, 1/2, 3/4 and 1 of the sequence. Each of them belongs to both adjacent
+    # quarters. As in DAVIS' code, they are counted from 1 when they are rounded, halves up
+    limits = (np.linspace(1, n_frames, 5) + 0.5).astype(int) - 1
+    is_first, is_last = position <= limits[1], position >= limits[3]
     first_mean = weighted_mean(weights, np.where(is_first[:, None, None], values, np.nan))
     last_mean = weighted_mean(weights, np.where(is_last[:, None, None], values, np.nan))
     return first_mean - last_mean
