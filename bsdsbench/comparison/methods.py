@@ -18,6 +18,7 @@ from itertools import combinations
 from math import nan
 from typing import Any
 
+from bsdsbench.arguments import given_list, kind_of_value
 from bsdsbench.comparison import bootstrap
 from bsdsbench.comparison.bootstrap import N_BOOT, SEED
 from bsdsbench.comparison.comparable import comparable, refuse_equal_names, shared_metrics
@@ -42,6 +43,7 @@ from bsdsbench.comparison.sampled_methods import (
     described_fields,
     sample_methods,
 )
+from bsdsbench.errors import DataError
 from bsdsbench.results.evaluation import Progress
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.score_names import chosen_scores, flat_scores, usual_scores
@@ -201,7 +203,12 @@ def compare_methods(
     0.843
     """
     settings = bootstrap.check_sampling(n_boot, seed, level)
-    methods = [method.in_order() for method in methods]
+    given = given_list(methods, "methods", "a list of Method")
+    for method in given:
+        if not isinstance(method, Method):
+            fix = "bb.Method(NAME, [RUN, ...])"
+            raise DataError(f"methods: {kind_of_value(method)}, expected a Method", fix=fix)
+    methods = [method.in_order() for method in given]
     refuse_equal_names("methods", [method.name for method in methods])
     runs, notes = comparable(as_runs(runs_of(methods), None, groups, group_by), common, force)
     sampling = settings.over(runs, cluster)

@@ -23,6 +23,7 @@ from bsdsbench.curves.samples import (
     check_columns,
     rank,
     read_samples,
+    refuse_small_total,
     without_undefined_ends,
 )
 from bsdsbench.errors import DataError
@@ -136,6 +137,7 @@ def davis_goadrich_area(tp: ArrayLike, fp: ArrayLike, positives: float) -> float
     """
     tps, fps = check_columns("count", tp=tp, fp=fp)
     total = above_zero(positives, "positives")
+    refuse_small_total(tps.max(initial=0), total, "positives")
     if tps.size and tps[0] > 0:
         tps, fps = np.r_[0.0, tps], np.r_[0.0, fps]
     rises = np.diff(tps) > 0  # a segment along which only FP rises has no area
@@ -212,20 +214,31 @@ def auccalculator_areas(
 def auc_roc(fpr: ArrayLike, tpr: ArrayLike) -> float:
     """Return the area under ROC points by the trapezoidal rule.
 
-    The points are not sorted, and no end points are added. Where FPR decreases, the area counts as
-    negative. Without points the area is 0.
+    No end points are added. Without points the area is 0.
 
     Parameters
     ----------
     fpr, tpr : array_like
-        False and true positive rates, float64 (K,).
+        False and true positive rates, float64 (K,), along the curve in either direction.
+
+    Raises
+    ------
+    DataError
+        If a rate is outside [0, 1], if FPR both rises and falls, or if TPR falls as FPR rises.
 
     Examples
     --------
     >>> auc_roc([0, 0.5, 1], [0, 1, 1])
     0.75
     """
-    return trapezoids(*check_columns("number", fpr=fpr, tpr=tpr))
+    x, y = check_columns("share", fpr=fpr, tpr=tpr)
+    if x.size and (x[0], y[0]) > (x[-1], y[-1]):
+        x, y = x[::-1], y[::-1]
+    if (np.diff(x) < 0).any():
+        raise DataError("fpr: expected values that rise (or fall) all along the curve")
+    if x.size and y[-1] < y[0]:
+        raise DataError("tpr: falls as fpr rises, expected true positive rates (1 - miss rate)")
+    return trapezoids(x, y)
 
 
 def largest_precision_from(precision: F8, recall: F8, levels: F8) -> F8:

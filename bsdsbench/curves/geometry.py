@@ -20,6 +20,7 @@ from bsdsbench.curves.samples import (
     above_zero,
     check_columns,
     counts_from_rates,
+    refuse_small_total,
     without_undefined_ends,
 )
 from bsdsbench.errors import DataError
@@ -191,6 +192,7 @@ def interpolate_pr(tp: ArrayLike, fp: ArrayLike, positives: float) -> PRPoints:
     tps, fps = insert_whole_tp(tp, fp)
     if tps.size == 0:
         return PRPoints(tps, fps)
+    refuse_small_total(tps[-1], total, "positives")
     predicted = tps + fps
     precision = ratio(tps, predicted)
     n_without_predictions = int(np.count_nonzero(predicted == 0))  # these come first

@@ -178,8 +178,8 @@ def pr(
         A fraction in [0, 1]. Precision is computed as if this fraction of the samples were
         positive.
     num_positives, num_negatives : int or None
-        Class totals to use instead of the numbers of samples. A total below the number of samples
-        gives an InputWarning. Whole floats such as 1e4 are accepted.
+        Class totals to use instead of the numbers of samples, which they may not be below. Whole
+        floats such as 1e4 are accepted.
     include_inf : bool or None
         If True, samples with score -inf rank last. If False, they are never retrieved, as in
         VLFeat. The default is False with ties="sample", otherwise True.
@@ -190,7 +190,8 @@ def pr(
     Raises
     ------
     DataError
-        If a value is NaN, if labels do not fit `reading`, or if an option is out of range.
+        If a value is NaN, if labels do not fit `reading` or are one-hot, (n, 2), or if an option is
+        out of range.
 
     Examples
     --------

@@ -32,9 +32,14 @@ def read_samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) ->
     read as "binary". If a class is missing, an InputWarning is given.
 
     Raises ShapeError if the sizes differ. Raises DataError if a value is NaN or not a number, if
-    the labels do not fit `reading`, or if the absolute value of an integer score exceeds 2**53.
+    the labels do not fit `reading` or are one-hot, (n, 2), or if the absolute value of an integer
+    score exceeds 2**53.
     """
-    y = _flat_numbers(labels, "labels")
+    table = given_array(labels, "labels")
+    if table.ndim == 2 < table.size and table.shape[1] == 2 and (table.sum(axis=1) == 1).all():
+        has = f"labels: one-hot, of shape {table.shape}"
+        raise DataError(f"{has}, expected one per sample", fix="labels[:, 1] and scores[:, 1]")
+    y = _flat_numbers(table, "labels")
     s = _flat_numbers(scores, "scores")
     _check_same_size(labels=y, scores=s)
     if s.dtype.kind in "iu" and s.size and (int(s.max()) > EXACT or int(s.min()) < -EXACT):
@@ -211,7 +216,7 @@ def rank(
     stable : if True, set `rows`: for each sample, in input order, the index of the first point at
         which it is predicted positive, or -1 if it never is
     num_positives, num_negatives : class totals to use instead of the numbers of samples. A total
-        below the number of samples gives a warning.
+        below the number of samples raises DataError.
     """
     positive, negative, scores = samples
     n_positives = _class_total(positive, num_positives, "num_positives")
@@ -251,15 +256,23 @@ def rank(
 def _class_total(is_member: Bool, total: int | None, name: str) -> int:
     """Return `total` or, if it is None, the number of members of a class.
 
-    If `total` is below the number of members, give an InputWarning with `name` in its message.
+    Raises DataError with `name` in its message if `total` is below the number of members.
     """
     n_members = int(np.count_nonzero(is_member))
     if total is None:
         return n_members
     n_given = whole_number(total, name)
-    if n_given < n_members:
-        warn(InputWarning(f"{name} {total}: fewer than the {n_members} there are"))
+    refuse_small_total(n_members, n_given, name)
     return n_given
+
+
+def refuse_small_total(count: float, total: float, name: str) -> None:
+    """Raise DataError if a class has more members than its total, up to rounding.
+
+    Rates and areas would exceed 1. `name` is the name of the total in the message.
+    """
+    if count > total + _COUNT_ROUNDING * max(total, 1):
+        raise DataError(f"{name} {total:g}: fewer than the {count:g} there are, expected the total")
 
 
 def _count_at_distinct_scores(positive: Bool, negative: Bool, scores: F8) -> list[NDArray[Any]]:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from attrs import evolve
 
+from bsdsbench.arguments import kind_of_value
+from bsdsbench.errors import DataError
 from bsdsbench.loaders.reading import Kind
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.signature import WORDS, Difference, Severity
@@ -54,6 +56,11 @@ def comparability(a: Evaluation, b: Evaluation | Task) -> list[Difference]:
         - "valid", "ann", "ms", "match": another setting of the run, under its key in the signature.
         - "source of metric NAME": the source file of a plug-in metric was changed.
 
+    Raises
+    ------
+    DataError
+        If `a` is not a run, or `b` neither a run nor a task.
+
     Examples
     --------
     >>> import numpy as np
@@ -67,6 +74,10 @@ def comparability(a: Evaluation, b: Evaluation | Task) -> list[Difference]:
     [('max_dist', 'forbids')]
     [('max_dist', 'ignored')]
     """
+    for run in (a, b):
+        # `evaluation` imports this module indirectly, so its class is recognised by a field
+        if not hasattr(run, "provenance") and not (run is b and isinstance(run, Task)):
+            raise DataError(f"comparability: {kind_of_value(run)}, expected runs (Evaluation)")
     if isinstance(b, Task):
         return _task_differences(a, b)
     shared = [name for name in a.metrics if name in b.metrics]

@@ -8,6 +8,7 @@ from scipy.integrate import quad
 
 from bsdsbench import curves
 from bsdsbench.errors import DataError, ShapeError
+from tests.helpers.runs import refused
 
 # 20 positives, 2000 negatives: two ROC curves given by their corners (slides of 2006).
 P, N = 20, 2000
@@ -30,6 +31,13 @@ def test_davis_goadrich_table():
 def test_twenty_against_two_thousand():
     assert curves.auc_roc(*CURVE_1) == 0.8125
     assert curves.auc_roc(*CURVE_2) == 0.875
+    assert curves.auc_roc(*(np.flip(rates) for rates in CURVE_2)) == 0.875
+    for fpr, tpr, word in (
+        ([0, 50, 100], [0, 80, 100], "fpr: values"),
+        ([0, 0.5, 1, 0], [0, 0.8, 1, 0], "fpr: expected"),
+        ([0, 0.5, 1], [1, 0.2, 0], "tpr: falls"),
+    ):
+        refused(f"^{word}", curves.auc_roc, fpr, tpr)
     one = curves.davis_goadrich_area(*counts(CURVE_1), P)
     assert f"{one:.4f}" == "0.5198"
     assert curves.davis_goadrich_area(*counts(CURVE_2), P) == pytest.approx(1 / 26, rel=1e-15)
@@ -120,7 +128,7 @@ def test_interpolation_edges():
     assert recall.tolist() == [0, 0, 0.25, 0.5]
     assert curves.interpolate_pr([0], [0], 4).precision.tolist() == [1]
     # fractional ends: whole counts strictly between only
-    assert curves.interpolate_pr([0.5, 2.5], [1, 1], 1).recall.tolist() == [0.5, 1, 2, 2.5]
+    assert curves.interpolate_pr([0.5, 2.5], [1, 1], 4).recall.tolist() == [0.125, 0.25, 0.5, 0.625]
 
 
 def test_every_rule_by_hand():

@@ -78,10 +78,17 @@ def test_a_missing_class_is_undefined(ties):
     assert np.isnan([nothing.auc, nothing.ap, nothing.ap_11, nothing.chance]).all()
 
 
-def test_too_small_a_total_warns():
-    with pytest.warns(UserWarning, match="num_positives 1: fewer than the 3 there are") as caught:
-        assert curves.pr([1, 1, 1, 0], [4.0, 3, 2, 1], num_positives=1).ap_11 == pytest.approx(1)
-    assert caught[0].filename == __file__
+def test_totals_below_the_samples_are_refused():
+    """AP, recall and areas would be above 1."""
+    labels, scores = [1, 1, 1, 0], [4.0, 3, 2, 1]
+    for name, call in {
+        "num_positives": lambda: curves.pr(labels, scores, num_positives=1),
+        "num_negatives": lambda: curves.roc(labels, scores, num_negatives=0),
+        "positives": lambda: curves.davis_goadrich_area([1, 3], [0, 1], 1),
+        "positives ": lambda: curves.interpolate_pr([1, 3], [0, 1], 1),
+    }.items():
+        with pytest.raises(DataError, match=f"^{name.strip()} [01]: fewer than the [13] there are"):
+            call()
 
 
 def test_merged_eer_lies_on_the_straight_line():

@@ -32,6 +32,7 @@ SAMPLES = [1, -1], [1.0, 2.0]
 REFUSED = {
     "a mask of 0 and 255": ([0, 255], [1.0, 2], "^labels: 2 values with 255"),
     "lengths": ([1, -1], [1.0, 2, 3], "^labels: 2 values, scores: 3 values"),
+    "one-hot": ([[1, 0], [0, 1]], [[0.2, 0.8], [0.6, 0.4]], "^labels: one-hot, of shape .2, 2."),
     "NaN as score": ([1, -1], [1.0, math.nan], "^scores: 1 NaN, the first at index 1"),
     "NaN as label": ([math.nan] * 2, [1.0, 2], "^labels: 2 NaN, the first at index 0"),
     "large integers": ([1, -1], [2**53 + 1, 1], "^scores: integers beyond"),

@@ -19,7 +19,7 @@ from bsdsbench.results.comparability import pair_differences
 from bsdsbench.results.score_tables import at_threshold_of, score_tables
 from bsdsbench.results.storage import Provenance
 from bsdsbench.runs.merge import best_of
-from tests.helpers.runs import FAST
+from tests.helpers.runs import FAST, refused
 from tests.helpers.simulated import simulated_run
 
 BSDS = bb.Protocol.preset("bsds500").replace(thresholds=5)
@@ -141,6 +141,15 @@ def test_boundaries_do_not_ask_what_they_were_drawn_from():
         run_on(truths(labels), "boundary", str(labels)) for labels in (None, (0, 1, 2), (0, 1, 0))
     ]
     assert pair_differences(with_and_without) == []
+
+
+def test_what_is_no_run_is_refused():
+    run = bb.evaluate_items([("a", np.eye(9), [np.eye(9)])], **FAST)
+    task = next(iter(tasks().values()))
+    for pair in ((1, 2), (run, None), (run, "out/a"), (task, run)):
+        refused("^comparability: .*, expected runs", comparability, *pair)
+    for methods in (1, [run], "a"):
+        refused("^methods: .*, expected a ", bb.compare_methods, methods)
 
 
 def test_a_run_put_together_without_whole_truths_is_not_refused(tmp_path):
@@ -270,9 +279,9 @@ def test_a_threshold_is_of_one_form_of_maps(form):
     val, run = run_in_form("soft8", "val"), run_in_form(form, "mine")
     assert at_threshold_of(run_in_form("soft8", "mine"), val)
     for runs in ((run, val), (val, run)):
-        with pytest.raises(bb.DataError, match="kind of prediction: ") as refused:
+        with pytest.raises(bb.DataError, match="kind of prediction: ") as error:
             at_threshold_of(*runs)
-        line = str(refused.value)
+        line = str(error.value)
         assert "\n" not in line
         assert {"soft8", form} <= set(re.findall(r"\w+", line))
 
