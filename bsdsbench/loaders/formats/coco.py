@@ -56,26 +56,28 @@ class CocoItems:
     """
 
     def __init__(self, pred: str | Path, gt: str | Path) -> None:
-        """Read the annotations of both files, and store them, by image id, as `gt` and `pred`."""
+        """Read both files, and store the annotations as `gt` and `pred`: image id -> annotations.
+
+        Reading the ground truth also fills `images` and `categories`.
+        """
         self.pred_path, self.gt_path = Path(pred), Path(gt)
-        self.images: dict[int, tuple[str, _Size]] = {}
-        self.categories: dict[int | float | str, str] = {}
+        self.images: dict[int, tuple[str, _Size]] = {}  # id -> name and (rows, columns)
+        self.categories: dict[int | float | str, str] = {}  # id -> name
         self.gt = self._read_side(self.gt_path, is_truth=True)
         self.pred = self._read_side(self.pred_path, is_truth=False)
 
     def _read_side(self, path: Path, is_truth: bool) -> dict[int, list[Entry]]:
-        """Read a COCO file, and return the annotations of each image that has any, by image id.
+        """Read a COCO file, and return its annotations: image id -> annotations of the image.
 
         The ground truth must be read first, because it lists the images and the categories, which
         are stored in `images` and `categories`. A panoptic file has one annotation per image, which
         lists the segments of a PNG. Raises FileFormatError if an annotation names an image that the
-        ground truth does not list, or if an image does not have exactly one annotation in a
-        panoptic file.
+        ground truth does not list, or if a panoptic file does not have one annotation per image.
         """
         by_image: dict[int, list[Entry]] = {}
         with errors_naming(path, "a COCO file"):
             content = parse_json(read_bytes(path))
-            is_list = isinstance(content, list)  # of results: predictions without images
+            is_list = isinstance(content, list)  # of predictions, without images and categories
             if is_truth:
                 if is_list:
                     expected = "expected images, annotations and categories"
@@ -86,7 +88,7 @@ class CocoItems:
             for entry in entries:
                 image_id = _get_id(entry, "image_id", self.images, "listed images")
                 by_image.setdefault(image_id, []).append(entry)
-            # A file of predictions without annotations is panoptic if the ground truth is
+            # A file of predictions that lists no annotations is panoptic if the ground truth is
             if not (entries or is_list or is_truth):
                 entries = chain.from_iterable(self.gt.values())
             if _are_panoptic(entries):
@@ -109,26 +111,27 @@ class CocoItems:
     def __iter__(self) -> Iterator[tuple[str, LabelMap, LabelMap]]:
         """Yield (image name, predicted label map, annotated label map) for each image.
 
-        At the end, a warning is issued if more than half of the annotated masks do not fit the
-        boxes that the file gives for them, because rows and columns may then be exchanged.
+        Drawing an annotated map also counts, in `n_boxes` and `n_misfits`, the masks that have a
+        bounding box in the file and those that do not fit it. If more than half of them do not, a
+        warning is issued at the end, because rows and columns may be exchanged.
         """
-        self.n_boxes = self.n_elsewhere = 0
+        self.n_boxes = self.n_misfits = 0
         for image_id, (name, _) in self.images.items():
             gt = self._draw(image_id, is_truth=True, annotated=[])
             pred = self._draw(image_id, is_truth=False, annotated=gt.segments)
             yield name, pred.label_map, gt.label_map
-        if 2 * self.n_elsewhere > self.n_boxes:
-            has = f"{self.n_elsewhere} of {self.n_boxes} masks are not in their boxes (bbox)"
+        if 2 * self.n_misfits > self.n_boxes:
+            has = f"{self.n_misfits} of {self.n_boxes} masks are not in their boxes (bbox)"
             fix = "run lengths go down the columns; polygons are x, y"
             warn(InputWarning(f"{show(self.gt_path)}: {has}", fix=fix))
 
     def _draw(self, image_id: int, is_truth: bool, annotated: list[_Segment]) -> _Drawing:
         """Draw the label map of an image: the annotated one if `is_truth`, else the predicted one.
 
-        annotated: the annotated segments of the image, in drawing order, for drawing predicted ones
-            that equal some of them in the same order ([] for the annotated map).
+        annotated: the annotated segments of the image in drawing order, [] for the annotated map.
+            Predicted segments that equal some of them are drawn in the same order.
 
-        For a panoptic file, the map is read from the PNG, and no segments are returned.
+        For a panoptic file, the map is read from a PNG, and no segments are returned.
         """
         path = self.gt_path if is_truth else self.pred_path
         entries = (self.gt if is_truth else self.pred).get(image_id, [])
@@ -163,14 +166,14 @@ class CocoItems:
     def _read_segments(
         self, annotations: list[Entry], shape: _Size, is_truth: bool
     ) -> list[_Segment]:
-        """Return the segments of an image in drawing order; later ones cover earlier ones.
+        """Decode the segments of an image, and return them in drawing order.
 
-        Crowds come first, then the others by ascending score, which is 1 in ground truth and for
-        predictions without a score. Segments of equal score are sorted by size, the largest first,
-        and then by their first pixel in row order.
+        Segments drawn later cover earlier ones. Crowds (groups of objects annotated as one mask)
+        come first, then the others by ascending score, which is 1 in ground truth and for
+        predictions without a score. Among equal scores, larger masks come first.
 
         For ground truth, `n_boxes` is increased by the number of masks with a box (bbox) that is
-        large enough for them, and `n_elsewhere` by the number of these that do not fit their box.
+        large enough for them, and `n_misfits` by the number of these that do not fit their box.
         """
         segments = []
         for number, annotation in enumerate(annotations, 1):
@@ -183,8 +186,10 @@ class CocoItems:
             is_box = is_box and all(isinstance(n, int | float) and abs(n) < 1e9 for n in box)
             if is_truth and is_box and mask.any() and box[2] * box[3] >= mask.sum():
                 self.n_boxes += 1  # a box smaller than the mask cannot be its box
-                self.n_elsewhere += not _fits_box(mask, box)
-            drawing_key = (not _is_crowd(annotation), score, -int(mask.sum()), int(mask.argmax()))
+                self.n_misfits += not _fits_box(mask, box)
+            # Of masks of equal size, the one whose first pixel (in row order) comes first
+            first_pixel = int(mask.argmax())
+            drawing_key = (not _is_crowd(annotation), score, -int(mask.sum()), first_pixel)
             value = self._value_in_map(annotation, number, is_truth)
             segments.append(_Segment(drawing_key, annotation["category_id"], value, mask))
         return sorted(segments, key=attrgetter("drawing_key"))
@@ -192,12 +197,13 @@ class CocoItems:
     def _read_panoptic(self, entry: Entry, shape: _Size, path: Path, is_truth: bool) -> LabelMap:
         """Read the PNG of an image in a panoptic file as an int32 (H, W) label map.
 
-        `entry` is the image's annotation in the JSON file `path`. The PNG is in the folder of the
-        same name without ".json". The segment id of a pixel is red + 256 green + 65536 blue; the
-        pixels of a segment get the value of `_value_in_map`. Pixels without a segment are of the
-        ignored class in ground truth, and background (0) in predictions. If an image has several
-        crowds of a category, only the last one is marked as a crowd, as in panopticapi. The pixels
-        of the others become other instances of the ignored class, which belong to no category.
+        entry: the image's annotation in the JSON file `path`, which names the PNG and lists its
+            segments. The PNG is in the folder named like the JSON file, without ".json".
+        shape: the size of the image (rows, columns).
+
+        The segment id of a pixel in the PNG is red + 256 green + 65536 blue. In the label map, its
+        value is class * DIVISOR + instance. Pixels without a segment are of the ignored class
+        (the number after the last category) in ground truth, and background (0) in predictions.
         """
         png = path.with_suffix("") / Path(_get_field(entry, "file_name")).name
         data = read_bytes(png)
@@ -217,9 +223,11 @@ class CocoItems:
         label_map = np.full(shape, no_segment, np.int32)
         for number, segment in enumerate(entry["segments_info"], 1):
             value = self._value_in_map(segment, number, is_truth)
-            if is_truth and value > no_segment:  # a crowd
-                # Turn an earlier crowd of this category into another instance of the ignored class:
-                # subtracting the number of categories gives a value that no crowd has
+            if is_truth and value > no_segment:  # a crowd: an instance of the ignored class
+                # All crowds of a category have the same value, and as in panopticapi only the last
+                # one counts as a crowd. An earlier one becomes an instance of the ignored class
+                # that belongs to no category: crowds have the instance numbers DIVISOR - k for
+                # k = 1 .. n, and subtracting n leaves this range.
                 label_map[label_map == value] -= len(self.categories)
             label_map[ids == segment["id"]] = value
         return label_map
@@ -227,17 +235,23 @@ class CocoItems:
     def _value_in_map(self, annotation: Entry, number: int, is_truth: bool) -> int:
         """Return the value of a segment's pixels in the label map: class * DIVISOR + instance.
 
-        `number`, the instance, is the index of the annotation in its image, from 1. The class is k
-        for the k-th of n categories. A ground-truth crowd is instance DIVISOR - k of the ignored
-        class n + 1. Raises FaultError for an unknown category, or if `number` is not below DIVISOR.
+        The class is the position of the annotation's category among all categories, from 1. The
+        instance is `number`, the position of the annotation in its image, from 1. With DIVISOR
+        10,000, the third annotation of an image, of the second category, has the value 20003.
+
+        A ground-truth crowd is not scored as an object. It gets the ignored class, which follows
+        the last category, and an instance number that tells its category: DIVISOR - class.
+
+        Raises FaultError for an unknown category, or if `number` is not below DIVISOR.
         """
         category = _get_id(annotation, "category_id", self.categories, "categories")
         if number >= DIVISOR:
             raise FaultError(f"{number} instances in an image, expected fewer than {DIVISOR}")
-        k = list(self.categories).index(category) + 1
+        class_number = list(self.categories).index(category) + 1
         if is_truth and _is_crowd(annotation):
-            return (len(self.categories) + 1) * DIVISOR + DIVISOR - k
-        return k * DIVISOR + number
+            ignored_class = len(self.categories) + 1
+            return ignored_class * DIVISOR + DIVISOR - class_number
+        return class_number * DIVISOR + number
 
 
 class _Drawing(NamedTuple):
@@ -263,10 +277,10 @@ class _Segment(NamedTuple):
 
 
 def _read_images(images: list[Entry]) -> dict[int, tuple[str, _Size]]:
-    """Return the name and the size (rows, columns) of each image by its id.
+    """Return {image id: (name, (rows, columns))} of the "images" of a COCO file.
 
-    The name is the file name without its suffix, or the id if there is no file name. It includes
-    the folders only if two names would otherwise be equal.
+    The name is the file name without its suffix, or the id if there is no file name. Names include
+    the folders if some names would otherwise be equal.
     """
     if not images:
         raise FaultError("lists no images, expected at least one")
@@ -303,10 +317,12 @@ def _read_categories(categories: list[Entry]) -> dict[int | float | str, str]:
             raise FaultError(f"category {category_id!r} is listed twice, expected once")
         names[category_id] = str(category.get("name") or category_id)
     n_with_name = Counter(names.values())
-    return {
-        key: names[key] if n_with_name[names[key]] == 1 else f"{names[key]} ({key})"
-        for key in sorted(names, key=lambda key: (isinstance(key, str), key))
-    }
+    sorted_names = {}
+    # Numbers first, because a number cannot be compared with a text
+    for category_id in sorted(names, key=lambda key: (isinstance(key, str), key)):
+        name = names[category_id]
+        sorted_names[category_id] = name if n_with_name[name] == 1 else f"{name} ({category_id})"
+    return sorted_names
 
 
 def _are_panoptic(entries: Iterable[Entry]) -> bool:
@@ -317,18 +333,20 @@ def _are_panoptic(entries: Iterable[Entry]) -> bool:
 def _reorder_exact(annotated: list[_Segment], predicted: list[_Segment]) -> list[_Segment]:
     """Return the predicted segments, with those that equal annotated ones in the annotated order.
 
-    Both lists are in drawing order, which decides where segments overlap. A perfect prediction thus
-    draws the same map as the annotation. Segments are equal if their category and their pixels are.
-    They are permuted among their own positions; all other segments keep theirs.
+    Both lists are in drawing order: where segments overlap, the later one is seen. With the
+    annotated order, a perfect prediction draws the same map as the annotation. Segments are equal
+    if their category and their pixels are. They exchange places only among themselves; all other
+    segments stay where they are.
     """
     if not annotated:
         return predicted
     rank_of_content = {segment.content(): rank for rank, segment in enumerate(annotated)}
-    ranks = [rank_of_content.get(segment.content(), -1) for segment in predicted]  # -1: not equal
-    positions = [k for k, rank in enumerate(ranks) if rank >= 0]
+    contents = [segment.content() for segment in predicted]
+    places = [k for k, content in enumerate(contents) if content in rank_of_content]
+    in_annotated_order = sorted(places, key=lambda k: rank_of_content[contents[k]])
     reordered = list(predicted)
-    for position, source in zip(positions, sorted(positions, key=ranks.__getitem__), strict=True):
-        reordered[position] = predicted[source]
+    for place, k in zip(places, in_annotated_order, strict=True):
+        reordered[place] = predicted[k]
     return reordered
 
 
@@ -360,7 +378,10 @@ def _get_field(entry: Entry, name: str) -> Any:
 
 
 def _get_id(entry: Entry, name: str, known: Collection[object], what: str) -> Any:
-    """Return the id in the field `name` of an entry; raise FaultError if it is not a known one."""
+    """Return the id in the field `name` of an entry, or raise FaultError if it is not in `known`.
+
+    `what` is a noun for the known ids in the message, such as "categories".
+    """
     value = _get_field(entry, name)
     if not isinstance(value, int | float | str) or value not in known:
         examples = listed([repr(key) for key in known], 5)
@@ -377,19 +398,23 @@ def _is_crowd(annotation: Entry) -> bool:
 
 
 def _fits_box(mask: Bool, box: Sequence[float]) -> bool:
-    """Return True if an annotated box contains a mask, or has an IoU of 1/2 with its bounding box.
+    """Return True if the annotated box of a mask plausibly belongs to it.
 
-    The annotated box is read both as x, y, width, height, which is COCO's format, and as x and y of
-    two opposite corners. One match suffices.
+    It does if it contains the bounding box of the mask, or has an IoU of at least 1/2 with it. The
+    annotated box of four numbers is read both as x, y, width, height, which is COCO's format, and
+    as x, y, x, y of two opposite corners. It is enough if one of them fits.
     """
     rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
-    start, end = np.array([columns[0], rows[0]]), np.array([columns[-1] + 1, rows[-1] + 1])
-    low, size = np.array(box, np.float64).reshape(2, 2)
-    for high in (low + size, size):
-        shared = np.maximum(np.minimum(end, high) - np.maximum(start, low), 0).prod()
-        area = (end - start).prod()
-        # IoU >= 1/2, which is 3 * intersection >= sum of the areas
-        if shared == area or 3 * shared >= area + np.maximum(high - low, 0).prod():
+    # Corners (x, y) of the mask's bounding box; the upper ones are exclusive
+    mask_low, mask_high = np.array([columns[0], rows[0]]), np.array([columns[-1], rows[-1]]) + 1
+    mask_area = (mask_high - mask_low).prod()
+    low, size_or_high = np.array(box, np.float64).reshape(2, 2)
+    for high in (low + size_or_high, size_or_high):
+        sides = np.minimum(mask_high, high) - np.maximum(mask_low, low)
+        intersection = np.maximum(sides, 0).prod()  # a negative side: they are apart
+        box_area = np.maximum(high - low, 0).prod()
+        # IoU = intersection / (mask_area + box_area - intersection) >= 1/2, without a division
+        if intersection == mask_area or 3 * intersection >= mask_area + box_area:
             return True
     return False
 
@@ -397,10 +422,13 @@ def _fits_box(mask: Bool, box: Sequence[float]) -> bool:
 def _check_polygon(polygon: list[float], image_id: object, shape: _Size) -> None:
     """Raise FaultError if a polygon is malformed, or has no point in an image of `shape` (H, W).
 
-    A polygon is a list x, y, x, y ... in pixels, of three points or more. If no coordinate exceeds
-    1, they are taken for fractions of the image and rejected, because the polygon would be drawn
-    into one corner. Coordinates of more than ten times the longer side of the image are rejected,
-    because pycocotools needs memory for the whole outline, also outside the image.
+    A polygon is a list x, y, x, y ... in pixels, of three points or more. Two kinds of coordinates
+    are also rejected:
+
+    - none exceeds 1: they are probably fractions of the image, and the polygon would be drawn into
+      one corner
+    - one exceeds ten times the longer side of the image: pycocotools needs memory for the whole
+      outline, also outside the image
     """
     where = f"image {image_id}: a polygon"
     is_list = isinstance(polygon, list) and all(isinstance(n, int | float) for n in polygon)
@@ -408,24 +436,25 @@ def _check_polygon(polygon: list[float], image_id: object, shape: _Size) -> None
         has = f"of {len(polygon)} numbers" if is_list else f"{polygon!r:.40}"
         raise FaultError(f"{where} {has}, expected lists x, y, x, y, x, y .. in a list")
     points = np.array(polygon, np.float64).reshape(-1, 2)
-    low, high = points.min(axis=0, initial=np.inf), points.max(axis=0, initial=0)
+    low, high = points.min(axis=0, initial=np.inf), points.max(axis=0, initial=0)  # (x, y) each
     if (high <= 1).all() and (high > 0).any():
         fix = "multiply fractions of an image by its columns and rows"
         raise FaultError(f"{where} within 0 .. {high.max():g}, expected pixels", fix=fix)
-    if max(high.max(), -low.min()) > 10 * max(shape):
+    farthest = max(high.max(), -low.min())
+    if farthest > 10 * max(shape):
         size = f"{shape[0]} rows and {shape[1]} columns"
-        raise FaultError(f"{where} up to {max(high.max(), -low.min()):g}, expected it in {size}")
-    if (low >= shape[::-1]).any():
+        raise FaultError(f"{where} up to {farthest:g}, expected it in {size}")
+    if (low >= shape[::-1]).any():  # right of the last column, or below the last row
         has = f"from x {low[0]:g}, y {low[1]:g} on"
         raise FaultError(f"{where} {has}, expected it in {shape[1]} columns and {shape[0]} rows")
 
 
 def _decode_mask(annotation: Entry, shape: _Size) -> Bool:
-    """Decode the segmentation of an annotation to a bool mask of the given `shape`.
+    """Decode the segmentation of an annotation to a bool mask of the given `shape` (H, W).
 
-    The segmentation is a list of polygons, or a dict with the size of the image and run lengths
-    (RLE), which are a list of numbers or COCO's compressed text. An empty list gives an empty mask.
-    Polygons need pycocotools.
+    The segmentation is a list of polygons, whose union is the mask, or a dict with the "size" of
+    the image and "counts", the run lengths of the mask. An empty list gives an empty mask. Polygons
+    need pycocotools.
     """
     if "segmentation" not in annotation and "bbox" in annotation:
         has = f"an annotation of image {annotation['image_id']} has only a box"
@@ -447,22 +476,23 @@ def _decode_mask(annotation: Entry, shape: _Size) -> Bool:
         raise DataError("COCO files: need pycocotools: install the extra bsdsbench[coco]") from None
     for polygon in outline:
         _check_polygon(polygon, annotation["image_id"], shape)
-    return np.asarray(coder.decode(coder.merge(coder.frPyObjects(outline, *shape)))) > 0
+    polygon_masks = coder.frPyObjects(outline, *shape)  # one in run lengths for each polygon
+    return np.asarray(coder.decode(coder.merge(polygon_masks))) > 0
 
 
 def _decode_runs(counts: object, shape: _Size, where: str) -> Bool:
-    """Draw the run lengths of a mask, as COCO files store them, as a bool mask of this `shape`.
+    """Decode COCO's run lengths of a mask to a bool mask of this `shape` (H, W).
 
     The runs go down one column after another, and are alternately outside and inside the mask. The
-    first run is outside, and may have length 0. The lengths are a list of numbers, or COCO's
-    compressed text.
+    first run is outside, and may have length 0. `counts` are the lengths: a list of numbers, or
+    COCO's compressed text.
 
     Raises FaultError, with `where` at the start of the message, if the lengths do not add up to the
     number of pixels. pycocotools would leave the missing pixels undefined.
     """
-    runs = np.array(_parse_runs(counts) if isinstance(counts, str) else counts)
+    runs = np.array(_parse_runs(counts) if isinstance(counts, str) else counts)  # [-1] if invalid
     is_whole = runs.ndim == 1 and runs.dtype.kind in "iuf" and not (runs % 1).any()
-    total: float = runs.sum(dtype=np.float64) if is_whole else -1  # a sum in int64 may wrap around
+    total: float = runs.sum(dtype=np.float64) if is_whole else -1  # a sum in int64 may overflow
     if total != shape[0] * shape[1] or runs.min(initial=0) < 0:
         has = f"of {total:g} pixels" if is_whole else f"{counts!r:.40}"
         expected = f"expected run lengths of {shape[0]} x {shape[1]} pixels"
@@ -474,19 +504,20 @@ def _decode_runs(counts: object, shape: _Size, where: str) -> Bool:
 def _parse_runs(text: str) -> I8:
     """Decode COCO's compressed run lengths; return [-1] for text that is invalid or cut short.
 
-    The code of a character, less 48, holds five bits of a number (values 1 to 16), and tells by the
-    value 32 that the number goes on in the next character. The lowest bits come first. From the
-    fourth number on, the text has the difference from the number two places earlier.
+    A character's code, less 48, is a number of six bits. The lower five are part of a run length;
+    the sixth (32) says that the length goes on in the next character, with its next higher bits.
+    The last five bits of a length are signed (two's complement). From the fourth run on, the text
+    has the difference from the run two before, which may be negative.
     """
-    bits = np.frombuffer(text.encode("ascii", "replace"), np.uint8).astype(np.int64) - 48
-    is_last = (bits & 32) == 0
-    if not bits.size or not is_last[-1] or bits.min() < 0 or bits.max() > 63:
+    six_bits = np.frombuffer(text.encode("ascii", "replace"), np.uint8).astype(np.int64) - 48
+    is_last = (six_bits & 32) == 0  # the last character of a length
+    if not six_bits.size or not is_last[-1] or six_bits.min() < 0 or six_bits.max() > 63:
         return np.array([-1])
-    ends = np.flatnonzero(is_last)
+    ends = np.flatnonzero(is_last)  # index of the last and of the first character of each length
     starts = np.concatenate([[0], ends[:-1] + 1])
-    place = np.arange(bits.size) - np.repeat(starts, ends - starts + 1)
-    runs = np.add.reduceat((bits & 31) << 5 * place, starts)
-    runs -= np.where(bits[ends] & 16, 32 << 5 * place[ends], 0)  # the sign of the last five bits
-    for first in (1, 2):  # every other number, from the second and from the third on
+    place = np.arange(six_bits.size) - np.repeat(starts, ends - starts + 1)  # 0, 1 .. in a length
+    runs = np.add.reduceat((six_bits & 31) << 5 * place, starts)
+    runs -= np.where(six_bits[ends] & 16, 32 << 5 * place[ends], 0)  # the sign bit is set
+    for first in (1, 2):  # undo the differences in the runs 1, 3, 5 .. and 2, 4, 6 .., from 0
         runs[first::2] = np.cumsum(runs[first::2])
     return runs
