@@ -23,7 +23,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.score_tables import is_area, late_starts_note
-from bsdsbench.runs.keywords import Plan, RunKeywords, plan
+from bsdsbench.runs.keywords import Plan, RunKeywords, make_plan
 from bsdsbench.text import counted
 
 
@@ -82,7 +82,8 @@ def doctor(
     ['nms=True']
     """
     # Defaults and checks as in `evaluate`
-    options = plan(RunKeywords(pred_kind=pred_kind, split_file=split_file), protocol, metrics)
+    keywords = RunKeywords(pred_kind=pred_kind, split_file=split_file)
+    options = make_plan(keywords, protocol, metrics)
     findings = Findings()
     readings = list[str]()
     notes = list[str]()

@@ -32,7 +32,7 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.score_names import logged_scores
 from bsdsbench.results.storage import pack_record, unpack_record
-from bsdsbench.runs.keywords import RunKeywords, plan
+from bsdsbench.runs.keywords import RunKeywords, make_plan
 from bsdsbench.runs.streaming import image_records, numbered_id
 from bsdsbench.scores.counts import ImageRecord
 
@@ -74,7 +74,7 @@ class BenchmarkMetric(Metric):
         super().__init__(**options)
         settings: Any = {"classes": tuple(classes) if classes else None, "groups": groups}
         keywords = RunKeywords(on_error="skip", group_by=group_by, **settings)
-        self.plan = plan(keywords, protocol, metrics)
+        self.plan = make_plan(keywords, protocol, metrics)
         self.protocol = self.plan.protocol
         self.metrics = self.plan.metrics
         self._seen: dict[str, str] = {}  # image id -> hash of its arrays

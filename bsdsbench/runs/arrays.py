@@ -92,10 +92,11 @@ class ArrayItem:
     form: str = ""  # see `Item.form`
 
     def key(self, read: ReadBytes) -> bytes:
-        """Return a hash of the image's arrays, and of the evidence on what their values mean.
+        """Return a hash of all arrays of the image, by which a later call sees whether it changed.
 
-        `read`, which reads the files of other kinds of `Item`, is unused. Raises the DataError in
-        `inputs` if the arrays are invalid.
+        The evidence (statistics of the values, which files have) is hashed too. `read`, which reads
+        the files of other kinds of `Item`, is unused. Raises the DataError in `inputs` if the
+        arrays are invalid.
         """
         if isinstance(self.inputs, DataError):
             raise self.inputs
@@ -128,11 +129,11 @@ class ArrayItem:
 
 
 def named_id(value: object, prefix: str = "") -> str:
-    """Convert an image id to a string.
+    """Convert an image id, text or an integer of Python, numpy or torch, to a string.
 
-    Raises DataError if it is neither a string nor an integer; `prefix` starts the message.
+    Raises DataError for any other value; `prefix` starts the message.
     """
-    item = getattr(value, "item", None)  # method of numpy and torch scalars
+    item = getattr(value, "item", None)  # method of numpy and torch scalars: the Python value
     plain = item() if item and getattr(value, "ndim", 0) == 0 else value
     is_int = isinstance(plain, int) and not isinstance(plain, bool)
     if not (is_int or TEXT_CHECK.accepts(plain)):
@@ -143,10 +144,11 @@ def named_id(value: object, prefix: str = "") -> str:
 
 
 def array_items(items: Iterable[object], plan: Plan) -> Iterator[ArrayItem]:
-    """Lazily convert triples (id, prediction, ground truth) to `ArrayItem`s.
+    """Lazily convert triples (id, prediction, ground truth) of a user to `ArrayItem`s.
 
-    If the arrays of an image are invalid, its item holds the DataError. Raises DataError if an
-    entry is not a triple, or if an id is repeated or has the wrong type.
+    An `ArrayItem` holds the arrays as the metrics of the plan interpret them. If the arrays of an
+    image are invalid, its item holds the DataError, so that the other images are still counted.
+    Raises DataError if an entry is not a triple, or if an id is repeated or has the wrong type.
     """
     seen = set()
     for number, item in enumerate(items, 1):
@@ -172,11 +174,13 @@ def array_items(items: Iterable[object], plan: Plan) -> Iterator[ArrayItem]:
                 inputs[metric.name] = Inputs(wrapped_pred, wrapped_truth)
             yield ArrayItem(image_id, inputs)
         except DataError as error:
-            problems = []  # they name the image as their file, instead of in the text
+            # Move the image id from the text of each problem to its field `file`, which arrays lack
+            problems = []
             for problem in error.problems:
-                has = problem.has.removeprefix(f"{image_id}: ")
-                problems.append(attrs.evolve(problem, file=image_id, has=has))
-            yield ArrayItem(image_id, type(error)("", problems))
+                text = problem.has.removeprefix(f"{image_id}: ")
+                problems.append(attrs.evolve(problem, file=image_id, has=text))
+            same_kind = type(error)  # DataError or a class derived from it
+            yield ArrayItem(image_id, same_kind("", problems))
 
 
 def _copied(image: Parts) -> Parts:
@@ -190,7 +194,7 @@ def _wrap_prediction(image_id: str, pred: object, kind: str, readings: Readings)
 
     An array (H, W) holds what `kind` says: class labels ("classes"), region labels ("labels"),
     depths ("depth-map"), or boundary strengths (any other). For "classes", it may also be (C, H, W)
-    with one map per class.
+    with one map per class. `readings` says how the metrics interpret the values.
 
     If the run compares masks, an (H, W) map of classes is binarised to a mask, except in a
     Prediction that was read from a file, because reading has binarised it already.
@@ -206,9 +210,9 @@ def _wrap_prediction(image_id: str, pred: object, kind: str, readings: Readings)
             pred = Prediction(image_id, soft=_as_plane(pred, "prediction"))
     takes_soft, compares_masks = readings.pred.kind is Kind.SOFT, readings.gt.kind is Kind.MASK
     takes_mask = readings.pred.kind is Kind.MASK or (takes_soft and compares_masks)
-    is_label_map = "classes" in pred.parts and pred.classes.ndim == 2
-    is_from_file = pred.evidence.maps > 0  # arrays have no evidence yet
-    if not takes_mask or not is_label_map or is_from_file:
+    is_class_map = "classes" in pred.parts and pred.classes.ndim == 2
+    is_from_file = pred.evidence.maps > 0  # the number of files whose values were examined
+    if not takes_mask or not is_class_map or is_from_file:
         return pred
     label = f"{image_id}: prediction"
     binarised = readings.pred.mask(to_plane(pred.classes, label), label, image_id)
@@ -232,6 +236,7 @@ def _wrap_truth(image_id: str, truth: object, kind: str, reading: ReadOptions) -
     if isinstance(truth, GroundTruth):
         if not compares_masks or "labels" not in truth.parts or "mask" in truth.parts:
             return truth
+        # The mask, the valid pixels and the evidence, by their names in GroundTruth
         mask_parts = reading.mask(to_plane(truth.labels, label), label, image_id)._asdict()
         return truth.replace(labels=None, **mask_parts)
     if kind == "annotators":

@@ -49,7 +49,7 @@ def dask_executor(target: object) -> Iterator[tuple[Executor, int]]:
     """
     address = target if isinstance(target, str) else f"executor {kind_of_value(target)}"
     client = _connect(target, address)
-    is_over = threading.Event()
+    is_over = threading.Event()  # ends the thread that watches the workers
     try:
         _check_workers(client, address)
         executor = _WatchedExecutor(client)
@@ -58,14 +58,15 @@ def dask_executor(target: object) -> Iterator[tuple[Executor, int]]:
     finally:
         is_over.set()
         with suppress(OSError):  # the scheduler is gone
-            if client is not target:
+            if client is not target:  # a client of the user stays open
                 client.close(timeout=2)
 
 
 def _connect(target: object, address: str) -> Client:
-    """Return `target` if it is a Client; otherwise connect a new client to it.
+    """Return a Dask client: `target` if it is one, otherwise a new client that is connected to it.
 
-    `address` names the target in error messages.
+    `target` is then an address (dask://HOST:PORT or tcp://HOST:PORT) or a cluster. `address` names
+    it in error messages.
     """
     try:
         from distributed import Client
@@ -75,7 +76,9 @@ def _connect(target: object, address: str) -> Client:
         ) from None
     if isinstance(target, Client):
         return target
-    cluster = target.replace("dask://", "tcp://").rstrip("/") if isinstance(target, str) else target
+    cluster = target
+    if isinstance(target, str):  # "dask://" is this package's name for Dask's "tcp://"
+        cluster = target.replace("dask://", "tcp://").rstrip("/")
     settings: Any = {"timeout": ANSWER_SECONDS, "set_as_default": False}
     try:
         return Client(cluster, **settings)

@@ -46,7 +46,7 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.groups import group_rows
 from bsdsbench.results.storage import Records, locked_records, pack_record, save_run
-from bsdsbench.runs.keywords import HumanOptions, Plan, RunOptions, StrPath, plan_call
+from bsdsbench.runs.keywords import MAX_WORKERS, HumanOptions, Plan, RunOptions, StrPath, plan_call
 from bsdsbench.runs.sanity import LOOKS, Look, evidence_of, first_look, look_at
 from bsdsbench.runs.sources import (
     FileItem,
@@ -188,18 +188,18 @@ def run_source(source: Iterable[Item], plan: Plan, run: Evaluation, total: int =
             is_whole_set = not (plan.split_file or plan.task or run.provenance.shard)
             absent = {*run.failed, *run.provenance.no_prediction}
             ids = [item.image_id for item in source]
-            # Before counting: raises if the table of groups lacks an image
+            # Before counting: raises if the table of groups lacks an image. None: may have others
             group_rows(ids, plan.groups, plan.group_by, absent if is_whole_set else None)
-        shard, n_shards = plan.shard
+        shard, n_shards = plan.shard  # (1, 1) for a run without shards
         source = source[shard - 1 :: n_shards]
         total = len(source)
-        batch = max(1, min(MAX_BATCH, total // SMALL_RUN))
+        batch = max(1, min(MAX_BATCH, total // SMALL_RUN))  # above 1 only for large sets
         if n_shards > 1:
             absent_here = run.provenance.no_prediction[shard - 1 :: n_shards]
             run = run.with_provenance(shard=f"{shard}/{n_shards}", no_prediction=absent_here)
     with locked_records(plan.out, plan.fresh) if plan.out else nullcontext() as stored:
         if stored is not None and plan.sources:
-            for name in stored.changed_sources(plan.sources):
+            for name in stored.changed_sources(plan.sources):  # Python files of plug-in metrics
                 change = f"the file of metric {name!r} was changed since its images were counted"
                 warn(InputWarning(f"{show(str(plan.out))}: {change}; they are counted again"))
         try:
@@ -215,14 +215,14 @@ def run_source(source: Iterable[Item], plan: Plan, run: Evaluation, total: int =
 
 
 def _describe_kept(stored: Records | None, plan: Plan, prefix: str = "") -> Problem:
-    """Describe how many images an interrupted run stored, and how to resume it.
+    """Return the message of an interrupted run: how many images it stored, and how to resume it.
 
-    stored: the stored records, or None if nothing was stored. `prefix` is put before the message.
+    `stored` has the stored records, or is None if nothing is stored. `prefix` starts the message.
     """
     if stored is None:
         return Problem(has=f"{prefix}nothing was kept")
     kept = f"{prefix}{len(stored)} images are kept in {show(str(plan.out))}"
-    # If `fresh` stayed True, repeating the call would delete the records
+    # With `fresh` still True, the repeated call would delete the stored records
     fix = (Setting("fresh", False),) if plan.fresh else ()
     return Problem(has=f"{kept}: repeat the same call to continue", fix=fix)
 
@@ -235,11 +235,11 @@ class _CountedImages:
     errors: dict[str, DataError] = attrs.Factory(dict)  # by image id
     left_out: list[str] = attrs.Factory(list)  # ids of images without annotated boundaries
     n_kept: int = 0  # number of records reused from an earlier call
-    looked_dark: bool = False  # True if a warning said that the first maps look inverted
+    warned_inverted: bool = False  # True if a warning said that the first maps look inverted
 
 
 class _Call(NamedTuple):
-    """The arguments of `count`."""
+    """The arguments of `count`, in its order."""
 
     item: Item
     plan: Plan
@@ -251,22 +251,20 @@ class _Call(NamedTuple):
 def _count_all(
     source: Iterable[Item], plan: Plan, stored: Records | None, total: int, batch: int
 ) -> _CountedImages:
-    """Count every image, store each new record, and warn about mistakes in the first LOOKS images.
+    """Count every image in parallel, store each new record, and check the maps of the first images.
 
     stored: the records of an earlier call, to which new ones are added; None to store nothing. An
         image is not counted again if its stored record still fits its files and the settings.
-    total: the number of images, or 0 if unknown.
-    batch: the number of images that a worker gets at a time.
+    total, batch: the number of images, or 0 if unknown, and that which a worker gets at a time.
     """
-    images = _CountedImages()
-    looks = list[Look]()  # maps of the first images, to be checked for mistakes
-    n_done = 0
+    images, n_done = _CountedImages(), 0
+    looks = list[Look]()  # maps of the first LOOKS images, to be checked for mistakes
     calls = _list_calls(source, plan, stored)
     with (
-        _open_executor(plan, total, batch) as (executor, ahead),
-        closing(_map_in_order(count, calls, executor, ahead, batch)) as stream,
+        _open_executor(plan, total, batch) as (executor, max_pending),
+        closing(_map_in_order(count, calls, executor, max_pending, batch)) as outcomes,
     ):
-        for n_done, (call, outcome) in enumerate(stream, 1):
+        for n_done, (call, outcome) in enumerate(outcomes, 1):
             image_id = call.item.image_id
             kept = stored.load(image_id) if stored is not None and outcome.unchanged else None
             if outcome.unchanged and kept is None:  # the stored record is damaged
@@ -280,30 +278,31 @@ def _count_all(
                 images.records.append(outcome.record)
                 if stored is not None:
                     stored.add(outcome.record, outcome.data)
-            else:
+            else:  # its ground truth has no boundaries
                 images.left_out.append(image_id)
             if outcome.look:
                 looks.append(outcome.look)
             if n_done == LOOKS:
-                images.looked_dark = _warn_of_first(looks, plan)
+                images.warned_inverted = _warn_of_first(looks, plan)
             if plan.progress:
                 plan.progress(n_done, max(total, n_done), image_id)
     if n_done < LOOKS:
-        images.looked_dark = _warn_of_first(looks, plan)
+        images.warned_inverted = _warn_of_first(looks, plan)
     return images
 
 
 def _list_calls(source: Iterable[Item], plan: Plan, stored: Records | None) -> Iterator[_Call]:
     """Yield the arguments of `count` for each image.
 
-    `sanity_check` is True for the first LOOKS images. `stored` has the records of an earlier call.
+    The maps of the first LOOKS images are to be checked for mistakes. `stored` has the records of
+    an earlier call, which need not be counted again if they are still valid.
     """
     # Workers get the plan without fields that they do not need or that cannot be pickled
     short_plan = attrs.evolve(plan, progress=None, executor=None, out=None, task=None, groups=None)
-    hashes = stored.fingerprints if stored is not None else {}
-    for number, item in enumerate(source):
-        stored_hash = hashes.get(item.image_id, "")
-        yield _Call(item, short_plan, stored_hash, number < LOOKS, serialise=stored is not None)
+    stored_hashes = stored.fingerprints if stored is not None else {}
+    for k, item in enumerate(source):
+        stored_hash = stored_hashes.get(item.image_id, "")
+        yield _Call(item, short_plan, stored_hash, k < LOOKS, serialise=stored is not None)
 
 
 def _warn_of_first(looks: Sequence[Look], plan: Plan) -> bool:
@@ -315,7 +314,7 @@ def _warn_of_first(looks: Sequence[Look], plan: Plan) -> bool:
 
 
 def _complete_run(run: Evaluation, images: _CountedImages, plan: Plan) -> Evaluation:
-    """Return a run with its counted images, and warn about problems of the whole set.
+    """Return the run with its counted images, and warn about problems of the whole set.
 
     Raises DataError
 
@@ -323,10 +322,10 @@ def _complete_run(run: Evaluation, images: _CountedImages, plan: Plan) -> Evalua
     - if the values in the files have no consistent interpretation
     - if no image has annotated boundaries, unless the run is a shard
     """
-    errors = dict(sorted(images.errors.items()))
+    errors = dict(sorted(images.errors.items()))  # by image id
     if errors and (plan.on_error == "fail" or not images.records):
         raise DataError.collect(errors.values())
-    if images.left_out and not images.records and plan.shard[1] == 1:
+    if images.left_out and not images.records and plan.shard == (1, 1):  # not a shard
         raise DataError(f"{run.name}: no image with boundaries in its ground truth")
     failed = dict(run.failed)
     for image_id, error in errors.items():
@@ -338,14 +337,14 @@ def _complete_run(run: Evaluation, images: _CountedImages, plan: Plan) -> Evalua
     origin = attrs.evolve(
         run.provenance,
         date=datetime.now(UTC).isoformat(timespec="seconds"),
-        sources=plan.sources or None,
-        empty_gt=tuple(sorted(images.left_out)),
+        sources=plan.sources or None,  # hashes of the Python files of plug-in metrics
+        empty_gt=tuple(sorted(images.left_out)),  # images without annotated boundaries
     )
     run = replace(run, provenance=origin, records=images.records, failed=failed, kept=images.n_kept)
     if plan.groups is not None or plan.group_by is not None:
         run = run.with_groups(plan.groups, plan.group_by)
-    for warning in run.verdict():
-        if not (images.looked_dark and isinstance(warning, InvertedWarning)):
+    for warning in run.verdict():  # problems that only the values of all files together show
+        if not (images.warned_inverted and isinstance(warning, InvertedWarning)):
             warn(warning)
     return run
 
@@ -382,7 +381,7 @@ def count(
     protocol = plan.protocol
     look = None
     try:
-        files = HeldFiles()
+        files = HeldFiles()  # reads each file once, for its hash and for decoding
         fingerprint = image_fingerprint(item, plan.settings_hash, files)
         unchanged = fingerprint == stored_hash
         if unchanged and not sanity_check:
@@ -395,7 +394,8 @@ def count(
         del files  # free memory for counting
         if sanity_check and pred is not None and item.form != "none":  # "none": no prediction
             look = look_at(pred, gt, protocol, first_metrics)
-        has_boundary, valid = first_metrics[0].gt_kind != "annotators", gt.parts.get("valid", True)
+        has_boundary = first_metrics[0].gt_kind != "annotators"  # other kinds need none
+        valid = gt.parts.get("valid", True)  # False for void pixels
         for boundary in gt.boundaries:
             has_boundary = has_boundary or bool((boundary & valid).any())
         if not has_boundary and protocol.empty_gt == "error":
@@ -419,17 +419,19 @@ def _count_metrics(
 ) -> ImageRecord:
     """Count one image for all metrics of a run, and return its record.
 
-    The record also has evidence: statistics of the pixel values, from which the meaning of the
-    values is decided once all images have been counted.
+    The record also has evidence: statistics of the pixel values of prediction and ground truth,
+    from which the meaning of the values is decided once all images have been counted.
 
-    inputs: prediction and ground truth, one pair for each group of metrics in `plan.by_reading`.
+    inputs: prediction and ground truth, one pair for each group of metrics in `plan.by_reading`,
+        which read the files in the same way.
+    fingerprint: hash of the image's files and of all settings.
     started: value of `time.perf_counter` at which reading the image began.
     """
-    counter: Counter | None = None
+    counter: Counter | None = None  # None: the usual count of matched boundary pixels
     if plan.errors:
         from bsdsbench.metrics.error_classes import boundary_errors  # imports numba
 
-        counter = boundary_errors
+        counter = boundary_errors  # also counts missed and false pixels by class
     has_thresholds = reads_whole_truth = False
     for metric in map(registry.get, plan.metrics):
         has_thresholds = has_thresholds or metric.cuts_at_thresholds
@@ -444,11 +446,11 @@ def _count_metrics(
             if evidence is None or metric.reads == "classes":  # each interprets labels differently
                 evidence = evidence_of(file_pred, gt, metric, plan.protocol, has_thresholds)
             evidence_by_metric[metric.name] = evidence
-    main = evidence_by_metric.pop(plan.metrics[0])
-    others = {}  # the evidence that differs from that of the first metric
-    for name, sides in evidence_by_metric.items():
-        if sides != main:
-            others[name] = sides
+    first_evidence = evidence_by_metric.pop(plan.metrics[0])
+    other_evidence = {}  # metric -> its evidence, if it differs from that of the first metric
+    for name, evidence in evidence_by_metric.items():
+        if evidence != first_evidence:
+            other_evidence[name] = evidence
     pred, gt = inputs[0]  # of the group of the first metric
     truth = gt.fingerprints(reads_whole_truth)
     return ImageRecord(
@@ -458,11 +460,11 @@ def _count_metrics(
         fingerprint=fingerprint,
         seconds=time.perf_counter() - started,
         truth=truth.listed,
-        form=item.form or (pred.form if pred is not None else ""),
+        form=item.form or (pred.form if pred is not None else ""),  # such as "soft8"
         whole_truth=truth.whole,
-        pred=main.pred,
-        gt=main.gt,
-        others=others,
+        pred=first_evidence.pred,
+        gt=first_evidence.gt,
+        others=other_evidence,
     )
 
 
@@ -479,11 +481,10 @@ def _open_executor(plan: Plan, total: int, batch: int) -> Iterator[tuple[Executo
     The executor is the user's (which is not shut down), one on a Dask cluster, or a pool of
     workers. It is None if there is only one worker; calls are then made in this thread.
 
-    total: the number of images, or 0 if unknown.
-    batch: the number of images that a worker gets at a time.
+    `total` is the number of images, or 0 if unknown; `batch`, that which a worker gets at a time.
     """
     requested = plan.executor
-    workers = max(1, min(plan.workers or available_cores(), total or 10**9))  # 10**9: no limit
+    workers = min(plan.workers or available_cores(), total or MAX_WORKERS)
     if isinstance(requested, Executor):
         yield requested, AHEAD * workers
     elif plan.on_dask:
@@ -522,7 +523,7 @@ def _set_up_worker() -> None:
     """Make this process ignore Ctrl-C, which the parent handles, and exit when the parent does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
-    def end_with_parent() -> None:
+    def end_with_parent() -> None:  # a killed parent could not shut its workers down
         if parent := multiprocessing.parent_process():
             parent.join()
             os.kill(os.getpid(), signal.SIGTERM)
@@ -534,7 +535,7 @@ def _map_in_order(
     function: Callable[..., R],
     calls: Iterable[C],
     executor: Executor | None,
-    ahead: int,
+    max_pending: int,
     batch: int = 1,
 ) -> Generator[tuple[C, R], None, None]:
     """Yield (call, function(*call)) for every call in order, computing the next calls in parallel.
@@ -544,8 +545,7 @@ def _map_in_order(
 
     calls: argument tuples, whose first element is an Item.
     executor: makes the calls; if it is None, they are made in this thread.
-    ahead: the maximum number of batches that are submitted and not yet finished.
-    batch: the number of calls per batch.
+    max_pending, batch: the maximum number of batches that are pending, and of calls per batch.
 
     If a worker dies, raises BrokenExecutor with the ids of the images in the pending batches.
     """
@@ -554,26 +554,26 @@ def _map_in_order(
             yield call, function(*call)
         return
     remaining = iter(calls)
-    waiting = deque[tuple[list[C], Future[list[R]]]]()  # pending batches, oldest first
+    pending = deque[tuple[list[C], Future[list[R]]]]()  # batches and their futures, oldest first
     try:
         while True:
-            new = list(islice(remaining, batch)) if len(waiting) < ahead else []
-            if not new and not waiting:
+            new = list(islice(remaining, batch)) if len(pending) < max_pending else []
+            if not new and not pending:
                 return
             try:
                 if new:  # submit batches until enough are pending, then wait for the oldest
-                    waiting.append((new, executor.submit(_call_until_deadline, function, new)))
+                    pending.append((new, executor.submit(_call_until_deadline, function, new)))
                     continue
-                oldest, future = waiting[0]
+                oldest, future = pending[0]
                 returned = future.result()
                 not_called = oldest[len(returned) :]
                 if not_called:
                     future = executor.submit(_call_until_deadline, function, not_called)
-                    waiting[0] = not_called, future
+                    pending[0] = not_called, future
                 else:
-                    waiting.popleft()
+                    pending.popleft()
             except Exception as error:
-                lost = listed([call[0].image_id for pending, _ in waiting for call in pending])
+                lost = listed([call[0].image_id for made, _ in pending for call in made])
                 fault = clip(f"{type(error).__name__}: {error}", 120)
                 raise BrokenExecutor(
                     f"a worker process died ({fault}; out of memory, a cluster without "
@@ -581,7 +581,7 @@ def _map_in_order(
                 ) from None
             yield from zip(oldest, returned, strict=False)  # only the calls that were made
     finally:
-        for _, future in waiting:
+        for _, future in pending:
             future.cancel()
 
 

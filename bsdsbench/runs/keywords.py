@@ -1,7 +1,7 @@
 # ruff: noqa: RUF009
 """The keywords of a run, each defined once with its type, default, check, help text and flag.
 
-`RunKeywords` checks the values, and `plan` combines them with a protocol and metrics into a `Plan`.
+`RunKeywords` checks the values; `make_plan` combines them with protocol and metrics into a `Plan`.
 The TypedDicts list the keywords that each entry point accepts. Command-line flags and documentation
 pages are generated from the fields of `RunKeywords`.
 """
@@ -97,13 +97,13 @@ def keyword(
     choices: tuple[str, ...] | None = None,
     **flag: object,
 ) -> Any:
-    """Build the attrs field of a keyword of a run.
+    """Build the attrs field of a keyword of a run, which is also an option of the command line.
 
     help: the text for help pages and the documentation.
     default: the default value, which is not checked.
     check: the rule for other values. If it is None and `choices` is given, the value must be one of
         them; if neither is given, every value is accepted.
-    flag: settings of the command-line option, see `cli.options.run_option`. If they have
+    flag: settings of the command-line option, such as its `names` and `metavar`. If they have
         is_flag=True, the value must be a bool, whatever `check` is.
     """
     if flag.get("is_flag"):
@@ -354,7 +354,7 @@ class Plan(RunKeywords):
         ignore void pixels if there is a field of view, and one must count errors by class if
         `errors` is set. Raises one DataError that lists all problems.
         """
-        reader = registry.readers(self.metrics)[0]
+        reader = registry.readers(self.metrics)[0]  # the metric that decides how files are read
         faults: list[str | Problem] = []
         for metric in map(registry.get, self.metrics):
             if self.pred_kind not in metric.pred_kinds:
@@ -362,11 +362,11 @@ class Plan(RunKeywords):
                 faults.append(
                     f"metric {metric.name}: reads predictions of {kinds}, not {self.pred_kind!r}"
                 )
-            reads_alike = reader.reads == "mask" and metric.takes_masks
-            if metric.gt_kind != reader.gt_kind and not reads_alike:
+            accepts_masks = reader.reads == "mask" and metric.takes_masks
+            if metric.gt_kind != reader.gt_kind and not accepts_masks:
                 both = f"{reader.name}, {metric.name}: read {reader.gt_kind} and {metric.gt_kind}"
                 faults.append(f"metrics {both} as ground truth, expected a run for each")
-            if self.valid_dir is not None and not metric.void:
+            if self.valid_dir is not None and not metric.void:  # it cannot ignore void pixels
                 fault = f"metric {metric.name}: counts every pixel"
                 faults.append(f"{fault}, expected no field of view (valid_dir)")
         if self.errors and not any(registry.get(name).has_errors for name in self.metrics):
@@ -374,6 +374,7 @@ class Plan(RunKeywords):
         if faults:
             raise DataError(problems=faults)
         settings = self.metrics, self.protocol, self.pred_kind
+        # object.__setattr__, because the class is frozen
         object.__setattr__(self, "by_reading", registry.group_by_reading(*settings))
         object.__setattr__(self, "settings_hash", hash_settings(*settings, self.errors))
         object.__setattr__(self, "sources", registry.source_hashes(self.metrics))
@@ -405,26 +406,27 @@ def hash_settings(
 ) -> str:
     """Return a hash of all settings and versions that an image's counts depend on.
 
-    errors: True if missed and false pixels are also counted by class.
+    A record with another hash is counted again. `errors` is True if missed and false pixels are
+    also counted by class.
     """
     versions = [(name, registry.get(name).version) for name in metrics]
     settings = [KERNEL_VERSION, protocol.to_mapping(), versions, pred_kind]
     if errors:
         settings.append("errors")
-    if sources := registry.source_hashes(metrics):
+    if sources := registry.source_hashes(metrics):  # of the Python files of plug-in metrics
         settings.append(sources)
     text = json.dumps(settings, sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def plan(
+def make_plan(
     keywords: RunKeywords,
     protocol: Protocol | str | None = None,
     metrics: str | Sequence[str] = registry.DEFAULT_METRICS,
 ) -> Plan:
-    """Resolve the keywords, the protocol and the metrics of a run into a complete plan.
+    """Complete the keywords, the protocol and the metrics of a run to a `Plan` without gaps.
 
-    - A task sets the protocol and the metric.
+    - A task (a data set, a protocol and a metric under one name) sets the protocol and the metric.
     - The default protocol and the default `pred_kind` are those of the first metric.
     - `classes` becomes an option of every metric in the protocol.
 
@@ -434,7 +436,7 @@ def plan(
     from bsdsbench.protocol.protocol import Protocol
 
     names = registry.check_names(metrics)
-    fields = attrs.asdict(keywords, recurse=False)
+    fields = attrs.asdict(keywords, recurse=False)  # of the Plan: some are replaced below
     fields["task"] = fields["multi_scale"] = None
     if keywords.task is not None:
         from bsdsbench.protocol.tasks import Task
@@ -446,13 +448,13 @@ def plan(
     first_metric = registry.get(names[0])
     resolved = Protocol.load(first_metric.default_protocol if protocol is None else protocol)
     if keywords.classes is not None:
-        classes = {"classes": tuple(keywords.classes)}
-        resolved = resolved.replace(options=dict.fromkeys(names, classes))
+        class_option = {"classes": tuple(keywords.classes)}
+        resolved = resolved.replace(options=dict.fromkeys(names, class_option))
     if keywords.scales is not None or keywords.flip:
         from bsdsbench.transforms.multi_scale import MultiScale
 
         fields["multi_scale"] = MultiScale.given(keywords.scales, keywords.flip, keywords.resize)
-    resolved = registry.complete_options(resolved)
+    resolved = registry.complete_options(resolved)  # adds the defaults of options not given
     registry.check_options(names, resolved)
     fields["protocol"] = resolved
     fields["metrics"] = names
@@ -469,12 +471,12 @@ def plan_call(
     metrics: str | Sequence[str] = registry.DEFAULT_METRICS,
     **defaults: object,
 ) -> Plan:
-    """Check the keywords passed to an entry point such as `evaluate`, and `plan` the run.
+    """Check the keywords that a user passes to a function such as `evaluate`, and plan the run.
 
-    function: the name of the entry point, for error messages.
-    accepted: the TypedDict of the keywords that the entry point accepts.
-    options: the keywords passed by the caller.
-    defaults: the entry point's defaults that differ from those of RunKeywords.
+    function: the name of the function, for error messages.
+    accepted: a TypedDict with the keywords that the function accepts.
+    options: the keywords that the user passed.
+    defaults: the function's defaults that differ from those of RunKeywords.
 
     Raises TypeError if a keyword is unknown, or one DataError that lists all invalid values.
     """
@@ -493,7 +495,7 @@ def plan_call(
         faults += error.problems
     if faults:
         raise DataError(problems=faults)
-    return plan(run_keywords, protocol, metrics)
+    return make_plan(run_keywords, protocol, metrics)
 
 
 def _protocol_of(
@@ -501,7 +503,7 @@ def _protocol_of(
 ) -> Protocol:
     """Return the protocol for a run of a task: `protocol`, or the task's if it is None.
 
-    Raises DataError if
+    A task exists so that its scores can be compared, so little may differ. Raises DataError if
 
     - the protocol differs from the task's in a field that is not in MAPS; the fields in MAPS, such
       as "invert", prepare the soft maps
@@ -513,7 +515,7 @@ def _protocol_of(
     preset = Protocol.preset(task.protocol)
     faults: list[str | Problem] = []
     chosen = preset if protocol is None else Protocol.load(protocol)
-    if chosen.replace(**{name: getattr(preset, name) for name in MAPS}) != preset:
+    if chosen.replace(**{name: getattr(preset, name) for name in MAPS}) != preset:  # other fields
         faults.append(f"task {task.name}: its protocol is {task.protocol}, expected no other")
     if metrics not in (registry.DEFAULT_METRICS, (task.metric,)):
         faults.append(f"task {task.name}: its metric is {task.metric}, expected no other")

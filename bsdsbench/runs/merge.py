@@ -29,12 +29,12 @@ from bsdsbench.scores.curve import PRCurve
 from bsdsbench.tables.read_only import ReadOnlyDict
 from bsdsbench.text import clip, listed
 
-_COUNTS, _COLUMNS = "set of metrics or classes of errors", "columns of groups"
-_SOURCES = "source of plug-in metrics"
+_COUNTED, _GROUP_COLUMNS = "set of metrics or classes of errors", "columns of groups"
+_PLUGIN_SOURCES = "source of plug-in metrics"
 # Properties of a run that can be unknown, if it has no records or was constructed in Python
-_OPTIONAL = (_COUNTS, _COLUMNS, _SOURCES)
-_METRIC = registry.DEFAULT_METRICS[0]
-_CountsByImage = Mapping[str, Mapping[str, Any]]  # image id -> counts of the metric
+_MAY_BE_UNKNOWN = (_COUNTED, _GROUP_COLUMNS, _PLUGIN_SOURCES)
+_BOUNDARY = registry.DEFAULT_METRICS[0]
+_CountsByImage = Mapping[str, Mapping[str, Any]]  # image id -> boundary counts
 
 
 def merge(runs: Sequence[Evaluation]) -> Evaluation:
@@ -73,8 +73,8 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
         given = ", ".join(kind_of_value(run) for run in runs if not isinstance(run, Evaluation))
         raise MergeError(f"merge: {clip(given) or 'no runs'}, expected the shards of a run")
     problems = _shard_problems(runs)
-    shards = [str(run.provenance.shard) for run in runs]
-    written = re.fullmatch("[1-9][0-9]{0,6}/([1-9][0-9]{0,6})", shards[0])  # I/N
+    shards = [str(run.provenance.shard) for run in runs]  # "I/N", or "None"
+    written = re.fullmatch("[1-9][0-9]{0,6}/([1-9][0-9]{0,6})", shards[0])
     n_shards = int(written[1]) if written else 0  # 0: the first run is not a shard
     all_shards = [f"{i}/{n_shards}" for i in range(1, n_shards + 1)]
     if sorted(shards) != sorted(all_shards):
@@ -93,7 +93,7 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
         failed=dict(sorted(failed.items())),
         kept=0,
     )
-    for warning in merged.verdict():
+    for warning in merged.verdict():  # problems that only the values of all files together show
         warn(warning)
     return merged
 
@@ -103,7 +103,8 @@ def _join_provenance(shards: Sequence[Provenance]) -> Provenance:
 
     Lists of left-out images are concatenated and sorted, and the date is the latest. `detector`
     keeps only "taken_over", the total number of maps that were reused from earlier calls. `shard`
-    and `truth` become None. All other fields are those of the first shard.
+    and `truth`, a hash by which shards are compared, become None. All other fields are those of the
+    first shard.
     """
     detectors = [shard.detector for shard in shards if shard.detector]
     n_taken_over = sum(int(detector.get("taken_over") or 0) for detector in detectors)
@@ -119,22 +120,22 @@ def _join_provenance(shards: Sequence[Provenance]) -> Provenance:
 
 
 def _shard_problems(runs: Sequence[Evaluation]) -> list[str]:
-    """Return a line for each of the `_shared_properties` in which a run differs from the first run.
+    """Return a line for each property in which a run differs from the first, but shards must not.
 
-    A property in _OPTIONAL is not compared if it is None (unknown) in one of the two runs.
+    A property in _MAY_BE_UNKNOWN is not compared if it is None (unknown) in one of the two runs.
     """
     problems = []
     expected = _shared_properties(runs[0])
     for number, run in enumerate(runs, 1):
         for name, value in _shared_properties(run).items():
-            is_unknown = name in _OPTIONAL and None in (value, expected[name])
+            is_unknown = name in _MAY_BE_UNKNOWN and None in (value, expected[name])
             if value == expected[name] or is_unknown:
                 continue
             details = ""
             if name == "protocol":
                 lines = [d.line() for d in comparability(runs[0], run) if d.of_protocol]
                 details = f" ({'; '.join(lines)})" if lines else ""
-            elif name == _SOURCES:
+            elif name == _PLUGIN_SOURCES:
                 details = f" ({', '.join(changed_sources(runs[0], run))} was changed)"
             problems.append(
                 f"run {number} ({run.name}): its {name} differs from that of run 1{details}"
@@ -145,7 +146,8 @@ def _shard_problems(runs: Sequence[Evaluation]) -> list[str]:
 def _shared_properties(run: Evaluation) -> dict[str, object]:
     """Return the properties that must be equal in all shards of a run, by their name in messages.
 
-    The value is None if the property is unknown, as the columns of groups of a run without images.
+    The value is None if the property is unknown, as the columns of groups (scene, patient ..) of a
+    run without images.
     """
     detector = run.provenance.detector
     count_names = None
@@ -155,12 +157,12 @@ def _shared_properties(run: Evaluation) -> dict[str, object]:
     return {
         "name": run.name,
         "protocol": run.protocol,
-        _COUNTS: count_names,
-        "ground truth": run.provenance.truth,
-        _COLUMNS: group_columns(run.records) if run.records else None,
-        _SOURCES: run.provenance.sources,
-        "known set": run.identity.like if run.identity else "",
-        "list of images": run.provenance.images,
+        _COUNTED: count_names,
+        "ground truth": run.provenance.truth,  # a hash of the files of all shards
+        _GROUP_COLUMNS: group_columns(run.records) if run.records else None,
+        _PLUGIN_SOURCES: run.provenance.sources,
+        "known set": run.identity.like if run.identity else "",  # such as BSDS500's test set
+        "list of images": run.provenance.images,  # a hash of the ids of all shards
         "detector": [detector.get(key) for key in ("function", "tag")] if detector else None,
     }
 
@@ -192,7 +194,7 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
     if len(runs) < 2:
         raise DataError(f"best of {len(runs)} runs: expected two or more")
     first_run = runs[0]
-    tables: list[_CountsByImage] = [counts_by_image(run.records, _METRIC) for run in runs]
+    tables: list[_CountsByImage] = [counts_by_image(run.records, _BOUNDARY) for run in runs]
     for run, table in zip(runs, tables, strict=True):
         _check_same_images(first_run, tables[0], run, table)
     records = []
@@ -200,19 +202,20 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
     form = f"best-of-{len(runs)}"
     for record in first_run.records:
         counts_of_runs = [table[record.image_id] for table in tables]
-        thresholds = record.counts[_METRIC].thresholds
+        thresholds = record.counts[_BOUNDARY].thresholds
         steps = np.arange(thresholds.size)
-        matches = np.stack([counts["matches"] for counts in counts_of_runs])  # (M, T, 4): M runs
-        chosen = _find_best_runs(thresholds, matches)
+        # (M, T, 4): M runs, T thresholds, four pixel counts
+        matches = np.stack([counts["matches"] for counts in counts_of_runs])
+        chosen = _find_best_runs(thresholds, matches)  # (T,) indices of runs
         times_chosen += np.bincount(chosen, minlength=len(runs))
         others: dict[str, Any] = {}
-        if OTHER_MATCHES in counts_of_runs[0]:
+        if OTHER_MATCHES in counts_of_runs[0]:  # counted at further tolerances
             others[OTHER_MATCHES] = []
-            # (tolerances, M, T, 4)
+            # (M, T, 4) for each of these tolerances
             for further in np.stack([c[OTHER_MATCHES] for c in counts_of_runs], axis=1):
                 best_matches = further[_find_best_runs(thresholds, further), steps]
                 others[OTHER_MATCHES].append(best_matches)
-        best = {_METRIC: MatchCounts(thresholds, matches[chosen, steps], **others)}
+        best = {_BOUNDARY: MatchCounts(thresholds, matches[chosen, steps], **others)}
         records.append(replace(record, counts=best, fingerprint="", seconds=0.0, form=form))
     provenance = Provenance(
         gt=first_run.provenance.gt,
@@ -222,7 +225,8 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
         chosen=tuple(times_chosen.tolist()),
     )
     protocol = first_run.protocol
-    if not protocol.stated and protocol.whole_image:  # the programs use the point of threshold 0
+    # From result files, whose protocol is not stated: the programs use the point of threshold 0
+    if not protocol.stated and protocol.whole_image:
         protocol = protocol.replace(ap_rule="edter", name=protocol.name)
     title = f"{name or first_run.name} (best of {len(runs)} by the ground truth)"
     return Evaluation(protocol, title, records, provenance, places=first_run.places)
@@ -233,9 +237,8 @@ def _check_same_images(
 ) -> None:
     """Raise MergeError if protocol, images, thresholds or numbers of annotated pixels differ.
 
-    If `first_run` was counted at several tolerances, `run` must have the same.
-
-    first_table, table: image id -> boundary counts, for `first_run` and `run`.
+    If `first_run` was counted at several tolerances, `run` must have the same. `first_table` and
+    `table` are the boundary counts of the two runs: image id -> name -> array.
     """
     for difference in comparability(first_run, run):
         if difference.severity is Severity.FORBIDS and difference.field != "images":

@@ -54,7 +54,10 @@ class PredictionAndTruth(NamedTuple):
 def check_same_counts(
     run: Evaluation, image_id: str, stored: Mapping[str, Any], counted: Mapping[str, Any]
 ) -> None:
-    """Raise DataError if the new counts of an image differ from those stored in the run."""
+    """Raise DataError if the new counts of an image differ from those stored in the run.
+
+    `stored` and `counted` hold arrays by name, those of one metric.
+    """
     for name, array in checked_counts(counted).items():
         if not np.array_equal(stored[name], array, equal_nan=True):
             raise DataError(
@@ -107,24 +110,27 @@ class FileItem:
     valid: Path | None = None  # mask of the field of view, outside which pixels are ignored
 
     def key(self, read: ReadBytes) -> bytes:
-        """Return a hash of the content of the image's files and of the kind of the prediction."""
+        """Return a hash of the content of all files of the image, which `read` returns as bytes.
+
+        A missing prediction is replaced by `n_maps` empty maps of `kind`, which are hashed too.
+        """
         digest = hashlib.blake2b(f"{self.kind} {self.n_maps}".encode(), digest_size=16)
         photos = () if self.photo is None else (self.photo,)
-        groups = [self.pair.pred_paths, self.pair.gt_paths, photos, self.instances]
+        files_by_role = [self.pair.pred_paths, self.pair.gt_paths, photos, self.instances]
         if self.valid is not None:
-            groups.append((self.valid,))
-        for group in groups:
-            digest.update(b"|")  # separates the groups
-            for path in group:
+            files_by_role.append((self.valid,))
+        for paths in files_by_role:
+            digest.update(b"|")  # so that moving a file to another role changes the hash
+            for path in paths:
                 digest.update(hashlib.blake2b(read(path)).digest())
         return digest.digest()
 
     def load(self, alike: ReadAlike, protocol: Protocol, read: ReadBytes = read_bytes) -> Inputs:
         """Read the prediction and the ground truth as the metrics in `alike` interpret them.
 
-        The ground truth includes the photo and the field of view if given. If the image has no file
-        of a prediction, the prediction is an empty map. If annotators are scored (`kind` is ""), it
-        is None. `read` returns the bytes of a file.
+        The ground truth includes the photo, and its valid pixels are those in the field of view, if
+        given. If the image has no file of a prediction, the prediction is an empty map. If
+        annotators are scored (`kind` is ""), it is None. `read` returns the bytes of a file.
         """
         files, readings = alike.files, alike.readings
         gt_kind = alike.metrics[0].gt_kind
@@ -136,7 +142,7 @@ class FileItem:
             gt = gt.replace(valid=readers.read_field_of_view(self.valid, gt.shape, read) & not_void)
         if not self.kind:
             return Inputs(None, gt)
-        n_maps = len(files.classes) or self.n_maps
+        n_maps = len(files.classes) or self.n_maps  # of an empty prediction
         pred = readers.read_prediction(self.pair, self.kind, gt.shape, n_maps, readings.pred, read)
         return Inputs(pred, gt)
 
@@ -155,17 +161,18 @@ def list_items(
 
     ids: the images to evaluate. Default: those of the plan's split file, or all if it has none.
 
-    Raises PairingError, which lists all images without ground truth. If `plan.missing` is "error",
-    it also lists images without a prediction.
+    `plan.missing` says what becomes of an image without a prediction: "skip" leaves it out, "zero"
+    gives it an item without a file, and "error" raises. Raises PairingError, which lists all such
+    images, and all images without ground truth.
     """
-    alike = plan.by_reading[0]
+    alike = plan.by_reading[0]  # the first metrics, and how they read files
     kind = plan.pred_kind
     if os.path.realpath(pred_dir) == os.path.realpath(gt_dir):
         warn(InputWarning(f"{show(pred_dir)}: the predictions are the ground truth itself"))
     images_dir = plan.images_dir
     if images_dir is not None and not os.path.isdir(images_dir):
         raise DataError(f"{show(images_dir)}: is not a folder, expected one of pictures")
-    if not any(registry.get(name).photo for name in plan.metrics):
+    if not any(registry.get(name).photo for name in plan.metrics):  # no metric uses photos
         images_dir = None
     elif images_dir is None:
         images_dir = find_photo_folder(gt_dir)
@@ -190,8 +197,8 @@ def list_items(
     views = {} if plan.valid_dir is None else _fields_of_view(plan.valid_dir, pairs)
     n_maps = readers.count_placeholder_maps(pairs) if kind == "labels" else 1
     items = []
-    for image in pairs:
-        items.append(_item_of(image, kind, alike, photos, views, n_maps))
+    for matched in pairs:
+        items.append(_item_of(matched, kind, alike, photos, views, n_maps))
     return PairedFolders(items, absent)
 
 
@@ -203,15 +210,15 @@ def _item_of(
     views: Mapping[str, Path],
     n_maps: int = 1,
 ) -> FileItem:
-    """Build the `FileItem` of an image.
+    """Collect all files of an image, whose prediction and ground truth are the `pair`, as an item.
 
     kind: the kind of the prediction, such as "soft".
     alike: the metrics for which the files are read. Only some metrics need the instance maps that
-        belong to the ground truth.
+        lie beside the ground truth.
     photos, views: image id -> the original image and the mask of the field of view, if there is one
     n_maps: the number of empty label maps that replace a missing prediction.
     """
-    gt_paths = pair.gt_paths if alike.files.instances else ()
+    gt_paths = pair.gt_paths if alike.files.instances else ()  # an instance map may be beside each
     has_pred = len(pair.pred_paths) > 0
     return FileItem(
         image_id=pair.image_id,
@@ -226,12 +233,12 @@ def _item_of(
 
 
 def _fields_of_view(valid_dir: StrPath, pairs: Sequence[Pair]) -> dict[str, Path]:
-    """Find the field-of-view mask of each image in a folder: {image id: path}.
+    """Find the mask of the field of view of each image in `valid_dir`: {image id: path}.
 
     Raises PairingError if an image has no mask.
     """
     ids = [p.image_id for p in pairs]
-    sequences = any("/" in image_id for image_id in ids)  # ids SEQUENCE/FRAME
+    sequences = any("/" in image_id for image_id in ids)  # ids of video frames: SEQUENCE/FRAME
     folder = os.path.abspath(valid_dir)
     # Masks are paired as if they were ground truth, so they are returned as `gt_paths`
     masks = pairing.pair(
@@ -248,7 +255,7 @@ def run_of_folders(
     gt: StrPath,
     pred: StrPath | None = None,
 ) -> Evaluation:
-    """Build a run over folders before its images are counted: an Evaluation without records.
+    """Start a run over folders, before its images are counted: an Evaluation without records.
 
     It has the name and the provenance of the run: folders, layout of the files, and settings. The
     provenance of a shard has a hash of the ground truth of all shards, which `merge` compares.
@@ -260,26 +267,26 @@ def run_of_folders(
     The default name is that of the folder of predictions. If this is the name of a split, such as
     "test", the nearest parent folder with another name is used.
     """
-    known: dict[str, Any] = {}
+    fields: dict[str, Any] = {}  # of the provenance
     photos = None if pred is None else plan.images_dir
     folders = {"pred": pred, "gt": gt, "photos": photos, "valid": plan.valid_dir}
     if pred is not None:
-        known.update(pred_kind=plan.pred_kind, missing=plan.missing, task=plan.task)
-        known["split"] = None if plan.split_file is None else show(plan.split_file)
-    places = {}
-    for side, folder in folders.items():
+        fields.update(pred_kind=plan.pred_kind, missing=plan.missing, task=plan.task)
+        fields["split"] = None if plan.split_file is None else show(plan.split_file)
+    places = {}  # absolute paths of the folders
+    for role, folder in folders.items():
         if folder is not None:
-            known[side] = show(folder)
+            fields[role] = show(folder)  # as the caller gave it
             path = str(Path(folder).resolve())
             if show(path) == path:  # paths with unprintable characters are not stored
-                places[side] = path
+                places[role] = path
     pred_files, gt_files = {}, {}
     for item in items:
         pred_files[item.image_id] = item.pair.pred_paths
         gt_files[item.image_id] = item.pair.gt_paths
-    ids = "\0".join(gt_files).encode("utf-8", "surrogateescape")
+    ids = "\0".join(gt_files).encode("utf-8", "surrogateescape")  # the ids of all shards
     provenance = Provenance(
-        **known,
+        **fields,
         images=hashlib.blake2b(ids, digest_size=8).hexdigest(),
         no_prediction=absent,
         pred_layout=Layout.of_files(pred_files),
@@ -315,10 +322,10 @@ def check_truth(
     number of images either, any ground truth is accepted.
     """
     if task.fingerprint is not None:
-        truths = folder_fingerprints(gt_dir, protocol, split_file)
-        if set_fingerprint(truths) == task.fingerprint:
+        hashes = folder_fingerprints(gt_dir, protocol, split_file)  # of each image's annotations
+        if set_fingerprint(hashes) == task.fingerprint:
             return
-        fault = f"is {identify(truths).describe()}, expected {task.set}"
+        fault = f"is {identify(hashes).describe()}, expected {task.set}"
     else:
         ids = {p.image_id for p in pairing.ground_truths(gt_dir, split_file or task.ids or None)}
         count = len(ids.intersection(task.ids) if task.ids else ids)
@@ -358,20 +365,16 @@ class Sources:
     def load_of_run(
         self, run: Evaluation, record: ImageRecord, metric: Metric | None
     ) -> PredictionAndTruth:
-        """Read an image of a run, and check that its files still give the counts in its record.
+        """Read an image of a run, and check that its files are still those that were counted.
 
-        The image need not be counted again if the fingerprint of its files and settings is still
-        that in the record.
-
-        metric: otherwise, the image is counted again with this metric. If it is None, nothing is
-            checked.
-
-        Raises DataError if the new counts differ from the stored ones.
+        They are if the hash of its files and settings is still that in its `record`. Otherwise, the
+        image is counted again with `metric`, and DataError is raised if the counts differ from the
+        stored ones. With None for `metric`, changed files are accepted.
         """
-        files, item = HeldFiles(), self.items[record.image_id]
+        files, item = HeldFiles(), self.items[record.image_id]  # reads each file once
         inputs = self.load(record.image_id, run.protocol, files)
-        for settings in self.settings_hashes:
-            if image_fingerprint(item, settings, files) == record.fingerprint:
+        for settings_hash in self.settings_hashes:
+            if image_fingerprint(item, settings_hash, files) == record.fingerprint:
                 return inputs
         if metric is not None:
             counted = metric.count_image(*inputs, run.protocol)
@@ -379,7 +382,7 @@ class Sources:
         return inputs
 
     def _read_alike(self, protocol: Protocol) -> ReadAlike:
-        """Return how files are read for `metric` under this protocol."""
+        """Return how files are read for `self.metric` under this protocol."""
         return registry.group_by_reading([self.metric.name], protocol, self.pred_kind)[0]
 
     def truth(self, image_id: str, protocol: Protocol) -> GroundTruth:
@@ -422,7 +425,7 @@ def find_sources(
     if not run.metrics:
         raise DataError(f"{run.name}: no images, expected a run with records")
     metrics = run.metrics if metric is None or metric in run.metrics else [metric]
-    reader = registry.readers(metrics)[0]
+    reader = registry.readers(metrics)[0]  # the first metric that decides how files are read
     kind = run.provenance.pred_kind or reader.pred_kinds[0]
     missing = "zero" if run.provenance.missing in (None, "zero") else "error"
     alike = registry.group_by_reading([reader.name], run.protocol, kind)[0]
@@ -443,8 +446,9 @@ def find_sources(
     views = {} if valid_dir is None else _fields_of_view(valid_dir, pairs)
     items = {p.image_id: _item_of(p, kind, alike, read_photos, views) for p in pairs}
     settings = run.metrics, run.protocol, kind
-    hashes = hash_settings(*settings), hash_settings(*settings, errors=True)
-    return Sources(items, photos, kind, reader, hashes)
+    # The run does not say whether it counted errors by class
+    settings_hashes = hash_settings(*settings), hash_settings(*settings, errors=True)
+    return Sources(items, photos, kind, reader, settings_hashes)
 
 
 def fault_of(run: Evaluation, error: DataError) -> str:

@@ -118,7 +118,8 @@ class StreamingEvaluator:
             added: dict[str, ImageRecord] = {}
             for record in records:
                 name = record.image_id
-                if image_id is None:  # renumber: another thread may have added images meanwhile
+                # Number the image again, because another thread may have added images meanwhile
+                if image_id is None:
                     name = numbered_id(len(self._records) + len(added))
                 if name in self._records or name in added:
                     raise DataError(f"{name}: this image is already there, expected each once")
@@ -135,8 +136,9 @@ class StreamingEvaluator:
         sources = registry.source_hashes(self.metrics) or None
         provenance = Provenance(pred_kind=self._plan.pred_kind, missing="error", sources=sources)
         run = Evaluation(self.protocol, self.name, list(self._records.values()), provenance)
-        run = run.with_groups(self._plan.groups, self._plan.group_by, None)
-        run.verdict()  # raises DataError; its warnings do not matter during training
+        run = run.with_groups(self._plan.groups, self._plan.group_by, others=None)
+        # Check the values of all images together. Warnings do not matter during training
+        run.verdict()
         return run
 
     def merge(self, other: StreamingEvaluator) -> StreamingEvaluator:
@@ -155,8 +157,8 @@ class StreamingEvaluator:
         """
         if not isinstance(other, StreamingEvaluator):
             raise MergeError(f"merge: {kind_of_value(other)}, expected a StreamingEvaluator")
-        plans = [(ev.protocol, ev.metrics, ev._plan.errors) for ev in (self, other)]
-        if plans[0] != plans[1]:
+        settings = self.protocol, self.metrics, self._plan.errors
+        if settings != (other.protocol, other.metrics, other._plan.errors):
             raise MergeError(f"{other.name}: its protocol or metrics differ from {self.name}'s")
         with LOCK:
             if shared := sorted(self._records.keys() & other._records.keys()):
@@ -213,14 +215,15 @@ def _group_rows(groups: Mapping[str, Any] | None, n_images: int) -> list[dict[st
     groups: column, such as "scene" -> one value for all images, or a list with one value per image.
         Raises ShapeError if the list has another length.
     """
-    rows: list[dict[str, Any]] = [{} for _ in range(n_images)]
+    rows: list[dict[str, Any]] = [{} for _ in range(n_images)]  # one per image, filled by columns
     for column, cells in (groups or {}).items():
         is_single = isinstance(cells, str) or np.ndim(cells) == 0
         values = [cells] * n_images if is_single else list(cells)
         if len(values) != n_images:
             raise ShapeError(f"groups: {len(values)} values, expected {n_images} of {column!r}")
         for row, value in zip(rows, values, strict=True):
-            plain = value.item() if hasattr(value, "item") else value  # of numpy or torch
+            # Scalars of numpy and torch are converted to those of Python
+            plain = value.item() if hasattr(value, "item") else value
             row[str(column)] = group_value(plain, f"groups: column {column!r}")
     return rows
 
@@ -234,7 +237,7 @@ def _image_items(pred: Any, gts: Any, image_id: Any, n_seen: int) -> list[tuple[
     Raises ShapeError if the numbers of predictions, ground truths and ids differ, or if `pred` has
     three axes (probably class scores) but the ground truth is a single map (H, W).
     """
-    pred_axes = getattr(pred, "ndim", 0)
+    pred_axes = getattr(pred, "ndim", 0)  # of an array or tensor
     is_batch = isinstance(pred, list | tuple) or pred_axes > 2
     if isinstance(pred, Prediction) or not is_batch:
         return [(numbered_id(n_seen) if image_id is None else named_id(image_id), pred, gts)]

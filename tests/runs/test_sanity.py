@@ -13,7 +13,7 @@ import bsdsbench as bb
 from bsdsbench.errors import InputWarning, InvertedWarning
 from bsdsbench.loaders.sample import DETECTORS, sample_ground_truth, sample_results
 from bsdsbench.metrics import registry
-from bsdsbench.runs.keywords import RunKeywords, plan
+from bsdsbench.runs.keywords import RunKeywords, make_plan
 from bsdsbench.runs.sanity import LOOKS, first_look, look_at
 from bsdsbench.runs.sources import list_items
 from tests.helpers.making import make_set
@@ -411,7 +411,7 @@ def test_probabilities_below_one_half_are_said(tmp_path, recwarn):
 def looked_at(pred, gt=None, **changes):
     given = {"protocol": TEN, **changes}
     words = {k: given.pop(k) for k in ("protocol", "metrics") if k in given}
-    options = plan(RunKeywords(**given), **words)
+    options = make_plan(RunKeywords(**given), **words)
     items, _ = list_items(pred, sample_ground_truth() if gt is None else gt, options)
     (alike,) = options.by_reading
     looks = [look_at(*item.load(alike, TEN), options.protocol) for item in items[:LOOKS]]
