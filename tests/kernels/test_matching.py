@@ -113,16 +113,16 @@ def test_fewer_tie_bits_where_sums_would_not_fit() -> None:
         return graph.new_geometry((9, 9), graph.disk(max_dist, (9, 9)), n_gt, 0)
 
     few, many = geometry(4.34, 3000), geometry(400.0, 2**30)
-    assert 64 - int(few.drop) == 24
-    assert 64 - int(many.drop) == 60 - 31 - 22
+    assert 64 - int(few.dropped_bits) == 24
+    assert 64 - int(many.dropped_bits) == 60 - 31 - 22
     for geo in (few, many):
         assert 0 < int(geo.gain.max()) < 2**60
     with pytest.raises(ValueError, match="too large to match exactly"):
         geometry(1e12, 2**30)
     disk = graph.disk(4.34, (9, 9))
-    graph.new_geometry((9, 9), disk._replace(lost=2**29 - 1), 2**30 - 1, 0)
+    graph.new_geometry((9, 9), disk._replace(unmatched_cost=2**29 - 1), 2**30 - 1, 0)
     with pytest.raises(ValueError, match=r"max_dist of 53687\.1 px with 1073741823 pixels: too"):
-        graph.new_geometry((9, 9), disk._replace(lost=2**29), 2**30 - 1, 0)
+        graph.new_geometry((9, 9), disk._replace(unmatched_cost=2**29), 2**30 - 1, 0)
 
 
 @pytest.mark.parametrize("max_dist", [0.0, 0.3, 5.0])

@@ -47,11 +47,12 @@ from bsdsbench.kernels.jit import inner, kernel
 UNREACHED = 2**61  # distance of a vertex that no path has reached; paths are shorter
 EDGES_UNKNOWN = 2**32 - 1  # `first_edge` of a vertex whose edges are not in the arena
 NO_VERTEX = 2**32 - 1
-_TIE_BITS = 24
-_SUM_BITS = 60
+_MAX_TIE_BITS = 24
+_MAX_WEIGHT_BITS = 60
 _MAX_REACH = 1800  # px
 _ARENA_EDGES = 4 << 20  # edges that are kept per side, at 12 bytes each
-_NO_VALUES = np.zeros(0, np.int64)
+_NO_EXTRA_WEIGHT = np.zeros(0, np.int64)
+# As np.uint64, because numba adds uint64 and int64 to a float64
 _THREE, _SIX, _SEVEN, _LAST_BIT = map(np.uint64, (3, 6, 7, 63))
 _HASH_SHIFTS = tuple(map(np.uint64, (30, 27, 31)))
 _HASH_FACTORS = tuple(map(np.uint64, (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)))
@@ -59,7 +60,7 @@ _HASH_FACTORS = tuple(map(np.uint64, (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)))
 # Odd random 64-bit constants, by which the hash multiplies pixels and annotators
 PRED = np.uint64(0xD6E8FEB86659FD93)
 GT = np.uint64(0xA0761D6478BD642F)
-_ANNOTATOR = 0x9E3779B97F4A7C15
+_ANNOTATOR_FACTOR = 0x9E3779B97F4A7C15
 
 
 def _record(fields: list[tuple[str, str]], align: bool = True) -> np.dtype[Any]:
@@ -77,14 +78,14 @@ NODE_DTYPE = _record(
         ("dist", "i8"),  # distance from the root of a search; UNREACHED between searches
         ("parent", "u4"),  # the previous vertex on the path, on the other side
         ("mate", "u4"),  # the matched vertex of the other side, or NO_VERTEX
-        ("since", "i4"),  # the step at which the vertex was matched
-        ("first_edge", "u4"),  # the header of the vertex's edges in the arena, or EDGES_UNKNOWN
+        ("matched_since", "i4"),  # the step at which the vertex was matched
+        ("edge_header", "u4"),  # the header of the vertex's edges in the arena, or EDGES_UNKNOWN
     ]
 )
 # A tile of 8 x 8 pixels: bit 8 (row & 7) + (col & 7) of a word stands for the pixel (row, col).
-# `bits` are the vertices in the tile, `live` those to which edges lead at the current step, and
-# `before` is the number of vertices in all earlier tiles (0 if this tile is empty).
-TILE_DTYPE = _record([("bits", "u8"), ("live", "u8"), ("before", "u8")])
+# `vertex_bits` are the vertices in the tile, `live_bits` those to which edges lead at the current
+# step, and `n_before` is the number of vertices in all earlier tiles (0 if this tile is empty).
+TILE_DTYPE = _record([("vertex_bits", "u8"), ("live_bits", "u8"), ("n_before", "u8")])
 # The edges of a vertex are consecutive in the arena, after a header whose `weight` is the index of
 # the vertex and whose `to` is the index at which its edges end. The dtype is packed, because
 # searches are limited by memory bandwidth.
@@ -97,22 +98,22 @@ class Vertices(NamedTuple):
     tiles: NDArray[np.void]  # TILE_DTYPE (A, tiles): each map, framed by empty tiles
     ends: I8  # (A + 1,): map k has the vertices ends[k] : ends[k + 1]
     pixel: U8  # (vertices,): the flat index of each vertex in its map
-    place: U8  # (vertices,): bit b of tile t is the place 64 t + b
+    tile_bit: U8  # (vertices,): 64 t + b for a vertex at bit b of tile t
 
 
 class Side(NamedTuple):
     """One vertex set of the graph: n vertices, ordered by tile, and by row within a tile."""
 
     pixel: U8  # (n,): the flat index of each vertex in the (H, W) image
-    place: U8  # (n,): the tile and bit of each vertex, see Vertices
-    tile: NDArray[np.void]  # TILE_DTYPE (tiles,)
-    factor: np.uint64  # PRED or GT: the hash multiplies the pixels of this side by it
-    node: NDArray[np.void]  # NODE_DTYPE (n,): the fields of a vertex that a search uses
-    edge: NDArray[np.void]  # EDGE_DTYPE: the arena
-    used: U8  # (1,): length of the filled part of the arena
+    tile_bit: U8  # (n,): the tile and bit of each vertex, see Vertices
+    tiles: NDArray[np.void]  # TILE_DTYPE (tiles,)
+    hash_factor: np.uint64  # PRED or GT: the hash multiplies the pixels of this side by it
+    nodes: NDArray[np.void]  # NODE_DTYPE (n,): the fields of a vertex that a search uses
+    edges: NDArray[np.void]  # EDGE_DTYPE: the arena
+    n_used: U8  # (1,): length of the filled part of the arena
     last_start: np.uint64  # the last index in the arena at which a list of edges may begin
-    bits: U8  # (n, words): the steps at which a vertex was matched
-    value: I8  # (n,): added to the weights of a vertex's edges; (0,) if nothing is added
+    matched_bits: U8  # (n, words): the steps at which a vertex was matched
+    extra_weight: I8  # (n,): added to the weights of a vertex's edges; (0,) if nothing is added
 
 
 class Geometry(NamedTuple):
@@ -122,39 +123,41 @@ class Geometry(NamedTuple):
     block of a vertex is the T x T tiles around it that contain its disk, T = 2 K + 1.
     """
 
-    cols: np.uint64  # of the image
+    image_cols: np.uint64
     tile_cols: np.uint64  # number of columns of tiles, including the frame
-    block: np.uint64  # T
-    corner_tile: np.uint64  # index of a tile minus that of the first tile of its block
-    corner_pixel: np.uint64  # the same for the flat index of a tile's first pixel
-    margin: np.uint64  # 8 K - R
+    block_size: np.uint64  # T
+    tiles_to_corner: np.uint64  # index of a tile minus that of the first tile of its block
+    pixels_to_corner: np.uint64  # the same for the flat index of a tile's first pixel
+    margin: (
+        np.uint64
+    )  # 8 K - R: pixels from the block's edge to the disk of the tile's pixel (0, 0)
     reach: np.uint64  # R
-    mask: U8  # (64, T T): see Disk
+    tile_masks: U8  # (64, T T): see Disk
     gain: I8  # ((2R + 1)^2,): (C - c) * 2^shift for each offset between the pixels, row by row
-    salt: np.uint64  # the part of the hash that depends on the annotator
-    drop: np.uint64  # 64 - bits: the number of low bits of the hash that are dropped
+    hash_salt: np.uint64  # the part of the hash that depends on the annotator
+    dropped_bits: np.uint64  # number of low bits of the 64-bit hash that are dropped
 
 
 class Work(NamedTuple):
     """Work space of a search; each array has room for all vertices."""
 
-    tight: U4  # the part of the queue at the distance of the last vertex taken
-    front: U4  # the rest of the queue, unordered
-    front_dist: I8  # their distances
-    front_place: U4  # index of each vertex in `front`
+    near_queue: U4  # queued vertices at the distance of the vertex taken last
+    far_queue: U4  # all other queued vertices, unordered
+    far_dist: I8  # their distances
+    far_index: U4  # index of each vertex in `far_queue`
     reached: U4  # the opposite vertices that have a distance
     entering: U4  # predicted vertices that enter at a step, see matching.py
     freed: U4  # ground-truth vertices that lost their mate when pixels left
-    before: U8  # (n + 1, words): the bits of the steps before each step
+    steps_before: U8  # (n + 1, words): row s has the bits of the steps before step s
 
 
 class Disk(NamedTuple):
     """The offsets within the radius of a pixel, and their costs. R is the radius rounded down."""
 
     half: I4  # (2R + 1,): half width h of each row, which has 2 h + 1 pixels
-    mask: U8  # (64, T T): the disk as bits, for each position of its centre in a tile; `tile_mask`
+    tile_masks: U8  # (64, T T): the disk as bits, for each position of its centre in a tile
     cost: I8  # (2R + 1, 2R + 1): round(100 d) for each offset, also outside the disk
-    lost: int  # C, the cost of an unmatched pixel
+    unmatched_cost: int  # C, the cost of an unmatched pixel
 
 
 def outlier_cost(max_dist_px: float) -> int:
@@ -168,17 +171,19 @@ def outlier_cost(max_dist_px: float) -> int:
 
 @lru_cache(maxsize=2)  # one may take some 100 MB
 def disk(max_dist_px: float, shape: tuple[int, ...]) -> Disk:
-    """Build the disk of offsets of at most `max_dist_px` pixels, and the costs of pairs.
+    """List the offsets of at most `max_dist_px` pixels, at which pixels may be matched, with costs.
 
-    A radius above the diagonal of an image of `shape` is reduced to the diagonal. Raises DataError
-    if the table of costs would take more than about 100 MB.
+    Costs are in units of 0.01 px: a pair at distance d costs round(100 d). A radius above the
+    diagonal of an image of `shape` is reduced to the diagonal. Raises DataError if the radius is
+    above _MAX_REACH (1800 px), because the table of costs would take more than about 100 MB.
     """
-    dist = _distances(max_dist_px, shape)
+    dist = _distances(max_dist_px, shape)  # (2 R + 1, 2 R + 1), R: the radius rounded down
+    is_inside = dist <= with_tolerance(max_dist_px)  # tolerates rounding errors of the distance
     return Disk(
         half=half_widths(max_dist_px, shape),
-        mask=tile_mask(dist <= with_tolerance(max_dist_px)),
+        tile_masks=tile_mask(is_inside),
         cost=np.rint(100 * dist).astype(np.int64),
-        lost=outlier_cost(max_dist_px),
+        unmatched_cost=outlier_cost(max_dist_px),
     )
 
 
@@ -210,36 +215,40 @@ def _distances(max_dist_px: float, shape: tuple[int, ...]) -> F8:
 def tile_mask(allowed: Bool) -> U8:
     """Precompute a neighbourhood of each of the 64 pixels of an 8 x 8 tile, as bit masks.
 
-    The neighbours of a pixel are then found by an AND of these masks with the tiles around it.
+    An image is kept as tiles, uint64 words whose bit 8 i + j is pixel (i, j) of the tile. An AND of
+    a mask with the tiles around a pixel then gives the pixel's neighbours.
 
     allowed (2 R + 1, 2 R + 1): the neighbourhood, such as a disk: True at the offsets of neighbours
         from the pixel. The offset (0, 0) is in the middle.
 
     Returns a uint64 array (64, T T). Row 8 r + c is a block of T x T tiles, in row-major order,
-    that contains the neighbourhood of pixel (r, c) of the block's middle tile. T is the smallest
-    odd number for which all neighbourhoods fit into the block. Each tile is one word: bit 8 i + j
-    stands for pixel (i, j) of the tile.
+    with the neighbourhood of pixel (r, c) of the block's middle tile. T is the smallest odd number
+    for which all neighbourhoods fit into the block.
     """
-    reach = len(allowed) // 2
+    reach = len(allowed) // 2  # R
     tiles_aside = (reach + 7) // 8  # between the middle tile and the edge of the block
     n_tiles = 2 * tiles_aside + 1  # T
     size = 8 * n_tiles  # of the block, in pixels
-    # Draw the neighbourhood once on a larger canvas. The window of the block's size that begins at
-    # row 7 - r and column 7 - c shows the neighbourhood of pixel (r, c) of the middle tile
+    # Draw the neighbourhood once, on a canvas that is 7 pixels larger than the block. Its upper
+    # left part of the block's size shows the neighbourhood of pixel (7, 7) of the middle tile. The
+    # part that begins at row 7 - r and column 7 - c shows that of pixel (r, c).
     canvas = np.zeros((size + 7, size + 7), bool)
-    drawn = slice(8 * tiles_aside + 7 - reach, 8 * tiles_aside + 7 + reach + 1)
+    first = 8 * tiles_aside + 7 - reach
+    drawn = slice(first, first + 2 * reach + 1)
     canvas[drawn, drawn] = allowed
-    windows = np.lib.stride_tricks.sliding_window_view(canvas, (size, size))
-    blocks = windows[::-1, ::-1]  # (8, 8, 8 T, 8 T), the block of pixel (r, c) at [r, c]
-    # Eight pixels, a row of a tile, are packed into a byte: (8, 8, T, 8, T, 1). Then the eight
-    # bytes of each tile are put next to each other, so that they can be read as one word.
-    rows_of_tiles = blocks.reshape(8, 8, n_tiles, 8, n_tiles, 8)
-    row_bytes = np.packbits(rows_of_tiles, axis=-1, bitorder="little")
-    tiles = np.ascontiguousarray(row_bytes[..., 0].swapaxes(3, 4))
+    parts = np.lib.stride_tricks.sliding_window_view(canvas, (size, size))  # (8, 8, size, size)
+    blocks = parts[::-1, ::-1]  # the block of pixel (r, c) at [r, c]
+    # Pack the eight pixels of each row of a tile into a byte, then move the eight bytes of each
+    # tile next to each other, so that they can be read as one word
+    tile_rows = blocks.reshape(
+        8, 8, n_tiles, 8, n_tiles, 8
+    )  # r, c, tile, its row, tile, its column
+    row_bytes = np.packbits(tile_rows, axis=-1, bitorder="little")[..., 0]
+    tiles = np.ascontiguousarray(row_bytes.swapaxes(3, 4))  # (8, 8, T, T, 8 bytes)
     return tiles.view("<u8").astype(np.uint64, copy=False).reshape(64, -1)
 
 
-def new_geometry(shape: tuple[int, int], reach: Disk, n_gt: int, annotator: int) -> Geometry:
+def new_geometry(shape: tuple[int, int], offsets: Disk, n_gt: int, annotator: int) -> Geometry:
     """Precompute the constants for finding and weighting the edges between two maps.
 
     An edge joins a predicted pixel to a ground-truth pixel within the radius. Its weight is the
@@ -247,66 +256,75 @@ def new_geometry(shape: tuple[int, int], reach: Disk, n_gt: int, annotator: int)
 
         (gain << shift) - tie
 
-    The gain is `reach.lost` (the cost of leaving a pixel unmatched) minus the cost of the pair. The
-    tie is a pseudo-random number, different for each annotator, that breaks ties between matchings
-    of equal total gain. A matching has at most n_gt edges, and `shift` is so large that n_gt ties
-    add up to less than one unit of gain. A weight has at most _SUM_BITS bits, so a tie has fewer
-    than _TIE_BITS bits if n_gt is large.
+    The gain is the cost of leaving a pixel unmatched minus the cost of the pair. The tie is a
+    pseudo-random number, different for each annotator, that breaks ties between matchings of equal
+    total gain. A matching has at most n_gt edges, and `shift` is so large that n_gt ties add up to
+    less than one unit of gain. A weight has at most 60 bits. A tie gets the bits that are left, but
+    at most 24.
 
     shape: rows and columns of both maps.
-    reach: the offsets at which pixels may be matched, with their costs.
+    offsets: the offsets at which pixels may be matched, with their costs.
     n_gt: number of ground-truth pixels.
     annotator: index of the annotator, which the ties depend on.
 
     Raises DataError if no bit is left for the tie.
     """
+    unmatched_cost = offsets.unmatched_cost
     count_bits = n_gt.bit_length()  # a sum of n_gt ties has this many more bits than one tie
-    tie_bits = min(_TIE_BITS, _SUM_BITS - reach.lost.bit_length() - count_bits)
+    free_bits = _MAX_WEIGHT_BITS - unmatched_cost.bit_length() - count_bits
+    tie_bits = min(_MAX_TIE_BITS, free_bits)
     if tie_bits < 1:
+        max_dist = unmatched_cost / 1e4  # the cost is 100 times that of a pair at max_dist
         raise DataError(
-            f"max_dist of {reach.lost / 1e4:g} px with {n_gt} pixels: too large to match exactly"
+            f"max_dist of {max_dist:g} px with {n_gt} pixels: too large to match exactly"
         )
-    gain = (reach.lost - reach.cost.ravel()) << (tie_bits + count_bits)
-    salt = annotator * _ANNOTATOR & 2**64 - 1
-    return geometry_of(shape, reach.mask, gain, salt, tie_bits)
+    gain = (unmatched_cost - offsets.cost.ravel()) << (tie_bits + count_bits)
+    salt = annotator * _ANNOTATOR_FACTOR % 2**64
+    return geometry_of(shape, offsets.tile_masks, gain, salt, tie_bits)
 
 
-def geometry_of(shape: tuple[int, ...], mask: U8, gain: I8, salt: int, tie_bits: int) -> Geometry:
+def geometry_of(
+    shape: tuple[int, ...], tile_masks: U8, gain: I8, salt: int, tie_bits: int
+) -> Geometry:
     """Precompute the constants for finding and weighting the edges between two maps.
 
     An edge joins a pixel of one map to a pixel of the other at an allowed offset. Its weight is the
-    gain of the offset minus a pseudo-random number, which breaks ties between matchings.
+    gain of the offset minus a pseudo-random number, which breaks ties between matchings. Both maps
+    are kept as tiles of 8 x 8 pixels, in a frame of empty tiles.
 
     shape: rows and columns of both maps.
-    mask (64, T T): the allowed offsets as bits, from `tile_mask`: for each of the 64 pixels of a
-        tile (8 x 8 pixels), the allowed pixels in the block of T x T tiles around it.
+    tile_masks (64, T T): the allowed offsets as bits, from `tile_mask`: for each of the 64 pixels
+        of a tile, the allowed pixels in the block of T x T tiles around it, T odd.
     gain ((2 R + 1)^2,): the gain of each offset from the pixel whose edges are searched, row by
         row from (-R, -R) on. Elements of offsets that are not allowed are not used.
     salt: selects the pseudo-random numbers; it is added to the input of their hash.
     tie_bits: the pseudo-random numbers are below 2^tie_bits.
     """
-    cols, block, reach = shape[1], math.isqrt(mask.shape[1]), math.isqrt(gain.size) // 2
-    frame = block // 2  # empty tiles at each end of a row or column of tiles
+    cols = shape[1]
+    block_size = math.isqrt(tile_masks.shape[1])  # T
+    reach = math.isqrt(gain.size) // 2  # R
+    frame = block_size // 2  # empty tiles at each end of a row or column of tiles
     tile_cols = (cols + 7) // 8 + 2 * frame
     return Geometry(
-        cols=np.uint64(cols),
+        image_cols=np.uint64(cols),
         tile_cols=np.uint64(tile_cols),
-        block=np.uint64(block),
-        corner_tile=np.uint64(frame * (tile_cols + 1)),
-        corner_pixel=np.uint64(8 * frame * (cols + 1)),
+        block_size=np.uint64(block_size),
+        # A block begins `frame` tiles, of 8 pixels, above and to the left of its middle tile
+        tiles_to_corner=np.uint64(frame * tile_cols + frame),
+        pixels_to_corner=np.uint64(8 * frame * cols + 8 * frame),
         margin=np.uint64(8 * frame - reach),
         reach=np.uint64(reach),
-        mask=mask,
+        tile_masks=tile_masks,
         gain=gain,
-        salt=np.uint64(salt),
-        drop=np.uint64(64 - tie_bits),
+        hash_salt=np.uint64(salt),
+        dropped_bits=np.uint64(64 - tie_bits),  # the rest of the 64-bit hash is the tie
     )
 
 
 class Arena(NamedTuple):
     """An array in which the edges of one side's vertices are kept."""
 
-    edge: NDArray[np.void]  # EDGE_DTYPE
+    edges: NDArray[np.void]  # EDGE_DTYPE
     last_start: np.uint64  # the last index at which the edges of a vertex may begin
 
 
@@ -322,51 +340,53 @@ def new_arena(n_vertices: int, n_opposite: int, n_offsets: int) -> Arena:
     """
     list_size = min(n_offsets, n_opposite) + 1  # the most edges that a vertex has, and their header
     size = max(min(_ARENA_EDGES, n_vertices * list_size), list_size)
-    return Arena(np.empty(size, EDGE_DTYPE), np.uint64(size - list_size))
+    return Arena(np.empty(size, EDGE_DTYPE), last_start=np.uint64(size - list_size))
 
 
 def new_side(
     vertices: Vertices,
     k: int,
-    factor: np.uint64,
+    hash_factor: np.uint64,
     arena: Arena,
     words: int,
-    value: I8 = _NO_VALUES,
+    extra_weight: I8 = _NO_EXTRA_WEIGHT,
 ) -> Side:
-    """Allocate a side (one of the two sets of vertices) of a matching.
+    """Allocate a side of a matching: the pixels of map k as vertices, without any edge or match.
 
-    vertices, k: use the vertices of map k.
-    factor: PRED or GT, the constant by which the pixels of this side are multiplied in the hash
-        that breaks ties between matchings.
+    vertices: the pixels of several maps, numbered map by map.
+    hash_factor: PRED or GT, the constant by which the pixels of this side are multiplied in the
+        hash that breaks ties between matchings.
     arena: the array for the edges of the vertices, from `new_arena`.
     words: number of uint64 words that hold, as bits, the steps at which a vertex is matched.
-    value (n,): what is added to the weights of the edges of each vertex; by default nothing.
+    extra_weight (n,): added to the weights of the edges of each vertex; by default nothing.
 
-    The array `node`, which holds the mates and duals of the vertices, is not initialised here;
+    The array `nodes`, which holds the mates and duals of the vertices, is not initialised here;
     `clear_matching` does that.
     """
-    numbers = slice(vertices.ends[k], vertices.ends[k + 1])
-    pixel = vertices.pixel[numbers]
+    in_map = slice(vertices.ends[k], vertices.ends[k + 1])  # the vertices of map k
+    pixel = vertices.pixel[in_map]
     return Side(
         pixel=pixel,
-        place=vertices.place[numbers],
-        tile=vertices.tiles[k],
-        factor=factor,
-        node=np.empty(pixel.size, NODE_DTYPE),
-        edge=arena.edge,
-        used=np.zeros(1, np.uint64),
+        tile_bit=vertices.tile_bit[in_map],
+        tiles=vertices.tiles[k],
+        hash_factor=hash_factor,
+        nodes=np.empty(pixel.size, NODE_DTYPE),
+        edges=arena.edges,
+        n_used=np.zeros(1, np.uint64),  # an array, so that kernels can change it
         last_start=arena.last_start,
-        bits=np.zeros((pixel.size, words), np.uint64),
-        value=value,
+        matched_bits=np.zeros((pixel.size, words), np.uint64),
+        extra_weight=extra_weight,
     )
 
 
 def new_work(n_vertices: int, n_steps: int) -> Work:
     """Allocate the arrays for searches between sides of at most `n_vertices` vertices each."""
-    tight, front, front_place, reached, entering, freed = np.empty((6, n_vertices + 1), np.uint32)
-    front_dist = np.empty(n_vertices + 1, np.int64)
-    before = _steps_before(n_steps)
-    return Work(tight, front, front_dist, front_place, reached, entering, freed, before)
+    near_queue, far_queue, far_index, reached, entering, freed = np.empty(
+        (6, n_vertices + 1), np.uint32
+    )
+    far_dist = np.empty(n_vertices + 1, np.int64)
+    steps_before = _steps_before(n_steps)
+    return Work(near_queue, far_queue, far_dist, far_index, reached, entering, freed, steps_before)
 
 
 @lru_cache(maxsize=8)
@@ -379,85 +399,97 @@ def _steps_before(n_steps: int) -> U8:
 def clear_matching(side, dual):
     """Make all vertices of a side free (unmatched), and empty its arena, the array of their edges.
 
+    side: one vertex set of the graph; its `nodes` and `n_used` are changed in place.
     dual: the dual variable that all vertices get; duals prove that a matching is optimal. It is 0
         for the pixels of a complete map. For pixels that will enter a map later, it is UNREACHED,
         so that no path of a search leads to them.
     """
-    nodes, side.used[0] = side.node, 0
+    nodes, side.n_used[0] = side.nodes, 0
     for i in range(nodes.size):
         nodes[i].dual, nodes[i].dist = dual, UNREACHED
-        nodes[i].mate, nodes[i].first_edge = NO_VERTEX, EDGES_UNKNOWN
+        nodes[i].mate, nodes[i].edge_header = NO_VERTEX, EDGES_UNKNOWN
 
 
 @inner
-def forget_edges(nodes, edges, used):
-    """Empty the arena, the array for the edges of a side (vertex set).
+def forget_edges(nodes, edges, n_used):
+    """Empty the arena, the array in which the edges of a side (vertex set) are kept.
 
-    nodes NODE_DTYPE (n,): the vertices of the side. Those with edges in the arena are marked as
-        EDGES_UNKNOWN, so that their edges are found again when needed.
-    edges EDGE_DTYPE: the arena, see EDGE_DTYPE.
-    used uint64 (1,): the length of the filled part of the arena; set to 0.
+    The arena holds one list per vertex: a header, then the edges of the vertex. The header uses the
+    fields of an edge in another way: `weight` is the number of the vertex, and `to` is the index
+    after the vertex's last edge, where the next header is.
+
+    nodes (n,): the vertices of the side. Those with a list in the arena get the mark EDGES_UNKNOWN,
+        so that their edges are found again when needed.
+    edges EDGE_DTYPE: the arena.
+    n_used uint64 (1,): the length of the filled part of the arena; set to 0.
     """
-    # A header names its vertex (`weight`) and the end of its edges, where the next header is (`to`)
     header = np.uint64(0)
-    while header < used[0]:
-        nodes[edges[header].weight].first_edge = EDGES_UNKNOWN
+    while header < n_used[0]:
+        vertex = edges[header].weight
+        nodes[vertex].edge_header = EDGES_UNKNOWN
         header = np.uint64(edges[header].to)
-    used[0] = 0
+    n_used[0] = 0
 
 
 def number_vertices(bits: U8, cols: int, reach: int) -> Vertices:
     """Number the pixels that are on in A maps as vertices, map by map and tile by tile.
 
-    A tile is a block of 8 x 8 pixels. Each map gets a frame of empty tiles, so that the disk around
-    any pixel lies within its tiles.
+    A tile is a block of 8 x 8 pixels, kept as one uint64 word with a bit for each pixel. Each map
+    gets a frame of empty tiles, so that the disk around any pixel lies within its tiles.
 
-    bits (A, H, words): the maps, from `bits.pack`.
+    bits (A, H, words): the maps, packed by `bits.pack`: 64 pixels of a row in each word.
     cols: number of columns of a map.
     reach: the radius of the disk (of matching) in pixels, rounded down.
     """
     n_maps, rows, words = bits.shape
     tile_rows, tile_cols, frame = (rows + 7) // 8, (cols + 7) // 8, (reach + 7) // 8
-    # A byte is a row of a tile. The eight bytes of each tile are put next to each other.
+    # A byte of the packed maps is a row of a tile. Move the eight bytes of each tile next to each
+    # other, so that they can be read as one word
     row_bytes = np.zeros((n_maps, 8 * tile_rows, 8 * words), np.uint8)
     row_bytes[:, :rows] = bits.astype("<u8", copy=False).view(np.uint8)
     by_tile = row_bytes.reshape(n_maps, tile_rows, 8, 8 * words)[..., :tile_cols].swapaxes(2, 3)
-    tiles = np.zeros((n_maps, tile_rows + 2 * frame, tile_cols + 2 * frame), TILE_DTYPE)
+    tile_words = np.ascontiguousarray(by_tile).view("<u8")[..., 0]  # (A, tile_rows, tile_cols)
+    framed_cols = tile_cols + 2 * frame
+    tiles = np.zeros((n_maps, tile_rows + 2 * frame, framed_cols), TILE_DTYPE)
     inside = tiles[:, frame : frame + tile_rows, frame : frame + tile_cols]
-    inside["bits"] = inside["live"] = np.ascontiguousarray(by_tile).view("<u8")[..., 0]
-    flat = tiles.reshape(n_maps, -1)
+    inside["vertex_bits"] = inside["live_bits"] = tile_words
+    tiles = tiles.reshape(n_maps, -1)
     ends = np.zeros(n_maps + 1, np.int64)
-    pixel, place = np.empty((2, 64 * np.count_nonzero(flat["bits"])), np.uint64)
-    _write_vertices(flat, tile_cols + 2 * frame, frame, cols, ends, pixel, place)
-    return Vertices(flat, ends, pixel[: ends[-1]], place[: ends[-1]])
+    most_vertices = 64 * np.count_nonzero(tiles["vertex_bits"])
+    pixel, tile_bit = np.empty((2, most_vertices), np.uint64)
+    _write_vertices(tiles, framed_cols, frame, cols, ends, pixel, tile_bit)
+    n = ends[-1]
+    return Vertices(tiles, ends, pixel[:n], tile_bit[:n])
 
 
 @kernel(_nrt=False)
-def _write_vertices(tiles, tile_cols, frame, cols, ends, pixel, place):
+def _write_vertices(tiles, tile_cols, frame, cols, ends, pixel, tile_bit):
     """List the pixels that are on in A maps, map by map and tile (8 x 8 pixels) by tile.
 
-    tiles TILE_DTYPE (A, tiles): the field `bits` has the pixels of each tile. The field `before`
-        receives the number of pixels in the earlier tiles of the map, if the tile has any pixel.
-    tile_cols, frame: number of tiles in a row of tiles, and number of empty ones at either end of a
-        row or column.
+    tiles TILE_DTYPE (A, tiles): bit 8 r + c of the field `vertex_bits` is pixel (r, c) of the tile.
+        The field `n_before` receives the number of pixels in the earlier tiles of the map, if the
+        tile has any pixel.
+    tile_cols: number of tiles in a row of tiles.
+    frame: number of empty tiles at either end of a row or column of tiles.
     cols: number of columns of a map.
     ends int64 (A + 1,): 0 on entry; receives the number of pixels in the first 0, 1, .. A maps.
-    pixel, place uint64, with at least one element for each pixel: receive the flat index of each
-        pixel in its map, and 64 times the index of its tile plus its bit in the tile.
+    pixel uint64, with at least one element for each pixel: receives its flat index in its map.
+    tile_bit uint64, of the same size: receives 64 times the index of its tile plus its bit.
     """
     n = 0
     for k in range(tiles.shape[0]):
         for i in range(tiles.shape[1]):
-            rest = tiles[k, i].bits
+            rest = tiles[k, i].vertex_bits  # the pixels of the tile that are not listed yet
             if rest:
-                tiles[k, i].before = n - ends[k]
-                # The flat index of the tile's first pixel
+                tiles[k, i].n_before = n - ends[k]
+                # The flat index of the tile's first pixel; the frame is no part of the map
                 corner = 8 * ((i // tile_cols - frame) * cols + i % tile_cols - frame)
-                while rest:  # one pixel of the tile after another, lowest bit first
-                    bit = np.int64(ones((rest & (~rest + ONE)) - ONE))
+                while rest:
+                    lowest = rest & (~rest + ONE)  # the lowest set bit
+                    bit = np.int64(ones(lowest - ONE))  # its position: the number of lower bits
                     rest &= rest - ONE
                     pixel[n] = corner + (bit >> 3) * cols + (bit & 7)
-                    place[n] = (i << 6) + bit
+                    tile_bit[n] = (i << 6) + bit
                     n += 1
         ends[k + 1] = n
 
@@ -476,27 +508,28 @@ def within_reach(bmap: Bool, half: I4) -> Bool:
 def bits_within_reach(bits: U8, half: I4) -> U8:
     """Mark the pixels that have a pixel of a map in the disk around them (dilate the map).
 
-    bits (H, words): the map as bits, from `bits.pack`.
-    half (2 R + 1,): half the width of each row of the disk, from `half_widths`.
+    bits (H, words): the map, packed by `bits.pack`: bit 0 of a word is its leftmost pixel.
+    half (2 R + 1,): the half width of each row of the disk: row R + dy, dy rows below the middle,
+        extends from -half to +half.
 
-    Returns bits, (H, words).
+    Returns the dilated map, packed in the same way, (H, words).
 
     The rows of the disk are processed from the narrowest, R pixels above and below the middle, to
     the widest, in the middle. For each row, the map is dilated horizontally to the width of the
-    row, shifted up and down by the row's distance from the middle, and added to the result. (A
+    row, shifted up and down by the row's distance from the middle, and added to the dilated map. (A
     numba kernel would take far longer to compile than numpy takes here.)
     """
     rows, words = bits.shape
-    wide: U8 = np.zeros((rows, words + 1), np.uint64)  # with an empty word after each row
+    # The map, dilated horizontally. An empty word after each row keeps rows apart in a flat array
+    wide: U8 = np.zeros((rows, words + 1), np.uint64)
     wide[:, :-1] = bits
     near, reach, width = np.zeros_like(wide), half.size // 2, 0
-    # Bit 0 of a word is its westernmost pixel, so << moves pixels to the east
     for dy in range(reach, -1, -1):
-        for _ in range(width, half[reach + dy]):
+        for _ in range(width, half[reach + dy]):  # one more pixel on both sides
             narrow = wide.ravel()
             wider = narrow << ONE | narrow >> ONE | narrow
-            wider[1:] |= narrow[:-1] >> _LAST_BIT
-            wider[:-1] |= narrow[1:] << _LAST_BIT
+            wider[1:] |= narrow[:-1] >> _LAST_BIT  # the last pixel of a word enters the next word
+            wider[:-1] |= narrow[1:] << _LAST_BIT  # the first pixel enters the word before
             wide = wider.reshape(near.shape)
             wide[:, -1] = 0
         width = max(width, half[reach + dy])
@@ -511,50 +544,60 @@ def find_edges(vertex, side, opposite, geometry):
     """Find the edges of a vertex of one side, and append them to the side's arena.
 
     Edges lead to the vertices of the other side that lie within the radius and are in the map at
-    the current step (`live`). They are written one after another, behind a header that says where
-    they end.
+    the current step (`live_bits`). They are written one after another, behind a header that says
+    where they end.
 
     vertex: the number of the vertex in `side`.
-    side, opposite: the vertex set of the vertex, and the other one. The field `first_edge` of the
-        vertex in `side.node` receives the index of its header in the arena.
+    side, opposite: the vertex set of the vertex, and the other one. The field `edge_header` of the
+        vertex in `side.nodes` receives the index of its header in the arena.
     geometry: the constants for finding and weighting edges.
 
     If the arena may be too full for the edges of one vertex, it is emptied first by `forget_edges`,
     which discards the edges of earlier vertices.
+
+    The pixels of a side are kept in tiles of 8 x 8, each a uint64 word. The block of a vertex is
+    the square of tiles around it that contains its disk. (The numbers 3, 6, 7 and 63 of the bit
+    arithmetic are constants of type uint64, because numba adds uint64 and int64 to a float64.)
     """
-    edges, used, place = side.edge, side.used, side.place[vertex]
-    cols, factor, width = geometry.cols, opposite.factor, geometry.reach + geometry.reach + ONE
-    if used[0] > side.last_start:
-        forget_edges(side.node, edges, used)
-    side.node[vertex].first_edge = used[0]
-    end = used[0] + ONE
-    # Rows and columns are counted in the block of tiles around the vertex. The disk's square
-    # begins at (top, left), and the flat index of the block's first pixel is `corner`
-    row, col = place >> _THREE & _SEVEN, place & _SEVEN
+    edges, n_used, tile_bit = side.edges, side.n_used, side.tile_bit[vertex]
+    cols, factor = geometry.image_cols, opposite.hash_factor
+    width = geometry.reach + geometry.reach + ONE  # of the square around the disk
+    if n_used[0] > side.last_start:
+        forget_edges(side.nodes, edges, n_used)
+    header = n_used[0]
+    side.nodes[vertex].edge_header = header
+    end = header + ONE
+    # Row and column of the vertex in its tile, and the tile that is the first of the block
+    row, col = tile_bit >> _THREE & _SEVEN, tile_bit & _SEVEN
+    first_tile = (tile_bit >> _SIX) - geometry.tiles_to_corner
+    # From here on, rows and columns are counted from the first pixel of the block, whose flat index
+    # in the image is `corner`. The square around the disk begins at (top, left)
     top, left = row + geometry.margin, col + geometry.margin
-    corner = side.pixel[vertex] - (row * cols + col) - geometry.corner_pixel
-    key = side.pixel[vertex] * side.factor + corner * factor + geometry.salt
-    tile = (place >> _SIX) - geometry.corner_tile
-    for y in range(top >> _THREE, (top + width + _SEVEN) >> _THREE):
+    corner = side.pixel[vertex] - (row * cols + col) - geometry.pixels_to_corner
+    # The hash's input for a pair is salt + pixel * factor of its side, summed over both pixels.
+    # `key` is the part of it that is the same for all edges of the vertex
+    key = side.pixel[vertex] * side.hash_factor + corner * factor + geometry.hash_salt
+    for y in range(top >> _THREE, (top + width + _SEVEN) >> _THREE):  # the tiles of the square
         for x in range(left >> _THREE, (left + width + _SEVEN) >> _THREE):
-            square = opposite.tile[tile + y * geometry.tile_cols + x]
-            # The bits of the live vertices in this tile that lie within the disk
-            rest = square.live & geometry.mask[place & _LAST_BIT, y * geometry.block + x]
-            while rest:  # one pixel of the tile after another, lowest bit first
+            tile = opposite.tiles[first_tile + y * geometry.tile_cols + x]
+            disk_in_tile = geometry.tile_masks[tile_bit & _LAST_BIT, y * geometry.block_size + x]
+            rest = tile.live_bits & disk_in_tile  # the vertices to which an edge leads
+            while rest:  # one after another, the lowest bit first
                 below = (rest & (~rest + ONE)) - ONE  # all bits below the lowest set one
                 rest &= rest - ONE
-                bit = ones(below)
+                bit = ones(below)  # position of the lowest set bit
                 r, c = (y << _THREE) + (bit >> _THREE), (x << _THREE) + (bit & _SEVEN)
-                # The hash of both pixels (the finaliser of SplitMix64)
+                # Hash both pixels (the finaliser of SplitMix64), and keep the high bits
                 tie = key + (r * cols + c) * factor
                 tie = (tie ^ (tie >> _HASH_SHIFTS[0])) * _HASH_FACTORS[0]
                 tie = (tie ^ (tie >> _HASH_SHIFTS[1])) * _HASH_FACTORS[1]
-                tie = (tie ^ (tie >> _HASH_SHIFTS[2])) >> geometry.drop
-                to = square.before + ones(square.bits & below)
+                tie = (tie ^ (tie >> _HASH_SHIFTS[2])) >> geometry.dropped_bits
+                # Vertices are numbered by tile, and by bit within a tile
+                to = tile.n_before + ones(tile.vertex_bits & below)
                 weight = geometry.gain[(r - top) * width + c - left] - np.int64(tie)
-                if side.value.size:
-                    weight += side.value[vertex] + opposite.value[to]
+                if side.extra_weight.size:
+                    weight += side.extra_weight[vertex] + opposite.extra_weight[to]
                 edges[end].to, edges[end].weight = to, weight
                 end += ONE
-    edges[used[0]].to, edges[used[0]].weight = end, vertex
-    used[0] = end
+    edges[header].to, edges[header].weight = end, vertex  # the header's two fields
+    n_used[0] = end

@@ -9,17 +9,13 @@ Maps at neighbouring thresholds differ little. So the matching at one threshold,
 prove it optimal, is updated to the next. The map at a threshold need not contain that at a higher
 one (for segmentations it does not).
 
-1. Pixels that leave the map free their mates. Such a mate keeps its dual, although the dual of a
-   free vertex must be 0: until step 3 it counts as matched with a dummy of its own.
-2. Pixels that enter are inserted one after another (search.py).
-3. Each mate freed in 1 and still free is inserted again from its side, by the mirrored search.
+`_match` tells how. In between, a ground-truth pixel whose mate left the map keeps its dual,
+although the dual of a free vertex must be 0: until it is inserted again, it counts as matched with
+a dummy of its own.
 
-A pixel that leaves without a mate changes nothing. So thin maps, at whose low thresholds many
-pixels have no mate, are taken from the lowest threshold to the highest: the prediction's map at the
-lowest threshold is there from the start, and the ground truth is inserted into it.
-
-A pixel that is matched with several annotators counts once in `matched_pred`. So each predicted
-pixel has one bit per threshold, which every annotator may set.
+Thin maps are taken from the lowest threshold to the highest (`should_start_at_lowest_threshold`):
+the prediction's map at the lowest threshold is there from the start, and the ground truth is
+inserted into it.
 """
 
 from __future__ import annotations
@@ -47,8 +43,7 @@ from bsdsbench.kernels.matching.search import enter_vertices, record_matched_ste
 
 _ABSENT = np.int64(UNREACHED)  # dual of a predicted pixel not in the map: no path leads to it
 _SIX, _LAST_BIT = np.uint64(6), np.uint64(63)
-# Of this type from the start: for a literal 0 numba would compile what is called with it once more
-_ZERO = np.int64(0)
+_ZERO = np.int64(0)  # for a literal 0, numba would compile what is called with it once more
 
 
 class Truth(NamedTuple):
@@ -93,10 +88,12 @@ def prepare_truth(gts: Bool, max_dist_px: float) -> Truth:
     """
     shape = gts.shape[1:]
     disk = graph.disk(max_dist_px, shape)
-    bits = pack(gts)
-    vertices = graph.number_vertices(bits, shape[1], len(disk.cost) // 2)
+    bits = pack(gts)  # (A, H, words), 64 pixels of a row in each word
+    vertices = graph.number_vertices(bits, shape[1], reach=len(disk.cost) // 2)
+    # The pixels that any annotator marked, and those within the distance of one of these
     drawn = bits[0] if len(bits) == 1 else np.bitwise_or.reduce(bits)
-    return Truth(shape, vertices, disk, drawn, graph.bits_within_reach(drawn, disk.half))
+    near = graph.bits_within_reach(drawn, disk.half)
+    return Truth(shape, vertices, disk, drawn, near)
 
 
 def match_steps(events: Events, truth: Truth) -> MatchedPixels:
@@ -110,11 +107,12 @@ def match_steps(events: Events, truth: Truth) -> MatchedPixels:
     # It may be faster to start at the lowest threshold; the counts are then reversed at the end
     backwards = should_start_at_lowest_threshold(events.added, truth)
     n_steps = events.start.size - 1
-    matched_gt = np.zeros(n_steps, np.int64)
+    matched_gt = np.zeros(n_steps, np.int64)  # filled by `match_all`
     steps = steps_within_reach(events, truth, gt_enters=backwards)
-    pred = match_all(steps, truth, np.arange(len(truth.vertices.tiles)), matched_gt)
+    annotators = np.arange(len(truth.vertices.tiles))
+    pred = match_all(steps, truth, annotators, matched_gt)
     # A predicted pixel has a bit for each step: set if it is matched with any annotator
-    matched_pred = count_set_bits(pred.bits)[0, :n_steps]
+    matched_pred = count_set_bits(pred.matched_bits)[0, :n_steps]
     if backwards:
         return MatchedPixels(matched_gt[::-1], matched_pred[::-1])
     return MatchedPixels(matched_gt, matched_pred)
@@ -123,20 +121,23 @@ def match_steps(events: Events, truth: Truth) -> MatchedPixels:
 def should_start_at_lowest_threshold(added: Bool, truth: Truth) -> bool:
     """Return True if matching is likely to be faster from the lowest threshold to the highest.
 
-    This is a rule of thumb: the predicted map is thin (few pixels ever leave it), its last map has
-    more than 1.5 times as many pixels as an average annotator's, and the radius is below 8 px.
+    In this order pixels leave the predicted map, and a pixel that leaves without a mate costs no
+    work. In the other order, a mate is searched for each pixel that enters. The rule of thumb has
+    three conditions: few pixels leave as the threshold falls (the map is thin); the map at the
+    lowest threshold has more than 1.5 times as many pixels as an average annotator's, so that many
+    have no mate; and the radius is below 8 px.
 
-    added bool (events,): True for the changes of the predicted map in which a pixel enters it, and
-        False for those in which a pixel leaves it.
+    added bool (events,): for each change of the predicted map as the threshold falls, True if a
+        pixel enters it, and False if it leaves.
     truth: the annotators' maps, from `prepare_truth`.
     """
     n_entering = int(np.count_nonzero(added))
     n_leaving = added.size - n_entering
-    n_last, n_annotators = n_entering - n_leaving, len(truth.vertices.tiles)
-    # The vertices of the truth are the pixels of all annotators
-    has_many_pixels = 2 * n_annotators * n_last > 3 * truth.vertices.pixel.size
+    n_at_lowest = n_entering - n_leaving
+    n_annotators, n_annotated = len(truth.vertices.tiles), truth.vertices.pixel.size
     few_leave = 8 * n_leaving < n_entering
-    has_small_radius = truth.disk.half.size < 16  # the height of the disk
+    has_many_pixels = 2 * n_at_lowest * n_annotators > 3 * n_annotated
+    has_small_radius = truth.disk.half.size < 16  # the height 2 R + 1 of the disk
     return has_many_pixels and few_leave and has_small_radius
 
 
@@ -151,12 +152,14 @@ def match_maps(bmap: Bool, gt: Bool, max_dist_px: float, annotator: int = 0) -> 
     Returns an array (2, K) for K pairs. Row 0 has the flat indices of the matched predicted pixels
     in ascending order, and row 1 has the flat indices of their mates.
     """
+    # A single step, in which all pixels of the map enter
     pixel = np.flatnonzero(bmap).astype(np.int32)
-    events = Events(np.array([0, pixel.size]), pixel, np.ones(pixel.size, np.bool_))
+    events = Events(np.array([0, pixel.size]), pixel, added=np.ones(pixel.size, np.bool_))
     truth = prepare_truth(gt[None], max_dist_px)
     steps = steps_within_reach(events, truth, gt_enters=False)
-    side = match_all(steps, truth, np.array([annotator]), np.zeros(1, np.int64))
-    return matched_pairs(side, truth.vertices.pixel)
+    n_matched = np.zeros(1, np.int64)  # filled by `match_all`, and not needed here
+    pred = match_all(steps, truth, np.array([annotator]), n_matched)
+    return matched_pairs(pred, truth.vertices.pixel)
 
 
 def matched_pairs(side: Side, opposite_pixel: U8) -> I8:
@@ -168,7 +171,7 @@ def matched_pairs(side: Side, opposite_pixel: U8) -> I8:
     Row 0 has the matched pixels of `side` in ascending order, and row 1 their mates, the pixels of
     the other map that they are matched with.
     """
-    mate = side.node["mate"]
+    mate = side.nodes["mate"]
     is_matched = mate != NO_VERTEX
     pairs = np.array([side.pixel[is_matched], opposite_pixel[mate[is_matched]]], np.int64)
     return pairs[:, np.argsort(pairs[0])]
@@ -188,9 +191,10 @@ def steps_within_reach(events: Events, truth: Truth, *, gt_enters: bool) -> Step
     """
     shape, n_pixels = truth.shape, math.prod(truth.shape)
     is_near = unpack(truth.near, shape[1]).ravel()  # within the radius of an annotated pixel
-    kept = np.flatnonzero(is_near[events.pixel])
+    kept = np.flatnonzero(is_near[events.pixel])  # indices of the changes that are returned
     pixel, enters = events.pixel[kept], events.added[kept]
-    start = np.searchsorted(kept, events.start)
+    start = np.searchsorted(kept, events.start)  # step k has the changes start[k] : start[k + 1]
+    # Number the pixels that are on at any step as vertices
     ever_on = np.zeros(n_pixels, np.bool_)
     ever_on[pixel] = True
     reach = len(truth.disk.cost) // 2
@@ -199,12 +203,14 @@ def steps_within_reach(events: Events, truth: Truth, *, gt_enters: bool) -> Step
     vertex_of_pixel[vertices.pixel] = np.arange(vertices.pixel.size)
     vertex = vertex_of_pixel[pixel]
     if not gt_enters:
-        return Steps(start, vertex, enters, vertex[:0], gt_enters=False, vertices=vertices)
+        nothing = np.zeros(0, np.uint32)
+        return Steps(start, vertex, enters, present=nothing, gt_enters=False, vertices=vertices)
     is_on = np.zeros(vertices.pixel.size, np.bool_)  # at the lowest threshold
     is_on[vertex] = enters  # of several changes, the last counts
     undone = slice(start[1], None)  # all changes but those of step 0, which are never undone
     return Steps(
-        start=np.append(0, kept.size - start[:0:-1]),  # begins with 0, 0: step 0 has no changes
+        # Counted from the last change. Begins with 0, 0: the new step 0 has no changes
+        start=np.append(0, kept.size - start[:0:-1]),
         vertex=vertex[undone][::-1].copy(),
         enters=~enters[undone][::-1],
         present=np.flatnonzero(is_on).astype(np.uint32),
@@ -218,11 +224,11 @@ def match_all(
 ) -> Side:
     """Match the prediction with each of A annotators at every step, and return the predicted side.
 
-    This is the vertex set of the predicted pixels. Its `bits` tell the steps at which each vertex
-    is matched with at least one annotator. The mates of its vertices are those in the matching with
-    the last annotator after the last step.
+    This is the vertex set of the predicted pixels. The bits of its `matched_bits` are the steps at
+    which each vertex is matched with at least one annotator. The mates of its vertices are those in
+    the matching with the last annotator after the last step.
 
-    steps: the changes of the predicted map, from `steps_within_reach`.
+    steps: the changes of the predicted map at n steps (thresholds), from `steps_within_reach`.
     truth: the annotators' maps, from `prepare_truth`.
     annotators (A,): the number of each annotator, which selects the pseudo-random numbers that
         break ties between matchings of equal cost.
@@ -231,11 +237,12 @@ def match_all(
     gt_bits (ground-truth vertices, words): 0 on entry; receives the steps at which each vertex is
         matched. None if they are not needed.
     """
-    n_steps = matched_gt.size
-    words = (n_steps + 63) // 64
+    n_steps, ends = matched_gt.size, truth.vertices.ends
+    words = (n_steps + 63) // 64  # with a bit for each step
     n_pred = steps.vertices.pixel.size
-    n_gt = int(np.diff(truth.vertices.ends).max(initial=0))  # of the annotator with the most pixels
+    n_gt = int(np.diff(ends).max(initial=0))  # of the annotator with the most pixels
     n_offsets = truth.disk.cost.size
+    # Arenas: the arrays for the edges of each side
     pred_arena = graph.new_arena(n_pred, n_gt, n_offsets)
     gt_arena = graph.new_arena(n_gt, n_pred, n_offsets)
     pred = graph.new_side(steps.vertices, 0, graph.PRED, pred_arena, words)
@@ -243,14 +250,16 @@ def match_all(
     for k, annotator in enumerate(annotators):
         gt = graph.new_side(truth.vertices, k, graph.GT, gt_arena, words)
         if gt_bits is not None:
-            gt = gt._replace(bits=gt_bits[truth.vertices.ends[k] : truth.vertices.ends[k + 1]])
+            gt = gt._replace(matched_bits=gt_bits[ends[k] : ends[k + 1]])
         changes = steps
         if n_steps == 1 and not steps.gt_enters and gt.pixel.size < n_pred:
-            # Of two single maps the smaller enters, because fewer of its pixels find no mate
-            nothing = np.zeros(2, np.int64)
-            changes = steps._replace(start=nothing, present=steps.vertex, gt_enters=True)
+            # With a single step, either map can be there from the start while the other enters. Let
+            # the smaller one enter, because fewer of its pixels find no mate
+            no_changes = np.zeros(2, np.int64)
+            changes = steps._replace(start=no_changes, present=steps.vertex, gt_enters=True)
         geometry = graph.new_geometry(truth.shape, truth.disk, gt.pixel.size, int(annotator))
-        pred.tile["live"] = pred.tile["bits"] if changes.gt_enters else 0
+        # Edges lead to the "live" vertices: those that are in the predicted map before step 0
+        pred.tiles["live_bits"] = pred.tiles["vertex_bits"] if changes.gt_enters else 0
         start, vertex, enters, present, gt_enters, _ = changes
         _match(start, vertex, enters, present, gt_enters, pred, gt, geometry, work, matched_gt)
     return pred
@@ -266,23 +275,27 @@ def count_partners(truth: Truth) -> I8:
     """
     ends = truth.vertices.ends
     n_partners = np.zeros(truth.vertices.pixel.size, np.int64)
-    annotators = [slice(first, end) for first, end in pairwise(ends)]
-    largest = int(np.diff(ends).max(initial=0))  # number of pixels
-    arena = graph.new_arena(largest, largest, truth.disk.cost.size)
-    sides = [
-        graph.new_side(truth.vertices, k, graph.GT, arena, words=1) for k in range(len(annotators))
+    vertices_of = [slice(first, end) for first, end in pairwise(ends)]  # of each annotator
+    largest = int(np.diff(ends).max(initial=0))  # number of pixels of the largest map
+    arena = graph.new_arena(largest, largest, truth.disk.cost.size)  # for the edges
+    sides = [  # the vertex set of each annotator, for a single step
+        graph.new_side(truth.vertices, k, graph.GT, arena, words=1) for k in range(len(vertices_of))
     ]
-    no_change = np.zeros(2, np.int64), np.zeros(0, np.uint32), np.zeros(0, np.bool_)
+    # The single step, in which the "predicted" map does not change
+    start, vertex, enters = np.zeros(2, np.int64), np.zeros(0, np.uint32), np.zeros(0, np.bool_)
     work, n_matched = graph.new_work(largest, 1), np.zeros(1, np.int64)
     for i, j in combinations(range(len(sides)), 2):
-        pred, gt = sides[i]._replace(factor=graph.PRED), sides[j]
-        geometry = graph.new_geometry(truth.shape, truth.disk, gt.pixel.size, 0)
-        # The smaller map enters as the ground truth, because fewer of its pixels find no mate
+        pred, gt = sides[i]._replace(hash_factor=graph.PRED), sides[j]
+        geometry = graph.new_geometry(truth.shape, truth.disk, gt.pixel.size, annotator=0)
+        # One map is there from the start, and the vertices of the other are inserted. Insert those
+        # of the smaller map, because fewer of its pixels find no mate
         complete, entering = (pred, gt) if pred.pixel.size > gt.pixel.size else (gt, pred)
-        present = np.arange(complete.pixel.size, dtype=np.uint32)
-        _match(*no_change, present, True, complete, entering, geometry, work, n_matched)
-        n_partners[annotators[i]] += pred.node["mate"] != NO_VERTEX
-        n_partners[annotators[j]] += gt.node["mate"] != NO_VERTEX
+        present, gt_enters = np.arange(complete.pixel.size, dtype=np.uint32), True
+        _match(
+            start, vertex, enters, present, gt_enters, complete, entering, geometry, work, n_matched
+        )
+        n_partners[vertices_of[i]] += pred.nodes["mate"] != NO_VERTEX
+        n_partners[vertices_of[j]] += gt.nodes["mate"] != NO_VERTEX
     return n_partners
 
 
@@ -301,38 +314,42 @@ def _match(start, vertex, enters, present, gt_enters, pred, gt, geometry, work, 
     gt_enters: if True, the annotator's vertices are inserted at step 0, into a complete predicted
         map. If False, they are there from the start.
     pred, gt: the vertices of both maps, each a Side (one vertex set of the graph). The steps at
-        which a vertex is matched are added to its row of `bits`.
+        which a vertex is matched are added to its row of `matched_bits`.
     geometry: the constants for finding and weighting edges.
     work: work space of the search.
     matched_gt int64 (n,): the number of pairs at each step is added to it.
+
+    Every vertex has a dual, one of the numbers that prove the matching optimal. Here it only
+    matters that a vertex with the dual _ABSENT, which is huge, is never matched, and that a new
+    free vertex has the dual 0.
     """
-    nodes, gt_nodes, tile, place = pred.node, gt.node, pred.tile, pred.place
-    entering, freed, before, n_steps = work.entering, work.freed, work.before, matched_gt.size
-    clear_matching(pred, _ABSENT)
+    nodes, gt_nodes, tiles, tile_bit = pred.nodes, gt.nodes, pred.tiles, pred.tile_bit
+    entering, freed, before, n_steps = work.entering, work.freed, work.steps_before, matched_gt.size
+    clear_matching(pred, _ABSENT)  # all vertices are free, and those of `pred` not in the map
     clear_matching(gt, _ZERO)
     n_matched = n_freed = _ZERO
     for i in present:
-        nodes[i].dual = 0  # free and in the map, see `clear_matching`
+        nodes[i].dual = 0  # in the map
     if gt_enters:  # insert all vertices of the ground truth at step 0
         n_freed = gt_nodes.size
         for j in range(n_freed):
             freed[j] = j
     for step in range(n_steps):
         n_entering = _ZERO
-        if not gt_enters:  # the edges of the ground truth lead to the vertices of the changed map
-            forget_edges(gt_nodes, gt.edge, gt.used)
+        if not gt_enters:  # stored edges of the ground truth lead to the map before this step
+            forget_edges(gt_nodes, gt.edges, gt.n_used)
         for event in range(start[step], start[step + 1]):
             i = vertex[event]
-            if not gt_enters:  # let edges lead to the vertex, or no longer
-                tile[place[i] >> _SIX].live ^= ONE << (place[i] & _LAST_BIT)
+            if not gt_enters:  # flip the bit that tells whether edges lead to the vertex
+                tiles[tile_bit[i] >> _SIX].live_bits ^= ONE << (tile_bit[i] & _LAST_BIT)
             if enters[event]:
                 entering[n_entering] = i
                 n_entering += 1
                 continue
             mate, nodes[i].dual = nodes[i].mate, _ABSENT
-            if mate != NO_VERTEX:
-                record_matched_steps(i, nodes, pred.bits, before, step)
-                record_matched_steps(mate, gt_nodes, gt.bits, before, step)
+            if mate != NO_VERTEX:  # both were matched until now
+                record_matched_steps(i, nodes, pred.matched_bits, before, step)
+                record_matched_steps(mate, gt_nodes, gt.matched_bits, before, step)
                 nodes[i].mate = gt_nodes[mate].mate = NO_VERTEX
                 freed[n_freed] = mate
                 n_freed += 1
@@ -343,7 +360,7 @@ def _match(start, vertex, enters, present, gt_enters, pred, gt, geometry, work, 
         n_freed = _ZERO
     for i in range(nodes.size):  # those that are matched to the end
         if nodes[i].mate != NO_VERTEX:
-            record_matched_steps(i, nodes, pred.bits, before, n_steps)
+            record_matched_steps(i, nodes, pred.matched_bits, before, n_steps)
     for j in range(gt_nodes.size):
         if gt_nodes[j].mate != NO_VERTEX:
-            record_matched_steps(j, gt_nodes, gt.bits, before, n_steps)
+            record_matched_steps(j, gt_nodes, gt.matched_bits, before, n_steps)

@@ -2,17 +2,11 @@
 
 The terms side, vertex, mate, arena and step are explained in graph.py.
 
-Duals. Every vertex has a dual >= 0, and a free (unmatched) vertex has dual 0. The duals of an
-edge's two ends sum to at least its weight, and to exactly its weight if it is matched; the excess
-is the edge's slack, and an edge without slack is tight. Such duals certify a matching of maximum
-weight (linear programming duality).
-
-A new vertex gets the smallest dual that its edges allow. If the other end of a tight edge is free,
-the two are matched. Otherwise the new vertex is free but has a positive dual, which is not allowed.
-To repair this, the cheapest alternating path from the new vertex to one of three ends is searched
-(`_cheapest_end`). Paths that cost more than the best end so far are not followed. Finally the dual
-of each reached vertex changes by the cost of the best end minus the vertex's distance, and the path
-is flipped.
+Optimality is proved by duals (linear programming duality), see `enter_vertices`. A new vertex gets
+the smallest dual that its edges allow. If its best partner is free, the two are matched. Otherwise
+the new vertex is free but has a positive dual, which is not allowed. To repair this, the cheapest
+alternating path from the new vertex to one of three ends is searched (`_cheapest_end`), and its
+edges are exchanged (`_flip`).
 """
 
 from __future__ import annotations
@@ -28,56 +22,60 @@ from bsdsbench.kernels.matching.graph import EDGES_UNKNOWN, NO_VERTEX, UNREACHED
 def enter_vertices(entering, n, side, opposite, geometry, work, step):
     """Insert vertices, keep the matching optimal, and return how many pairs it gains.
 
+    The matching has the largest total weight. This is proved by the duals, one number >= 0 for each
+    vertex: it is 0 if the vertex is free (unmatched), and the duals of an edge's two ends sum to at
+    least its weight, and to exactly its weight if they are matched.
+
     Vertices whose best partner is free are matched first. The others then search for a cheapest
     alternating path. A vertex stays free if no path increases the total weight.
 
     entering uint32: the vertices entering[:n] of `side` are inserted; those that already have a
         mate are skipped. The array is overwritten.
-    side, opposite: the two vertex sets, each a Side. Their mates, edges and duals (the variables
-        that prove the matching optimal) are changed in place.
+    side, opposite: the two vertex sets, each a Side. Their mates, edges and duals are changed in
+        place.
     geometry: the constants for finding and weighting edges.
     work: work space.
     step: index of the current step (threshold). It is stored in each vertex that becomes matched,
         as the step from which it is matched.
     """
-    nodes, opposite_nodes, edges, reached = side.node, opposite.node, side.edge, work.reached
+    nodes, opposite_nodes, edges, reached = side.nodes, opposite.nodes, side.edges, work.reached
     new_pairs, n_waiting = 0, 0
     for k in range(n):
         vertex = entering[k]
         node = nodes[vertex]
         if node.mate != NO_VERTEX:
             continue
-        if node.first_edge == EDGES_UNKNOWN:
+        if node.edge_header == EDGES_UNKNOWN:
             find_edges(vertex, side, opposite, geometry)
-        # The gain of an edge is its weight minus the partner's dual. The vertex stays free if no
-        # gain is above 0.
+        # The two largest gains of its edges. The gain of an edge is its weight minus the partner's
+        # dual: the smallest dual that the edge allows the vertex to have
         best = second = np.int64(0)
         partner = np.uint32(NO_VERTEX)
-        for e in range(node.first_edge + 1, edges[node.first_edge].to):
+        for e in range(node.edge_header + 1, edges[node.edge_header].to):
             gain = edges[e].weight - opposite_nodes[edges[e].to].dual
             if gain > best:
                 best, second, partner = gain, best, edges[e].to
             elif gain > second:
                 second = gain
         node.dual = best
-        if partner == NO_VERTEX:
+        if partner == NO_VERTEX:  # no gain is above 0: the vertex stays free
             continue
         partner_node = opposite_nodes[partner]
         if partner_node.mate != NO_VERTEX:
-            entering[n_waiting] = vertex
+            entering[n_waiting] = vertex  # to the front of the array, where it is read already
             n_waiting += 1
             continue
-        # The partner's dual rises as far as the second best partner allows, which shortens later
-        # searches
-        node.dual, node.mate, node.since = second, partner, step
+        # The sum of both duals is fixed. The partner gets as much of it as the second best edge of
+        # the vertex allows, which shortens later searches
+        node.dual, node.mate, node.matched_since = second, partner, step
         partner_node.dual += best - second
-        partner_node.mate, partner_node.since = vertex, step
+        partner_node.mate, partner_node.matched_since = vertex, step
         new_pairs += 1
     for k in range(n_waiting):
         root = entering[k]
         cost, last, n_reached = _cheapest_end(root, side, opposite, geometry, work)
-        # Make all edges of the path tight: each reached vertex moves by the difference between the
-        # cost of the path and its own distance, its mate by as much in the other direction
+        # Let the duals of each edge of the path sum to exactly its weight: the dual of a reached
+        # vertex rises by the path's cost minus its distance, that of its mate falls by as much
         nodes[root].dual -= cost
         for place in range(n_reached):
             neighbour = opposite_nodes[reached[place]]
@@ -86,8 +84,10 @@ def enter_vertices(entering, n, side, opposite, geometry, work, step):
                 nodes[neighbour.mate].dual -= cost - neighbour.dist
             neighbour.dist = UNREACHED
         if last != NO_VERTEX:
-            nodes[root].since = step
-            new_pairs += _flip(last, nodes, opposite_nodes, side.bits, work.before, step)
+            nodes[root].matched_since = step
+            new_pairs += _flip(
+                last, nodes, opposite_nodes, side.matched_bits, work.steps_before, step
+            )
     return new_pairs
 
 
@@ -96,12 +96,12 @@ def _cheapest_end(root, side, opposite, geometry, work):
     """Find the end of the cheapest alternating path that starts at the free vertex `root`.
 
     An alternating path consists of unmatched and matched edges in turn. An unmatched edge costs its
-    slack: the sum of the duals (variables that prove the matching optimal) of its ends, minus its
-    weight. Matched edges cost nothing.
+    slack: the sum of the duals of its ends, minus its weight, which is never below 0. (The duals
+    are numbers of the vertices that prove the matching optimal.) Matched edges cost nothing.
 
     side, opposite: the vertex set of the root, and the other one. The vertices of `opposite`
-        receive their distances from the root and their parents on the path. Edges of `side` that
-        are not in the arena are found.
+        receive their distances from the root (`dist`) and the vertices before them on the path
+        (`parent`). Edges of `side` that are not in the arena are found.
     geometry: the constants for finding and weighting edges.
     work: work space; `work.reached` receives the vertices of `opposite` that have a distance.
 
@@ -112,23 +112,24 @@ def _cheapest_end(root, side, opposite, geometry, work):
     - the last vertex is free: the cost is the length of the path
     - the last vertex has a mate, which becomes free; the cost includes the dual of this mate
 
-    This is Dijkstra's algorithm on the slacks of edges. Its queue has two parts: the vertices at
-    the current distance (`tight`), and all others (`front`). Indices are np.uint64, because numba
-    would test at each access whether a signed index counts from the end.
+    This is Dijkstra's algorithm on the slacks of edges. A reached opposite vertex puts its mate,
+    which has the same distance, into a queue. The queue has two parts: vertices at the current
+    distance (`near_queue`), and all others (`far_queue`, unordered). Indices are np.uint64, because
+    numba would test at each access whether a signed index counts from the end.
     """
-    nodes, opposite_nodes, edges = side.node, opposite.node, side.edge
-    tight, front = work.tight, work.front
-    front_dist, front_place, reached = work.front_dist, work.front_place, work.reached
+    nodes, opposite_nodes, edges = side.nodes, opposite.nodes, side.edges
+    near_queue, far_queue = work.near_queue, work.far_queue
+    far_dist, far_index, reached = work.far_dist, work.far_index, work.reached
     zero, vertex = np.uint64(0), root
     # The cost and the last vertex of the cheapest end so far: the root stays free
     best, last = nodes[root].dual, np.uint32(NO_VERTEX)
     length = np.int64(0)  # the distance of `vertex`
-    n_front = n_tight = n_reached = zero
+    n_far = n_near = n_reached = zero
     while True:
-        if nodes[vertex].first_edge == EDGES_UNKNOWN:
+        if nodes[vertex].edge_header == EDGES_UNKNOWN:
             find_edges(vertex, side, opposite, geometry)
-        # Relax the edges of the vertex, which has the distance `length`
-        base, header = length + nodes[vertex].dual, nodes[vertex].first_edge
+        # Follow the edges of `vertex`. They stand behind a header, which says where they end (`to`)
+        base, header = length + nodes[vertex].dual, nodes[vertex].edge_header
         for e in range(header + 1, edges[header].to):
             j = edges[e].to
             neighbour = opposite_nodes[j]
@@ -141,51 +142,52 @@ def _cheapest_end(root, side, opposite, geometry, work):
             if mate == NO_VERTEX:  # the path can end here
                 best, last = dist, j
                 continue
+            # Note the distance, and queue the mate. If it was reached before, it is in `far_queue`
             is_new = np.uint64(neighbour.dist == UNREACHED)
             neighbour.dist = dist
             reached[n_reached] = j
             n_reached += is_new
             if dist == length:
-                tight[n_tight] = mate
-                n_tight += ONE
+                near_queue[n_near] = mate
+                n_near += ONE
                 if not is_new:
-                    place = np.uint64(front_place[mate])
-                    n_front = _remove_from_front(place, n_front, front, front_dist, front_place)
+                    place = np.uint64(far_index[mate])
+                    n_far = _remove_from_queue(place, n_far, far_queue, far_dist, far_index)
             else:
-                place = n_front if is_new else np.uint64(front_place[mate])
-                front[place], front_dist[place] = mate, dist
-                front_place[mate] = place
-                n_front += is_new
-        if length == best:
+                place = n_far if is_new else np.uint64(far_index[mate])
+                far_queue[place], far_dist[place] = mate, dist
+                far_index[mate] = place
+                n_far += is_new
+        if length == best:  # no queued vertex is nearer than the cheapest end
             return best, last, n_reached
-        if n_tight > 0:
-            n_tight -= ONE
-            vertex = tight[n_tight]
+        if n_near > 0:
+            n_near -= ONE
+            vertex = near_queue[n_near]
         else:
-            length, nearest = best, zero  # take the nearest vertex of the front
-            for place in range(n_front):
-                if front_dist[place] < length:
-                    length, nearest = front_dist[place], place
+            length, nearest = best, zero  # take the nearest vertex of the far queue
+            for place in range(n_far):
+                if far_dist[place] < length:
+                    length, nearest = far_dist[place], place
             if length == best:
                 return best, last, n_reached
-            vertex = front[nearest]
-            n_front = _remove_from_front(nearest, n_front, front, front_dist, front_place)
+            vertex = far_queue[nearest]
+            n_far = _remove_from_queue(nearest, n_far, far_queue, far_dist, far_index)
         if length + nodes[vertex].dual < best:  # the path can end here: this vertex becomes free
             best, last = length + nodes[vertex].dual, nodes[vertex].mate
 
 
 @inner
-def _remove_from_front(place, n_front, front, front_dist, front_place):
+def _remove_from_queue(place, n, queue, dist, index):
     """Remove entry `place` of an unordered queue in place, and return the new length.
 
-    n_front: number of vertices in the queue. The last one is moved to the removed place.
-    front, front_dist: the vertices in the queue, and their distances.
-    front_place: the index in `front` of each vertex of the side.
+    n: number of vertices in the queue. The last one is moved to the removed place.
+    queue, dist: the vertices in the queue, and their distances.
+    index: the index in `queue` of each vertex of the side.
     """
-    n_front -= ONE
-    front[place], front_dist[place] = front[n_front], front_dist[n_front]
-    front_place[front[place]] = place
-    return n_front
+    n -= ONE
+    queue[place], dist[place] = queue[n], dist[n]
+    index[queue[place]] = place
+    return n
 
 
 @inner
@@ -195,34 +197,40 @@ def _flip(last, nodes, opposite_nodes, bits, before, step):
     last: the opposite vertex at which the path ends. The fields `parent` and `mate` lead from it
         back to the start of the path, the vertex being inserted.
     nodes, opposite_nodes NODE_DTYPE: the vertices of both sides; their mates are changed in place.
-    bits, before, step: as in `record_matched_steps`.
+    bits uint64 (n, words): the steps at which each vertex of `nodes` is matched
+    before uint64 (steps + 1, words): row s has the bits of all steps before step s.
+    step: index of the current step (threshold).
 
     Returns the number of new pairs. It is 1 if `last` was free. If `last` had a mate, it is 0; the
     mate becomes free, and the steps during which it was matched are recorded in `bits`.
     """
     ousted, new_pairs = opposite_nodes[last].mate, 1
     if ousted == NO_VERTEX:
-        opposite_nodes[last].since = step
+        opposite_nodes[last].matched_since = step
     else:
         nodes[ousted].mate = NO_VERTEX
         record_matched_steps(ousted, nodes, bits, before, step)
         new_pairs = 0
-    while last != NO_VERTEX:
+    while last != NO_VERTEX:  # the first vertex of the path has no mate, which ends the loop
         vertex = opposite_nodes[last].parent
         opposite_nodes[last].mate = vertex
-        nodes[vertex].mate, last = last, nodes[vertex].mate
+        previous = nodes[vertex].mate
+        nodes[vertex].mate = last
+        last = previous
     return new_pairs
 
 
 @inner
 def record_matched_steps(vertex, nodes, bits, before, step):
-    """Record in `bits` the steps during which a vertex was matched: from `since` to step - 1.
+    """Record the steps during which a vertex was matched: from `matched_since` to step - 1.
 
-    nodes: the vertices. The field `since` is the step from which the vertex was matched.
+    nodes: the vertices, with the field `matched_since`.
     bits uint64 (n, words): the steps at which each vertex is matched; step s is bit s & 63 of word
         s >> 6. Changed in place.
     before uint64 (steps + 1, words): row s has the bits of all steps before step s.
     """
-    since = nodes[vertex].since
-    for word in range(before.shape[1]):
+    since = nodes[vertex].matched_since
+    for word in range(
+        before.shape[1]
+    ):  # XOR leaves the steps before `step`, but not before `since`
         bits[vertex, word] |= before[step, word] ^ before[since, word]

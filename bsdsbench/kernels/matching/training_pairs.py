@@ -1,16 +1,9 @@
 """One-to-one matching at custom costs: as many pairs as possible, at the least total cost.
 
 This uses the boundary benchmark's search (search.py) and pixel graph (graph.py) with other edge
-weights. The cost of a pair is the sum of three parts: one for its offset, one for its first pixel
-and one for its second. Each part, minus its minimum, is rounded to an integer number of units, so
-that costs c lie in 0 .. R. For at most n pairs, the weight of an edge is
-
-    W - c - tie        W = n (R + 2^16) + 1        0 <= tie < 2^16
-
-The tie is a pseudo-random number that breaks ties between matchings of equal cost. One more pair
-outweighs all costs, so the number of pairs is maximised first. A unit is a power of two, as small
-as W < 2^60 allows. Because of the ties, the total cost of k pairs may exceed the minimum by at most
-k 2^16 units.
+weights (`_whole_costs`). The cost of a pair is the sum of three parts: one for its offset, one for
+its first pixel and one for its second. Because of the ties, the total cost of k pairs may exceed
+the minimum by at most k 2^16 units.
 """
 
 from __future__ import annotations
@@ -30,37 +23,41 @@ from bsdsbench.kernels.matching.matching import matched_pairs
 from bsdsbench.kernels.matching.search import enter_vertices
 
 _TIE_BITS = 16
-_ZERO = np.int64(0)
+_ZERO = np.int64(0)  # for a literal 0, numba would compile what is called with it once more
 _WEIGHT_BITS = 60
-_FINEST_UNIT = 40  # a unit is at least 2^-40
+_FINEST_UNIT_BITS = 40  # a unit is at least 2^-40
 
 
 class _WholeCosts(NamedTuple):
     """The three parts of the costs of pairs, as integer numbers of units."""
 
     parts: list[I8]  # the parts of costs in units; the smallest element of each is 0
-    span: int  # R + 2^16: one more than the largest sum of a cost and a tie
+    span: int  # one more than the largest sum of a cost and a tie
     unit: float  # a power of two
 
 
 def _whole_costs(parts: Sequence[F8], n: int) -> _WholeCosts:
     """Express the costs of pairs as integer numbers of a unit, for a matching of at most n pairs.
 
+    The matching maximises the sum of integer weights, each n span + 1 - cost - tie. The tie is a
+    random number below 2^16 that breaks ties between matchings of equal cost. `span` is more than
+    any cost plus tie, so that one more pair outweighs the costs of all n pairs.
+
     parts: the cost of a pair is the sum of one element of each of these arrays; empty arrays add
         nothing. The minimum of each array is subtracted, which shifts all costs equally.
 
-    The weight of an edge is at most n `span` + 1, where `span` is more than any cost plus tie. The
-    unit is a power of two, as small as possible if weights must fit into 60 bits, but at least
+    The unit is a power of two: the finest one for which weights fit into 60 bits, but not below
     2^-40.
     """
     shifted = [part - part.min() if part.size else part for part in parts]
     largest_cost = sum(float(part.max(initial=0)) for part in shifted)
-    span_bits = _WEIGHT_BITS - 1 - n.bit_length()  # n times the span must fit
+    span_bits = _WEIGHT_BITS - 1 - n.bit_length()  # because n times the span must fit
     cost_bits = math.frexp(largest_cost)[1]  # largest_cost < 2^cost_bits
-    unit = 2.0 ** -min(_FINEST_UNIT, span_bits - 1 - cost_bits)
+    unit_bits = min(_FINEST_UNIT_BITS, span_bits - 1 - cost_bits)  # one bit is left for the tie
+    unit = 2.0**-unit_bits
     whole = [np.rint(part / unit).astype(np.int64) for part in shifted]
     largest_whole_cost = sum(int(part.max(initial=0)) for part in whole)
-    return _WholeCosts(whole, largest_whole_cost + (1 << _TIE_BITS), unit)
+    return _WholeCosts(whole, span=largest_whole_cost + 2**_TIE_BITS, unit=unit)
 
 
 def cheapest_pairs(first: Bool, second: Bool, cost: F8, values: tuple[F8, ...]) -> I8:
@@ -77,31 +74,34 @@ def cheapest_pairs(first: Bool, second: Bool, cost: F8, values: tuple[F8, ...]) 
     """
     n = int(np.count_nonzero(first))
     if np.count_nonzero(second) < n:  # `first` must be the map with fewer pixels: swap the maps
-        pairs = cheapest_pairs(second, first, cost[::-1, ::-1], values[::-1])[::-1]
+        swapped = cheapest_pairs(second, first, cost[::-1, ::-1], values[::-1])
+        pairs = swapped[::-1]
         return pairs[:, np.argsort(pairs[0])]
+    # Number the pixels of both maps as vertices: 0 .. n - 1 are those of `first`
     bits = pack(np.stack([first, second]))
-    vertices = graph.number_vertices(bits, first.shape[1], len(cost) // 2)
+    vertices = graph.number_vertices(bits, first.shape[1], reach=len(cost) // 2)
+    first_pixel, second_pixel = vertices.pixel[:n], vertices.pixel[n:]  # flat indices
     allowed = np.isfinite(cost)  # offsets
     first_values = second_values = np.zeros(0)
     if values:
-        first_values = values[0].ravel()[vertices.pixel[:n]]
-        second_values = values[1].ravel()[vertices.pixel[n:]]
+        first_values, second_values = values[0].flat[first_pixel], values[1].flat[second_pixel]
+    # Integer costs of offsets and of pixels, and a span that is larger than any cost of a pair
     whole = _whole_costs((cost[allowed], first_values, second_values), n)
     offset_cost, first_cost, second_cost = whole.parts
-    # The weight of a pair is the gain of its offset minus the costs of its pixels. One more pair
-    # outweighs all costs.
+    # The matching maximises the sum of weights. The weight of a pair is the gain of its offset
+    # minus the costs of its pixels. It exceeds n costs, so that one more pair outweighs them all
     gain = np.zeros(cost.shape, np.int64)
     gain[allowed] = n * whole.span + 1 - offset_cost
-    mask = graph.tile_mask(allowed)
-    geometry = graph.geometry_of(first.shape, mask, gain.ravel(), salt=0, tie_bits=_TIE_BITS)
-    # Edges are only found from `side`, so `opposite` needs no arena of its own. There are no steps.
-    n_second = vertices.pixel.size - n
-    arena = graph.new_arena(n, n_second, gain.size)
-    side = graph.new_side(vertices, 0, graph.PRED, arena, words=0, value=-first_cost)
-    opposite = graph.new_side(vertices, 1, graph.GT, arena, words=0, value=-second_cost)
-    work = graph.new_work(n_second, n_steps=0)
+    tile_masks = graph.tile_mask(allowed)
+    geometry = graph.geometry_of(first.shape, tile_masks, gain.ravel(), salt=0, tie_bits=_TIE_BITS)
+    # Only the vertices of `first` search for edges, so one array (arena) for edges is enough. Each
+    # vertex has 0 words for the steps at which it is matched, because there are no steps here
+    arena = graph.new_arena(n, second_pixel.size, gain.size)
+    side = graph.new_side(vertices, 0, graph.PRED, arena, words=0, extra_weight=-first_cost)
+    opposite = graph.new_side(vertices, 1, graph.GT, arena, words=0, extra_weight=-second_cost)
+    work = graph.new_work(second_pixel.size, n_steps=0)
     _enter_all(np.arange(n, dtype=np.uint32), side, opposite, geometry, work)
-    return matched_pairs(side, opposite.pixel)
+    return matched_pairs(side, second_pixel)
 
 
 @kernel(_nrt=False)

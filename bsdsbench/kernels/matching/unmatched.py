@@ -1,11 +1,7 @@
 """Classification of missed and false pixels at every threshold, by why they stay unmatched.
 
 A step is the change of the predicted map from one threshold to the next; the result "at step k" is
-that for the threshold reached. Matched predicted pixels lie within the tolerance r of an annotated
-pixel. So the false pixels of each class follow from the numbers of predicted pixels within r and
-within 2r of the annotations, minus the matched ones. For missed pixels, two sets of steps are
-recorded as bits for each ground-truth pixel: the steps at which it is matched, and the steps at
-which an unmatched predicted pixel lies within 2r.
+that for the threshold reached. Vertices are the annotated pixels of all annotators.
 """
 
 from __future__ import annotations
@@ -64,7 +60,7 @@ class PixelSteps(NamedTuple):
     is_reached: Bool  # (ground-truth vertices,): matched after the last step
     matched_gt: I8  # (n,): numbers of matched ground-truth vertices, in the order of the bits
     # (2, n): numbers of predicted pixels within r and 2r of the ground truth, in events' order
-    n_on: I8
+    n_within: I8
     backwards: bool  # True if the bits are in the reverse order of the events
 
 
@@ -90,20 +86,21 @@ def agreement_of(truth: Truth) -> I8:
 
     Returns an int64 array (vertices,). The vertices are the pixels of all annotators.
     """
-    n_others = len(truth.vertices.tiles) - 1
+    n_others = len(truth.vertices.tiles) - 1  # `tiles` has a row for each annotator
     if n_others == 0:
         return np.full(truth.vertices.pixel.size, NO_CLASS)
-    n_matched = matching.count_partners(truth)
+    n_agreeing = matching.count_partners(truth)  # annotators who agree with each pixel
     agreement = np.full(truth.vertices.pixel.size, SOME)
-    agreement[n_matched == n_others] = ALL
-    agreement[n_matched == 0] = ALONE
+    agreement[n_agreeing == n_others] = ALL
+    agreement[n_agreeing == 0] = ALONE
     return agreement
 
 
 def match_by_pixel(events: Events, truth: Truth, surroundings: Surroundings) -> PixelSteps:
     """Match predicted to annotated pixels at every threshold, and record the steps of each pixel.
 
-    A pixel can be matched, unmatched, or unmatched near a false pixel: see `PixelSteps`.
+    The states of a pixel (matched, false, missed near a false pixel) are recorded as bits, one for
+    each step, that is, for each threshold: step s is bit s & 63 of word s >> 6.
 
     events: the pixels that enter or leave the predicted map from one threshold to the next. Pixels
         farther than twice the tolerance from the ground truth may be missing.
@@ -111,34 +108,41 @@ def match_by_pixel(events: Events, truth: Truth, surroundings: Surroundings) -> 
     surroundings: the pixels within twice the tolerance of these, from `prepare_surroundings`.
     """
     n_steps = events.start.size - 1
+    words = (n_steps + 63) // 64
+    # It may be faster to start at the lowest threshold: the bits are then in reverse order
     backwards = matching.should_start_at_lowest_threshold(events.added, truth)
     steps = matching.steps_within_reach(events, truth, gt_enters=backwards)
-    gt_bits = np.zeros((truth.vertices.pixel.size, (n_steps + 63) // 64), np.uint64)
+    # Both arrays are filled by `match_all`
+    gt_bits = np.zeros((truth.vertices.pixel.size, words), np.uint64)
     matched_gt = np.zeros(n_steps, np.int64)
     annotators = np.arange(len(truth.vertices.tiles))
     pred = matching.match_all(steps, truth, annotators, matched_gt, gt_bits)
 
+    # The steps at which each predicted pixel is on. Row row_of[y, x] of `on_bits` is pixel (y, x)
     row_of = np.full(truth.shape, -1, np.int32)
-    false_bits = np.zeros((np.count_nonzero(events.added), gt_bits.shape[1]), np.uint64)
-    n_on = np.zeros((2, n_steps), np.int64)
+    on_bits = np.zeros((np.count_nonzero(events.added), words), np.uint64)
+    n_within = np.zeros((2, n_steps), np.int64)
     near = unpack(np.concatenate([truth.near, surroundings.near]), truth.shape[1])
-    _record_active_steps(events, near.reshape(2, -1), backwards, row_of.ravel(), false_bits, n_on)
-    last = 0 if backwards else n_steps - 1
+    within = near.reshape(2, -1)  # the pixels within r, and those within 2r, of the ground truth
+    _record_active_steps(events, within, backwards, row_of.ravel(), on_bits, n_within)
+    # Fill `near_bits`, and remove the steps at which a predicted pixel is matched from `on_bits`,
+    # which leaves those at which it is false
+    lowest = 0 if backwards else n_steps - 1  # the step of the lowest threshold
     near_bits = np.zeros_like(gt_bits)
     _record_near_steps(
-        truth.vertices.pixel, gt_bits, last, pred, row_of, false_bits, surroundings.half, near_bits
+        truth.vertices.pixel, gt_bits, lowest, pred, row_of, on_bits, surroundings.half, near_bits
     )
-    bit_of_last = gt_bits[:, last >> 6] >> np.uint64(last & 63) & np.uint64(1)
+    lowest_bit = gt_bits[:, lowest >> 6] >> np.uint64(lowest & 63) & np.uint64(1)
     return PixelSteps(
         row_of=row_of,
-        false=false_bits,
-        matched=pred.bits,
+        false=on_bits,
+        matched=pred.matched_bits,
         matched_pixel=pred.pixel,
         gt_matched=gt_bits,
         near_false=near_bits,
-        is_reached=bit_of_last == 1,
+        is_reached=lowest_bit == 1,
         matched_gt=matched_gt,
-        n_on=n_on,
+        n_within=n_within,
         backwards=backwards,
     )
 
@@ -148,8 +152,10 @@ def classify_steps(
 ) -> StepErrors:
     """Count the matched, missed and false pixels of each class at each of n thresholds.
 
-    The classes are described in `StepErrors`: missed pixels by why they are missed, false pixels by
-    their distance from the ground truth.
+    An annotated pixel that is missed is "suppressed" if it is matched at the lowest threshold; else
+    "near false" if an unmatched predicted pixel lies within 2r of it, where r is the tolerance of
+    matching; else "absent". False pixels are divided by their distance from the ground truth: up to
+    r, up to 2r, and farther.
 
     events: the changes of the predicted map. Changes of pixels farther than twice the tolerance
         from the ground truth may be missing.
@@ -162,94 +168,96 @@ def classify_steps(
     """
     steps = match_by_pixel(events, truth, surroundings)
     n_steps = size.size
-    # Kind of each annotated pixel: 4 if it is matched at the lowest threshold, plus the agreement
-    # from 0 (NO_CLASS) to 3 (ALL)
-    kind = 4 * steps.is_reached + (agreement - NO_CLASS)
+    # A pixel has a bit for each step. Count the pixels with each bit: those matched or near a false
+    # pixel at each step, (n,)
     matched_pred = count_set_bits(steps.matched)[0, :n_steps]
     near_false = count_set_bits(steps.near_false)[0, :n_steps]
-    # Numbers of matched annotated pixels, (2, 4, n): unmatched or matched at the lowest threshold,
-    # agreement, step
-    by_kind = count_set_bits(steps.gt_matched, kind, 8)[:, :n_steps].reshape(2, 4, n_steps)
+    # Count matched annotated pixels of 8 kinds separately: 4 kinds of agreement, from 0 (NO_CLASS)
+    # to 3 (ALL), of pixels that are unmatched (+ 0) or matched (+ 4) at the lowest threshold
+    kind = 4 * steps.is_reached + (agreement - NO_CLASS)
+    of_kind = count_set_bits(steps.gt_matched, kind, n_kinds=8)[:, :n_steps]
+    matched_of_kind = of_kind.reshape(2, 4, n_steps)  # matched at the lowest, agreement, step
     matched_gt = steps.matched_gt
-    if steps.backwards:
+    if steps.backwards:  # the bits are in reverse order: put the highest threshold first
         matched_gt, matched_pred = matched_gt[::-1], matched_pred[::-1]
-        near_false, by_kind = near_false[::-1], by_kind[..., ::-1]
-    # Missed, but matched at the lowest threshold
-    suppressed = np.count_nonzero(steps.is_reached) - by_kind[1].sum(0)
+        near_false, matched_of_kind = near_false[::-1], matched_of_kind[..., ::-1]
+    suppressed = np.count_nonzero(steps.is_reached) - matched_of_kind[1].sum(axis=0)
     absent = truth.vertices.pixel.size - matched_gt - suppressed - near_false
-    within_r, within_2r = steps.n_on
+    within_r, within_2r = steps.n_within  # predicted pixels, (n,); all matched ones are within r
     return StepErrors(
         matched_gt=matched_gt,
         matched_pred=matched_pred,
         missed=np.column_stack([suppressed, near_false, absent]),
         false=np.column_stack([within_r - matched_pred, within_2r - within_r, size - within_2r]),
-        agreement_matched=by_kind.sum(0)[1:].T,
+        agreement_matched=matched_of_kind.sum(axis=0)[1:].T,  # without NO_CLASS
     )
 
 
 @kernel(_nrt=False)
-def _record_active_steps(events, near, backwards, row_of, bits, n_on):
+def _record_active_steps(events, within, backwards, row_of, bits, n_within):
     """Record the steps at which each pixel is on, and count the pixels that are on in two regions.
 
     events: the pixels that enter or leave the predicted map at each of n steps (thresholds).
-    near bool (2, H * W): the two regions, the pixels within r and within 2r of the ground truth.
-    backwards: if True, step s is bit n - 1 - s of `bits`, otherwise bit s.
+    within bool (2, H * W): the two regions, the pixels within r and within 2r of the ground truth.
+    backwards: if True, step s is bit n - 1 - s of `bits`, otherwise bit s. Bit b of a row is bit
+        b & 63 of word b >> 6.
     row_of int32 (H * W,): -1 on entry; receives the row of `bits` for each pixel that ever changes.
-    bits uint64 (rows, words): 0 on entry; receives the steps after which a pixel is on. Each change
-        flips the bits of its step and of all later ones.
-    n_on int64 (2, n): 0 on entry; receives the number of pixels that are on in each region after
-        each step, in the order of the events.
+    bits uint64 (rows, words): 0 on entry; receives the steps after which a pixel is on.
+    n_within int64 (2, n): 0 on entry; receives the number of pixels that are on in each region
+        after each step, in the order of the events.
     """
     start, pixel, added = events
     n_steps, all_bits = start.size - 1, ~np.uint64(0)
     n_rows = 0
     for step in range(n_steps):
-        first = n_steps - step if backwards else step
-        for k in range(2 if step else 0):
-            n_on[k, step] = n_on[k, step - 1]
+        if step > 0:
+            n_within[0, step], n_within[1, step] = n_within[0, step - 1], n_within[1, step - 1]
         for event in range(start[step], start[step + 1]):
             p = pixel[event]
             for k in range(2):
-                if near[k, p]:
-                    n_on[k, step] += 1 if added[event] else -1
+                if within[k, p]:
+                    n_within[k, step] += 1 if added[event] else -1
             if row_of[p] < 0:
                 row_of[p] = n_rows
                 n_rows += 1
-            i = row_of[p]
-            # Flip the bits from `first` on, or below it if backwards
+            row = row_of[p]
+            # Flip the bits of this step and all later ones: from bit `step` on or, if backwards,
+            # below bit `n_steps - step`
+            first = n_steps - step if backwards else step
             for word in range(bits.shape[1]):
-                low = min(max(first - (word << 6), 0), 64)
+                low = min(max(first - (word << 6), 0), 64)  # the position of `first` in this word
                 from_first = all_bits << np.uint64(low) if low < 64 else np.uint64(0)
-                bits[i, word] ^= ~from_first if backwards else from_first
+                bits[row, word] ^= ~from_first if backwards else from_first
 
 
 @kernel(_nrt=False)
-def _record_near_steps(gt_pixel, gt_bits, last, pred, row_of, bits, half, near_bits):
+def _record_near_steps(gt_pixel, gt_bits, lowest, pred, row_of, bits, half, near_bits):
     """Record the steps at which a missed pixel has a false pixel in the disk around it.
 
     A missed pixel is an unmatched ground-truth pixel. A false pixel is a predicted pixel that is
     on, and matched with no annotator. Step s is bit s & 63 of word s >> 6.
 
-    gt_pixel uint64 (vertices,): flat indices of the ground-truth vertices.
+    gt_pixel uint64 (vertices,): flat index of the pixel of each ground-truth vertex.
     gt_bits uint64 (vertices, words): the steps at which each vertex is matched.
-    last: index of the step with the lowest threshold. Vertices matched at it are skipped.
+    lowest: index of the step with the lowest threshold. Vertices matched at it are skipped.
     pred: the predicted vertices: vertex i is the pixel with the flat index pred.pixel[i], and
-        pred.bits[i] has the steps at which it is matched.
+        pred.matched_bits[i] has the steps at which it is matched.
     row_of int32 (H, W): the row of each pixel in `bits`, or -1 if the pixel is never on.
     bits uint64 (rows, words): the steps at which a predicted pixel is on. Those at which it is
         matched are removed in place, which leaves the steps at which it is false.
-    half int32 (2 R + 1,): half the width of each row of the disk.
-    near_bits uint64 (vertices, words): 0 on entry; receives the steps.
+    half int32 (2 R + 1,): the half width of each row of the disk, which reaches from -half to half.
+    near_bits uint64 (vertices, words): 0 on entry; receives the steps for each ground-truth vertex.
     """
     rows, cols = row_of.shape
     reach, words = half.size // 2, bits.shape[1]
-    for i in range(pred.pixel.size):  # leave the steps at which the pixel is false
+    for i in range(pred.pixel.size):
         row, col = divmod(np.int64(pred.pixel[i]), cols)
-        for word in range(words):
-            bits[row_of[row, col], word] ^= pred.bits[i, word]
+        for word in range(words):  # a matched pixel is on, so XOR removes these steps
+            bits[row_of[row, col], word] ^= pred.matched_bits[i, word]
     for i in range(gt_pixel.size):
-        if gt_bits[i, last >> 6] >> np.uint64(last & 63) & np.uint64(1):
+        if gt_bits[i, lowest >> 6] >> np.uint64(lowest & 63) & np.uint64(1):
             continue
+        # Unite the steps of all false pixels in the disk, then remove those of a match
         row, col = divmod(np.int64(gt_pixel[i]), cols)
         for y in range(max(row - reach, 0), min(row + reach + 1, rows)):
             width = half[y - row + reach]
