@@ -1,16 +1,10 @@
 """The bipartite graph of a matching problem: the pixels of two maps, and the pairs within a radius.
 
 An edge joins a predicted and a ground-truth pixel at distance d <= max_dist_px. Costs are integers
-in units of 0.01 px: the edge costs c = round(100 d), and an unmatched pixel costs C. The matching
-maximises the sum of the edges' weights
-
-    (C - c) * 2^shift - tie        C = max(1, ceil(100 * 100 * max_dist_px))
-
-The tie is a pseudo-random number that breaks ties between matchings of equal cost: a hash of both
-pixels and the annotator, with 0 <= tie < 2^bits. 2^shift exceeds the sum of the ties of any
-matching, so the sum of (C - c) is maximised first. The ties make the optimum unique for all
-practical purposes, so the order of the search does not matter. bits is 24, or fewer if a weight
-would need more than 60 bits.
+in units of 0.01 px: the edge costs c = round(100 d), and an unmatched pixel costs C, which is
+max(1, ceil(100 * 100 * max_dist_px)). The matching maximises the sum of the edges' weights, each
+C - c as a multiple of a power of two, minus a pseudo-random tie (`new_geometry`). The ties make the
+optimum unique for all practical purposes, so the order of the search does not matter.
 
 Terms of this module, search.py, matching.py and unmatched.py:
 
