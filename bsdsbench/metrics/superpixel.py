@@ -274,7 +274,7 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
     name, title, reads, options = "superpixel", "Superpixels", "regions", SuperpixelOptions
     version = 2
     segmentations = photo = True
-    uses = ("empty_gt",)
+    uses = ("gt_kind", "empty_gt")
     columns = (
         Column("ue.mean", "UE", lower=True),
         Column("ue_levin.mean", "UE (Levinshtein)", "UE-L", lower=True),

@@ -73,10 +73,52 @@ def test_a_black_and_white_palette_is_a_mask_by_its_colours(tmp_path, suffix, bl
     assert read_image(tmp_path / f"a{suffix}", Palette.MASK).tolist() == (is_object * 255).tolist()
 
 
-def test_a_jpeg_holds_no_labels(tmp_path):
-    path = save(tmp_path / "a.jpg", GRAY)
-    refused("is a JPEG, which alters labels", read_image, path, Palette.INDICES)
+@pytest.mark.parametrize(
+    ("name", "options", "lossy"),
+    [
+        ("a.jpg", {}, "JPEG"),
+        ("a.tif", {"compression": "jpeg"}, "JPEG"),
+        ("a.webp", {"quality": 80}, "lossy WebP"),
+        ("a.webp", {"lossless": True}, ""),
+        ("a.tif", {"compression": "tiff_lzw"}, ""),
+    ],
+)
+def test_lossy_files_hold_no_labels(tmp_path, name, options, lossy):
+    path = save(tmp_path / name, GRAY, **options)
     assert read_image(path, Palette.MASK).shape == GRAY.shape
+    if lossy:
+        refused(f"is a {lossy}, which alters labels", read_image, path, Palette.INDICES)
+    else:
+        assert read_image(path, Palette.INDICES).tolist() == GRAY.tolist()
+
+
+def test_a_palette_that_a_mask_was_quantised_to_holds_no_labels(tmp_path):
+    """Its index 0 is white: the labels may be the indices, or the grays."""
+    path = tmp_path / "a.png"
+    Image.fromarray((GRAY > 99).astype(np.uint8) * 255).quantize(2).save(path)
+    assert (read_image(path, Palette.MASK) == (GRAY > 99) * 255).all()
+    words = r"a palette of grays in another order than its indices \(255, 0 \.\.\), expected"
+    refused(words, read_image, path, Palette.INDICES)
+
+
+def test_bools_that_tifffile_wrote_are_refused(tmp_path):
+    """By the standard True is black there, and True again for tifffile itself."""
+    for program, is_read in (("scanner", True), ("tifffile.py", False)):
+        path = save(tmp_path / "a.tif", GRAY > 99, tiffinfo={262: 0, 305: program})
+        if is_read:
+            assert set(np.unique(read_image(path))) == {0, 255}
+        else:
+            refused(r"a\.tif: has 1 bit, whose True .*expected 8 bits", read_image, path)
+
+
+def test_tiffs_of_other_types_are_not_called_damaged(tmp_path):
+    """Of 64 bits, as numpy's floats and integers are."""
+    save(tmp_path / "a.tif", GRAY / np.float32(255))
+    data = (tmp_path / "a.tif").read_bytes()
+    bits = struct.pack("<HHII", 258, 3, 1, 32)
+    assert bits in data
+    (tmp_path / "a.tif").write_bytes(data.replace(bits, struct.pack("<HHII", 258, 3, 1, 64)))
+    refused(r"a\.tif: is a TIFF of a type that is not read \(64", read_image, tmp_path / "a.tif")
 
 
 @pytest.mark.parametrize(("bits", "row"), [(2, 0b00011011), (4, 0x0123)])

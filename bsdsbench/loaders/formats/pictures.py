@@ -268,14 +268,17 @@ def _decode_image(data: bytes, palette: Palette) -> Map:
     - palette: gray colours or indices as uint8 (see `Palette`)
     - RGB, and images with alpha: the gray channel as uint8
 
-    Raises FaultError if any pixel is coloured or not opaque and, if indices are wanted, for a
-    JPEG, which changes labels, and for gray of 2 or 4 bits, which Pillow stretches to 8 bits.
+    Raises FaultError if any pixel is coloured or not opaque and, if indices are wanted, for lossy
+    files, which change labels, for gray of 2 or 4 bits, which Pillow stretches to 8 bits, and for
+    palettes of grays in another order than their indices, as quantising a mask leaves them.
     """
     header = open_image(data)
     _check_mode(header)
     mode = header.mode
-    if palette is Palette.INDICES and header.format == "JPEG":
-        raise FaultError("is a JPEG, which alters labels, expected a lossless format, such as PNG")
+    is_webp = header.format == "WEBP" and b"VP8L" not in data  # the mark of lossless WebP
+    if palette is Palette.INDICES and (is_webp or _is_jpeg(header)):
+        lossy = "lossy WebP" if is_webp else "JPEG"
+        raise FaultError(f"is a {lossy}, which alters labels, expected a lossless format, as PNG")
     few_bits = re.search(r"'L;([24])", str(header.tile[:1]))  # Pillow's name of the stored mode
     if palette is Palette.INDICES and few_bits:
         step = {"2": 85, "4": 17}[few_bits[1]]
@@ -285,11 +288,17 @@ def _decode_image(data: bytes, palette: Palette) -> Map:
     if mode == "P" and palette is Palette.COLOURS:
         target = "RGBA" if "transparency" in header.info else "RGB"
     array = decode_pixels(data, header, target)
-    if mode == "P" and palette is Palette.MASK:
-        colours = np.array(header.getpalette("RGB"), np.uint8).reshape(-1, 3)
+    if mode == "P" and palette is not Palette.COLOURS:
+        # An index beyond the palette, which a damaged file may have, is no gray
+        listed_colours = [*(header.getpalette("RGB") or ()), *(0, 0, 1) * 256]
+        colours = np.array(listed_colours[:768], np.uint8).reshape(-1, 3)
         used = colours[np.unique(array)]
-        if (used == used[:, :1]).all() and np.isin(used, (0, 255)).all():
+        grays = used[:, 0] if (used == used[:, :1]).all() else used[:0, 0]
+        if palette is Palette.MASK and grays.size and np.isin(grays, (0, 255)).all():
             return colours[:, 0][array]
+        if palette is Palette.INDICES and (np.diff(grays.astype(np.int16)) < 0).any():
+            has = f"has a palette of grays in another order than its indices ({listed(grays)} ..)"
+            raise FaultError(f"{has}, expected labels without a palette: save 8 or 16 bits of gray")
     if array.dtype == np.bool_:
         return array.astype(np.uint8) * np.uint8(255 if palette is Palette.COLOURS else 1)
     # Pillow's way to 16-bit gray differs between formats and versions
@@ -307,11 +316,17 @@ def _decode_image(data: bytes, palette: Palette) -> Map:
     return np.ascontiguousarray(array[:, :, 0])
 
 
+def _is_jpeg(header: ImageFile.ImageFile) -> bool:
+    """Return True if an image is compressed as JPEG, also inside a TIFF."""
+    return header.format == "JPEG" or header.info.get("compression") == "jpeg"
+
+
 def _check_mode(header: ImageFile.ImageFile) -> None:
     """Raise FaultError if Pillow could not decode the exact gray values of an image.
 
     This rejects images with several pages, PNM files with a maxval other than 255 or 65535, 16-bit
-    colour, and the modes CMYK, YCbCr and LAB.
+    colour, the modes CMYK, YCbCr and LAB, and bool arrays that tifffile wrote as 1 bit: True is
+    black there, as other programs read it.
     """
     mode = header.mode
     if (n_pages := getattr(header, "n_frames", 1)) > 1:
@@ -327,6 +342,10 @@ def _check_mode(header: ImageFile.ImageFile) -> None:
             raise FaultError("is 16-bit colour, expected gray: save one channel")
     if mode in ("CMYK", "YCbCr", "LAB"):
         raise FaultError(f"has colour mode {mode}, expected gray")
+    tags = getattr(header, "tag_v2", {})  # of a TIFF: 262 is 0 if 0 is white, 305 names the program
+    if mode == "1" and tags.get(262) == 0 and "tifffile" in str(tags.get(305)):
+        fix = "save mask.astype(numpy.uint8) * 255"
+        raise FaultError("has 1 bit, whose True tifffile saves as black, expected 8 bits", fix=fix)
 
 
 def open_image(data: bytes) -> ImageFile.ImageFile:
@@ -339,6 +358,9 @@ def open_image(data: bytes) -> ImageFile.ImageFile:
     try:
         header = Image.open(io.BytesIO(data), formats=PICTURES)
     except UnidentifiedImageError:
+        if data[:4] in (b"II*\0", b"MM\0*"):
+            has = "is a TIFF of a type that is not read (64 bits, or floats of 16?)"
+            raise FaultError(f"{has}, expected 8, 16 or 32 bits, or .npy") from None
         known = ", ".join(PICTURES)
         raise FaultError(f"is not a picture (damaged?), expected {known}") from None
     except Image.DecompressionBombError:
