@@ -47,8 +47,8 @@ click.version_option(__version__, "-V", "--version", prog_name="bsdsbench")(cli)
 def main() -> None:
     """Run the command line and exit. Failures are reported in one line.
 
-    The exit codes are listed in the module docstring. An unexpected error exits with 2 and writes
-    its traceback to a file.
+    The exit status is 0 for success, 1 if a check failed, 2 for invalid input and for an unexpected
+    error, whose traceback is written to a file, and 130 if interrupted.
     """
     # Imports allocate many long-lived objects: numba's and matplotlib's alone above 100,000.
     # Garbage collecting them takes 1/7 of a short run.
@@ -56,9 +56,11 @@ def main() -> None:
     sys.setswitchinterval(5e-5)  # the default of 5 ms makes threads wait: runs take 3 % longer
     arguments = sys.argv[1:] or ["--help"]
 
+    command_name = next((word for word in arguments if word in COMMANDS), "demo")
+
     def write_setting(setting: Setting) -> str:
-        """Format a suggested setting as a flag of the current command."""
-        return as_flag(setting, next((name for name in arguments if name in COMMANDS), "demo"))
+        """Format a setting that a message suggests as a flag of the current command."""
+        return as_flag(setting, command_name)
 
     _print_input_warnings(write_setting)
     # A stream is None if the caller closed it
@@ -67,7 +69,7 @@ def main() -> None:
         # Idle BLAS threads spin on cores that our workers need. Other commands keep the default,
         # since a detector may benefit from the threads.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    status: object = 2
+    status: object = 2  # unless the command ends without a failure
     try:
         if "_BSDSBENCH_COMPLETE" in os.environ:  # a shell asks for completions; exits
             cli.main(arguments, prog_name="bsdsbench")
@@ -78,8 +80,9 @@ def main() -> None:
         status = error.exit_code
     except click.ClickException as error:
         context_of_error = getattr(error, "ctx", None)
-        message = clip(visible(" ".join(error.format_message().split())), 500)
-        say(message + (f" ({context_of_error.command_path} --help)" if context_of_error else ""))
+        one_line = " ".join(error.format_message().split())
+        hint = f" ({context_of_error.command_path} --help)" if context_of_error else ""
+        say(clip(visible(one_line), 500) + hint)
     except DataError as error:
         shown = merge_similar_problems(error.problems)
         for problem in shown:
@@ -121,7 +124,7 @@ def _print_input_warnings(write_setting: Callable[[Setting], str]) -> None:
     def show_warning(
         message: Warning | str, category: type[Warning], *place: Any, **target: Any
     ) -> None:
-        """Print an InputWarning in one line, and any other warning as before."""
+        """Print an InputWarning in one line, and any other warning as Python does by default."""
         if issubclass(category, InputWarning):
             problem = getattr(message, "problem", Problem(has=str(message)))
             say(f"warning: {problem.line(write_setting)}")
@@ -165,6 +168,7 @@ def _report_bug(error: Exception) -> None:
     from bsdsbench.metrics import registry
 
     summary = clip(visible(f"{type(error).__name__}: {error}"), 200)
+    # Such as "davis, in metric.py, line 12"; "" if no other package was running
     place = locate_bug(error, registry.other_packages())
     with _open_temporary() as file:
         traceback.print_exception(error, file=file)

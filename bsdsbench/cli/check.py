@@ -76,6 +76,7 @@ def check_command(args: _CheckArguments = opt.options_of(_CheckArguments)) -> in
         scores = args.scores or []
         new_baseline = gate.Baseline.of(evaluation, tolerances, args.baseline, scores)
         new_baseline.save(args.baseline)
+        # Name of the run -> its number of images, and those left out
         left_out = {evaluation.name: (len(evaluation.records), evaluation.left_out)}
         for note in left_out_notes(left_out):
             say(note.text)
@@ -122,17 +123,18 @@ def _parse_tolerances(texts: tuple[str, ...], scores: Collection[str]) -> dict[s
     """Parse the values of --tolerance into {score: tolerance}.
 
     "0.002" or "5%" applies to all scores; "ods=0.002" or "ods=5%" overrides it for one score.
-    Numbers become floats. Any other text, such as "5%", is passed on to `gate`, which validates it.
+    Numbers become floats. Any other text, such as "5%", is kept, and validated when it is used.
     """
     from bsdsbench.results.score_names import full_name
 
     tolerances: dict[str, float | str] = {}
-    for text in sorted(texts, key=lambda text: "=" in text):  # first those for all scores
-        score, _, limit = text.rpartition("=")
+    # Those for all scores come first, since False sorts before True
+    for text in sorted(texts, key=lambda text: "=" in text):
+        score, _, limit = text.rpartition("=")  # the score is "" if there is no "="
         tolerance: float | str = limit
         with suppress(ValueError):
             tolerance = float(limit)
-        names = [full_name(score, scores)] if score else scores
+        names = [full_name(score, scores)] if score else scores  # "ods" is "boundary.ods"
         tolerances |= dict.fromkeys(names, tolerance)
     return tolerances
 
@@ -200,16 +202,16 @@ def _check_set(
 
     if folder is None:
         refuse_given(("protocol", "split_file", "output_format"), "no PATH")
-        candidates = map(public_sets.cache_folder().joinpath, public_sets.public_sets())
-        cached = [candidate for candidate in candidates if candidate.is_dir()]
+        cache = public_sets.cache_folder()
+        cached = [cache / name for name in public_sets.public_sets() if (cache / name).is_dir()]
         for set_folder in cached:
             print(f"{set_folder.name:10} {set_folder}")
         if not cached:
             say("no public set is in the cache; `bsdsbench data get bsds500` downloads one")
         return 0 if cached else 1
-    with progress("data check") as report:
+    with progress("data check") as report:  # image id -> hash of its annotations
         fingerprints = folder_fingerprints(folder, Protocol.load(protocol), split_file, report)
-    identity = identify(fingerprints)
+    identity = identify(fingerprints)  # the known set with the most images in common
     differences = {kind: list(getattr(identity, kind)) for kind in ("missing", "altered", "extra")}
     if output_format == "json":
         print_json({**identity.to_mapping(), "whole": identity.whole, **differences})
@@ -246,6 +248,7 @@ def protocols_command(
 
     protocols: list[Protocol] = []
     listed_tasks: list[Task] = []
+    # A signature is words between bars, such as "bsdsbench 0.1.0|set:16|thr:99|..."
     signature = Signature.parse(name) if name and "|" in name else None
     if signature:
         protocols = [signature.protocol]
@@ -284,11 +287,12 @@ def _print_presets_and_tasks() -> None:
     from bsdsbench.protocol.protocol import Protocol, preset_names, preset_text
     from bsdsbench.protocol.tasks import tasks
 
-    defaults = Protocol.preset("bsds500").leaves()
+    defaults = Protocol.preset("bsds500").leaves()  # field, or dotted entry of one -> value
     presets = []
     for preset in map(Protocol.load, preset_names()):
         comment = preset_text(preset.name).removeprefix("#")  # a file begins with its comment
-        summary = re.split(r"[:,(.]", comment)[0].strip().replace("\n# ", " ")  # up to punctuation
+        first_phrase = re.split(r"[:,(.]", comment)[0]  # up to punctuation
+        summary = first_phrase.strip().replace("\n# ", " ")
         for key, value in preset.leaves().items():
             is_field = key in preset.names()  # not a dotted entry, such as "nms_params.radius"
             if is_field and key not in _NOT_SUMMARISED and value != defaults[key]:

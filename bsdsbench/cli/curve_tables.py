@@ -31,13 +31,13 @@ AXES_OF_KIND: dict[str, tuple[AxesKind, ...]] = {
     "both": ("roc", "pr"),
 }
 # Axes -> summary numbers of curves computed from labels and scores: curve attribute -> heading
-_NUMBERS = {
+_NUMBERS_OF_SAMPLES = {
     "pr": {"ap": "ap", "auc": "auc (trapezoids)", "ap_11": "ap 11", "chance": "chance"},
     "roc": {"auc": "auc", "eer": "eer", "eer_threshold": "eer threshold"},
     "det": {"eer": "eer", "eer_threshold": "eer threshold"},
 }
 # The same for curves given by their points or made with --quantiles
-_POINT_NUMBERS = {
+_NUMBERS_OF_POINTS = {
     "pr": {"area": "auc (counts)", "chance": "chance"},
     "roc": {"auc": "auc"},
     "det": {"auc": "auc of ROC"},
@@ -64,15 +64,15 @@ class NamedCurve(NamedTuple):
     """A curve to print or draw.
 
     name: the unique name of the curve in tables and figures.
-    by_axes: axes of the --kind ("pr", "roc" or "det") -> the curve on these axes. It is a
+    curves_by_axes: axes of the --kind ("pr", "roc" or "det") -> the curve on these axes. It is a
         `CurvePoints` if the user gave the points or --quantiles; otherwise e.g. a `PRResult`.
-    points: all points of the curve. With --between, they include points that `by_axes` lacks.
+    points: all points of the curve. With --between, they include points that these curves lack.
     is_given: True if the user gave the points (--points, --counts).
     sample: the labels and scores, or None if the user gave the points or --quantiles.
     """
 
     name: str
-    by_axes: dict[AxesKind, Any]
+    curves_by_axes: dict[AxesKind, Any]
     points: CurvePoints
     is_given: bool
     sample: LabelsAndScores | None = None
@@ -122,9 +122,10 @@ def curve_tables(
 def _summary_table(curves: Sequence[NamedCurve], kind: str, hull: bool) -> Table:
     """Return the table of summary numbers, with a row per curve.
 
-    For curves computed from labels and scores, the numbers are those of _NUMBERS, such as AP;
-    for curves that have only points, those of _POINT_NUMBERS. A cell is None if the curve lacks the
-    number of its column. If `kind` is "both", headings begin with the axes, as in "PR ap".
+    For curves computed from labels and scores, the numbers are those of _NUMBERS_OF_SAMPLES, such
+    as AP; for curves that have only points, those of _NUMBERS_OF_POINTS. A cell is None if the
+    curve lacks the number of its column. If `kind` is "both", headings begin with the axes ("PR
+    ap").
 
     hull: add the area under the ROC convex hull or, on PR axes, under the achievable curve (the ROC
         convex hull converted to PR space).
@@ -141,9 +142,9 @@ def _summary_table(curves: Sequence[NamedCurve], kind: str, hull: bool) -> Table
             "negatives": curve.points.negatives,
             "points": curve.points.thresholds.size,
         }
-        numbers = _POINT_NUMBERS if curve.sample is None else _NUMBERS
-        for axes, curve_on_axes in curve.by_axes.items():
-            for attribute, title in numbers[axes].items():
+        numbers = _NUMBERS_OF_POINTS if curve.sample is None else _NUMBERS_OF_SAMPLES
+        for axes, curve_on_axes in curve.curves_by_axes.items():
+            for attribute, title in numbers[axes].items():  # such as "ap_11": "ap 11"
                 key, heading = attribute, title
                 if kind == "both":
                     key, heading = f"{axes}_{attribute}", f"{axes.upper()} {title}"
@@ -205,6 +206,7 @@ def _crossings_table(curves: Sequence[NamedCurve], kind: str) -> Table:
         text_of_relation = {"first": f"{a.name} dominates", "second": f"{b.name} dominates"}
         text_of_relation |= {"equal": "equal", "neither": "they cross"}
         for axes in AXES_OF_KIND[kind]:
+            # Which of the two dominates, as a key of `text_of_relation`, and where they cross
             relation, crossings = meeting(a.points, b.points, axes)
             if axes == "pr":
                 space, template = "PR", "recall {:.4g}, precision {:.4g}"
@@ -212,8 +214,8 @@ def _crossings_table(curves: Sequence[NamedCurve], kind: str) -> Table:
             else:  # DET curves are compared in ROC space
                 space, template = "ROC", "FPR {:.4g}, TPR {:.4g}"
                 points = crossings.fpr, crossings.tpr
-            where = "; ".join(map(template.format, *points)) or "-"
-            rows.append([a.name, b.name, space, text_of_relation[relation], where])
+            where = "; ".join(template.format(x, y) for x, y in zip(*points, strict=True))
+            rows.append([a.name, b.name, space, text_of_relation[relation], where or "-"])
     fields = [Field(key, key) for key in ("a", "b", "space", "relation", "where")]
     return Table("crossings", "Domination and crossings", fields, rows, n_labels=2)
 
@@ -271,8 +273,8 @@ def _table_of_areas(key: str, areas: dict[str, Sequence[AreaRow]], columns: Sequ
     rows = []
     for areas_of_curves in zip(*areas.values(), strict=True):  # computed in the same way
         values = [area.value for area in areas_of_curves]
-        first = areas_of_curves[0]
-        rows.append([first.name, *values, *(getattr(first, column) for column in columns)])
+        way = areas_of_curves[0]  # name and `columns` are the same for all curves
+        rows.append([way.name, *values, *(getattr(way, column) for column in columns)])
     return Table(key, "", fields, rows)
 
 
@@ -293,10 +295,11 @@ def _roc_tables(samples: dict[str, LabelsAndScores], reading: LabelReading) -> l
     pair_rows: list[list[Any]] = []
     try:
         for name, (labels, scores, _, clusters) in samples.items():
-            # Comparing the curve with itself gives its area and variance
+            # Comparing the curve with itself gives its area and variance. Warnings of the labels
+            # were given when the curve was computed.
             with _warned_before():
                 roc = delong(labels, scores, scores, reading=reading, clusters=clusters)
-            half_width = NormalDist().inv_cdf(0.975) * math.sqrt(roc.covariance[0, 0])
+            half_width = NormalDist().inv_cdf(0.975) * math.sqrt(roc.covariance[0, 0])  # 95 %
             low = max(roc.auc - half_width, 0.0)
             high = min(roc.auc + half_width, 1.0)
             area_rows.append([name, Estimate(roc.auc, low, high)])

@@ -37,15 +37,15 @@ _CONVENTIONS: dict[str, dict[str, Any]] = {
     "sklearn": {"ties": "merge", "reading": "auto", "include_inf": True, "scale": "normal"},
 }
 # --kind -> the rates written to a .csv file
-_RATES = {
+_RATES_OF_KIND = {
     "pr": ("recall", "precision"),
     "roc": ("fpr", "tpr"),
     "det": ("fpr", "fnr"),
     "both": ("fpr", "tpr", "precision"),
 }
 # Options that apply only to curves ranked by score, and options that imply --quantiles
-_OF_RANKINGS = ("ties", "reading", "include_inf", "interpolate", "normalize_prior", "stable")
-_OF_QUANTILES = ("num_thresholds", "instance_count", "strict")
+_RANKING_OPTIONS = ("ties", "reading", "include_inf", "interpolate", "normalize_prior", "stable")
+_QUANTILE_OPTIONS = ("num_thresholds", "instance_count", "strict")
 
 
 def _parse_points(
@@ -59,15 +59,16 @@ def _parse_points(
     or if a number is not finite.
     """
     names = str(param.metavar).partition(";")[0]
+    numbers_per_point = names.count(",") + 1
     curves = []
     for text in texts:
         try:
             points = [tuple(map(float, p.split(","))) for p in text.split(";") if p.strip()]
         except ValueError:
-            points = []
+            points = []  # refused below
         numbers = [number for point in points for number in point]
         sizes = {len(point) for point in points}
-        if sizes != {names.count(",") + 1} or not all(map(math.isfinite, numbers)):
+        if sizes != {numbers_per_point} or not all(map(math.isfinite, numbers)):
             expected = f"expected {names}, points between semicolons"
             raise click.BadParameter(f"{text!r}: {expected}", ctx, param)
         curves.append(points)
@@ -214,9 +215,10 @@ def curves_command(args: _CurvesArguments = opt.options_of(_CurvesArguments)) ->
     curves = _rename_curves(_curves_of_files(args) + _curves_of_points(args), args.names)
     for target in args.out:
         _write_file(target, curves, args)
+    # The curves use all rows of the files, with a single point for equal scores
     has_all_rows = args.ties == "merge" and args.include_inf is not False
     tables = curve_tables(curves, args.kind, args.shown, args.reading, has_all_rows)
-    convention = _convention_flags(args)
+    convention = _convention_flags(args)  # such as ["--ties merge", "--include-inf"], or []
     if args.output_format == "json":
         rows_by_table = {table["key"]: table["rows"] for table in to_mappings(tables)}
         settings = keywords_of(args, ("kind", "ties"))
@@ -236,14 +238,15 @@ def curves_command(args: _CurvesArguments = opt.options_of(_CurvesArguments)) ->
 def _with_implied_options(args: _CurvesArguments) -> _CurvesArguments:
     """Return `args` with the options implied by --convention, --plot, --scale and quantile options.
 
-    Options that the user gave are not changed.
+    For example, --scale implies --kind det, and --num-thresholds implies --quantiles. Options that
+    the user gave are not changed.
     """
-    implied = dict(_CONVENTIONS.get(args.convention, {}))
+    implied = dict(_CONVENTIONS.get(args.convention, {}))  # name of an option -> its value
     if is_given("plot"):
         implied["kind"] = "roc"
     elif is_given("scale"):
         implied["kind"] = "det"
-    if any(map(is_given, _OF_QUANTILES)):
+    if any(map(is_given, _QUANTILE_OPTIONS)):
         implied["quantiles"] = True
     changes = {name: value for name, value in implied.items() if not is_given(name)}
     return attrs.evolve(args, **changes)
@@ -254,11 +257,11 @@ def _convention_flags(args: _CurvesArguments) -> list[str]:
 
     They have the values in use: an option that the user also gave has the user's value.
     """
-    params = {param.name: param for param in click.get_current_context().command.params}
+    option_of_name = {param.name: param for param in click.get_current_context().command.params}
     flags = []
     for name in _CONVENTIONS.get(args.convention, {}):
-        value, option = getattr(args, name), params[name]
-        if isinstance(value, bool):
+        value, option = getattr(args, name), option_of_name[name]
+        if isinstance(value, bool):  # such as --include-inf or --exclude-inf
             flags.append((option.opts if value else option.secondary_opts)[0])
         else:
             flags.append(f"{option.opts[0]} {value}")
@@ -270,13 +273,15 @@ def _check_options(args: _CurvesArguments) -> None:
     n_curves = len(args.files) + len(args.points) + len(args.counts)
     if not n_curves:
         raise click.UsageError("give SCORES.csv, --points or --counts")
-    read = {Path(file).resolve() for file in args.files}
-    if overwritten := [target for target in args.out if Path(target).resolve() in read]:
-        raise click.UsageError(f"-o {overwritten[0]}: is one of the inputs, expected another file")
+    inputs = {Path(file).resolve() for file in args.files}
+    for target in args.out:
+        if Path(target).resolve() in inputs:
+            raise click.UsageError(f"-o {target}: is one of the inputs, expected another file")
     if n_curves > 1 and any(target.endswith(".csv") for target in args.out):
         raise click.UsageError(f"-o FILE.csv: points of {n_curves} files, expected one file")
+    # `refuse_given` raises UsageError if the user gave one of these options
     if args.quantiles:
-        refuse_given((*_OF_RANKINGS, "num_positives", "num_negatives"), "--quantiles")
+        refuse_given((*_RANKING_OPTIONS, "num_positives", "num_negatives"), "--quantiles")
     if args.kind not in ("pr", "both"):
         refuse_given(("interpolate", "normalize_prior"), f"--kind {args.kind}")
     if args.kind not in ("roc", "both"):
@@ -286,7 +291,7 @@ def _check_options(args: _CurvesArguments) -> None:
     if args.counts and n_curves == len(args.counts):
         refuse_given(("num_positives", "num_negatives"), "--counts, which have their totals")
     if not args.files:
-        refuse_given((*_OF_RANKINGS, *_OF_QUANTILES, "quantiles"), "points alone")
+        refuse_given((*_RANKING_OPTIONS, *_QUANTILE_OPTIONS, "quantiles"), "points alone")
 
 
 def _rename_curves(curves: Sequence[NamedCurve], names: Sequence[str] | None) -> list[NamedCurve]:
@@ -316,10 +321,11 @@ def _curves_of_files(args: _CurvesArguments) -> list[NamedCurve]:
 
     stems = ["stdin" if file == "-" else Path(file).stem for file in args.files]
     names = stems if len({*stems}) == len(stems) else args.files
+    # --instance-count is a number, or the name of a column
     count_column = args.instance_count if isinstance(args.instance_count, str) else None
     curves = []
     for file, name in zip(args.files, names, strict=True):
-        sample = read_scores(file, count_column, args.cluster)
+        sample = read_scores(file, count_column, args.cluster)  # labels and scores
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
@@ -334,28 +340,28 @@ def _curves_of_files(args: _CurvesArguments) -> list[NamedCurve]:
 def _curve_of_sample(name: str, sample: LabelsAndScores, args: _CurvesArguments) -> NamedCurve:
     """Compute the curve of labels and scores on the axes (PR, ROC or DET) selected by --kind.
 
-    With --quantiles, the curve has points at quantiles of the scores, and the same `CurvePoints`
-    are used on all axes. The labels and scores are then not kept in `NamedCurve.sample`.
+    With --quantiles, the curve has points at quantiles of the scores, and the same points are used
+    on all axes. The labels and scores are then not kept in `NamedCurve.sample`.
     """
     from bsdsbench import curves
     from bsdsbench.curves.points import points_of
 
-    all_axes = AXES_OF_KIND[args.kind]
-    by_axes: dict[AxesKind, Any] = {}
+    all_axes = AXES_OF_KIND[args.kind]  # such as ("roc", "pr") for --kind both
+    curves_by_axes: dict[AxesKind, Any] = {}
     if args.quantiles:
-        by_axes = dict.fromkeys(all_axes, _quantile_curve(sample, args))
+        curves_by_axes = dict.fromkeys(all_axes, _quantile_curve(sample, args))
     else:
         common = ["ties", "reading", "include_inf", "stable", "num_positives", "num_negatives"]
         special = {"pr": ["interpolate", "normalize_prior"], "roc": ["plot"], "det": []}
         for axes in all_axes:
-            options = keywords_of(args, common + special[axes])
+            options = keywords_of(args, common + special[axes])  # {name of an option: value}
             compute = getattr(curves, axes)  # the function `pr`, `roc` or `det`
-            by_axes[axes] = compute(sample.labels, sample.scores, **options)
-    points = points_of(by_axes[all_axes[0]])
+            curves_by_axes[axes] = compute(sample.labels, sample.scores, **options)
+    points = points_of(curves_by_axes[all_axes[0]])
     if args.between:
-        points = points.with_between()
+        points = points.with_between()  # adds a point at each whole number of TP
     kept_sample = None if args.quantiles else sample
-    return NamedCurve(name, by_axes, points, is_given=False, sample=kept_sample)
+    return NamedCurve(name, curves_by_axes, points, is_given=False, sample=kept_sample)
 
 
 def _quantile_curve(sample: LabelsAndScores, args: _CurvesArguments) -> CurvePoints:
@@ -395,13 +401,13 @@ def _curves_of_points(args: _CurvesArguments) -> list[NamedCurve]:
     from bsdsbench.curves import CurvePoints
     from bsdsbench.curves.points import check_totals
 
-    all_points: list[CurvePoints] = []
+    all_points: list[CurvePoints] = []  # one per curve
     n_positives = args.num_positives or math.nan
     n_negatives = args.num_negatives or math.nan
-    for rates in args.points:
+    for rates in args.points:  # pairs (FPR, TPR)
         fpr, tpr = zip(*rates, strict=True)
         all_points.append(CurvePoints.of_rates(fpr, tpr, n_positives, n_negatives))
-    for counts in args.counts:
+    for counts in args.counts:  # quadruples (TP, FP, FN, TN)
         totals = {(tp + fn, fp + tn) for tp, fp, fn, tn in counts}
         if len(totals) > 1:
             sizes = " and ".join(f"{p:g} + {n:g}" for p, n in sorted(totals))
@@ -410,10 +416,10 @@ def _curves_of_points(args: _CurvesArguments) -> list[NamedCurve]:
         tp, fp, _, _ = zip(*counts, strict=True)
         all_points.append(CurvePoints.of_counts(tp, fp, *totals.pop()))
     curves = []
-    all_axes = AXES_OF_KIND[args.kind]
+    all_axes = AXES_OF_KIND[args.kind]  # such as ("roc", "pr") for --kind both
     for k, points in enumerate(all_points, 1):
         if "pr" in all_axes:
-            check_totals(points)
+            check_totals(points)  # precision needs the numbers of positives and negatives
         if args.between:
             points = points.with_between()  # at each whole TP between two points
         name = "points" if len(all_points) == 1 else f"points {k}"
@@ -433,7 +439,7 @@ def _write_file(target: str, curves: Sequence[NamedCurve], args: _CurvesArgument
             drawn = {curve.name: curve.points for curve in curves}
         else:
             # With --kind both, the last curve is the PR curve, which can be converted to ROC
-            drawn = {curve.name: list(curve.by_axes.values())[-1] for curve in curves}
+            drawn = {curve.name: list(curve.curves_by_axes.values())[-1] for curve in curves}
         options = keywords_of(args, ("hull", "chance", "plot", "scale", "look"))
         options |= {"spaces": AXES_OF_KIND[args.kind], "crossed": args.shown.crossings}
         plot_spaces(drawn, target, **options)
@@ -443,18 +449,21 @@ def _write_file(target: str, curves: Sequence[NamedCurve], args: _CurvesArgument
 def _write_csv(path: Path, curve: NamedCurve, kind: str, between: bool) -> None:
     """Write a CSV file with a row per point: threshold, the rates of --kind, TP and FP.
 
-    Each column is taken from the first curve in `curve.by_axes` that has it, or from `curve.points`
-    if none has. With `between`, all columns are taken from `curve.points`, because only these
-    include the points added by --between. If all thresholds are NaN, their column is left out.
+    A curve is computed once for each pair of axes: a ROC curve has no precision, a PR curve no FPR.
+    Each column is taken from the first of `curve.curves_by_axes` that has it, or from
+    `curve.points` if none has. With `between`, all columns are taken from `curve.points`, because
+    only these include the points added by --between.
     """
     from bsdsbench.io import write_atomic
 
-    sources: list[Any] = [*(() if between else curve.by_axes.values()), curve.points]
+    sources: list[Any] = [curve.points]
+    if not between:
+        sources = [*curve.curves_by_axes.values(), curve.points]
     columns = {}
     thresholds = sources[0].thresholds
-    if not all(map(math.isnan, thresholds)):
+    if not all(map(math.isnan, thresholds)):  # NaN for a curve given by rates or counts
         columns["threshold"] = thresholds
-    for name in (*_RATES[kind], "tp", "fp"):
+    for name in (*_RATES_OF_KIND[kind], "tp", "fp"):  # such as recall, precision, tp, fp
         columns[name] = next(getattr(source, name) for source in sources if hasattr(source, name))
     rows = zip(*(column.tolist() for column in columns.values()), strict=True)
     lines = [",".join(map(repr, row)) for row in rows]

@@ -33,8 +33,8 @@ def add_option(text: str, *flags: str, **settings: Any) -> Any:
     """
 
     def make_option(name: str) -> click.Option:
-        names = flags or (f"--{name.replace('_', '-')}",)
-        return click.Option([*names, name], help=text, **settings)
+        spellings = flags or (f"--{name.replace('_', '-')}",)
+        return click.Option([*spellings, name], help=text, **settings)
 
     return attrs.field(default=None, metadata={"make_parameter": make_option})
 
@@ -74,7 +74,7 @@ def _published_keys(
         from bsdsbench.comparison.published import published_results
 
         for key, row in published_results().items():
-            details = [str(row.year), row.variant, row.input, row.tasks[0]]
+            details = [str(row.year), row.variant, row.input, row.tasks[0]]  # some may be ""
             print(f"{key:32}  {row.name} ({', '.join(filter(None, details))})")
         ctx.exit()
     return keys
@@ -87,12 +87,13 @@ word_list = partial(add_option, multiple=True, callback=split_words)
 
 
 def run_option(name: str, **changes: object) -> Any:
-    """Declare the option for a keyword of `RunKeywords`, with the help text of the keyword.
+    """Declare the command-line option for a keyword of `evaluate` or `run`, such as "workers".
 
-    The settings of the option are in the keyword's metadata "flag"; `changes` override them. They
-    are keywords of `click.Option`, and these:
+    Its default, its help text and its settings are those of the field `name` of `RunKeywords`; the
+    settings are in the field's metadata "flag". `changes` override them. Settings are keywords of
+    `click.Option`, and these:
 
-    - "names": the spellings, the parameter `flags` of `add_option`.
+    - "names": the spellings, such as ("-o", "--out"). Default: "--" and `name`.
     - "path": True if the value is a path.
     - "number": True if the value is an integer of at least 1.
     - "choices": the allowed values.
@@ -127,7 +128,7 @@ def _choose_format(ctx: click.Context, param: click.Parameter, output_format: st
     """
     from bsdsbench.tables.forms import format_of
 
-    out = ctx.params["out"]
+    out = ctx.params["out"]  # -o and --history were parsed before, as they are eager
     if ctx.params.get("history") and out and out.lower().endswith((".pdf", ".svg", ".png")):
         return "figure"
     return format_of(out, output_format)

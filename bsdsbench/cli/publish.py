@@ -150,16 +150,16 @@ def _show_run_tables(runs: Sequence[Evaluation], args: _ReportArguments) -> None
 def _write_page(runs: Sequence[Evaluation], out: str, args: _ReportArguments) -> None:
     """Write an HTML report of the runs to the file `out`, and print its path.
 
-    The runs already have the names given with --label. Raises UsageError if the user gave an option
-    that does not apply to a page.
+    Raises UsageError if the user gave an option that does not apply to a page.
     """
     from bsdsbench.report import write_report
 
     refuse_given(("columns", "summary"), "a page (-o FILE.html), which has all of them")
-    options = keywords_of(args, (*_PAGE_OPTIONS, "gt_dir", "published", "force", "by", "cluster"))
-    # The runs already have their new names, so only the labels of published results are passed on
+    names = (*_PAGE_OPTIONS, "gt_dir", "published", "force", "by", "cluster")
+    options = keywords_of(args, names)  # the values of these options
+    # The runs already have the names given with --label. Only those of published results are left.
     published_keys = {key.lower() for key in args.published}
-    options["labels"] = {key: args.labels[key] for key in args.labels if key in published_keys}
+    options["labels"] = {key: text for key, text in args.labels.items() if key in published_keys}
     with progress("report") as report:
         notes = write_report(runs, out, progress=report, **options)
     for note in notes:
@@ -180,8 +180,9 @@ def _show_methods(args: _ReportArguments) -> None:
     from bsdsbench.results.given_runs import as_runs
 
     refuse_given((*_PAGE_OPTIONS, "gt_dir", "rules", "names", "cluster", "summary"), "--method")
-    methods = methods_of(args.methods.method)
-    methods = with_runs(methods, as_runs(runs_of(methods), **keywords_of(args.grouping)))
+    methods = methods_of(args.methods.method)  # from texts NAME=FOLDERS
+    loaded = as_runs(runs_of(methods), **keywords_of(args.grouping))  # all runs of all methods
+    methods = with_runs(methods, loaded)
     published, labels, columns = args.published, args.labels, args.tables.columns
     # Only published results can have a label here: with no runs, this raises for any other key
     labelled_runs((), (), labels, published)

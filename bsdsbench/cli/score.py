@@ -12,7 +12,7 @@ import click
 
 from bsdsbench.cli import options as opt
 from bsdsbench.cli.shared import (
-    USUAL,
+    NMS_OF_PROTOCOL,
     RunInputs,
     command,
     compile_first,
@@ -150,7 +150,8 @@ def evaluate_command(args: _EvaluateArguments = opt.options_of(_EvaluateArgument
     if args.per and not args.per_image:
         raise click.UsageError("--per needs --per-image FILE")
     _check_slicing(args.slicing, args.evaluation.grouping, args.per)
-    with plots_beside(args.out) as begin_plots:  # before the imports, so that both run at once
+    # A child process imports matplotlib while this one imports the package and scores
+    with plots_beside(args.out) as begin_plots:
         import bsdsbench as bb
         from bsdsbench.tables.forms import format_of, write_tables
 
@@ -158,7 +159,7 @@ def evaluate_command(args: _EvaluateArguments = opt.options_of(_EvaluateArgument
         threshold_run = bb.Evaluation.load(args.threshold_from) if args.threshold_from else None
         per_image_format = format_of(args.per_image, None) if args.per_image else ""
         run = _evaluate(args)
-        begin_plots()
+        begin_plots()  # of the saved run
         if run.kept:
             say(
                 f"{run.kept} of {len(run.records)} images were counted before; their records in "
@@ -189,20 +190,20 @@ def _evaluate(args: _EvaluateArguments) -> Evaluation:
         raise click.UsageError("give either PRED_DIR or --humans")
     pred = str(args.pred_dir)
     is_coco = pred.endswith(".json") and str(args.evaluation.gt).endswith(".json")
-    folder_options = RunOptions.__annotations__
-    accepted = folder_options  # the keywords of the function that scores the inputs
+    # The names of the keywords of `evaluate`, and of the function that will score the inputs
+    all_keywords = accepted = RunOptions.__annotations__.keys()
     if args.humans:
-        accepted = HumanOptions.__annotations__
-        refuse_given({*folder_options, "nms", "invert"} - accepted.keys(), "--humans")
+        accepted = HumanOptions.__annotations__.keys()  # of `evaluate_humans`
+        refuse_given({*all_keywords, "nms", "invert"} - accepted, "--humans")
     elif is_coco:
-        accepted = ItemOptions.__annotations__
-        refuse_given(folder_options.keys() - accepted.keys(), "COCO's JSON")
+        accepted = ItemOptions.__annotations__.keys()  # of `evaluate_items`
+        refuse_given(all_keywords - accepted, "COCO's JSON")
     inputs = resolve_inputs(args.evaluation, args.valid_dir)
     gt, metrics, protocol = str(inputs.gt), inputs.metrics, inputs.protocol
     if is_coco:
         _refuse_for_coco(gt, metrics)
     compile_first(metrics, args.pred_dir, gt)
-    keywords = keywords_of(args, accepted)
+    keywords = keywords_of(args, accepted)  # the values of these options
     with progress("evaluate") as report:
         keywords["progress"] = report
         if args.humans:
@@ -226,13 +227,15 @@ def _refuse_for_coco(gt: str, metrics: Sequence[str]) -> None:
     from bsdsbench.metrics import registry
     from bsdsbench.metrics.label_maps import LabelOptions
 
-    def fits(name: str) -> bool:
-        """Return True if a metric scores label maps, which its options then describe."""
-        return issubclass(registry.get(name).options or object, LabelOptions)
-
-    if unfit := [name for name in metrics if not fits(name)]:
+    # Metrics of label maps have options of this class
+    fitting = [
+        name
+        for name in registry.names()
+        if issubclass(registry.get(name).options or object, LabelOptions)
+    ]
+    if unfit := [name for name in metrics if name not in fitting]:
         has = f"holds masks of objects (COCO), which {', '.join(unfit)} does not read"
-        expected = f"expected --metrics {' or '.join(filter(fits, registry.names()))}"
+        expected = f"expected --metrics {' or '.join(fitting)}"
         raise click.UsageError(f"{show(gt)}: {has}, {expected}")
 
 
@@ -362,6 +365,7 @@ def _detector_inputs(args: _RunArguments) -> RunInputs:
     if args.slicing.by and not (options.gt or options.task):
         raise click.UsageError("--by needs --gt FOLDER: without it nothing is scored")
     inputs = resolve_inputs(options, args.valid_dir, args.images, takes_images=True)
+    # A task with `ids` scores a part of its set
     if inputs.images is None or (inputs.task and inputs.task.ids):
         raise click.UsageError("give IMAGES, or a --task of a whole set")
     if inputs.task and inputs.gt:
@@ -491,7 +495,8 @@ def nms_command(
         raise click.UsageError(f"give {expected}, and OUT")
     if average and not out:
         refuse_maps_in(target)  # the last argument is a folder of inputs if OUT was forgotten
-    options = opt.ProtocolOptions(protocol=protocol, nms=nms or USUAL, invert=invert, set=set)
+    recipe = nms or NMS_OF_PROTOCOL
+    options = opt.ProtocolOptions(protocol=protocol, nms=recipe, invert=invert, set=set)
     resolved = protocol_from(options)
     with progress("nms") as report:
         n_maps = nms_files(sources, target, resolved, progress=report)

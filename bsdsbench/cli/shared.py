@@ -64,12 +64,12 @@ GROUPS = {
 }
 COMMANDS = {name: heading.lower() for heading, names in GROUPS.items() for name in names}
 # The names of the options in the sections Protocol and Running of help
-PROTOCOL = (
+PROTOCOL_OPTIONS = (
     *("protocol", "signature", "thresholds", "max_dist", "max_dist_px"),
     *("no_thin", "nms", "invert", "set"),
 )
-_RUNNING = ("on_error", "workers", "executor", "shard", "fresh", "quiet")
-USUAL = "protocol's"  # the value of --nms without a recipe, which means the protocol's recipe
+_RUNNING_OPTIONS = ("on_error", "workers", "executor", "shard", "fresh", "quiet")
+NMS_OF_PROTOCOL = "protocol's"  # the value of --nms without the name of a recipe
 
 
 class Commands(click.Group):
@@ -103,24 +103,25 @@ class Command(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the command-line arguments, and return those that were not parsed.
 
-        The value of --nms is optional: if the next word is not the name of a recipe, --nms is first
-        replaced, in `args`, with --nms=USUAL, the protocol's recipe. If that word is then refused
-        as an extra argument, it may be a misspelt recipe, so the UsageError also lists the recipes.
+        --nms may stand without a value: if the next word is not the name of a recipe, --nms is
+        replaced, in `args`, with --nms=NMS_OF_PROTOCOL. If that word is then refused as an extra
+        argument, it may be a misspelt recipe, so the UsageError also lists the recipes.
         """
         recipes, words_after_nms = "", list[str]()
         if "--nms" in args:
             from bsdsbench.protocol.nms_recipes import RECIPES
 
-            for k, argument in enumerate(args):
-                if argument == "--nms" and (k + 1 == len(args) or args[k + 1] not in RECIPES):
-                    args[k] = f"--nms={USUAL}"
-                    words_after_nms += args[k + 1 : k + 2]
             recipes = ", ".join(RECIPES)
+            for k, (word, next_word) in enumerate(zip(args, [*args[1:], None], strict=True)):
+                if word == "--nms" and next_word not in RECIPES:
+                    args[k] = f"--nms={NMS_OF_PROTOCOL}"
+                    words_after_nms += [] if next_word is None else [next_word]
         try:
             self._check_values(ctx, args)
             return super().parse_args(ctx, args)
         except click.UsageError as error:
-            if any(f"({word}" in error.message for word in words_after_nms):  # an extra argument
+            # Click's message is "Got unexpected extra argument (WORD)"
+            if any(f"({word}" in error.message for word in words_after_nms):
                 text = f"{error.message}; the recipes of --nms are {recipes}"
                 raise click.UsageError(text, ctx) from None
             raise
@@ -131,18 +132,20 @@ class Command(click.Command):
         Click would take an empty value, such as that of a variable of the shell that is not set,
         for the default in many options, and of two values the last.
         """
-        values, _, order = self.make_parser(ctx).parse_args(list(args))
-        of_run = ("result.json", "counts.npz")
-        for param in order:
+        # `given` has the parameters in the order of `args`, those given twice twice
+        values, _, given = self.make_parser(ctx).parse_args(list(args))
+        files_of_run = ("result.json", "counts.npz")
+        for param in given:
             if not isinstance(param, click.Option) or param.is_flag or param.multiple:
                 continue
             text, fault = str(values[param.name]), ""
             folder, name = os.path.split(text)
-            if order.count(param) > 1:
-                fault = f"is given {order.count(param)} times, expected once"
+            is_run = all(os.path.exists(os.path.join(folder, file)) for file in files_of_run)
+            if given.count(param) > 1:
+                fault = f"is given {given.count(param)} times, expected once"
             elif not text.strip() and param.default != "" and not param.callback:  # callbacks check
                 fault = f"{text!r}: expected a value"
-            elif name in of_run and all(os.path.exists(os.path.join(folder, n)) for n in of_run):
+            elif name in files_of_run and is_run:  # such as -o OUT/result.json, which would be lost
                 fault = f"{text}: is a file of a run, expected another"
             if fault:
                 raise click.UsageError(f"{max(param.opts, key=len)} {fault}", ctx)
@@ -153,7 +156,8 @@ class Command(click.Command):
         The help text of --metrics, which lists the installed metrics, is only set here.
         """
         sections: dict[str, list[tuple[str, str]]] = {"Options": [], "Protocol": [], "Running": []}
-        heading_of = dict.fromkeys(PROTOCOL, "Protocol") | dict.fromkeys(_RUNNING, "Running")
+        heading_of = dict.fromkeys(PROTOCOL_OPTIONS, "Protocol")
+        heading_of |= dict.fromkeys(_RUNNING_OPTIONS, "Running")
         for param in self.get_params(ctx):
             if not isinstance(param, click.Option):
                 continue  # arguments are in the usage line
@@ -172,9 +176,9 @@ class Command(click.Command):
 def command(function: Callable[..., object], name: str | None = None) -> Command:
     """Turn a function into a click command.
 
-    The default values of the function's parameters declare the command's arguments and options, in
-    the order of the help page; see `cli.options`. The function's docstring becomes the help page,
-    and its first sentence the summary in lists of commands.
+    The default values of the function's parameters, made by `add_option` and its like, declare the
+    command's arguments and options, in the order of the help page. The function's docstring becomes
+    the help page, and its first sentence the summary in lists of commands.
 
     name: the name of the command. Default: the function's name without "_command".
     """
@@ -189,7 +193,7 @@ def command(function: Callable[..., object], name: str | None = None) -> Command
 def _declarations(owner: Callable[..., object]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield (name, declaration) of a function's parameters, or of an options class's fields.
 
-    A declaration, made in `cli.options`, is a mapping with one of two keys: "make_parameter" has a
+    A declaration is the metadata of an attrs field, with one of two keys: "make_parameter" has a
     function from the parameter's name to a click argument or option, and "options_of" has an attrs
     class whose fields are declared in the same way.
     """
@@ -198,7 +202,7 @@ def _declarations(owner: Callable[..., object]) -> Iterator[tuple[str, Mapping[s
             yield field.name, field.metadata
     else:
         for parameter in inspect.signature(owner).parameters.values():
-            yield parameter.name, parameter.default.metadata
+            yield parameter.name, parameter.default.metadata  # the default is an attrs field
 
 
 def _make_parameters(owner: Callable[..., object]) -> list[click.Parameter]:
@@ -309,7 +313,7 @@ def protocol_from(
 
     It starts as the protocol of --signature or --protocol. If neither is given, it starts as the
     default protocol of the first metric or, without metrics, as bsds500. The other options then
-    override single fields.
+    override single fields. A warning is given for those on which no score of the metrics depends.
 
     valid_dir: the value of --valid (folder of field-of-view masks), which a signature may require.
 
@@ -319,25 +323,25 @@ def protocol_from(
     from bsdsbench.protocol.protocol import Protocol
     from bsdsbench.protocol.signature import Signature, parse_overrides
 
-    name: Protocol | str | None = options.protocol
+    start: Protocol | str | None = options.protocol
     if options.signature:
         if options.protocol:
             raise click.UsageError("give --signature or --protocol, not both")
         signature = Signature.parse(options.signature)
         if signature.valid and not valid_dir:
             raise click.UsageError("--signature: has a field of view, which needs --valid FOLDER")
-        name = signature.protocol
-    elif name is None and metrics:
-        name = registry.get(metrics[0]).default_protocol
-    protocol = Protocol.load(name)
-    overrides = list(options.set or ())
+        start = signature.protocol
+    elif start is None and metrics:
+        start = registry.get(metrics[0]).default_protocol
+    protocol = Protocol.load(start)
+    overrides = list(options.set or ())  # texts FIELD=VALUE, as those of --set
     for field in ("thresholds", "max_dist", "max_dist_px", "no_thin", "invert"):
         if value := getattr(options, field):
             # --no-thin has the value "false", so it becomes thin=false
             overrides.append(f"{field.removeprefix('no_')}={value}")
     if options.nms:
         overrides.append("nms=true")
-        if options.nms != USUAL:
+        if options.nms != NMS_OF_PROTOCOL:
             protocol = protocol.replace(nms_params=options.nms)
     if overrides:
         changes = parse_overrides(overrides)
@@ -347,22 +351,15 @@ def protocol_from(
         if options.thresholds:  # the raw text: the field accepts more than --set can express
             changes["thresholds"] = options.thresholds
         protocol = protocol.replace(**changes)
-        by_metric = changes.get("options")
-        given = {*changes, *(by_metric if isinstance(by_metric, dict) else ())}
-        _warn_of_unused(given, metrics, protocol)
-    return registry.complete_options(protocol)
-
-
-def _warn_of_unused(given: set[str], metrics: Sequence[str], protocol: Protocol) -> None:
-    """Warn of settings that the user gave although no score of the metrics depends on them.
-
-    given: the names of the protocol fields that the user set, such as "max_dist", and the names of
-        the metrics whose options the user set.
-    """
-    silent = {"name", "version", "options"}  # they only describe the protocol
-    unused = given & registry.unused_settings(metrics, protocol) - silent
-    if unused:
-        warn(InputWarning(f"{listed(sorted(unused))}: not used by {listed(metrics)}"))
+        options_by_metric = changes.get("options")
+        given = set(changes)  # the names of fields, and of metrics whose options were set
+        if isinstance(options_by_metric, dict):
+            given |= options_by_metric.keys()
+        # Warn of settings on which no score depends, except those that only describe the protocol
+        unused = given & registry.unused_settings(metrics, protocol)
+        if unused := unused - {"name", "version", "options"}:
+            warn(InputWarning(f"{listed(sorted(unused))}: not used by {listed(metrics)}"))
+    return registry.complete_options(protocol)  # fills in the defaults of metric options
 
 
 class RunInputs(NamedTuple):
@@ -400,9 +397,8 @@ def resolve_inputs(
     protocol_options = options.protocol
     task = None
     if options.task:
-        refuse_given(
-            {*PROTOCOL, "metrics", "humans"} - {"nms", "invert"}, "--task, which fixes them"
-        )
+        fixed = {*PROTOCOL_OPTIONS, "metrics", "humans"} - {"nms", "invert"}
+        refuse_given(fixed, "--task, which fixes them")
         task = Task.load(options.task)
         metrics = (task.metric,)
         protocol_options = attrs.evolve(protocol_options, protocol=task.protocol)
@@ -430,6 +426,7 @@ def compile_first(
 
     if not never_compiled():
         return
+    # Matching takes longest to compile; "max_dist" is the field of the protocol with its tolerance
     matches_pixels = any("max_dist" in registry.get(name).uses for name in metrics)
     inputs_exist = all(os.path.exists(folder) for folder in folders if folder is not None)
     if matches_pixels and inputs_exist:
@@ -481,22 +478,22 @@ def progress(title: str, unit: str = "images") -> Iterator[Callable[[int, int, s
     first_call: tuple[int, float] | None = None
 
     def report(done: int, total: int, image_id: str) -> None:
-        """Update the bar, or print a line if the last one is old enough or the work is done."""
+        """Update the bar or, without one, print a line now and then and one at the end."""
         nonlocal first_call, last_line
         now = time.monotonic()
+        if bar:
+            bar.update(0, completed=done, total=total)  # 0: the only task of the bar
+            return
         if first_call is None:
             first_call = done, now
-        done_before, since = first_call
-        if bar:
-            bar.update(0, completed=done, total=total)
-            return
+        done_at_first, time_of_first = first_call
         elapsed = now - started
         interval = BRIEF if done == total else max(PLAIN_SECONDS, elapsed / 10)
         if now - last_line >= interval:
             last_line = now
             line = f"{title}: {done}/{total} {unit}, {elapsed:.0f} s elapsed"
-            if done > done_before:
-                rate = (done - done_before) / max(now - since, 1e-9)
+            if done > done_at_first:
+                rate = (done - done_at_first) / max(now - time_of_first, 1e-9)
                 line += f", {rate:.1f} {unit}/s, {(total - done) / rate:.0f} s left"
             print(line, file=sys.stderr, flush=True)
 
@@ -584,7 +581,7 @@ def as_flag(setting: Setting, command_name: str) -> str:
     from bsdsbench.protocol.protocol import Protocol
 
     params = Commands().get_command(click.Context(Commands()), command_name).params
-    flags = {param.name: max(param.opts, key=len) for param in params}
+    flags = {param.name: max(param.opts, key=len) for param in params}  # --out rather than -o
     fields_of_set = {*Protocol.names(), *registry.names()} if "set" in flags else set[str]()
     name = setting.name
     value = setting.value if isinstance(setting.value, str) else setting.shown()
@@ -596,4 +593,4 @@ def as_flag(setting: Setting, command_name: str) -> str:
         if isinstance(setting.value, bool):
             value = value.lower()
         return f"--set {shlex.quote(f'{name}={value}')}"
-    return str(attrs.evolve(setting, effect="", beside=()))
+    return str(attrs.evolve(setting, effect="", beside=()))  # "name=value" without further words

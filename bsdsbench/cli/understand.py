@@ -15,7 +15,7 @@ from click import FloatRange, IntRange
 
 from bsdsbench.cli import options as opt
 from bsdsbench.cli.shared import (
-    PROTOCOL,
+    PROTOCOL_OPTIONS,
     as_flag,
     command,
     keywords_of,
@@ -71,13 +71,15 @@ def doctor_command(
             pred_kind=pred_kind,
             progress=report,
         )
-    write = partial(as_flag, command_name="evaluate")  # suggest fixes as options of `evaluate`
+    # Settings that a finding suggests are written as options of `evaluate`, such as "--nms"
+    write_setting = partial(as_flag, command_name="evaluate")
     if output_format == "json":
-        print_json([asdict(finding) | {"fix": finding.fixes(write)} for finding in findings])
+        rows = [asdict(finding) | {"fix": finding.fixes(write_setting)} for finding in findings]
+        print_json(rows)
     else:
-        lines = [finding.line(write=write) for finding in findings]
+        lines = [finding.line(write=write_setting) for finding in findings]
         lines = [findings.reading, *lines, findings.note, findings.summary()]
-        print("\n".join(filter(None, lines)))
+        print("\n".join(filter(None, lines)))  # reading and note may be ""
         print(f"protocol {inputs.protocol.describe()}")
     return 2 if any(finding.level == "error" for finding in findings) else 0
 
@@ -191,7 +193,7 @@ def _compare(
     if methods:
         refuse_given(("names",), "--method")
     loaded = as_runs(runs_of(methods) or args.runs, args.names, **keywords_of(args.grouping))
-    if all(method.n_runs == 1 for method in methods):
+    if all(method.n_runs == 1 for method in methods):  # also if there are no methods
         methods = []  # compare the runs, which are named after the methods
         options = {**options, "test": test}
     else:
@@ -206,8 +208,8 @@ def _compare(
     if not args.by:
         return _Compared(on_all_images, {}, "")
     slices = compare_slices(loaded, args.by, methods, **options)
-    column = column_of(args.by, [record for run in loaded for record in run.records])
-    return _Compared(on_all_images, slices, column)
+    all_records = [record for run in loaded for record in run.records]
+    return _Compared(on_all_images, slices, slice_column=column_of(args.by, all_records))
 
 
 @command
@@ -255,7 +257,7 @@ def errors_command(
     if output_format != "json":
         show_tables(select(shown, columns) if columns else shown, out, output_format)
         return
-    plain: Any = losses[0] if len(losses) == 1 else losses
+    plain: Any = losses[0] if len(losses) == 1 else losses  # one dict per run
     if by:
         plain = {"runs": losses, "slices": shown[1].plain()}
     if out:
@@ -304,20 +306,20 @@ def worst_command(
     from bsdsbench.results.groups import column_of, group_columns
 
     require_runs_or_methods(runs, methods.method)
-    method_folders = folders_of(methods.method)
-    folders = [*runs, *chain(*method_folders.values())]
-    loaded_methods = [Method(name, seeds) for name, seeds in method_folders.items()]
-    loaded = as_runs(runs_of(loaded_methods) or runs, None, **keywords_of(grouping))
+    method_folders = folders_of(methods.method)  # name of a method -> folders of its runs
+    folders = [*runs, *chain(*method_folders.values())]  # one of the two is empty
+    unloaded_methods = [Method(name, its_runs) for name, its_runs in method_folders.items()]
+    loaded = as_runs(runs_of(unloaded_methods) or runs, None, **keywords_of(grouping))
     loaded = labelled_runs(folders, loaded, labels)
     columns, group_column, records = tables.columns, None, loaded[0].records
     if by and column_of(by, records) in group_columns(records):
-        group_column = by  # with limits, if any
-    elif by:  # a score
+        group_column = by  # such as "scene", or "size=0,1024" with limits of bins
+    elif by:  # a score, which becomes the first column
         columns = [by, *(columns or [])]
         loaded = _with_error_class(loaded, by)
     tabulate = partial(
         worst_table,
-        with_runs(loaded_methods, loaded) or loaded,
+        with_runs(unloaded_methods, loaded) or loaded,
         list(map(Path, folders)),
         metric=metric,
         columns=columns,
@@ -326,7 +328,7 @@ def worst_command(
     with progress("overlays") as report:
         table = tabulate(n=number, draw=overlays, progress=report, of_each=group_column)
     if figure:
-        ids = [str(row[0]) for row in tabulate(n=rows).rows]
+        ids = [str(row[0]) for row in tabulate(n=rows).rows]  # the first cell is the id
         worst_figure(loaded, ids, Path(figure), look)
         say(f"wrote {figure}", progress=True)
     show_tables([table], tables.out, tables.output_format)
@@ -343,10 +345,10 @@ def _with_error_class(runs: list[Evaluation], score: str) -> list[Evaluation]:
     from bsdsbench.metrics.base import ERROR_COLUMNS
     from bsdsbench.results.score_names import unknown_score
 
-    classes = [column.key for column in ERROR_COLUMNS]
-    if score.startswith("error.") and score not in classes:
-        raise unknown_score(score, classes)
-    if not score.endswith(tuple(classes)):
+    keys = [column.key for column in ERROR_COLUMNS]  # "error.suppressed", "error.absent", ...
+    if score.startswith("error.") and score not in keys:
+        raise unknown_score(score, keys)
+    if not score.endswith(tuple(keys)):
         return runs
     with progress("errors") as report:
         return [with_errors(run, progress=report) for run in runs]
@@ -398,7 +400,8 @@ def explain_command(
         raise click.UsageError("give OUT or PRED_DIR, or --between SIG SIG")
     if is_run(Path(run)):
         refuse_given(
-            (*PROTOCOL, "split_file", "pred_kind"), "OUT, whose own protocol and files count"
+            (*PROTOCOL_OPTIONS, "split_file", "pred_kind"),
+            "OUT, whose own protocol and files count",
         )
     targets = parse_targets(target)
     metric, target_values = find_metric(targets)
@@ -431,19 +434,21 @@ def _print_explanation(
 ) -> None:
     """Print which settings give the published scores, as text or JSON.
 
-    Only trials on all images are printed: the first _MAX_TRIALS, all others that reach the targets,
-    and the unchanged run. In text, trials that reach the targets are marked with "=" if a known
-    program uses the setting, otherwise with "~".
+    A trial is a setting with its scores. Only trials on all images are printed: the first
+    _MAX_TRIALS (the most likely), all others that reach the targets, and the unchanged run. In
+    text, trials that reach the targets are marked with "=" if a known program uses the setting,
+    otherwise with "~".
 
     target_values: score, such as "ods" -> target as the user wrote it.
     """
     from bsdsbench.diagnosis.explanation import capitalise
     from bsdsbench.metrics.registry import describe
 
-    exact_trials = [trial for trial in explanation.trials if trial.exact]
-    others = exact_trials[_MAX_TRIALS:]
+    exact_trials = [trial for trial in explanation.trials if trial.exact]  # on all images
     trials = exact_trials[:_MAX_TRIALS]
-    trials += [trial for trial in others if trial.reached or trial.label == "as it is"]
+    for trial in exact_trials[_MAX_TRIALS:]:
+        if trial.reached or trial.label == "as it is":
+            trials.append(trial)
     if output_format == "json":
         fields = ("seconds", "complete", "not_counted", "pairs_not_counted")
         plain: dict[str, Any] = {"targets": {k: float(text) for k, text in target_values.items()}}
@@ -552,6 +557,7 @@ def plot_command(args: _PlotArguments = opt.options_of(_PlotArguments)) -> None:
     from bsdsbench.plotting.figures import published_curves_of
     from bsdsbench.results.given_runs import as_runs
 
+    # `refuse_given` raises UsageError if the user gave one of these options
     if args.kind != "pr":
         refuse_given(("published", "human", "ap"), f"--kind {args.kind}")
     if args.kind != "ranks":
@@ -568,14 +574,14 @@ def plot_command(args: _PlotArguments = opt.options_of(_PlotArguments)) -> None:
         loaded = as_runs(args.runs, args.names, **keywords_of(args.grouping))
         plot_slices(loaded, args.by, metric=args.metric, look=args.look, path=args.out)
     else:
-        names = ("human", "kind", "metric", "look", "ap", "force", "labels", "spread", "each_run")
+        same = ("human", "kind", "metric", "look", "ap", "force", "labels", "spread", "each_run")
         plot_runs(
             args.runs,
             args.names,
             published=args.published,
             path=args.out,
             methods=methods_of(args.methods.method),
-            **keywords_of(args, names),
+            **keywords_of(args, same),  # options with the name of a keyword of `plot_runs`
         )
         for row in published_curves_of(args.published, args.labels):
             if row.curve:
