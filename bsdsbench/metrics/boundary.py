@@ -172,8 +172,6 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
 
         counter: a function that replaces `boundary_counts` at the first tolerance, and returns
             further arrays, such as errors by class. None for `boundary_counts` alone.
-
-        `opt` is not used: void pixels were marked when the files were read.
         """
         if counter is None:
             return _count_boundaries(pred, gt, protocol)
@@ -247,9 +245,11 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
         curve = PRCurve(thresholds, precision, recall)
         names = ("threshold", "recall", "precision", "f")
         # columns: threshold, recall, precision, F of ODS; recall, precision, F of OIS; AP
-        numbers = np.array([*(best(curve)[name] for name in names), *[math.nan] * 4])
-        *points, ap = tables.get("eval_bdry.txt", numbers[None])[0, :8].tolist()
-        ods, ois = points[:4], points[4:]
+        if "eval_bdry.txt" in tables:
+            numbers = tables["eval_bdry.txt"][0, :8].tolist()
+        else:
+            numbers = [*(float(best(curve)[name]) for name in names), *[math.nan] * 4]
+        ods, ois, ap = numbers[:4], numbers[4:7], numbers[7]
         images = []
         # columns: number of the image; threshold, recall, precision and F of its best point
         for number, *point in tables.get("eval_bdry_img.txt", np.zeros((0, 5))).tolist():
@@ -389,21 +389,26 @@ def boundary_counts(
 def _count_boundaries(
     pred: Prediction, truth: GroundTruth, protocol: Protocol, dropped: Bool | None = None
 ) -> MatchCounts:
-    """Return the `boundary_counts` of a prediction and a ground truth."""
+    """Match the boundary pixels of one image at each threshold and tolerance, and count them.
+
+    The parameters and the result are those of `boundary_counts`, already converted: `thresholds`
+    (T,), and `matches` (T, 4) with matched and all annotated, matched and all predicted pixels.
+    """
     from bsdsbench.kernels.matching.matching import match_steps, prepare_truth
 
-    gt_maps, valid = truth_maps(truth, protocol), truth.parts.get("valid")
+    gt_maps, valid = truth_maps(truth, protocol), truth.parts.get("valid")  # (A, H, W), (H, W)
     shape = gt_maps.shape[1:]
-    radii = protocol.radii(shape)
-    widest = prepare_truth(gt_maps, max(radii))  # the ground truth, for the largest tolerance
-    # The changes of the predicted map from one threshold to the next, the highest first
+    radii = protocol.radii(shape)  # the tolerances in pixels
+    widest = prepare_truth(gt_maps, max(radii))
+    # The predicted map at each threshold, as the pixels that enter or leave it from one threshold
+    # to the next lower one (`events`). Pixels with no annotated pixel near may be left out of them
     thresholds, events, size = threshold_events(pred, shape, protocol, widest.near, dropped, valid)
     has_whole_image = protocol.whole_image and pred.kind != "segs"
     total_gt = np.full(thresholds.size, widest.vertices.pixel.size)
     tables = []  # one table (T, 4) for each tolerance
     for radius in radii:
         target = widest if radius == max(radii) else prepare_truth(gt_maps, radius)
-        matched_gt, matched_pred = match_steps(events, target)  # at descending thresholds
+        matched_gt, matched_pred = match_steps(events, target)  # from the highest threshold on
         table = np.column_stack([matched_gt[::-1], total_gt, matched_pred[::-1], size[::-1]])
         if has_whole_image:  # a row for threshold 0, at which every pixel is predicted
             table = np.vstack([whole_image_counts(gt_maps, valid), table])
@@ -413,7 +418,7 @@ def _count_boundaries(
     counts = {"thresholds": thresholds, "matches": tables[0]}
     if len(tables) > 1:
         counts[OTHER_MATCHES] = np.stack(tables[1:])
-    return cast(MatchCounts, counts_of(counts))  # not validated: from our own kernels
+    return cast(MatchCounts, counts_of(counts))  # not validated again, as the kernels made them
 
 
 def boundary_match_maps(
@@ -460,6 +465,7 @@ def boundary_match_maps(
     pred, truth, protocol = Prediction.of(pred), GroundTruth.of(gts), Protocol.load(protocol)
     gt_maps, valid = truth_maps(truth, protocol), truth.parts.get("valid")
     shape = gt_maps.shape[1:]
+    # `events`: the pixels that enter or leave the predicted map between thresholds
     thresholds, events, _ = threshold_events(pred, shape, protocol, valid=valid)
     if threshold == 0 and protocol.whole_image and pred.kind != "segs":
         bmap = np.ones(shape, bool) if valid is None else valid
@@ -468,7 +474,7 @@ def boundary_match_maps(
     else:
         raise DataError(f"threshold {threshold:g}: expected one that boundary_counts returns")
     matched_pred, matched_gt = np.zeros(shape, bool), np.zeros(gt_maps.shape, bool)
-    for annotator, gt in enumerate(gt_maps):
+    for annotator, gt in enumerate(gt_maps):  # flat indices of the pixels of each pair
         pred_at, gt_at = match_maps(bmap, gt, protocol.radius(shape), annotator)
         matched_pred.flat[pred_at] = True
         matched_gt[annotator].flat[gt_at] = True
@@ -516,8 +522,8 @@ def threshold_events(
     prediction is a list of segmentations, the boundaries of the k-th are the map at threshold k.
 
     shape: (rows, columns) of the ground truth.
-    near: a bit mask from `bits.pack`, uint64 (H, words). Pixels whose bit is 0 are too far from the
-        ground truth to be matched, and their changes may be left out. None keeps all changes.
+    near: a mask with one bit per pixel, uint64 (H, words). Pixels whose bit is 0 are too far from
+        the ground truth to be matched, and their changes may be left out. None keeps all changes.
     dropped: bool (H, W), True at the pixels to remove after thinning.
     valid: bool (H, W), False at void pixels, which are removed before thinning and after it.
 
@@ -539,7 +545,7 @@ def threshold_events(
     else:
         soft, first = pred.boundary_map(), int(protocol.whole_image)
         thresholds, cuts = np.array(protocol.thresholds[first:]), protocol.cuts()[first:]
-        if near is None or protocol.clean or dropped is not None:  # they need all changes
+        if near is None or protocol.clean or dropped is not None:  # later steps need all changes
             near = thinning.EVERYWHERE
         if protocol.invert or protocol.normalise or protocol.nms or valid is not None:
             soft = prepare(soft, protocol, valid)
@@ -547,12 +553,14 @@ def threshold_events(
         events, size = thinning.thinning_events(level, thresholds.size, protocol.thin, near)
         if protocol.clean:
             events = thinning.stack_events(clean(rebuild_maps(events, shape)))
+    # Step k has the events start[k] .. start[k + 1] - 1: flat indices of pixels, and True (`added`)
+    # for pixels that enter the map
     if dropped is not None:
         is_kept = ~np.ravel(dropped)[events.pixel]
-        start = np.r_[0, np.cumsum(is_kept)][events.start]
+        start = np.r_[0, np.cumsum(is_kept)][events.start]  # numbers of kept events before a step
         events = thinning.Events(start, events.pixel[is_kept], events.added[is_kept])
     if size is None or protocol.clean or dropped is not None:  # count the pixels that are left
-        n_added = np.r_[0, np.cumsum(events.added)][events.start]  # up to each step
+        n_added = np.r_[0, np.cumsum(events.added)][events.start]  # before each step
         n_removed = events.start - n_added
         size = (n_added - n_removed)[1:]
     return ThresholdEvents(thresholds, events, size)

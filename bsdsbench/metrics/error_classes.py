@@ -56,19 +56,22 @@ def pixel_classes(
     from bsdsbench.kernels.matching.unmatched import match_by_pixel, prepare_surroundings
 
     pred, truth = Prediction.of(pred), GroundTruth.of(gts)
-    gt_maps, valid = truth_maps(truth, protocol), truth.parts.get("valid")
+    gt_maps, valid = truth_maps(truth, protocol), truth.parts.get("valid")  # (A, H, W), (H, W)
     shape, radius = gt_maps.shape[1:], protocol.radius(gt_maps.shape[1:])
-    target = prepare_truth(gt_maps, radius)
-    around = prepare_surroundings(target, radius)
+    target = prepare_truth(gt_maps, radius)  # its `near`: the pixels within the radius, as bits
+    around = prepare_surroundings(target, radius)  # its `near`: those within twice the radius
+    # `events` are the pixels that enter or leave the predicted map at each of T steps, from the
+    # highest threshold to the lowest. `pixel_bits` holds rows of bits, such as `matched` and
+    # `false`, in which bit k tells whether a pixel is matched (or false) at step k
     thresholds, events, size = threshold_events(pred, shape, protocol, dropped=dropped, valid=valid)
-    n_steps, steps = thresholds.size, match_by_pixel(events, target, around)
-    is_predicted = steps.row_of.ravel() >= 0  # at any step
-    pred_pixel = np.flatnonzero(is_predicted)
+    n_steps, pixel_bits = thresholds.size, match_by_pixel(events, target, around)
+    is_predicted = pixel_bits.row_of.ravel() >= 0  # at any step
+    pred_pixel, gt_pixel = np.flatnonzero(is_predicted), target.vertices.pixel
     is_drawn = is_predicted.copy()  # predicted or annotated
-    is_drawn[target.vertices.pixel] = True
+    is_drawn[gt_pixel] = True
     pixel = np.flatnonzero(is_drawn)
 
-    false_bits = steps.false[steps.row_of.flat[pred_pixel]]
+    false_bits = pixel_bits.false[pixel_bits.row_of.flat[pred_pixel]]
     false_codes = np.full(pred_pixel.size, PixelClass.FALSE)
     if errors:  # a pixel has the same class at every threshold at which it is false
         duplicate, near, background = (ERROR_CODES[name] for name in FALSE)
@@ -77,44 +80,48 @@ def pixel_classes(
         false_codes = np.select([is_within_radius, is_within_double], [duplicate, near], background)
     # (code, pixels, bits: the steps at which each pixel has the code). Where the annotators of a
     # pixel differ, the first code that applies is shown: matched, false, or one of the missed
-    layers = [(int(PixelClass.MATCHED), steps.matched_pixel, steps.matched)]
+    layers = [(int(PixelClass.MATCHED), pixel_bits.matched_pixel, pixel_bits.matched)]
     for code in np.unique(false_codes).tolist():
         is_of_code = false_codes == code
         layers.append((code, pred_pixel[is_of_code], false_bits[is_of_code]))
-    for code, missed in _missed_steps(steps, errors).items():
-        layers.append((code, target.vertices.pixel, missed))
+    for code, missed_bits in _missed_bits(pixel_bits, errors).items():
+        layers.append((code, gt_pixel, missed_bits))
     classes = np.zeros((pixel.size, n_steps), np.uint8)  # a row for each pixel that is drawn
     for code, pixels, bits in reversed(layers):  # so that an earlier code replaces later ones
-        has_code = np.zeros((pixel.size, bits.shape[1]), np.uint64)  # a bit for each step
-        np.bitwise_or.at(has_code, np.searchsorted(pixel, pixels), bits)
-        classes[unpack(has_code, n_steps)] = code
+        code_bits = np.zeros((pixel.size, bits.shape[1]), np.uint64)
+        np.bitwise_or.at(code_bits, np.searchsorted(pixel, pixels), bits)
+        classes[unpack(code_bits, n_steps)] = code
 
-    # A backwards matching starts at the lowest threshold, `events` at the highest
-    ascending = slice(None, None, 1 if steps.backwards else -1)
-    matched_gt = steps.matched_gt[ascending]
-    matched_pred = count_set_bits(steps.matched)[0, :n_steps][ascending]
-    total_gt = np.full_like(matched_gt, target.vertices.pixel.size)
+    # A backwards matching starts at the lowest threshold, `events` and `size` at the highest
+    ascending = slice(None, None, 1 if pixel_bits.backwards else -1)
+    matched_gt = pixel_bits.matched_gt[ascending]
+    matched_pred = count_set_bits(pixel_bits.matched)[0, :n_steps][ascending]
+    total_gt = np.full_like(matched_gt, gt_pixel.size)
     matches = np.stack([matched_gt, total_gt, matched_pred, size[::-1]], axis=-1)
     changes = changes_of(np.ascontiguousarray(classes[:, ascending]), shape, pixel)
     return {"steps": DrawnSteps(thresholds, matches, *changes, areas=False)}
 
 
-def _missed_steps(steps: PixelSteps, errors: bool) -> dict[int, NDArray[np.uint64]]:
+def _missed_bits(pixel_bits: PixelSteps, errors: bool) -> dict[int, NDArray[np.uint64]]:
     """Return the steps (thresholds) at which each annotated pixel is in each class of missed ones.
 
-    Returns code of the class -> uint64 (annotated pixels, words). Bit k of a row is set if the
-    pixel is in the class at step k. If `errors` is True, there are three classes, with the codes in
-    `ERROR_CODES`; otherwise, the single class is PixelClass.MISSED.
+    pixel_bits: has rows of bits for annotated pixels, uint64 (pixels, words). Bit k of a row of
+        `gt_matched` is set if the pixel is matched at step k, of `near_false` if it is missed and a
+        false pixel is near. `is_reached` (pixels,) says whether the lowest threshold matches it.
+    errors: if True, there are three classes, with the codes in `ERROR_CODES`; otherwise, all missed
+        pixels have the code PixelClass.MISSED.
+
+    Returns code of the class -> bits of the same form. Steps in two classes count for the first.
     """
-    is_missed = ~steps.gt_matched
+    missed = ~pixel_bits.gt_matched
     if not errors:
-        return {PixelClass.MISSED: is_missed}
-    steps_of_class = {
-        "suppressed": np.where(steps.is_reached[:, None], is_missed, 0),
-        "near_missed": steps.near_false,
-        "absent": is_missed & ~steps.near_false,
+        return {PixelClass.MISSED: missed}
+    bits_of_class = {
+        "suppressed": np.where(pixel_bits.is_reached[:, None], missed, 0),
+        "near_missed": pixel_bits.near_false,
+        "absent": missed & ~pixel_bits.near_false,
     }
-    return {ERROR_CODES[name]: steps_of_class[name] for name in MISSED}
+    return {ERROR_CODES[name]: bits_of_class[name] for name in MISSED}
 
 
 def boundary_errors(
@@ -173,12 +180,13 @@ def boundary_errors(
     shape, radius = gt_maps.shape[1:], protocol.radius(gt_maps.shape[1:])
     target = prepare_truth(gt_maps, radius)
     around = unmatched.prepare_surroundings(target, radius)
+    # `events`: the pixels that enter or leave the predicted map, from the highest threshold on
     thresholds, events, size = threshold_events(pred, shape, protocol, around.near, dropped, valid)
-    agreement = unmatched.agreement_of(target)
+    agreement = unmatched.agreement_of(target)  # class of each annotated pixel, or NO_CLASS (-1)
     errors = unmatched.classify_steps(events, size, target, around, agreement)
     total_gt = np.full(thresholds.size, target.vertices.pixel.size)
     matches = np.column_stack([errors.matched_gt, total_gt, errors.matched_pred, size])
-    agreement_pixels = np.bincount(agreement + 1, minlength=4)[1:]  # without NO_CLASS, -1
+    agreement_pixels = np.bincount(agreement + 1, minlength=4)[1:]  # without NO_CLASS
     tables = {  # in order of ascending thresholds; steps begin at the highest
         "matches": matches[::-1],
         "missed": errors.missed[::-1],

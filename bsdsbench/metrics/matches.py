@@ -100,11 +100,11 @@ def match_boundaries(bmap: Map, gt: Map, max_dist_px: float) -> Match:
     gt = binary_map(one_map(gt, "ground truth"), "ground truth")
     same_shape(bmap.shape, gt.shape)
     max_dist_px = given_number(max_dist_px, "max_dist_px", 0, MAX_PX)
-    pred_at, gt_at = match_maps(bmap, gt, max_dist_px)
+    pred_at, gt_at = match_maps(bmap, gt, max_dist_px)  # flat indices of the pixels of each pair
     row, col = np.divmod(pred_at, bmap.shape[1])
     gt_row, gt_col = np.divmod(gt_at, bmap.shape[1])
     cost = np.rint(100 * np.hypot(row - gt_row, col - gt_col)).sum()
-    # Every pixel costs C, and every pair saves one C
+    # A pixel without a partner costs C, and so does a pair, besides its distance
     n_outlier_costs = np.count_nonzero(bmap) + np.count_nonzero(gt) - pred_at.size
     total = int(cost) + outlier_cost(max_dist_px) * int(n_outlier_costs)
     return Match.of_pairs(bmap.shape, pred_at, gt_at, total)

@@ -113,7 +113,7 @@ def changes_of(
     is_change = classes != before
     n_changes = np.zeros(shape, np.uint16)
     n_changes.reshape(-1)[pixel] = is_change.sum(axis=1, dtype=np.uint16)
-    change = np.flatnonzero(is_change)
+    change = np.flatnonzero(is_change)  # pixel by pixel, flat indices into `classes`
     steps = (change % classes.shape[1]).astype(np.uint16)
     return Changes(n_changes, steps, classes.ravel()[change])
 
@@ -135,7 +135,7 @@ def steps_of_soft(
     """
     n_steps = thresholds.size
     masks, n_reached = without_void(masks, valid), without_void(n_reached, valid)
-    off_class, on_class = _possible_classes(masks)
+    off_class, on_class = _possible_classes(masks)  # of each pixel while not predicted, predicted
     # A pixel is predicted at its first n_reached thresholds, so its class changes at most twice
     first_class = np.where(n_reached > 0, on_class, off_class)
     turns_off = (n_reached > 0) & (n_reached < n_steps)
@@ -151,7 +151,8 @@ def steps_of_soft(
     n_marked = masks.sum(axis=0).ravel()
     marked = np.bincount(n_reached.ravel(), n_marked, n_steps + 1).astype(np.int64)
     pixels = np.bincount(n_reached.ravel(), minlength=n_steps + 1)
-    matched, predicted = (n[::-1].cumsum()[-2::-1] for n in (marked, pixels))  # k + 1 or more
+    # At step k, pixels with n_reached from k + 1 on are predicted: sum each histogram from its end
+    matched, predicted = (n[::-1].cumsum()[-2::-1] for n in (marked, pixels))
     matches = _matches_of(matched, predicted, masks)
     return DrawnSteps(thresholds, matches, *changes, n_annotators=len(masks), beta2=beta2)
 

@@ -46,8 +46,8 @@ from bsdsbench.scores.ratios import (
 )
 from bsdsbench.transforms.maps import invert
 
-_LEVELS = 256  # number of thresholds of a curve
-_ADAPTIVE, _HALF = 256, 257  # columns after the levels: adaptive threshold, and one half
+_N_LEVELS = 256  # number of thresholds of a curve
+_ADAPTIVE_COLUMN, _HALF_COLUMN = 256, 257  # columns after the levels: adaptive threshold, one half
 _EPS = float(np.spacing(1.0))  # added to the denominators of S, as in PySODMetrics
 
 
@@ -67,7 +67,8 @@ class SaliencyOptions:
 def _curves(counts: Stack, beta2: float) -> dict[str, F8]:
     """Compute precision, recall, F, IoU, Dice and balanced error rate (BER) from counts.
 
-    counts: the arrays of `SaliencyMetric.count`, of N images or summed over the images of N sets.
+    counts: pixels of N images, or summed over the images of N sets. "tp" and "fp" (N, 257) are at
+        the levels and the adaptive threshold, "half_tp" and "half_fp" (N,) at one half.
 
     Returns measure -> float64 (N, 258), with keys such as "iou". The columns are the 256 levels,
     the image's adaptive threshold, and one half. Rows of images with only void pixels are NaN.
@@ -83,7 +84,7 @@ def _curves(counts: Stack, beta2: float) -> dict[str, F8]:
         "f": f_beta(precision, recall, beta2),
         "iou": ratio(tp, positives + fp),
         "dice": ratio(2 * tp, positives + tp + fp),
-        # Balanced error rate; a class without pixels has accuracy 0
+        # Balanced error rate, 1 - the mean of both recalls; that of a class without pixels is 0
         "ber": 1 - 0.5 * (recall + ratio(negatives - fp, negatives)),
     }
     return {name: _undefine_void(curve, counts["pixels"]) for name, curve in curves.items()}
@@ -95,7 +96,7 @@ def _undefine_void(values: F8, n_pixels: I8) -> F8:
 
 
 # Key without "_mean" -> heading
-_SHOWN = {
+_HEADINGS = {
     "mae": "MAE",
     "max_f": "max F",
     "adaptive_f": "adaptive F",
@@ -109,26 +110,27 @@ _SHOWN = {
     "dice": "Dice",
     "ber": "BER",
 }
-_SUMS = ("mae", "max_f", "adaptive_f", "iou", "dice", "ber")
-_ERRORS = ("mae", "ber")
-_AT_HALF = ("iou", "dice", "ber")
+_SUMMED_MEASURES = ("mae", "max_f", "adaptive_f", "iou", "dice", "ber")
+_LOWER_IS_BETTER = ("mae", "ber")
+_MEASURES_AT_HALF = ("iou", "dice", "ber")
 
 
 def _column(key: str, heading: str, measure: str, digits: int = 4, shown: str = "never") -> Column:
     """Build the column of a score, with an abbreviated heading for narrow tables.
 
     key: path of the score, such as "max_f_mean".
-    measure: what it measures, a key of `_SHOWN` such as "max_f". It determines whether smaller
-        values are better, and which columns papers report under the same name (`quantity`).
+    measure: what it measures, such as "max_f". It determines whether smaller values are better, and
+        which columns papers report under the same name (`quantity`).
     """
     return Column(
         key,
         heading,
         short=heading.replace("adaptive", "adp").replace("weighted ", "w"),
-        lower=measure in _ERRORS,
+        lower=measure in _LOWER_IS_BETTER,
         digits=digits,
         shown=shown,
-        quantity=measure if measure in _SUMS else "",
+        # Only these measures have several columns: of means over images, and of summed counts
+        quantity=measure if measure in _SUMMED_MEASURES else "",
     )
 
 
@@ -139,14 +141,14 @@ class SaliencyMetric(Metric[SaliencyOptions]):
     default_protocol, void, void_option = "saliency", True, "ignore"
     uses = ("invert", "gt_invert", "gt_threshold")
     columns = (
-        *(_column(f"{key}_mean", title, key, 3, "always") for key, title in _SHOWN.items()),
+        *(_column(f"{key}_mean", title, key, 3, "always") for key, title in _HEADINGS.items()),
         *(
-            _column(f"{form}_{key}_mean", f"{form} {_SHOWN[key]}", key)
-            for key in _AT_HALF
-            for form in ("mean", "min" if key in _ERRORS else "max", "adaptive")
+            _column(f"{form}_{key}_mean", f"{form} {_HEADINGS[key]}", key)
+            for key in _MEASURES_AT_HALF
+            for form in ("mean", "min" if key in _LOWER_IS_BETTER else "max", "adaptive")
         ),
         _column("max_f_pr", "max F of mean P, R", "max_f"),
-        *(_column(f"{key}_sum", f"{_SHOWN[key]} of sums", key) for key in _SUMS),
+        *(_column(f"{key}_sum", f"{_HEADINGS[key]} of sums", key) for key in _SUMMED_MEASURES),
         IMAGES,
     )
     image_columns = (
@@ -176,11 +178,11 @@ class SaliencyMetric(Metric[SaliencyOptions]):
         }
         if valid is not None:
             value, mask = value[valid], mask[valid]
-        levels = np.floor(value * 255).astype(np.uint8)
+        levels = np.floor(value * 255).astype(np.uint8)  # the highest that each pixel reaches
         adaptive_threshold = min(2 * value.mean(), 1.0) if value.size else 0.0
         is_on_adaptive, is_above_half = value >= float(adaptive_threshold), value > 0.5
         for name, side in (("tp", mask), ("fp", ~mask)):
-            n_at_level = np.bincount(levels[side], minlength=_LEVELS)
+            n_at_level = np.bincount(levels[side], minlength=_N_LEVELS)
             n_from_level = np.cumsum(n_at_level[::-1])[::-1]  # at this level or above
             counts[name] = np.append(n_from_level, (is_on_adaptive & side).sum())
             counts[f"half_{name}"] = (is_above_half & side).sum()
@@ -196,7 +198,7 @@ class SaliencyMetric(Metric[SaliencyOptions]):
         value = _prepare_map(pred, valid, protocol, opt)
         # The number of thresholds at or below the value of each pixel; all reach the first, 0
         n_reached = np.floor(value * 255).astype(np.int16) + 1
-        return steps_of_soft(np.arange(_LEVELS) / 255, n_reached, gt.mask[None], valid, opt.beta2)
+        return steps_of_soft(np.arange(_N_LEVELS) / 255, n_reached, gt.mask[None], valid, opt.beta2)
 
     def beta2(self, opt: SaliencyOptions) -> float:
         """Return beta^2 of the F-measure of the metric's curve."""
@@ -224,19 +226,20 @@ class SaliencyMetric(Metric[SaliencyOptions]):
         """
         n_pixels = stack["pixels"]
         sums = {name: weighted_sum(weights, counts) for name, counts in stack.items()}
-        curves = _curves(stack, opt.beta2)  # of each image, (N, 258)
-        sum_curves = _curves(sums, opt.beta2)  # of the summed counts, (S, 258)
+        # Measure -> values at the 256 levels, at the adaptive threshold and at one half: of each
+        # image, (N, 258), and of the summed counts, (S, 258)
+        curves, sum_curves = _curves(stack, opt.beta2), _curves(sums, opt.beta2)
         alignment = e_measure(
             stack["tp"], stack["fp"], stack["positives"][:, None], n_pixels[:, None]
         )
-        curves["e"] = _undefine_void(alignment, n_pixels)  # (N, 257), without the column one half
-        precision = weighted_mean(weights, curves.pop("precision")[:, :_LEVELS])
-        recall = weighted_mean(weights, curves.pop("recall")[:, :_LEVELS])
+        curves["e"] = _undefine_void(alignment, n_pixels)  # (N, 257), without the last column
+        precision = weighted_mean(weights, curves.pop("precision")[:, :_N_LEVELS])
+        recall = weighted_mean(weights, curves.pop("recall")[:, :_N_LEVELS])
         scores: dict[str, Any] = {
             **_best_of_curve(precision, recall, opt.beta2),
             "mae_sum": defined_ratio(sums["abs_error_sum"], sums["pixels"]),
-            "max_f_sum": sum_curves["f"][:, :_LEVELS].max(axis=1),
-            "adaptive_f_sum": sum_curves["f"][:, _ADAPTIVE],
+            "max_f_sum": sum_curves["f"][:, :_N_LEVELS].max(axis=1),
+            "adaptive_f_sum": sum_curves["f"][:, _ADAPTIVE_COLUMN],
         }
         values = {  # of each image, (N,)
             "mae_mean": defined_ratio(stack["abs_error_sum"], n_pixels),
@@ -244,13 +247,13 @@ class SaliencyMetric(Metric[SaliencyOptions]):
             "weighted_f_mean": _undefine_void(stack["weighted_f"], n_pixels),
         }
         for name, curve in curves.items():
-            at_levels = curve[:, :_LEVELS]
+            at_levels = curve[:, :_N_LEVELS]
             values[f"mean_{name}_mean"] = at_levels.mean(axis=1)
-            values[f"adaptive_{name}_mean"] = curve[:, _ADAPTIVE]
-            if name in _AT_HALF:
-                values[f"{name}_mean"] = curve[:, _HALF]
-                scores[f"{name}_sum"] = sum_curves[name][:, _HALF]
-            best, largest = ("min", np.min) if name in _ERRORS else ("max", np.max)
+            values[f"adaptive_{name}_mean"] = curve[:, _ADAPTIVE_COLUMN]
+            if name in _MEASURES_AT_HALF:
+                values[f"{name}_mean"] = curve[:, _HALF_COLUMN]
+                scores[f"{name}_sum"] = sum_curves[name][:, _HALF_COLUMN]
+            best, largest = ("min", np.min) if name in _LOWER_IS_BETTER else ("max", np.max)
             scores[f"{best}_{name}_mean"] = largest(weighted_mean(weights, at_levels), axis=1)
         return {**scores, **image_means(weights, values)}
 
@@ -260,7 +263,7 @@ def _best_of_curve(precision: F8, recall: F8, beta2: float) -> ScoreTree:
 
     Returns `curve`; `ods`, the first point of each curve with the largest F; its F, `max_f_pr`.
     """
-    thresholds = np.arange(_LEVELS) / 255
+    thresholds = np.arange(_N_LEVELS) / 255
     f = f_beta(precision, recall, beta2)
     curves, best_level = np.arange(len(f)), f.argmax(axis=1)  # (S,) each
     ods = {
@@ -365,6 +368,7 @@ def s_measure(soft: Map, mask: Bool, valid: Bool | None = None) -> float:
     share = on.mean()
     if share in (0, 1):
         return float(abs(1 - share - values.mean()))
+    # Outside the mask, the value should be 0, so 1 - value takes its place
     inside, outside = _object_similarity(values[on]), _object_similarity(1 - values[~on])
     by_object = share * inside + (1 - share) * outside
     return max(0.0, float(0.5 * by_object + 0.5 * _region_similarity(soft, mask, valid)))
